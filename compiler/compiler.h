@@ -1,0 +1,85 @@
+/* compiler/compiler.h - algorithm + schedule + target + shape class -> program (libtegula).
+ *
+ * Stages, each of which can be printed: slice (which statements a kernel needs), nest (loops from roles
+ * and data dependence), place (tiles to registers and shared memory), pipeline (rings of asynchronous
+ * copies), budget (registers, shared memory), lower (LLVM IR), PTX, cubin. */
+#ifndef TEGULA_COMPILER_H
+#define TEGULA_COMPILER_H
+
+#include "dsl/tegula.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A GPU as the compiler sees it. A value: compiling needs no GPU and no driver. */
+typedef struct tg_target {
+    char arch[16];             /* "sm_80", "sm_90a" */
+    uint16_t cc;               /* 80, 90 */
+    uint8_t exact;             /* code runs on this arch only */
+    uint8_t ptx;               /* PTX ISA version x 10 that its features need */
+    uint32_t shared_optin;     /* bytes of shared memory a thread block may have */
+    uint32_t shared_per_sm;
+    uint32_t registers_per_sm;
+    uint32_t sms;              /* of the GPU named below; for the cost model */
+    double bandwidth;          /* bytes/s, copy; of the GPU named below; for the cost model */
+    double matrix_flops;       /* bf16 flop/s through mma.sync; for the cost model */
+    const char *gpu;           /* the GPU these numbers are of */
+} tg_target;
+
+/* The target with that name ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"); NULL if none. */
+TG_API const tg_target *tg_target_find(const char *arch);
+/* All of them, NULL-terminated. */
+TG_API const tg_target *const *tg_targets(void);
+/* The target for a GPU of compute capability cc (90 -> sm_90a); NULL if older than 80. */
+TG_API const tg_target *tg_target_for_cc(int cc);
+
+/* What is baked into the code. */
+typedef struct tg_shape_class {
+    tg_dtype io;       /* TG_BF16, TG_F16 or TG_F32 */
+    uint32_t dqk, dhv; /* multiples of 8, 16 .. 512 */
+} tg_shape_class;
+
+typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;
+
+typedef struct tg_compile_options {
+    const char *ptxas;        /* path of ptxas, or NULL: no cubin, no register facts */
+    /* Receives the text of every stage of every kernel; NULL: none. */
+    void (*stage)(void *user, const char *kernel, tg_stage stage, const char *text);
+    void *user;
+    uint8_t strict;           /* spills and C75xx messages of ptxas are errors (TG_E_COMPILE) */
+} tg_compile_options;
+
+/* Can this schedule be compiled for this target and shape class? Microseconds, no LLVM. Every refusal
+ * has a reason with its numbers. */
+TG_API tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                               const tg_sink *sink);
+
+/* Compiles. Thread-safe; milliseconds. The program owns its images; tg_program_free. */
+TG_API tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
+                            const tg_shape_class *shape, const tg_compile_options *options,
+                            tg_program **program, const tg_sink *sink);
+
+/* The first of the variant's schedules that tg_plan_check accepts; NULL with the reasons if none does. */
+TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target,
+                                              const tg_shape_class *shape, const tg_sink *sink);
+
+/* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
+ * the model thinks it takes on the target's GPU. A prediction, never a measurement. */
+typedef struct tg_cost {
+    double flops;      /* matrix products, causal blocks skipped */
+    double bytes;      /* global memory traffic, each kernel reading its operands once */
+    double workspace;  /* bytes */
+    double seconds;
+} tg_cost;
+TG_API tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                                  const tg_sizes *sizes, tg_cost *cost, const tg_sink *sink);
+
+/* Key of the kernel cache: everything that decides the code, as a hex string (32 digits + NUL). */
+TG_API void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                           const char *ptxas, char key[33]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

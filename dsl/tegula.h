@@ -1,0 +1,294 @@
+/* dsl/tegula.h - how a kernel is written down: three plain structs with one-way references.
+ *
+ *   tg_algorithm   tensors named by their axes and a flat list of tile statements: the paper's equations.
+ *                  No sizes, no warps, no loops.
+ *   tg_schedule    which kernels compute it. A kernel is named by the tensors it writes (what else it
+ *                  must compute follows from the equations) and by one row, as in Table 1 of the TFLA
+ *                  paper extended by the two sequence levels: the role of every dimension and its block.
+ *   tg_space       which schedule fields the tuner may vary, and over which values.
+ *
+ * All three are `static const`, constant-initialised and compile with -std=c11 -pedantic. They carry
+ * struct_size and version so that a shared object compiled last year still loads. Zero means default
+ * everywhere. Nothing here allocates; the strings and arrays belong to the declaration. */
+#ifndef TEGULA_H
+#define TEGULA_H
+
+#include "program/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- dimensions ---------------------------------------------------------------------------------
+ * Axes of a tensor in memory are TG_T, TG_CHUNK, TG_DQK, TG_DHV (program.h). A kernel does not
+ * iterate over T but over segment, chunk and position inside the chunk; a position is read in one of
+ * two capacities: as the query's row (Lhq in the paper) or as the key's and value's (Lkv). */
+enum {
+    TG_SEG = TG_N_AXES, /* segment: a run of chunks walked by one thread block */
+    TG_LQ,              /* position inside the chunk of a query row, i */
+    TG_LKV,             /* position inside the chunk of a key/value row, j */
+    TG_N_DIMS
+};
+
+/* ---- tiles --------------------------------------------------------------------------------------
+ * A tile is everything a statement reads or writes. Tile 0 is reserved ("none"): number them from 1.
+ * Every tile has the batch and head axes implicitly. */
+typedef struct tg_tensor {
+    const char *name;          /* as in the paper and in safetensors files */
+    uint8_t dtype;             /* TG_IO: the input type; TG_F32; TG_F32X2; 0 means TG_F32 */
+    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL; 0: an intermediate */
+    uint8_t axes[TG_MAX_AXES]; /* {TG_T, TG_DQK}, {TG_CHUNK}, {TG_LQ, TG_LKV}, ... */
+} tg_tensor;
+
+/* A tile as an operand: a tile with axis TG_T is read at query or at key/value positions. */
+typedef uint16_t tg_operand;
+#define TG_AT_Q(tile) ((tg_operand)((tile) | (TG_LQ << 8)))
+#define TG_AT_KV(tile) ((tg_operand)((tile) | (TG_LKV << 8)))
+#define TG_OPERAND_TILE(operand) ((operand) & 0xff)
+#define TG_OPERAND_AT(operand) ((operand) >> 8)
+
+/* ---- element-wise expressions -------------------------------------------------------------------
+ * Reverse Polish code. Tiles of fewer axes are broadcast by axis. Cumulative logs are base 2: on the
+ * hardware e^x is ex2, so gates are scaled by log2(e) once, where they are made. */
+typedef enum tg_x_op {
+    TG_X_END = 0,
+    TG_X_TILE,    /* push the operand */
+    TG_X_NUMBER,  /* push a constant */
+    TG_X_SCALE,   /* push the scale of the call (1/sqrt(dqk) unless told) */
+    TG_X_ADD,     /* a b -> a + b */
+    TG_X_SUB,     /* a b -> a - b; exact to float for two TG_F32X2 operands */
+    TG_X_MUL,     /* a b -> a * b */
+    TG_X_DIV,     /* a b -> a / b */
+    TG_X_MAX,     /* a b -> max(a, b) */
+    TG_X_MIN,     /* a b -> min(a, b) */
+    TG_X_NEG,     /* a -> -a */
+    TG_X_ABS,     /* a -> |a| */
+    TG_X_EXP2,    /* a -> 2^a */
+    TG_X_LOG2,    /* a -> log2(a) */
+    TG_X_LOGSIG2, /* a -> log2(sigmoid(a)), stable for any a: min(a,0) - log1p(e^-|a|), times log2(e) */
+    TG_X_SIGMOID, /* a -> 1 / (1 + e^-a) */
+    TG_X_CAUSAL,  /* a -> a where i >= j, else 0: a select, so that no inf or nan leaks through */
+    TG_X_N_OPS
+} tg_x_op;
+
+typedef struct tg_x {
+    uint8_t op;         /* tg_x_op */
+    uint8_t reserved;
+    tg_operand operand; /* of TG_X_TILE */
+    float number;       /* of TG_X_NUMBER */
+} tg_x;
+
+#define TG_GET(operand_) {TG_X_TILE, 0, (operand_), 0.0f}
+#define TG_NUM(number_) {TG_X_NUMBER, 0, 0, (number_)}
+#define TG_SCALE {TG_X_SCALE, 0, 0, 0.0f}
+#define TG_ADD {TG_X_ADD, 0, 0, 0.0f}
+#define TG_SUB {TG_X_SUB, 0, 0, 0.0f}
+#define TG_MUL {TG_X_MUL, 0, 0, 0.0f}
+#define TG_DIV {TG_X_DIV, 0, 0, 0.0f}
+#define TG_MAX {TG_X_MAX, 0, 0, 0.0f}
+#define TG_MIN {TG_X_MIN, 0, 0, 0.0f}
+#define TG_NEG {TG_X_NEG, 0, 0, 0.0f}
+#define TG_ABS {TG_X_ABS, 0, 0, 0.0f}
+#define TG_EXP2 {TG_X_EXP2, 0, 0, 0.0f}
+#define TG_LOG2 {TG_X_LOG2, 0, 0, 0.0f}
+#define TG_LOGSIG2 {TG_X_LOGSIG2, 0, 0, 0.0f}
+#define TG_SIGMOID {TG_X_SIGMOID, 0, 0, 0.0f}
+#define TG_CAUSAL {TG_X_CAUSAL, 0, 0, 0.0f}
+
+/* ---- statements ---------------------------------------------------------------------------------
+ * Each tile is written by exactly one statement, before it is read (single assignment). */
+typedef enum tg_stmt_op {
+    TG_STMT_NONE = 0,
+    TG_STMT_MAP,      /* out = expr */
+    TG_STMT_SCAN,     /* out_j = sum over s <= j in the chunk of a_s; out and a have axis TG_T */
+    TG_STMT_TOTAL,    /* out_k = sum over the chunk of a; a has axis TG_T, out TG_CHUNK instead */
+    TG_STMT_CONTRACT, /* out = init + sum over the axes of a and b that out lacks of a * b */
+    TG_STMT_CARRY,    /* the state, see below */
+    TG_STMT_N_OPS
+} tg_stmt_op;
+
+/* TG_STMT_CARRY, the core "state" kernel (reference 2.2; TFLA eq. 28): over the chunks k in order
+ *     out_k       = state that arrives at chunk k            (what other statements read)
+ *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
+ *     state_0     = init, or 0 when that tensor is absent;   final = the state after the last chunk
+ * TG_REVERSE walks the chunks from the last to the first (gradients of states). */
+enum { TG_REVERSE = 1 };
+
+enum { TG_MAX_EXPR = 16 };
+
+typedef struct tg_stmt {
+    uint8_t op;           /* tg_stmt_op */
+    uint8_t flags;        /* TG_REVERSE */
+    tg_operand out;
+    tg_operand a, b;      /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
+    tg_operand init;      /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
+    tg_operand decay;     /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} */
+    tg_operand final_;    /* CARRY: tensor that receives the final state */
+    uint16_t reserved;
+    tg_x expr[TG_MAX_EXPR]; /* MAP */
+    const char *file;     /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
+    int line;
+} tg_stmt;
+
+#define TG_HERE .file = __FILE__, .line = __LINE__
+#define TG_MAP_TO(out_, ...) {.op = TG_STMT_MAP, .out = (out_), .expr = {__VA_ARGS__}, TG_HERE}
+#define TG_SCAN_TO(out_, a_) {.op = TG_STMT_SCAN, .out = (out_), .a = (a_), TG_HERE}
+#define TG_TOTAL_TO(out_, a_) {.op = TG_STMT_TOTAL, .out = (out_), .a = (a_), TG_HERE}
+#define TG_CONTRACT_TO(out_, a_, b_) {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), TG_HERE}
+#define TG_CONTRACT_ONTO(out_, init_, a_, b_)                                                          \
+    {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), TG_HERE}
+#define TG_CARRY_TO(out_, final__, init_, decay_, a_, b_)                                              \
+    {.op = TG_STMT_CARRY, .out = (out_), .final_ = (final__), .init = (init_), .decay = (decay_),      \
+     .a = (a_), .b = (b_), TG_HERE}
+
+/* ---- algorithm ---------------------------------------------------------------------------------- */
+typedef struct tg_algorithm {
+    uint32_t struct_size;     /* sizeof(tg_algorithm) */
+    uint32_t version;         /* TG_DSL_VERSION */
+    const char *name;         /* "mlstm-sig" */
+    const char *title;        /* one line for people: what it is and from which paper */
+    const char *file;         /* __FILE__ */
+    const tg_tensor *tensors; /* [0] unused */
+    uint32_t n_tensors;
+    uint32_t n_body;
+    const tg_stmt *body;
+} tg_algorithm;
+
+enum { TG_DSL_VERSION = 1 };
+#define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
+#define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+
+/* ---- schedule ----------------------------------------------------------------------------------- */
+typedef enum tg_role {
+    TG_ROLE_NONE = 0, /* the kernel does not iterate over this dimension */
+    TG_ROLE_P,        /* parallel: blocks of it are different thread blocks (grid) */
+    TG_ROLE_L,        /* looped: blocks of it are visited by one thread block, results accumulated */
+    TG_ROLE_W,        /* walked: visited in order, something carried on chip from one to the next */
+} tg_role;
+
+typedef struct tg_axis_role {
+    uint8_t role;   /* tg_role */
+    uint8_t reserved;
+    uint16_t block; /* elements of one tile; 0: the whole dimension (dqk, dhv), or 1 (chunk, segment) */
+} tg_axis_role;
+#define TG_P(block_) {TG_ROLE_P, 0, (block_)}
+#define TG_L(block_) {TG_ROLE_L, 0, (block_)}
+#define TG_W(block_) {TG_ROLE_W, 0, (block_)}
+
+/* Which matrix instruction. If the target or the types cannot do it, that is an error with a reason,
+ * never a silent fallback. */
+typedef enum tg_mma {
+    TG_MMA_NONE = 0, /* no matrix products in this kernel */
+    TG_MMA_SYNC = 1, /* mma.sync m16n8k16 (bf16, f16) or m16n8k8 3xTF32 (f32): sm_80 and later */
+} tg_mma;
+
+enum { TG_MAX_OUTPUTS = 6, TG_MAX_ROWS = 8 };
+
+typedef struct tg_kernel_row {
+    const char *name;                /* "state", "H" */
+    uint8_t outputs[TG_MAX_OUTPUTS]; /* tiles this kernel writes to memory; the rest follows */
+    tg_axis_role row[TG_N_DIMS];     /* the Table-1 row, indexed by TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_SEG */
+    uint8_t mma;                     /* tg_mma */
+    uint8_t warps;                   /* warps of a thread block */
+    uint8_t stages;                  /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2 */
+    uint8_t blocks_per_sm;           /* registers are limited so that this many fit; 0: no limit */
+    int line;                        /* __LINE__ */
+} tg_kernel_row;
+
+typedef struct tg_schedule {
+    uint32_t struct_size; /* sizeof(tg_schedule) */
+    uint32_t version;
+    const char *name;     /* "tfla" */
+    const char *file;     /* __FILE__ */
+    const tg_algorithm *algorithm;
+    uint32_t chunk;       /* default chunk size L; a run-time value otherwise */
+    uint32_t n_rows;
+    tg_kernel_row rows[TG_MAX_ROWS]; /* launched in this order */
+} tg_schedule;
+
+/* ---- tuning space ------------------------------------------------------------------------------- */
+typedef enum tg_field { TG_FIELD_NONE = 0, TG_FIELD_CHUNK, TG_FIELD_BLOCK, TG_FIELD_WARPS, TG_FIELD_STAGES, TG_FIELD_BLOCKS_PER_SM } tg_field;
+
+enum { TG_MAX_VALUES = 12 };
+
+typedef struct tg_vary {
+    uint8_t field; /* tg_field */
+    uint8_t row;   /* kernel row of the schedule; ignored for TG_FIELD_CHUNK */
+    uint8_t dim;   /* of TG_FIELD_BLOCK */
+    uint8_t reserved;
+    uint16_t values[TG_MAX_VALUES]; /* ends at the first 0 */
+    int line;
+} tg_vary;
+
+typedef struct tg_space {
+    uint32_t struct_size;
+    uint32_t version;
+    const char *name;
+    const char *file;
+    const tg_schedule *schedule; /* the point of departure */
+    const tg_vary *vary;
+    uint32_t n_vary;
+} tg_space;
+
+/* ---- variant: what the command line and a user's shared object offer ------------------------------ */
+
+/* Tensors of an oracle call, contiguous [B, NH, axes...], fp64; NULL when absent. Indexed by tile. */
+typedef struct tg_oracle_call {
+    int64_t batch, heads, tokens, dqk, dhv;
+    double scale;
+    const double *const *in;
+    double *const *out;
+} tg_oracle_call;
+
+typedef struct tg_variant {
+    uint32_t struct_size;
+    uint32_t version;
+    const char *name;          /* command-line name */
+    const char *const *aliases; /* NULL-terminated; golden-file names */
+    const tg_algorithm *algorithm;
+    const tg_schedule *const *schedules; /* NULL-terminated; the first one accepted is the default */
+    const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
+    void (*oracle)(const tg_oracle_call *); /* the recurrence, token by token */
+} tg_variant;
+
+/* A user's shared object exports this: a NULL-terminated list of its variants.
+ *     const tg_variant *const tg_variants[] = {&mine, NULL};                                        */
+#define TG_PLUGIN_SYMBOL "tg_variants"
+
+/* ---- checking and printing: microseconds, no LLVM, no GPU ----------------------------------------- */
+
+/* Check a declaration by itself; report ALL its mistakes, each with a stable code (dsl/codes.def),
+ * file:line of the statement, the numbers and a hint. TG_E_DECLARATION when there was an error. */
+TG_API tg_status tg_algorithm_check(const tg_algorithm *algorithm, const tg_sink *sink);
+TG_API tg_status tg_schedule_check(const tg_schedule *schedule, const tg_sink *sink); /* and its algorithm */
+TG_API tg_status tg_space_check(const tg_space *space, const tg_sink *sink);          /* and its schedule */
+TG_API tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink);    /* and all of it */
+
+/* Receives text piecewise. */
+typedef struct tg_writer {
+    void (*write)(void *user, const char *text, size_t bytes);
+    void *user;
+} tg_writer;
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+TG_API void tg_printf(const tg_writer *writer, const char *format, ...);
+
+/* The algorithm as equations, one line a statement; the schedule as its Table-1 rows. */
+TG_API void tg_algorithm_print(const tg_algorithm *algorithm, const tg_writer *writer);
+TG_API void tg_schedule_print(const tg_schedule *schedule, const tg_writer *writer);
+TG_API const char *tg_dim_name(uint32_t dim); /* "Lhq" */
+
+/* A canonical text of everything that decides the generated code (names and lines left out):
+ * the key of caches. */
+TG_API void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer);
+
+/* The schedule fields that differ from `base`, as "chunk=128 H.Lhq=64 H.warps=4"; and back.
+ * Wisdom files and `tegula run --schedule` use this form. */
+TG_API void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, const tg_writer *writer);
+TG_API tg_status tg_schedule_apply(const char *text, tg_schedule *schedule, const tg_sink *sink);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* variants/variants.h - the variants that come with Tegula. */
+#ifndef TEGULA_VARIANTS_H
+#define TEGULA_VARIANTS_H
+
+#include "dsl/tegula.h"
+
+extern const tg_variant tg_mlstm_sig;
+
+/* All of them, NULL-terminated. */
+extern const tg_variant *const tg_builtin_variants[];
+
+/* By name or alias; NULL if there is none. */
+const tg_variant *tg_variant_find(const char *name);
+
+#endif
