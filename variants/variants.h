@@ -5,6 +5,7 @@
 #include "dsl/tegula.h"
 
 extern const tg_variant tg_mlstm_sig;
+extern const tg_algorithm tg_mlstm_sig_algorithm; /* for schedules declared elsewhere */
 
 /* All of them, NULL-terminated. */
 extern const tg_variant *const tg_builtin_variants[];
