@@ -1,0 +1,334 @@
+/* dsl/slice.c - backward slices of a schedule's rows, see slice.h. */
+#include "dsl/slice.h"
+
+#include <string.h>
+
+const tg_tensor *tg_tile_tensor(const tg_algorithm *algorithm, uint32_t tile)
+{
+    if (!algorithm->tensors || tile == 0 || tile >= algorithm->n_tensors || tile >= TG_MAX_TILES)
+        return NULL;
+    return &algorithm->tensors[tile];
+}
+
+static uint32_t body_count(const tg_algorithm *algorithm)
+{
+    if (!algorithm->body || algorithm->n_body > TG_MAX_BODY)
+        return 0;
+    return algorithm->n_body;
+}
+
+bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    for (uint32_t i = 0; tensor && i < TG_MAX_AXES; i++)
+        if (tensor->axes[i] == TG_T)
+            return true;
+    return false;
+}
+
+uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand,
+                         uint8_t dims[TG_MAX_AXES])
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand));
+    const uint8_t at = (uint8_t)TG_OPERAND_AT(operand);
+    uint32_t count = 0;
+    for (uint32_t i = 0; tensor && i < TG_MAX_AXES; i++) {
+        const uint8_t axis = tensor->axes[i];
+        if (axis == TG_T && (at == TG_LQ || at == TG_LKV))
+            dims[count++] = at;
+        else if (axis != TG_AXIS_NONE)
+            dims[count++] = axis;
+    }
+    return count;
+}
+
+uint32_t tg_operand_mask(const tg_algorithm *algorithm, tg_operand operand)
+{
+    uint8_t dims[TG_MAX_AXES];
+    const uint32_t count = tg_operand_dims(algorithm, operand, dims);
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (dims[i] < TG_N_DIMS)
+            mask |= 1u << dims[i];
+    if (mask & (1u << TG_LQ | 1u << TG_LKV | 1u << TG_T))
+        mask |= 1u << TG_CHUNK;
+    return mask;
+}
+
+tg_operand tg_operand_swap(tg_operand operand)
+{
+    switch (TG_OPERAND_AT(operand)) {
+    case TG_LQ:
+        return TG_AT_KV(TG_OPERAND_TILE(operand));
+    case TG_LKV:
+        return TG_AT_Q(TG_OPERAND_TILE(operand));
+    default:
+        return operand;
+    }
+}
+
+int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const uint32_t n_body = body_count(algorithm);
+    for (uint32_t s = 0; tile != 0 && s < n_body; s++) {
+        const tg_stmt *stmt = &algorithm->body[s];
+        if (TG_OPERAND_TILE(stmt->out) == tile)
+            return (int)s;
+        if (stmt->op == TG_STMT_CARRY && TG_OPERAND_TILE(stmt->final_) == tile)
+            return (int)s;
+    }
+    return -1;
+}
+
+uint32_t tg_expr_length(const tg_stmt *stmt)
+{
+    uint32_t length = 0;
+    while (length < TG_MAX_EXPR && stmt->expr[length].op != TG_X_END)
+        length++;
+    return length;
+}
+
+int tg_expr_arity(uint8_t op)
+{
+    switch (op) {
+    case TG_X_TILE:
+    case TG_X_NUMBER:
+    case TG_X_SCALE:
+        return 0;
+    case TG_X_NEG:
+    case TG_X_ABS:
+    case TG_X_EXP2:
+    case TG_X_LOG2:
+    case TG_X_LOGSIG2:
+    case TG_X_SIGMOID:
+    case TG_X_CAUSAL:
+        return 1;
+    case TG_X_ADD:
+    case TG_X_SUB:
+    case TG_X_MUL:
+    case TG_X_DIV:
+    case TG_X_MAX:
+    case TG_X_MIN:
+        return 2;
+    default:
+        return -1;
+    }
+}
+
+uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS])
+{
+    uint32_t count = 0;
+    if (stmt->op == TG_STMT_MAP) {
+        const uint32_t length = tg_expr_length(stmt);
+        for (uint32_t i = 0; i < length; i++)
+            if (stmt->expr[i].op == TG_X_TILE)
+                reads[count++] = stmt->expr[i].operand;
+        return count;
+    }
+    const tg_operand fields[] = {stmt->a, stmt->b, stmt->init, stmt->decay};
+    for (uint32_t i = 0; i < TG_COUNT(fields); i++)
+        if (fields[i])
+            reads[count++] = fields[i];
+    return count;
+}
+
+uint32_t tg_stmt_positions(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t count = tg_stmt_reads(stmt, reads);
+    uint32_t mask = tg_operand_mask(algorithm, stmt->out);
+    for (uint32_t i = 0; i < count; i++)
+        mask |= tg_operand_mask(algorithm, reads[i]);
+    return mask & (1u << TG_LQ | 1u << TG_LKV);
+}
+
+struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    const uint32_t dims = ~(1u << TG_CHUNK);
+    const uint32_t a = tg_operand_mask(algorithm, stmt->a) & dims;
+    const uint32_t b = tg_operand_mask(algorithm, stmt->b) & dims;
+    const uint32_t out = tg_operand_mask(algorithm, stmt->out) & dims;
+    return (struct tg_product){
+        .m = a & out & ~b,
+        .n = b & out & ~a,
+        .k = a & b & ~out,
+        .batch = a & b & out,
+        .wrong = (out & ~(a | b)) | ((a ^ b) & ~out),
+    };
+}
+
+bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)
+{
+    for (uint32_t i = 0; tile != 0 && i < TG_MAX_OUTPUTS; i++)
+        if (row->outputs[i] == tile)
+            return true;
+    return false;
+}
+
+int tg_tile_row(const tg_schedule *schedule, uint32_t tile)
+{
+    for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        if (tg_row_lists(&schedule->rows[r], tile))
+            return (int)r;
+    return -1;
+}
+
+struct slicer {
+    const tg_schedule *schedule;
+    const tg_algorithm *algorithm;
+    const tg_kernel_row *row;
+    struct tg_slice *slice;
+};
+
+static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
+{
+    return stmt >= 0 && algorithm->body[stmt].op == TG_STMT_CARRY &&
+           TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
+}
+
+/* The row needs the operand: load it, or compute the statement that writes it. */
+static void need(const struct slicer *c, tg_operand operand)
+{
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    const tg_tensor *tensor = tg_tile_tensor(c->algorithm, tile);
+    if (!tensor)
+        return;
+    if (tg_tile_has_t(c->algorithm, tile)) {
+        if (TG_OPERAND_AT(operand) == TG_LQ)
+            c->slice->at_q |= TG_BIT(tile);
+        else
+            c->slice->at_kv |= TG_BIT(tile);
+    }
+    c->slice->dims |= tg_operand_mask(c->algorithm, operand);
+
+    const int stmt = tg_tile_stmt(c->algorithm, tile);
+    const bool mine = tg_row_lists(c->row, tile);
+    const bool elsewhere = !mine && tg_tile_row(c->schedule, tile) >= 0;
+    const bool resumed = c->row->row[TG_SEG].role == TG_ROLE_P &&
+                         c->row->row[TG_CHUNK].role == TG_ROLE_W &&
+                         is_carry_out(c->algorithm, tile, stmt);
+    if ((tensor->flags & TG_IN) || elsewhere)
+        c->slice->loads |= TG_BIT(tile);
+    if (stmt >= 0 && !(tensor->flags & TG_IN) && (!elsewhere || resumed))
+        c->slice->stmts |= TG_BIT(stmt);
+}
+
+/* A total is over all positions, whichever the row visits them as. */
+static bool total_swaps(const struct slicer *c, const tg_stmt *stmt)
+{
+    const uint32_t at = TG_OPERAND_AT(stmt->a);
+    if (stmt->op != TG_STMT_TOTAL || (at != TG_LQ && at != TG_LKV))
+        return false;
+    const uint32_t other = at == TG_LQ ? TG_LKV : TG_LQ;
+    return c->row->row[at].role == TG_ROLE_NONE && c->row->row[other].role != TG_ROLE_NONE;
+}
+
+static void need_reads(const struct slicer *c, const tg_stmt *stmt, bool swap)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t count = tg_stmt_reads(stmt, reads);
+    for (uint32_t i = 0; i < count; i++)
+        need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
+}
+
+/* Visit a computed statement at every position at which its tile is needed. */
+static void visit(const struct slicer *c, const tg_stmt *stmt)
+{
+    const uint32_t tile = TG_OPERAND_TILE(stmt->out);
+    const uint64_t bit = tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
+    const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;
+    const bool is_product = stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY;
+    if (is_product)
+        c->slice->summed |= tg_stmt_product(c->algorithm, stmt).k;
+    c->slice->dims |= tg_operand_mask(c->algorithm, stmt->out);
+
+    if (!tg_tile_has_t(c->algorithm, tile)) {
+        need_reads(c, stmt, total_swaps(c, stmt));
+        return;
+    }
+    const bool out_at_q = TG_OPERAND_AT(stmt->out) == TG_LQ;
+    const uint64_t here = out_at_q ? c->slice->at_q : c->slice->at_kv;
+    const uint64_t there = out_at_q ? c->slice->at_kv : c->slice->at_q;
+    if (tg_stmt_positions(c->algorithm, stmt) == both) {
+        if (there & bit)
+            c->slice->crossing |= bit;
+        need(c, stmt->out);
+        need_reads(c, stmt, false);
+        return;
+    }
+    if (here & bit)
+        need_reads(c, stmt, false);
+    if (there & bit)
+        need_reads(c, stmt, true);
+}
+
+/* A carry's out may be read before the carry is written (it arrives from the chunk before), so one
+ * backward pass is not enough: repeat until nothing is added. */
+static void close_slice(const struct slicer *c)
+{
+    struct tg_slice before;
+    do {
+        before = *c->slice;
+        for (uint32_t s = body_count(c->algorithm); s-- > 0;)
+            if (c->slice->stmts & TG_BIT(s))
+                visit(c, &c->algorithm->body[s]);
+    } while (memcmp(&before, c->slice, sizeof before) != 0);
+}
+
+/* Everything but the final states. */
+static bool slice_outputs(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
+{
+    memset(slice, 0, sizeof *slice);
+    if (!schedule || !schedule->algorithm || row >= schedule->n_rows || row >= TG_MAX_ROWS)
+        return false;
+    const struct slicer c = {schedule, schedule->algorithm, &schedule->rows[row], slice};
+    if (body_count(c.algorithm) == 0)
+        return false;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c.row->outputs[i]; i++) {
+        const uint32_t tile = c.row->outputs[i];
+        const int stmt = tg_tile_stmt(c.algorithm, tile);
+        if (stmt < 0 || !tg_tile_tensor(c.algorithm, tile))
+            return false;
+        slice->stmts |= TG_BIT(stmt);
+        slice->stores |= TG_BIT(tile);
+        if (TG_OPERAND_TILE(c.algorithm->body[stmt].out) == tile)
+            need(&c, c.algorithm->body[stmt].out);
+        else
+            slice->dims |= tg_operand_mask(c.algorithm, (tg_operand)tile);
+    }
+    close_slice(&c);
+    return true;
+}
+
+/* Who writes the final state of carry `stmt` that `row` computes: see slice.h. */
+static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt)
+{
+    const tg_stmt *carry = &schedule->algorithm->body[stmt];
+    const int by_final = tg_tile_row(schedule, TG_OPERAND_TILE(carry->final_));
+    const int by_out = tg_tile_row(schedule, TG_OPERAND_TILE(carry->out));
+    if (by_final >= 0)
+        return by_final == (int)row;
+    if (by_out >= 0)
+        return by_out == (int)row;
+    for (uint32_t r = 0; r < row; r++) {
+        struct tg_slice earlier;
+        if (slice_outputs(schedule, r, &earlier) && (earlier.stmts & TG_BIT(stmt)))
+            return false;
+    }
+    return true;
+}
+
+bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
+{
+    if (!slice_outputs(schedule, row, slice))
+        return false;
+    for (uint32_t s = 0; s < schedule->algorithm->n_body; s++) {
+        const tg_stmt *stmt = &schedule->algorithm->body[s];
+        const uint32_t final_ = TG_OPERAND_TILE(stmt->final_);
+        if (!(slice->stmts & TG_BIT(s)) || stmt->op != TG_STMT_CARRY)
+            continue;
+        if (tg_tile_tensor(schedule->algorithm, final_) && owns_final(schedule, row, s))
+            slice->stores |= TG_BIT(final_);
+    }
+    return true;
+}

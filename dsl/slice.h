@@ -1,0 +1,104 @@
+/* dsl/slice.h - what one kernel of a schedule must compute. Internal: the checker, the printer and
+ * the compiler share these rules, nobody else restates them.
+ *
+ * A schedule names a kernel by the tiles it writes. Everything else follows: walk back from those
+ * tiles through the statements that write them, and stop at tiles that are in memory already,
+ * because they are inputs or because another row writes them.
+ *
+ * Positions. A statement such as `b at key positions = scan(a at key positions)` mentions one
+ * position; when its tile is read at query positions it is evaluated there, with both positions
+ * exchanged. A statement that mentions both positions (a product over j that yields rows i) cannot
+ * be: its tile is written where it says and read across (the blocks of Lhq and Lkv must then be the
+ * whole chunk).
+ *
+ * Everything here is total: any bytes in the structs give some answer, never a fault, provided the
+ * pointers and the counts are those of real arrays. Meaningful answers need a checked declaration.
+ */
+#ifndef TEGULA_DSL_SLICE_H
+#define TEGULA_DSL_SLICE_H
+
+#include "dsl/tegula.h"
+
+#include <stdbool.h>
+
+/* Tiles and statements are numbered by the bits of a uint64_t. Tile 0 is "none". */
+enum { TG_MAX_TILES = 64, TG_MAX_BODY = 64, TG_MAX_READS = TG_MAX_EXPR };
+
+#define TG_BIT(n) ((uint64_t)1 << (n))
+
+struct tg_slice {
+    uint64_t stmts;  /* body statements this row computes */
+    uint64_t loads;  /* tiles it reads from memory */
+    uint64_t stores; /* tiles it writes to memory: its outputs, and the final_ of a carry it owns */
+    uint64_t at_q;  /* tiles with axis TG_T that it needs (loaded or computed) at query positions */
+    uint64_t at_kv; /* ... at key/value positions */
+    uint64_t crossing; /* tiles that it computes by a statement of both positions at one, and reads
+                          at the other */
+    uint32_t dims;     /* bit per dimension that it visits (never TG_SEG) */
+    uint32_t summed;   /* bit per dimension that a CONTRACT or CARRY of it sums over */
+};
+
+/* How the dimensions of `out = sum a * b` (CONTRACT, CARRY) take part, as bit masks. TG_CHUNK is in
+ * none of them: all operands of a statement are of the same chunk. */
+struct tg_product {
+    uint32_t m;     /* in a and out only: rows */
+    uint32_t n;     /* in b and out only: columns */
+    uint32_t k;     /* in a and b, not in out: summed */
+    uint32_t batch; /* in a, b and out */
+    uint32_t wrong; /* in out but in neither operand, or summed but in one operand only */
+};
+
+/* Dimensions of an operand, in order, TG_T replaced by the position it is read at (TG_LQ, TG_LKV;
+ * left as TG_T when there is none). Returns how many; 0 for a tile that does not exist. */
+uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand,
+                         uint8_t dims[TG_MAX_AXES]);
+
+/* The same as a bit mask; TG_CHUNK is added where there is a position, since a position is one of a
+ * chunk. */
+uint32_t tg_operand_mask(const tg_algorithm *algorithm, tg_operand operand);
+
+/* The operand with query and key/value position exchanged; unchanged when it has none. */
+tg_operand tg_operand_swap(tg_operand operand);
+
+/* The tensor of a tile, NULL when there is none. */
+const tg_tensor *tg_tile_tensor(const tg_algorithm *algorithm, uint32_t tile);
+
+/* Has axis TG_T. */
+bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile);
+
+/* Index of the statement whose `out` or `final_` is the tile, -1 when there is none. */
+int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
+
+/* Operands the statement reads: the tiles of its expression, or a, b, init and decay where given.
+ */
+uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS]);
+
+/* Codes of a MAP's expression before TG_X_END; TG_MAX_EXPR when it is not terminated. */
+uint32_t tg_expr_length(const tg_stmt *stmt);
+
+/* Operands a code pops from the stack (each pushes one); -1 for an unknown code. */
+int tg_expr_arity(uint8_t op);
+
+/* Positions the statement mentions: bits TG_LQ and TG_LKV. */
+uint32_t tg_stmt_positions(const tg_algorithm *algorithm, const tg_stmt *stmt);
+
+/* The roles of the dimensions in a CONTRACT or CARRY. It is a matrix product when m, n and k are
+ * not empty and batch is. */
+struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *stmt);
+
+/* The row lists the tile among its outputs. */
+bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
+
+/* The row that lists the tile, -1 when none does. */
+int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
+
+/* What row `row` computes, loads and stores. False when the schedule, its algorithm or the row is
+ * not there, a count is out of range, or an output is written by no statement.
+ *
+ * The final state of a carry is stored by the row that lists it, else by the row that lists the
+ * carry's out tile, else by the first row that computes the carry. A row with TG_SEG parallel and
+ * TG_CHUNK walked that needs a carried tile which another row writes both loads it (at the start of
+ * its segment) and computes it (from there on). */
+bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice);
+
+#endif
