@@ -65,6 +65,9 @@ TG_API void tg_report(const tg_sink *sink, tg_severity severity, const char *cod
 #endif
     ;
 
+/* What a status means, for people: "wrong argument". Never NULL. */
+TG_API const char *tg_status_name(tg_status status);
+
 /* Element types. TG_IO stands, in declarations only, for the type of the inputs (bf16, f16 or f32).
  * TG_F32X2 is an unevaluated sum hi + lo of two floats, interleaved, 8 bytes: cumulative log gates
  * need more than 24 bits when |b| is in the thousands (reference: hazard 9.2). */
@@ -96,7 +99,7 @@ enum { TG_MAX_AXES = 3 };
 enum { TG_IN = 1, TG_OUT = 2, TG_OPTIONAL = 4 };
 
 typedef struct tg_tensor_info {
-    char name[16];
+    char name[16];             /* an identifier, unique in the program */
     uint8_t dtype;             /* tg_dtype, never TG_IO */
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL */
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
@@ -113,7 +116,7 @@ typedef enum tg_size {
     TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple) */
 } tg_size;
 
-/* One factor of a product: ceil(size / div) * mul. */
+/* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in mul. */
 typedef struct tg_term {
     uint32_t size; /* tg_size */
     uint32_t div;  /* >= 1 */
@@ -122,7 +125,8 @@ typedef struct tg_term {
 
 enum { TG_MAX_TERMS = 6 };
 
-/* What a kernel parameter holds. Parameters are passed in this order, naturally aligned. */
+/* What a kernel parameter holds. Parameters are passed in this order, naturally aligned. The strides
+ * of an absent tensor are 0. */
 typedef enum tg_arg_kind {
     TG_ARG_POINTER = 0, /* u64: address of tensor `index` (0 when an optional one is absent) */
     TG_ARG_STRIDE = 1,  /* i64: elements between neighbours of tensor `index` on axis `axis` (0 B, 1 NH, 2.. axes) */
@@ -141,8 +145,8 @@ enum { TG_MAX_ARGS = 64, TG_MAX_TENSORS = 32, TG_MAX_KERNELS = 16 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
-    char name[64];     /* entry point */
-    const char *ptx;   /* NUL-terminated; ptx_bytes without the NUL */
+    char name[64];     /* entry point: an identifier */
+    const char *ptx;   /* NUL-terminated; ptx_bytes without the NUL; never NULL */
     uint64_t ptx_bytes;
     const void *cubin; /* NULL when ptxas was not at hand */
     uint64_t cubin_bytes;
@@ -175,7 +179,7 @@ typedef struct tg_program {
     tg_tensor_info tensors[TG_MAX_TENSORS];
     uint32_t n_kernels;      /* launched in this order, on one stream */
     tg_kernel kernels[TG_MAX_KERNELS];
-    void *storage;           /* owns the images; NULL for generated C */
+    void *storage;           /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
 enum { TG_PROGRAM_VERSION = 1 };
@@ -188,10 +192,11 @@ typedef struct tg_sizes {
     int64_t chunk;  /* L: a multiple of chunk_multiple; 0 means chunk_default */
 } tg_sizes;
 
-/* Checks the sizes against the program: ranges, chunk_multiple, grid below 2^31. */
+/* Checks the sizes against the program, which has passed tg_program_verify: every size below 2^31,
+ * chunk_multiple, grid below 2^31, tensors below 2^56 bytes. Reports all mistakes. */
 TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink);
 
-/* Value of a tg_size, and of a product of terms. Sizes must have passed tg_sizes_check. */
+/* Value of a tg_size, and of a product of terms (saturating). Sizes must have passed tg_sizes_check. */
 TG_API int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size);
 TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms,
                               uint32_t n_terms);
@@ -208,11 +213,21 @@ TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *s
 /* Index of the tensor with that name, or -1. */
 TG_API int tg_program_tensor(const tg_program *program, const char *name);
 
+/* What defines tensor `tensor` in a call of no tokens, which launches nothing. An output without
+ * tokens or chunks among its axes (a final state, its gradient) is a copy of the input of the same
+ * axes it is the other end of: S of S0, dS0 of dS. Returns the index of that input, TG_SOURCE_ZERO
+ * when there is none (then, as when the input is absent, the output is zeros), or TG_SOURCE_NONE for
+ * tensors that need no definition. */
+enum { TG_SOURCE_ZERO = -1, TG_SOURCE_NONE = -2 };
+TG_API int tg_tensor_source(const tg_program *program, uint32_t tensor);
+
 /* Structural check of a program from outside (a plugin, a parsed file): counts, indices, terminated
- * strings, launch limits. TG_E_FORMAT with a message when wrong. */
+ * strings, launch limits. TG_E_FORMAT with a message when wrong, TG_E_VERSION when struct_size or
+ * version are not of this library. */
 TG_API tg_status tg_program_verify(const tg_program *program, const tg_sink *sink);
 
-/* Frees a program made by tg_compile or tg_program_parse. NULL is allowed. */
+/* Frees a program made by tg_compile or tg_program_parse: `storage`, then the malloc'ed program.
+ * NULL is allowed. */
 TG_API void tg_program_free(tg_program *program);
 
 /* Bundle file: the program as bytes (little endian, versioned, checksummed).
@@ -220,8 +235,9 @@ TG_API void tg_program_free(tg_program *program);
 TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink);
 TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink);
 
-/* The program as a pair of C files that load and launch with nothing but the Driver API. `*source`
- * and `*header` are malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
+/* The program as a pair of files NAME.c and NAME.h, C11 and C++17, that load and launch with nothing
+ * but the Driver API, opened by path or given as a table of functions. `*source` and `*header` are
+ * malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
 TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
                               const tg_sink *sink);
 

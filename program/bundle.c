@@ -1,0 +1,321 @@
+/* program/bundle.c - a program as bytes and back.
+ *
+ *     magic[8]  version u32  reserved u32  size u64 (of the whole file)
+ *     the fields of tg_program, in the order of code_program below
+ *     checksum u64 (xxhash64 of everything before it)
+ *
+ * Integers are little endian, text is a length and its bytes, images start at multiples of 16 so that
+ * they can be used in place. One description of the fields serves measuring, writing and reading;
+ * whether the values make sense is tg_program_verify's business alone. */
+#include "program/fail.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const uint8_t magic[8] = {'T', 'E', 'G', 'U', 'L', 'A', '\r', '\n'};
+
+enum { HEADER_BYTES = 24, CHECKSUM_BYTES = 8, IMAGE_ALIGNMENT = 16 };
+
+enum mode { MEASURE, WRITE, READ };
+
+struct codec {
+    enum mode mode;
+    uint8_t *bytes;
+    size_t size, at; /* at <= size always */
+    const tg_sink *sink;
+};
+
+static bool refuse(const struct codec *c, const char *field, uint64_t expected, uint64_t found)
+{
+    tg_report(c->sink, TG_ERROR, "TG0715", NULL, 0, NULL,
+              "bundle: %s at byte %zu: expected at most %" PRIu64 ", found %" PRIu64, field, c->at,
+              expected, found);
+    return false;
+}
+
+static bool has_room(const struct codec *c, uint64_t n, const char *field)
+{
+    if (n <= c->size - c->at)
+        return true;
+    tg_report(c->sink, TG_ERROR, "TG0713", NULL, 0, NULL,
+              "bundle: %s at byte %zu: expected %" PRIu64 " bytes, found %zu", field, c->at, n,
+              c->size - c->at);
+    return false;
+}
+
+static bool code_bytes(struct codec *c, void *data, size_t n, const char *field)
+{
+    if (!has_room(c, n, field))
+        return false;
+    if (c->mode == WRITE)
+        memcpy(c->bytes + c->at, data, n);
+    else if (c->mode == READ)
+        memcpy(data, c->bytes + c->at, n);
+    c->at += n;
+    return true;
+}
+
+static uint64_t get_little(const uint8_t *bytes, size_t width)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < width; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+static void put_little(uint8_t *bytes, size_t width, uint64_t value)
+{
+    for (size_t i = 0; i < width; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+static bool code_u64(struct codec *c, uint64_t *value, const char *field)
+{
+    uint8_t bytes[8];
+    put_little(bytes, sizeof bytes, *value);
+    if (!code_bytes(c, bytes, sizeof bytes, field))
+        return false;
+    *value = get_little(bytes, sizeof bytes);
+    return true;
+}
+
+static bool code_u32(struct codec *c, uint32_t *value, const char *field)
+{
+    uint8_t bytes[4];
+    put_little(bytes, sizeof bytes, *value);
+    if (!code_bytes(c, bytes, sizeof bytes, field))
+        return false;
+    *value = (uint32_t)get_little(bytes, sizeof bytes);
+    return true;
+}
+
+static bool code_u8(struct codec *c, uint8_t *value, const char *field)
+{
+    return code_bytes(c, value, 1, field);
+}
+
+/* A count guards the array that follows, so its limit is checked here and not only by verify. */
+static bool code_count(struct codec *c, uint32_t *count, uint32_t limit, const char *field)
+{
+    return code_u32(c, count, field) && (*count <= limit || refuse(c, field, limit, *count));
+}
+
+static bool code_text(struct codec *c, char *text, uint32_t capacity, const char *field)
+{
+    uint32_t length = c->mode == READ ? 0 : (uint32_t)strlen(text);
+    if (!code_count(c, &length, capacity - 1, field) || !code_bytes(c, text, length, field))
+        return false;
+    return strlen(text) == length || refuse(c, field, strlen(text), length); /* a NUL inside */
+}
+
+/* Padding is zero, so that equal programs have equal bytes and every byte of a file means something. */
+static bool code_padding(struct codec *c, const char *field)
+{
+    while (c->at % IMAGE_ALIGNMENT) {
+        uint8_t zero = 0;
+        if (!code_u8(c, &zero, field) || (zero != 0 && !refuse(c, field, 0, zero)))
+            return false;
+    }
+    return true;
+}
+
+/* When reading, the image stays where it is: the program owns the buffer. */
+static bool code_image(struct codec *c, const void **image, uint64_t *n_bytes, const char *field)
+{
+    if (!code_u64(c, n_bytes, field) || !code_padding(c, field) || !has_room(c, *n_bytes, field))
+        return false;
+    if (c->mode == READ)
+        *image = *n_bytes ? c->bytes + c->at : NULL;
+    else if (c->mode == WRITE && *n_bytes)
+        memcpy(c->bytes + c->at, *image, *n_bytes);
+    c->at += *n_bytes;
+    return true;
+}
+
+static bool code_ptx(struct codec *c, tg_kernel *k)
+{
+    const void *text = k->ptx;
+    uint8_t nul = 0;
+    if (!code_image(c, &text, &k->ptx_bytes, "kernel ptx") || !code_u8(c, &nul, "end of kernel ptx"))
+        return false;
+    k->ptx = text;
+    return nul == 0 || refuse(c, "end of kernel ptx", 0, nul);
+}
+
+static bool code_term(struct codec *c, tg_term *term)
+{
+    return code_u32(c, &term->size, "grid size") && code_u32(c, &term->div, "grid div") &&
+           code_u32(c, &term->mul, "grid mul");
+}
+
+static bool code_arg(struct codec *c, tg_arg_desc *arg)
+{
+    return code_u8(c, &arg->kind, "argument kind") && code_u8(c, &arg->index, "argument index") &&
+           code_u8(c, &arg->axis, "argument axis") && code_u8(c, &arg->reserved, "argument reserved");
+}
+
+static bool code_kernel(struct codec *c, tg_kernel *k)
+{
+    bool ok = code_text(c, k->name, sizeof k->name, "kernel name") && code_ptx(c, k) &&
+              code_image(c, &k->cubin, &k->cubin_bytes, "kernel cubin") &&
+              code_u32(c, &k->threads, "kernel threads") &&
+              code_u32(c, &k->shared_bytes, "kernel shared_bytes") &&
+              code_u32(c, &k->registers, "kernel registers") &&
+              code_u32(c, &k->spill_bytes, "kernel spill_bytes") &&
+              code_u32(c, &k->n_mma, "kernel n_mma") &&
+              code_count(c, &k->n_grid, TG_MAX_TERMS, "kernel n_grid");
+    for (uint32_t i = 0; ok && i < k->n_grid; i++)
+        ok = code_term(c, &k->grid[i]);
+    ok = ok && code_count(c, &k->n_args, TG_MAX_ARGS, "kernel n_args");
+    for (uint32_t i = 0; ok && i < k->n_args; i++)
+        ok = code_arg(c, &k->args[i]);
+    return ok;
+}
+
+static bool code_tensor(struct codec *c, tg_tensor_info *t)
+{
+    return code_text(c, t->name, sizeof t->name, "tensor name") && code_u8(c, &t->dtype, "tensor dtype") &&
+           code_u8(c, &t->flags, "tensor flags") &&
+           code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
+           code_bytes(c, t->reserved, sizeof t->reserved, "tensor reserved");
+}
+
+static bool code_program(struct codec *c, tg_program *p)
+{
+    bool ok = code_text(c, p->variant, sizeof p->variant, "variant") &&
+              code_text(c, p->schedule, sizeof p->schedule, "schedule") &&
+              code_text(c, p->arch, sizeof p->arch, "arch") &&
+              code_u8(c, &p->arch_exact, "arch_exact") && code_u8(c, &p->io_dtype, "io_dtype") &&
+              code_bytes(c, p->reserved, sizeof p->reserved, "reserved") &&
+              code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
+              code_u32(c, &p->chunk_multiple, "chunk_multiple") &&
+              code_u32(c, &p->chunk_default, "chunk_default") &&
+              code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
+    for (uint32_t i = 0; ok && i < p->n_tensors; i++)
+        ok = code_tensor(c, &p->tensors[i]);
+    ok = ok && code_count(c, &p->n_kernels, TG_MAX_KERNELS, "n_kernels");
+    for (uint32_t i = 0; ok && i < p->n_kernels; i++)
+        ok = code_kernel(c, &p->kernels[i]);
+    return ok;
+}
+
+static void put_header(uint8_t *bytes, size_t size)
+{
+    memcpy(bytes, magic, sizeof magic);
+    put_little(bytes + 8, 4, TG_PROGRAM_VERSION);
+    put_little(bytes + 12, 4, 0);
+    put_little(bytes + 16, 8, size);
+}
+
+tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink)
+{
+    if (!bytes || !size)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_bytes: %s is NULL",
+                       bytes ? "size" : "bytes");
+    *bytes = NULL;
+    *size = 0;
+    tg_status status = tg_program_verify(program, sink);
+    if (status != TG_OK)
+        return status;
+    tg_program copy = *program; /* the codec takes fields it may write */
+    struct codec measure = {.mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
+    if (!code_program(&measure, &copy))
+        return TG_E_FORMAT;
+    size_t end = measure.at;
+    uint8_t *buffer = malloc(end + CHECKSUM_BYTES);
+    if (!buffer)
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", end);
+    put_header(buffer, end + CHECKSUM_BYTES);
+    struct codec writer = {.mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
+    (void)code_program(&writer, &copy); /* the measured size is exact */
+    put_little(buffer + end, CHECKSUM_BYTES, XXH64(buffer, end, 0));
+    *bytes = buffer;
+    *size = end + CHECKSUM_BYTES;
+    return TG_OK;
+}
+
+static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *sink)
+{
+    const char *again = "write the bundle again with this version of Tegula";
+    if (size < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
+        return tg_fail(sink, TG_E_FORMAT, "TG0711", NULL,
+                       "bundle: magic: expected \"TEGULA\\r\\n\", found %zu other bytes",
+                       size < sizeof magic ? size : sizeof magic);
+    if (size < HEADER_BYTES + CHECKSUM_BYTES)
+        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL, "bundle: expected at least %d bytes, found %zu",
+                       HEADER_BYTES + CHECKSUM_BYTES, size);
+    uint64_t version = get_little(bytes + 8, 4), reserved = get_little(bytes + 12, 4);
+    if (version != TG_PROGRAM_VERSION)
+        return tg_fail(sink, TG_E_FORMAT, "TG0712", again,
+                       "bundle: version: expected %d, found %" PRIu64, TG_PROGRAM_VERSION, version);
+    if (reserved != 0)
+        return tg_fail(sink, TG_E_FORMAT, "TG0715", again,
+                       "bundle: header reserved: expected 0, found %" PRIu64, reserved);
+    uint64_t stated = get_little(bytes + 16, 8);
+    if (stated != size)
+        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
+                       "bundle: size: expected the %" PRIu64 " bytes it states, found %zu", stated, size);
+    uint64_t expected = get_little(bytes + size - CHECKSUM_BYTES, CHECKSUM_BYTES);
+    uint64_t found = XXH64(bytes, size - CHECKSUM_BYTES, 0);
+    if (expected != found)
+        return tg_fail(sink, TG_E_FORMAT, "TG0714", again,
+                       "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected, found);
+    return TG_OK;
+}
+
+/* Reads the fields into `program`, whose storage holds the bytes. */
+static tg_status read_fields(tg_program *program, size_t size, const tg_sink *sink)
+{
+    struct codec reader = {.mode = READ,
+                           .bytes = program->storage,
+                           .size = size - CHECKSUM_BYTES,
+                           .at = HEADER_BYTES,
+                           .sink = sink};
+    if (!code_program(&reader, program))
+        return TG_E_FORMAT;
+    if (reader.at != reader.size)
+        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
+                       "bundle: expected its last field to end at byte %zu, found %zu", reader.size,
+                       reader.at);
+    return tg_program_verify(program, sink);
+}
+
+tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink)
+{
+    if (!bytes || !program)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_parse: %s is NULL",
+                       bytes ? "program" : "bytes");
+    *program = NULL;
+    tg_status status = check_header(bytes, size, sink);
+    if (status != TG_OK)
+        return status;
+    tg_program *parsed = calloc(1, sizeof *parsed);
+    void *storage = malloc(size);
+    if (!parsed || !storage) {
+        free(parsed);
+        free(storage);
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", size);
+    }
+    memcpy(storage, bytes, size);
+    parsed->struct_size = sizeof *parsed;
+    parsed->version = TG_PROGRAM_VERSION;
+    parsed->storage = storage;
+    status = read_fields(parsed, size, sink);
+    if (status != TG_OK) {
+        tg_program_free(parsed);
+        return status;
+    }
+    *program = parsed;
+    return TG_OK;
+}
+
+void tg_program_free(tg_program *program)
+{
+    if (!program)
+        return;
+    free(program->storage);
+    free(program);
+}

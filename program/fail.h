@@ -1,0 +1,11 @@
+/* program/fail.h - one line to report an error and return its status, for program/ and runtime/. */
+#ifndef TEGULA_FAIL_H
+#define TEGULA_FAIL_H
+
+#include "program/program.h"
+
+/* Arguments: sink, status, code, hint (may be NULL), format, values... Yields the status. */
+#define tg_fail(sink, status, code, hint, ...)                                                     \
+    (tg_report((sink), TG_ERROR, (code), NULL, 0, (hint), __VA_ARGS__), (status))
+
+#endif

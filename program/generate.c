@@ -1,0 +1,334 @@
+/* program/generate.c - a program as a pair of C files.
+ *
+ * Everything that is the same in all of them is text in embed_template.{h,c}.in, with @keys@ where a
+ * program differs. This file makes the values of the keys and puts them in; the templates reach it as
+ * arrays made by CMake. */
+#include "program/fail.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char header_template[] = {
+#include "embed_template.h.inc"
+    0};
+static const char source_template[] = {
+#include "embed_template.c.inc"
+    0};
+
+/* Text that grows; a failed allocation makes every later append a no-op. */
+struct text {
+    char *data;
+    size_t length, capacity;
+    bool is_failed;
+};
+
+static bool reserve(struct text *text, size_t more)
+{
+    if (text->is_failed || more < text->capacity - text->length)
+        return !text->is_failed;
+    size_t capacity = 2 * text->capacity + more + 1;
+    char *data = realloc(text->data, capacity);
+    text->is_failed = data == NULL;
+    if (!data)
+        return false;
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+static void append_bytes(struct text *text, const char *bytes, size_t n)
+{
+    if (!reserve(text, n))
+        return;
+    memcpy(text->data + text->length, bytes, n);
+    text->length += n;
+    text->data[text->length] = '\0';
+}
+
+__attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
+{
+    char line[512]; /* pieces are short: names have fixed widths */
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    if (n > 0)
+        append_bytes(text, line, strlen(line));
+}
+
+/* ---- keys and their values ---- */
+
+enum { MAX_KEYS = 32 };
+
+struct key {
+    const char *name;
+    struct text value;
+};
+
+struct keys {
+    struct key row[MAX_KEYS];
+    size_t n;
+};
+
+static struct text *add_key(struct keys *keys, const char *name)
+{
+    struct key *key = &keys->row[keys->n++];
+    key->name = name;
+    append(&key->value, "%s", ""); /* an empty value is text too */
+    return &key->value;
+}
+
+static const struct text *find_key(const struct keys *keys, const char *name, size_t length)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (strlen(keys->row[i].name) == length && memcmp(keys->row[i].name, name, length) == 0)
+            return &keys->row[i].value;
+    return NULL;
+}
+
+/* Replaces every @key@ of the template. */
+static char *expand(const char *template_text, const struct keys *keys)
+{
+    struct text out = {0};
+    const char *rest = template_text;
+    for (const char *at; (at = strchr(rest, '@')) != NULL;) {
+        size_t length = strcspn(at + 1, "@");
+        const struct text *value = find_key(keys, at + 1, length);
+        append_bytes(&out, rest, (size_t)(at - rest));
+        if (value && !value->is_failed)
+            append_bytes(&out, value->data, value->length);
+        else
+            out.is_failed = true;
+        rest = at + length + 2;
+    }
+    append_bytes(&out, rest, strlen(rest));
+    if (!out.is_failed)
+        return out.data;
+    free(out.data);
+    return NULL;
+}
+
+/* ---- C from the program ---- */
+
+static bool is_keyword(const char *name)
+{
+    /* What a tensor may be called by mathematicians and not in C or C++. */
+    static const char *const words[] = {"do", "if", "or", "and", "not", "xor", "int", "new", "for", "asm"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const char *suffix(const tg_tensor_info *t)
+{
+    return is_keyword(t->name) ? "_" : "";
+}
+
+static void describe_tensor(struct text *text, const tg_tensor_info *t)
+{
+    static const char *const axes[TG_N_AXES] = {
+        [TG_AXIS_NONE] = "", [TG_T] = ", T", [TG_CHUNK] = ", ceil(T/L)", [TG_DQK] = ", dqk", [TG_DHV] = ", dhv",
+    };
+    append(text, "%s%s  %s [B, NH%s%s%s]%s", t->name, suffix(t), tg_dtype_name((tg_dtype)t->dtype),
+           axes[t->axes[0]], axes[t->axes[1]], axes[t->axes[2]],
+           t->flags & TG_OPTIONAL ? ", may be absent" : "");
+}
+
+static void add_signature(struct keys *keys, const tg_program *program)
+{
+    struct text *signature = add_key(keys, "signature"), *fields = add_key(keys, "tensor_fields");
+    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags; i++) {
+        const tg_tensor_info *t = &program->tensors[i];
+        append(signature, " *     %-4s ", (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
+                                          : t->flags & TG_IN                       ? "in"
+                                                                                   : "out");
+        describe_tensor(signature, t);
+        append(signature, "\n");
+        append(fields, "    @name@_tensor %s%s; /* ", t->name, suffix(t));
+        describe_tensor(fields, t);
+        append(fields, " */\n");
+    }
+}
+
+/* An extent of the tensor as a term: { size, div, mul }. The order of the sizes is that of tg_size. */
+static void append_extent(struct text *text, const tg_program *program, uint8_t axis)
+{
+    static const char *const sizes[TG_N_AXES] = {
+        [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS", [TG_CHUNK] = "CHUNKS", [TG_DQK] = "ONE", [TG_DHV] = "ONE",
+    };
+    uint32_t width = axis == TG_DQK ? program->dqk : axis == TG_DHV ? program->dhv : 1;
+    append(text, ", {%s, 1, %" PRIu32 "}", sizes[axis], width);
+}
+
+static int count_axes(const tg_tensor_info *t)
+{
+    int n = 2;
+    while (n < 2 + TG_MAX_AXES && t->axes[n - 2] != TG_AXIS_NONE)
+        n++;
+    return n;
+}
+
+static void add_tensors(struct keys *keys, const tg_program *program)
+{
+    struct text *text = add_key(keys, "tensors");
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        const tg_tensor_info *t = &program->tensors[i];
+        if (t->flags)
+            append(text, "    {offsetof(@name@_tensors, %s%s), ", t->name, suffix(t));
+        else
+            append(text, "    {0, ");
+        bool is_vector = memchr(t->axes, TG_DQK, sizeof t->axes) || memchr(t->axes, TG_DHV, sizeof t->axes);
+        append(text, "%d, %" PRIu32 ", %d, %d, %d, {{BATCH, 1, 1}, {HEADS, 1, 1}", t->flags,
+               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, count_axes(t));
+        for (int a = 0; a < TG_MAX_AXES; a++)
+            append_extent(text, program, t->axes[a]);
+        append(text, "}}, /* %s */\n", t->name);
+    }
+}
+
+static void add_kernels(struct keys *keys, const tg_program *program)
+{
+    static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK"};
+    static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALE"};
+    struct text *text = add_key(keys, "kernels");
+    for (uint32_t i = 0; i < program->n_kernels; i++) {
+        const tg_kernel *k = &program->kernels[i];
+        append(text, "    {\"%s\", ptx_%" PRIu32 ", ", k->name, i);
+        append(text, k->cubin ? "cubin_%" PRIu32 : "NULL", i);
+        append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->threads,
+               k->shared_bytes, k->n_grid, k->n_args);
+        for (uint32_t g = 0; g < k->n_grid; g++)
+            append(text, "%s{%s, %" PRIu32 ", %" PRIu32 "}", g ? ", " : "", sizes[k->grid[g].size],
+                   k->grid[g].div, k->grid[g].mul);
+        append(text, "},\n     {");
+        for (uint32_t a = 0; a < k->n_args; a++) {
+            const tg_arg_desc *arg = &k->args[a];
+            append(text, "%s{%s, ", a == 0 ? "" : a % 5 ? ", " : ",\n      ", kinds[arg->kind]);
+            if (arg->kind == TG_ARG_SIZE)
+                append(text, "%s, %d}", sizes[arg->index], arg->axis);
+            else
+                append(text, "%d, %d}", arg->index, arg->axis);
+        }
+        append(text, k->n_args ? "}},\n" : "{0, 0, 0}}},\n");
+    }
+}
+
+/* A string literal would be shorter, but C guarantees only 4095 characters of one. */
+static void append_image(struct text *text, const char *kind, uint32_t i, const void *image, uint64_t n)
+{
+    const unsigned char *bytes = image;
+    append(text, "ALIGNED static const unsigned char %s_%" PRIu32 "[] = {", kind, i);
+    for (uint64_t at = 0; at < n; at++)
+        append(text, "%s%u,", at % 24 ? "" : "\n    ", bytes[at]);
+    append(text, "\n};\n\n");
+}
+
+static void add_images(struct keys *keys, const tg_program *program)
+{
+    struct text *text = add_key(keys, "images");
+    for (uint32_t i = 0; i < program->n_kernels; i++) {
+        const tg_kernel *k = &program->kernels[i];
+        append_image(text, "ptx", i, k->ptx, k->ptx_bytes + 1); /* with its NUL */
+        if (k->cubin)
+            append_image(text, "cubin", i, k->cubin, k->cubin_bytes);
+    }
+}
+
+static void add_numbers(struct keys *keys, const tg_program *program)
+{
+    const struct {
+        const char *name;
+        uint32_t value;
+    } rows[] = {
+        {"dqk", program->dqk},
+        {"dhv", program->dhv},
+        {"chunk_multiple", program->chunk_multiple},
+        {"chunk_default", program->chunk_default},
+        {"n_tensors", program->n_tensors},
+        {"n_kernels", program->n_kernels},
+        {"arch_exact", program->arch_exact},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        append(add_key(keys, rows[i].name), "%" PRIu32, rows[i].value);
+    unsigned long arch = strtoul(program->arch + 3, NULL, 10); /* after "sm_": 90 is 9.0 */
+    append(add_key(keys, "arch_major"), "%lu", arch / 10);
+    append(add_key(keys, "arch_minor"), "%lu", arch % 10);
+}
+
+/* Descriptions stand in comments; they must not end one or, by a '@', look like a key. */
+static void append_comment(struct text *text, const char *from)
+{
+    for (; *from; from++)
+        append(text, "%c", *from == '*' || *from == '@' || *from == '\\' ? '.' : *from);
+}
+
+static void add_names(struct keys *keys, const tg_program *program, const char *name)
+{
+    append_comment(add_key(keys, "variant"), program->variant);
+    append_comment(add_key(keys, "schedule"), program->schedule);
+    append(add_key(keys, "arch_text"), "%s%s", program->arch, program->arch_exact ? " exactly" : " or newer");
+    append(add_key(keys, "io"), "%s", tg_dtype_name((tg_dtype)program->io_dtype));
+    struct text *upper = add_key(keys, "NAME"), *indent = add_key(keys, "indent");
+    for (const char *at = name; *at; at++)
+        append(upper, "%c", toupper((unsigned char)*at));
+    append(indent, "%*s", (int)(strlen(name) + strlen("int _launch(")), "");
+    append(add_key(keys, "name"), "%s", name);
+}
+
+static bool is_prefix(const char *name)
+{
+    if (!name || !(isalpha((unsigned char)*name) || *name == '_') || is_keyword(name))
+        return false;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return *name == '\0';
+}
+
+/* Some values contain @name@ themselves, hence two expansions. */
+static char *expand_all(const char *template_text, const struct keys *keys)
+{
+    char *once = expand(template_text, keys);
+    char *whole = once ? expand(once, keys) : NULL;
+    free(once);
+    return whole;
+}
+
+tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
+                       const tg_sink *sink)
+{
+    enum { MAX_PREFIX = 64 };
+    if (!source || !header)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", NULL, "tg_program_c: %s is NULL",
+                       source ? "header" : "source");
+    *source = *header = NULL;
+    if (!is_prefix(name) || strlen(name) > MAX_PREFIX)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
+                       "tg_program_c: name: expected a C identifier of at most %d characters, found %.80s",
+                       MAX_PREFIX, name ? name : "NULL");
+    tg_status status = tg_program_verify(program, sink);
+    if (status != TG_OK)
+        return status;
+    struct keys keys = {0};
+    add_names(&keys, program, name);
+    add_numbers(&keys, program);
+    add_signature(&keys, program);
+    add_images(&keys, program);
+    add_tensors(&keys, program);
+    add_kernels(&keys, program);
+    *source = expand_all(source_template, &keys);
+    *header = expand_all(header_template, &keys);
+    for (size_t i = 0; i < keys.n; i++)
+        free(keys.row[i].value.data);
+    if (*source && *header)
+        return TG_OK;
+    free(*source);
+    free(*header);
+    *source = *header = NULL;
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "tg_program_c: no memory for the text");
+}

@@ -1,0 +1,204 @@
+/* program/sizes.c - what the formulas of a program come to for the sizes of one call.
+ *
+ * All arithmetic is 64-bit and saturates: a product too large to represent is INT64_MAX, which every
+ * limit in tg_sizes_check refuses. So there is one path, used before and after the check. */
+#include "program/fail.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const int64_t max_size = INT32_MAX;               /* kernels receive sizes as u32 */
+static const int64_t max_grid = INT32_MAX;               /* grid.x of CUDA */
+static const int64_t max_bytes = INT64_C(1) << 56;       /* more than any address space */
+static const uint64_t workspace_alignment = UINT64_C(256);
+
+static int64_t multiply(int64_t a, int64_t b)
+{
+    return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
+static int64_t divide_up(int64_t value, int64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size)
+{
+    int64_t chunk = sizes->chunk ? sizes->chunk : program->chunk_default;
+    int64_t multiple = program->chunk_multiple;
+    switch ((tg_size)size) {
+    case TG_SIZE_CONST:
+        return 1;
+    case TG_SIZE_BATCH:
+        return sizes->batch;
+    case TG_SIZE_HEADS:
+        return sizes->heads;
+    case TG_SIZE_TOKENS:
+        return sizes->tokens;
+    case TG_SIZE_CHUNKS:
+        return divide_up(sizes->tokens, chunk);
+    case TG_SIZE_CHUNK: /* a sequence shorter than L must not launch empty blocks */
+        return least(chunk, divide_up(sizes->tokens, multiple) * multiple);
+    }
+    return 0;
+}
+
+int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms,
+                       uint32_t n_terms)
+{
+    int64_t product = 1;
+    for (uint32_t i = 0; i < n_terms; i++) {
+        int64_t size = tg_size_value(program, sizes, terms[i].size);
+        product = multiply(product, multiply(divide_up(size, terms[i].div), terms[i].mul));
+    }
+    return product;
+}
+
+int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor, uint32_t axis)
+{
+    if (axis == 0)
+        return sizes->batch;
+    if (axis == 1)
+        return sizes->heads;
+    switch ((tg_axis)program->tensors[tensor].axes[axis - 2]) {
+    case TG_T:
+        return sizes->tokens;
+    case TG_CHUNK:
+        return tg_size_value(program, sizes, TG_SIZE_CHUNKS);
+    case TG_DQK:
+        return program->dqk;
+    case TG_DHV:
+        return program->dhv;
+    case TG_AXIS_NONE:
+    case TG_N_AXES:
+        break;
+    }
+    return 1;
+}
+
+static int64_t tensor_bytes(const tg_program *program, const tg_sizes *sizes, uint32_t tensor)
+{
+    int64_t bytes = tg_dtype_bytes((tg_dtype)program->tensors[tensor].dtype);
+    for (uint32_t axis = 0; axis < 2 + TG_MAX_AXES; axis++)
+        bytes = multiply(bytes, tg_tensor_extent(program, sizes, tensor, axis));
+    return bytes;
+}
+
+/* Bytes taken by the workspace tensors before `end`, each rounded up. At most 32 tensors below 2^63
+ * each can wrap only when one of them is beyond max_bytes, which tg_sizes_check refuses first. */
+static uint64_t workspace_before(const tg_program *program, const tg_sizes *sizes, uint32_t end)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < end; i++) {
+        if (program->tensors[i].flags & (TG_IN | TG_OUT))
+            continue;
+        uint64_t bytes = (uint64_t)tensor_bytes(program, sizes, i);
+        total += (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+    }
+    return total;
+}
+
+uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes)
+{
+    return workspace_before(program, sizes, program->n_tensors);
+}
+
+uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor)
+{
+    return workspace_before(program, sizes, tensor);
+}
+
+int tg_program_tensor(const tg_program *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->n_tensors; i++)
+        if (strcmp(program->tensors[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* "S0" for "S" and "dS" for "dS0": the two ends of a state differ by a final 0. */
+static bool is_other_end(const char *name, const char *other)
+{
+    size_t n = strlen(name), m = strlen(other);
+    const char *longer = n > m ? name : other;
+    size_t shorter = n > m ? m : n;
+    return (n > m ? n - m : m - n) == 1 && longer[shorter] == '0' && memcmp(name, other, shorter) == 0;
+}
+
+int tg_tensor_source(const tg_program *program, uint32_t tensor)
+{
+    const tg_tensor_info *out = &program->tensors[tensor];
+    if (!(out->flags & TG_OUT) || memchr(out->axes, TG_T, sizeof out->axes) ||
+        memchr(out->axes, TG_CHUNK, sizeof out->axes))
+        return TG_SOURCE_NONE;
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        const tg_tensor_info *in = &program->tensors[i];
+        if ((in->flags & TG_IN) && is_other_end(out->name, in->name) &&
+            memcmp(in->axes, out->axes, sizeof in->axes) == 0)
+            return (int)i;
+    }
+    return TG_SOURCE_ZERO;
+}
+
+static bool check_range(const char *field, int64_t value, int64_t least_value, const tg_sink *sink)
+{
+    if (value >= least_value && value <= max_size)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0701", NULL, 0, NULL,
+              "sizes.%s: expected %" PRId64 "..%" PRId64 ", found %" PRId64, field, least_value,
+              max_size, value);
+    return false;
+}
+
+static bool check_chunk(const tg_program *program, int64_t chunk, const tg_sink *sink)
+{
+    if (chunk % program->chunk_multiple == 0)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0701", NULL, 0, "0 means the program's default",
+              "sizes.chunk: expected a multiple of %" PRIu32 ", found %" PRId64,
+              program->chunk_multiple, chunk);
+    return false;
+}
+
+static bool check_products(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < program->n_kernels; i++) {
+        const tg_kernel *kernel = &program->kernels[i];
+        int64_t blocks = tg_terms_value(program, sizes, kernel->grid, kernel->n_grid);
+        if (blocks <= max_grid)
+            continue;
+        ok = false;
+        tg_report(sink, TG_ERROR, "TG0702", NULL, 0, "split the batch, or use a larger chunk",
+                  "kernel %s: expected at most %" PRId64 " blocks, found %" PRId64, kernel->name,
+                  max_grid, blocks);
+    }
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        int64_t bytes = tensor_bytes(program, sizes, i);
+        if (bytes <= max_bytes)
+            continue;
+        ok = false;
+        tg_report(sink, TG_ERROR, "TG0702", NULL, 0, NULL,
+                  "tensor %s: expected at most %" PRId64 " bytes, found %" PRId64,
+                  program->tensors[i].name, max_bytes, bytes);
+    }
+    return ok;
+}
+
+tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
+{
+    if (!program || !sizes)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0701", NULL, "tg_sizes_check: %s is NULL",
+                       program ? "sizes" : "program");
+    bool ok = check_range("batch", sizes->batch, 0, sink);
+    ok &= check_range("heads", sizes->heads, 1, sink);
+    ok &= check_range("tokens", sizes->tokens, 0, sink);
+    ok &= check_range("chunk", sizes->chunk, 0, sink) && check_chunk(program, sizes->chunk, sink);
+    return ok && check_products(program, sizes, sink) ? TG_OK : TG_E_ARGUMENT;
+}

@@ -1,0 +1,235 @@
+/* program/verify.c - the structural rules of a program, each in one place.
+ *
+ * Run on everything that comes from outside: parsed bundles, plugins, a program handed to the writer.
+ * After it, no index in the program is out of its table, no string unterminated, no divisor zero. */
+#include "program/fail.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
+enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
+
+#define REQUIRE(condition, ...)                                                                    \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return tg_fail(sink, TG_E_FORMAT, "TG0721", NULL, __VA_ARGS__);                        \
+    } while (0)
+
+static bool is_terminated(const char *text, size_t capacity)
+{
+    return memchr(text, '\0', capacity) != NULL;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
+
+/* Names become C identifiers, PTX entry points and words of messages. */
+static bool is_identifier(const char *text)
+{
+    if (!is_letter(*text))
+        return false;
+    while (is_letter(*text) || is_digit(*text))
+        text++;
+    return *text == '\0';
+}
+
+static bool is_printable(const char *text)
+{
+    if (*text == '\0')
+        return false;
+    for (; *text; text++)
+        if (*text < ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+/* "sm_80", "sm_90a": digits, then nothing or one letter of a feature set. */
+static bool is_arch(const char *text)
+{
+    if (strncmp(text, "sm_", 3) != 0)
+        return false;
+    const char *digits = text + 3;
+    size_t n = strspn(digits, "0123456789");
+    const char *suffix = digits + n;
+    return n >= 2 && n <= 3 && (*suffix == '\0' || (strchr("af", *suffix) && suffix[1] == '\0'));
+}
+
+static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    const tg_tensor_info *t = &program->tensors[i];
+    REQUIRE(is_terminated(t->name, sizeof t->name) && is_identifier(t->name),
+            "tensors[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
+            sizeof t->name - 1);
+    REQUIRE(tg_program_tensor(program, t->name) == (int)i,
+            "tensors[%" PRIu32 "].name: expected every name once, found %s again", i, t->name);
+    REQUIRE(tg_dtype_bytes((tg_dtype)t->dtype) != 0,
+            "tensors[%" PRIu32 "].dtype (%s): expected bf16, f16, f32 or f32x2, found value %d", i,
+            t->name, t->dtype);
+    REQUIRE(t->flags <= (TG_IN | TG_OUT | TG_OPTIONAL) && t->flags != TG_OPTIONAL,
+            "tensors[%" PRIu32 "].flags (%s): expected a combination of in, out and optional, found %d",
+            i, t->name, t->flags);
+    REQUIRE(t->flags == 0 || i == 0 || program->tensors[i - 1].flags != 0,
+            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors", i,
+            t->name);
+    bool ended = false;
+    for (int a = 0; a < TG_MAX_AXES; a++) {
+        REQUIRE(t->axes[a] < TG_N_AXES && !(ended && t->axes[a] != TG_AXIS_NONE),
+                "tensors[%" PRIu32 "].axes[%d] (%s): expected an axis below %d and none after an "
+                "unused one, found %d",
+                i, a, t->name, TG_N_AXES, t->axes[a]);
+        ended = t->axes[a] == TG_AXIS_NONE;
+        REQUIRE(t->reserved[a] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d", i,
+                a, t->name, t->reserved[a]);
+    }
+    return TG_OK;
+}
+
+/* Both ends of a state have one type, so that an empty call is a plain copy. */
+static tg_status verify_state(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    int source = tg_tensor_source(program, i);
+    const tg_tensor_info *out = &program->tensors[i], *in = &program->tensors[source < 0 ? (int)i : source];
+    REQUIRE(in->dtype == out->dtype, "tensors[%" PRIu32 "].dtype (%s): expected %s like %s, found %s", i,
+            out->name, tg_dtype_name((tg_dtype)in->dtype), in->name,
+            tg_dtype_name((tg_dtype)out->dtype));
+    return TG_OK;
+}
+
+static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, uint32_t i,
+                            const tg_sink *sink)
+{
+    const tg_arg_desc *arg = &kernel->args[i];
+    REQUIRE(arg->kind <= TG_ARG_SCALE, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d",
+            kernel->name, i, TG_ARG_SCALE, arg->kind);
+    bool is_tensor = arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE;
+    uint32_t end = is_tensor ? program->n_tensors : arg->kind == TG_ARG_SIZE ? TG_SIZE_CHUNK + 1 : 1;
+    REQUIRE(arg->index < end, "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
+            kernel->name, i, end, arg->index);
+    uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES : 1;
+    REQUIRE(arg->axis < end_axis,
+            "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d", kernel->name, i,
+            end_axis, arg->axis);
+    REQUIRE(arg->axis < 2 || program->tensors[arg->index].axes[arg->axis - 2] != TG_AXIS_NONE,
+            "kernel %s: args[%" PRIu32 "].axis: expected an axis of %s, found %d", kernel->name, i,
+            program->tensors[arg->index].name, arg->axis);
+    REQUIRE(arg->reserved == 0, "kernel %s: args[%" PRIu32 "].reserved: expected 0, found %d",
+            kernel->name, i, arg->reserved);
+    return TG_OK;
+}
+
+static tg_status verify_grid(const tg_kernel *kernel, const tg_sink *sink)
+{
+    REQUIRE(kernel->n_grid >= 1 && kernel->n_grid <= TG_MAX_TERMS,
+            "kernel %s: n_grid: expected 1..%d, found %" PRIu32, kernel->name, TG_MAX_TERMS,
+            kernel->n_grid);
+    for (uint32_t i = 0; i < kernel->n_grid; i++) {
+        const tg_term *term = &kernel->grid[i];
+        REQUIRE(term->size <= TG_SIZE_CHUNK,
+                "kernel %s: grid[%" PRIu32 "].size: expected 0..%d, found %" PRIu32, kernel->name, i,
+                TG_SIZE_CHUNK, term->size);
+        REQUIRE(term->div >= 1 && term->mul >= 1,
+                "kernel %s: grid[%" PRIu32 "]: expected div and mul of at least 1, found %" PRIu32
+                " and %" PRIu32,
+                kernel->name, i, term->div, term->mul);
+    }
+    return TG_OK;
+}
+
+static tg_status verify_images(const tg_kernel *kernel, const tg_sink *sink)
+{
+    REQUIRE(kernel->ptx && kernel->ptx_bytes > 0, "kernel %s: ptx: expected text, found none",
+            kernel->name);
+    REQUIRE(memchr(kernel->ptx, '\0', kernel->ptx_bytes) == NULL &&
+                kernel->ptx[kernel->ptx_bytes] == '\0',
+            "kernel %s: ptx: expected its only NUL after %" PRIu64 " bytes", kernel->name,
+            kernel->ptx_bytes);
+    REQUIRE((kernel->cubin != NULL) == (kernel->cubin_bytes > 0),
+            "kernel %s: cubin: expected a cubin and its size or neither, found %" PRIu64 " bytes at %s",
+            kernel->name, kernel->cubin_bytes, kernel->cubin ? "an address" : "NULL");
+    return TG_OK;
+}
+
+static tg_status verify_kernel(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    const tg_kernel *kernel = &program->kernels[i];
+    REQUIRE(is_terminated(kernel->name, sizeof kernel->name) && is_identifier(kernel->name),
+            "kernels[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
+            sizeof kernel->name - 1);
+    tg_status status = verify_images(kernel, sink);
+    if (status == TG_OK)
+        status = verify_grid(kernel, sink);
+    if (status != TG_OK)
+        return status;
+    REQUIRE(kernel->threads >= 1 && kernel->threads <= MAX_THREADS,
+            "kernel %s: threads: expected 1..%d, found %" PRIu32, kernel->name, MAX_THREADS,
+            kernel->threads);
+    REQUIRE(kernel->shared_bytes <= MAX_SHARED_BYTES,
+            "kernel %s: shared_bytes: expected at most %d, found %" PRIu32, kernel->name,
+            MAX_SHARED_BYTES, kernel->shared_bytes);
+    REQUIRE(kernel->n_args <= TG_MAX_ARGS, "kernel %s: n_args: expected at most %d, found %" PRIu32,
+            kernel->name, TG_MAX_ARGS, kernel->n_args);
+    for (uint32_t a = 0; a < kernel->n_args && status == TG_OK; a++)
+        status = verify_arg(program, kernel, a, sink);
+    return status;
+}
+
+static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
+{
+    REQUIRE(is_terminated(program->variant, sizeof program->variant) && is_printable(program->variant),
+            "variant: expected at most %zu printable characters", sizeof program->variant - 1);
+    REQUIRE(is_terminated(program->schedule, sizeof program->schedule) &&
+                is_printable(program->schedule),
+            "schedule: expected at most %zu printable characters", sizeof program->schedule - 1);
+    REQUIRE(is_terminated(program->arch, sizeof program->arch) && is_arch(program->arch),
+            "arch: expected a name like sm_80 or sm_90a");
+    REQUIRE(program->arch_exact <= 1, "arch_exact: expected 0 or 1, found %d", program->arch_exact);
+    REQUIRE(program->io_dtype >= TG_BF16 && program->io_dtype <= TG_F32,
+            "io_dtype: expected bf16, f16 or f32, found value %d", program->io_dtype);
+    REQUIRE(program->reserved[0] == 0 && program->reserved[1] == 0,
+            "reserved: expected 0 0, found %d %d", program->reserved[0], program->reserved[1]);
+    REQUIRE(program->dqk >= 1 && program->dqk <= MAX_WIDTH, "dqk: expected 1..%d, found %" PRIu32,
+            MAX_WIDTH, program->dqk);
+    REQUIRE(program->dhv >= 1 && program->dhv <= MAX_WIDTH, "dhv: expected 1..%d, found %" PRIu32,
+            MAX_WIDTH, program->dhv);
+    REQUIRE(program->chunk_multiple >= 1 && program->chunk_multiple <= MAX_CHUNK,
+            "chunk_multiple: expected 1..%d, found %" PRIu32, MAX_CHUNK, program->chunk_multiple);
+    REQUIRE(program->chunk_default >= 1 && program->chunk_default <= MAX_CHUNK &&
+                program->chunk_default % program->chunk_multiple == 0,
+            "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32,
+            program->chunk_multiple, MAX_CHUNK, program->chunk_default);
+    return TG_OK;
+}
+
+tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
+{
+    if (!program)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL, "program: expected a program, found NULL");
+    if (program->struct_size != sizeof *program || program->version != TG_PROGRAM_VERSION)
+        return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
+                       "program: expected version %d of %zu bytes, found version %" PRIu32
+                       " of %" PRIu32,
+                       TG_PROGRAM_VERSION, sizeof *program, program->version, program->struct_size);
+    tg_status status = verify_identity(program, sink);
+    if (status != TG_OK)
+        return status;
+    REQUIRE(program->n_tensors >= 1 && program->n_tensors <= TG_MAX_TENSORS,
+            "n_tensors: expected 1..%d, found %" PRIu32, TG_MAX_TENSORS, program->n_tensors);
+    REQUIRE(program->n_kernels >= 1 && program->n_kernels <= TG_MAX_KERNELS,
+            "n_kernels: expected 1..%d, found %" PRIu32, TG_MAX_KERNELS, program->n_kernels);
+    for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
+        status = verify_tensor(program, i, sink);
+    for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
+        status = verify_state(program, i, sink);
+    for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++)
+        status = verify_kernel(program, i, sink);
+    return status;
+}
