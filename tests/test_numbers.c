@@ -132,8 +132,11 @@ static void test_rounding_of_extremes(void **state)
         unsigned infinity = infinity_of(f);
         expect_rounds(f, DBL_MAX, infinity);
         expect_rounds(f, INFINITY, infinity);
-        expect_rounds(f, DBL_MIN, 0);
-        expect_rounds(f, 0x1p-1074, 0);
+        int bias = (1 << (f->exponent_bits - 1)) - 1;
+        for (int e = bias + 1; e <= 1023; e++)
+            expect_rounds(f, ldexp(1.5, e), infinity);
+        for (int e = -1074; e < -bias - f->fraction_bits; e++)
+            expect_rounds(f, ldexp(1, e), 0);
         assert_int_equal(f->from_f64(-0.0), 0x8000);
         assert_int_equal(f->from_f32(-0.0f), 0x8000);
         assert_true(f->from_f64((double)NAN) > infinity);
@@ -141,6 +144,10 @@ static void test_rounding_of_extremes(void **state)
         float low_payload = f32_from_bits(0x7f800001);
         assert_true((f->from_f32(low_payload) & 0x7fff) > infinity);
         assert_true((f->from_f32(-low_payload) & 0x7fff) > infinity);
+        uint64_t signalling = UINT64_C(0x7ff0000000000001);
+        double low_payload_f64;
+        memcpy(&low_payload_f64, &signalling, 8);
+        assert_true((f->from_f64(low_payload_f64) & 0x7fff) > infinity);
     }
     expect_rounds(&formats[1], (double)FLT_MAX, 0x7c00);
     expect_rounds(&formats[0], (double)FLT_MAX, 0x7f80);
@@ -237,6 +244,9 @@ static void test_compare(void **state)
     assert_error(compare(ref, ref, 4), 0, 0, -1);
     assert_error(compare(x, ref, 4), sqrt((0.25 + 0.0625 + 0.0625) / 50), 0.1, 1);
     assert_error(compare(x, ref, 0), 0, 0, -1);
+    const double minus[2] = {1, -10};
+    const double off[2] = {2, -10};
+    assert_error(compare(off, minus, 2), 1 / sqrt(101), 0.1, 0);
     /* neither the squares nor the differences may leave the range */
     const double tiny[2] = {3e-320, 4e-320};
     const double zero[2] = {0, 0};
@@ -283,6 +293,16 @@ static void test_compare_types(void **state)
     assert_error(num_compare((struct num_const_array){x, ST_BF16, 2},
                              (struct num_const_array){ref, ST_F32, 2}),
                  2 / sqrt(17), 0.5, 1);
+}
+
+static void test_compare_tensors(void **state)
+{
+    (void)state;
+    const float ref[3] = {1, 2, 2};
+    const double x[3] = {1, 2, 5};
+    const struct st_tensor a = {"x", ST_F64, 2, {3, 1}, x, sizeof(x)};
+    const struct st_tensor b = {"ref", ST_F32, 1, {3}, ref, sizeof(ref)};
+    assert_error(num_compare(num_of_tensor(&a), num_of_tensor(&b)), 1, 1.5, 2);
 }
 
 /* ---- random numbers ---- */
@@ -426,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_compare_with_zero_is_absolute),
         cmocka_unit_test(test_compare_not_finite),
         cmocka_unit_test(test_compare_types),
+        cmocka_unit_test(test_compare_tensors),
         cmocka_unit_test(test_philox_known_answers),
         cmocka_unit_test(test_bits_are_philox),
         cmocka_unit_test(test_normal_is_the_quantile),

@@ -412,6 +412,26 @@ static void test_golden_round_trip(void **state)
     unlink(path);
 }
 
+/* Whatever the header's length, the data begin at a multiple of 8. */
+static void test_header_is_padded(void **state)
+{
+    (void)state;
+    char path[512];
+    char err[256] = "";
+    in_scratch(path, "padded");
+    for (int n = 0; n < 8; n++) {
+        struct st_file *file;
+        const struct st_pair meta = {"key", &"12345678"[n]};
+        const struct st_contents contents = {&all_types[3], 1, &meta, 1};
+        assert_true(st_write(path, &contents, err, sizeof(err)));
+        assert_true(st_open(path, &file, err, sizeof(err)));
+        assert_int_equal((uintptr_t)st_at(file, 0)->data % 8, 0);
+        assert_string_equal(st_meta(file, "key"), meta.value);
+        st_close(file);
+    }
+    unlink(path);
+}
+
 static void test_write_nothing(void **state)
 {
     (void)state;
@@ -545,6 +565,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_rewrite_from_itself),
         cmocka_unit_test(test_golden_round_trip),
+        cmocka_unit_test(test_header_is_padded),
         cmocka_unit_test(test_write_nothing),
         cmocka_unit_test(test_write_refuses),
         cmocka_unit_test(test_failed_write_keeps_the_old_file),
