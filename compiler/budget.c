@@ -1,0 +1,107 @@
+/* compiler/budget.c - does the kernel fit: shared memory, registers, threads.
+ *
+ * requires: pipeline   makes: registers, max_registers */
+#include "compiler/plan.h"
+
+enum { REGISTERS_BASE = 40 /* addresses, counters, predicates of a kernel, as ptxas reports for ours */ };
+
+static uint32_t fragment_registers(const struct plan *p, const struct value *v)
+{
+    return v->extent[0] * v->extent[1] / p->threads;
+}
+
+static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        bool uses = op->v == v && op->kind != OP_NEST && op->kind != OP_END;
+        uses |= (op->kind == OP_CONTRACT && (op->a == v || op->b == v)) || (op->kind == OP_COPY && op->a == v);
+        if (op->kind == OP_MAP) {
+            tg_operand reads[TG_MAX_READS];
+            const uint32_t n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
+            for (uint32_t k = 0; k < n; k++)
+                uses |= plan_find(p, reads[k], p->values[op->v].nest) == (int)v;
+        }
+        if (uses)
+            last = i;
+    }
+    return last;
+}
+
+static uint32_t first_definition(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].v == v && p->ops[i].kind != OP_NEST && p->ops[i].kind != OP_END && p->ops[i].kind != OP_COMMIT)
+            return i;
+    return p->n_ops;
+}
+
+/* Most fragment registers alive at once; a tile made and consumed by one operation shares its registers
+ * with the operand that dies there. */
+static uint32_t live_fragments(const struct plan *p, uint32_t *worst)
+{
+    uint32_t most = 0;
+    for (uint32_t at = 0; at < p->n_ops; at++) {
+        uint32_t live = 0;
+        for (uint32_t i = 0; i < p->n_values; i++) {
+            if (p->values[i].space != SPACE_FRAGMENT)
+                continue;
+            if (first_definition(p, i) <= at && at < fragment_last_use(p, i))
+                live += fragment_registers(p, &p->values[i]);
+        }
+        if (live > most) {
+            most = live;
+            *worst = at;
+        }
+    }
+    return most;
+}
+
+static uint32_t operand_registers(const struct plan *p)
+{
+    const uint32_t words = p->shape.io == TG_F32 ? 4 : 1; /* 3xTF32 splits every element into two */
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_FRAGMENT && p->values[i].extent[0] / p->warps_m / 16 > rows)
+            rows = p->values[i].extent[0] / p->warps_m / 16;
+    return rows * 4 * words + 4 * words;
+}
+
+static bool check_registers(struct plan *p)
+{
+    uint32_t worst = 0;
+    const uint32_t live = live_fragments(p, &worst);
+    p->registers = live + operand_registers(p) + REGISTERS_BASE;
+    const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
+    uint32_t limit = p->target->registers_per_sm / (p->threads * resident) / 8 * 8;
+    if (limit > 255)
+        limit = 255;
+    p->max_registers = p->row->blocks_per_sm ? limit : 0;
+    if (p->registers <= limit)
+        return true;
+    const struct value *v = &p->values[p->ops[worst].v];
+    plan_refuse(p, "TG0530", p->row->line, "use smaller blocks or more warps",
+                "kernel %s: %s %u x %s %u fp32 accumulators and what is alive beside them need %u registers a thread; at most %u",
+                p->row->name, v->n_dims ? tg_dim_name(v->dims[0]) : "", v->extent[0], v->n_dims > 1 ? tg_dim_name(v->dims[1]) : "",
+                v->extent[1], p->registers, limit);
+    return false;
+}
+
+bool pass_budget(struct plan *p)
+{
+    bool ok = true;
+    const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
+    uint32_t limit = p->target->shared_optin;
+    if (resident > 1 && p->target->shared_per_sm / resident - 1024 < limit)
+        limit = p->target->shared_per_sm / resident - 1024; /* the driver keeps 1 KB of each block */
+    if (p->shared_bytes > limit) {
+        plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",
+                    "kernel %s needs %u bytes of shared memory; at most %u%s", p->row->name, p->shared_bytes, limit,
+                    resident > 1 ? " with that many blocks a multiprocessor" : "");
+        ok = false;
+    }
+    if (p->row->mma != TG_MMA_NONE)
+        ok = check_registers(p) && ok;
+    return ok;
+}

@@ -1,0 +1,283 @@
+/* compiler/compile.c - the whole way from schedule to program, read top to bottom. */
+#include "compiler/lower.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+struct text {
+    char *bytes;
+    size_t size, capacity;
+    bool failed;
+};
+
+static void text_write(void *user, const char *bytes, size_t n)
+{
+    struct text *t = user;
+    if (t->size + n + 1 > t->capacity) {
+        const size_t capacity = (t->size + n + 1) * 2;
+        char *grown = realloc(t->bytes, capacity);
+        t->failed |= !grown;
+        if (!grown)
+            return;
+        t->bytes = grown;
+        t->capacity = capacity;
+    }
+    memcpy(t->bytes + t->size, bytes, n);
+    t->size += n;
+    t->bytes[t->size] = 0;
+}
+
+static bool check_shape(const tg_shape_class *shape, const tg_sink *sink)
+{
+    const uint32_t dims[] = {shape->dqk, shape->dhv};
+    bool ok = true;
+    for (int i = 0; i < 2; i++)
+        if (dims[i] < 16 || dims[i] > 512 || dims[i] % 8) {
+            tg_report(sink, TG_ERROR, "TG0540", NULL, 0, NULL, "%s is %u; it must be a multiple of 8 from 16 to 512",
+                      i ? "dhv" : "dqk", dims[i]);
+            ok = false;
+        }
+    if (shape->io != TG_BF16 && shape->io != TG_F16 && shape->io != TG_F32) {
+        tg_report(sink, TG_ERROR, "TG0541", NULL, 0, NULL, "input type %s; expected bf16, f16 or f32", tg_dtype_name(shape->io));
+        ok = false;
+    }
+    return ok;
+}
+
+/* Blocks of positions must divide the chunk: no block belongs to two chunks. */
+static uint32_t chunk_multiple(const tg_schedule *schedule)
+{
+    uint32_t multiple = 1;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
+            const uint32_t block = schedule->rows[r].row[d].block;
+            if (schedule->rows[r].mma == TG_MMA_NONE || !block) /* vector kernels mask the end of a chunk */
+                continue;
+            uint32_t a = multiple, b = block;
+            while (b) {
+                const uint32_t rest = a % b;
+                a = b;
+                b = rest;
+            }
+            multiple = multiple / a * block;
+        }
+    return multiple;
+}
+
+static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
+{
+    const uint32_t multiple = chunk_multiple(s);
+    if (s->chunk % multiple == 0)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, NULL, "schedule %s: chunk size %u is not a multiple of its position blocks (%u)",
+              s->name, s->chunk, multiple);
+    return false;
+}
+
+tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+{
+    if (!schedule || !target || !shape)
+        return TG_E_ARGUMENT;
+    const tg_status status = tg_schedule_check(schedule, sink);
+    if (status != TG_OK)
+        return status;
+    if (!check_shape(shape, sink))
+        return TG_E_ARGUMENT;
+    bool ok = check_chunk(schedule, sink);
+    struct plan *p = malloc(sizeof *p);
+    if (!p)
+        return TG_E_MEMORY;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        ok = plan_build(p, schedule, r, target, shape, sink) && ok;
+    free(p);
+    return ok ? TG_OK : TG_E_UNSUPPORTED;
+}
+
+const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+{
+    const tg_sink quiet = {0};
+    if (!variant || !target || !shape || !check_shape(shape, sink))
+        return NULL;
+    for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
+        if (tg_plan_check(*s, target, shape, &quiet) == TG_OK)
+            return *s;
+    for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
+        tg_plan_check(*s, target, shape, sink);
+    return NULL;
+}
+
+static void copy_name(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+}
+
+/* Tiles that are in memory in this schedule: the caller's tensors and what one row writes for another. */
+static uint64_t memory_tiles(const tg_schedule *schedule)
+{
+    uint64_t set = 0;
+    for (uint32_t r = 0; r < schedule->n_rows; r++) {
+        struct tg_slice slice;
+        if (tg_row_slice(schedule, r, &slice))
+            set |= slice.loads | slice.stores;
+    }
+    for (uint32_t t = 1; t < schedule->algorithm->n_tensors; t++)
+        if (schedule->algorithm->tensors[t].flags & (TG_IN | TG_OUT))
+            set |= TG_BIT(t);
+    return set;
+}
+
+/* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
+static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES],
+                         const tg_sink *sink)
+{
+    const tg_algorithm *a = schedule->algorithm;
+    const uint64_t set = memory_tiles(schedule);
+    for (int workspace = 0; workspace < 2; workspace++)
+        for (uint32_t t = 1; t < a->n_tensors; t++) {
+            const tg_tensor *from = &a->tensors[t];
+            if (!(set >> t & 1) || (workspace == 0) != ((from->flags & (TG_IN | TG_OUT)) != 0))
+                continue;
+            if (program->n_tensors == TG_MAX_TENSORS) {
+                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS);
+                return false;
+            }
+            index[t] = (uint8_t)program->n_tensors;
+            tg_tensor_info *to = &program->tensors[program->n_tensors++];
+            copy_name(to->name, sizeof to->name, from->name);
+            to->flags = from->flags;
+            to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
+            memcpy(to->axes, from->axes, sizeof to->axes);
+        }
+    return true;
+}
+
+static void stage(const tg_compile_options *o, const struct plan *p, tg_stage which, const char *text)
+{
+    if (o && o->stage && text)
+        o->stage(o->user, p->name, which, text);
+}
+
+/* The images move to one block owned by the program. */
+static bool keep_images(tg_program *program, struct lowered *lowered)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < program->n_kernels; k++)
+        bytes += strlen(lowered[k].ptx) + 1 + lowered[k].cubin_bytes;
+    char *at = malloc(bytes + 1);
+    if (!at)
+        return false;
+    program->storage = at;
+    for (uint32_t k = 0; k < program->n_kernels; k++) {
+        tg_kernel *kernel = &program->kernels[k];
+        kernel->ptx_bytes = strlen(lowered[k].ptx);
+        kernel->ptx = memcpy(at, lowered[k].ptx, kernel->ptx_bytes + 1);
+        at += kernel->ptx_bytes + 1;
+        kernel->cubin_bytes = lowered[k].cubin_bytes;
+        if (kernel->cubin_bytes) {
+            kernel->cubin = memcpy(at, lowered[k].cubin, kernel->cubin_bytes);
+            at += kernel->cubin_bytes;
+        }
+    }
+    return true;
+}
+
+static bool compile_kernel(const struct plan *p, const tg_compile_options *o, const uint8_t index[TG_MAX_TILES], tg_kernel *kernel,
+                           struct lowered *lowered)
+{
+    struct text text = {0};
+    plan_print(p, &(tg_writer){text_write, &text});
+    stage(o, p, TG_STAGE_PLAN, text.bytes);
+    free(text.bytes);
+    copy_name(kernel->name, sizeof kernel->name, p->name);
+    kernel->threads = p->threads;
+    kernel->shared_bytes = p->shared_bytes;
+    kernel->n_grid = plan_grid(p, kernel->grid);
+    kernel->n_args = plan_args(p, kernel->args);
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE)
+            kernel->args[i].index = index[kernel->args[i].index];
+    if (!lower_plan(p, o && o->stage, lowered))
+        return false;
+    stage(o, p, TG_STAGE_LLVM, lowered->llvm);
+    stage(o, p, TG_STAGE_PTX, lowered->ptx);
+    if (o && o->ptxas && !lower_assemble(p, o->ptxas, o->strict, lowered))
+        return false;
+    kernel->registers = lowered->registers;
+    kernel->spill_bytes = lowered->spill_bytes;
+    kernel->n_mma = lowered->n_mma;
+    return true;
+}
+
+static void fill_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
+                        const tg_shape_class *shape)
+{
+    program->struct_size = sizeof *program;
+    program->version = TG_PROGRAM_VERSION;
+    copy_name(program->variant, sizeof program->variant, variant);
+    copy_name(program->schedule, sizeof program->schedule, schedule->name);
+    copy_name(program->arch, sizeof program->arch, target->arch);
+    program->arch_exact = target->exact;
+    program->io_dtype = (uint8_t)shape->io;
+    program->dqk = shape->dqk;
+    program->dhv = shape->dhv;
+    program->chunk_multiple = chunk_multiple(schedule);
+    program->chunk_default = schedule->chunk;
+}
+
+static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                              const tg_compile_options *options, const tg_sink *sink)
+{
+    struct lowered lowered[TG_MAX_ROWS] = {0};
+    uint8_t index[TG_MAX_TILES] = {0};
+    struct plan *p = malloc(sizeof *p);
+    tg_status status = p ? TG_OK : TG_E_MEMORY;
+    if (p && !fill_tensors(program, schedule, shape, index, sink))
+        status = TG_E_UNSUPPORTED;
+    for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++)
+        if (!plan_build(p, schedule, r, target, shape, sink) || !compile_kernel(p, options, index, &program->kernels[r], &lowered[r]))
+            status = TG_E_COMPILE;
+    if (status == TG_OK && !keep_images(program, lowered))
+        status = TG_E_MEMORY;
+    for (uint32_t r = 0; r < TG_MAX_ROWS; r++)
+        lower_free(&lowered[r]);
+    free(p);
+    return status;
+}
+
+tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                     const tg_compile_options *options, tg_program **out, const tg_sink *sink)
+{
+    if (!out)
+        return TG_E_ARGUMENT;
+    *out = NULL;
+    tg_status status = tg_plan_check(schedule, target, shape, sink);
+    if (status != TG_OK)
+        return status;
+    tg_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return TG_E_MEMORY;
+    fill_header(program, variant ? variant->name : schedule->algorithm->name, schedule, target, shape);
+    status = compile_rows(program, schedule, target, shape, options, sink);
+    if (status == TG_OK)
+        status = tg_program_verify(program, sink);
+    if (status == TG_OK)
+        *out = program;
+    else
+        tg_program_free(program);
+    return status;
+}
+
+void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const char *ptxas, char key[33])
+{
+    struct text text = {0};
+    const tg_writer writer = {text_write, &text};
+    tg_printf(&writer, "tegula %d %s %u %u %u %s\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv,
+              ptxas ? "cubin" : "ptx");
+    tg_printf(&writer, "built %s\n", TEGULA_BUILD_ID);
+    tg_schedule_key(schedule, &writer);
+    const XXH128_hash_t hash = XXH3_128bits(text.bytes ? text.bytes : "", text.size);
+    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    free(text.bytes);
+}

@@ -1,0 +1,79 @@
+/* compiler/launch.c - what a launch of the kernel looks like: its grid and its parameters, both as
+ * formulas of the run-time sizes. The lowering reads parameters by the same table. */
+#include "compiler/plan.h"
+
+uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
+{
+    /* fastest first: neighbours in the grid share keys, values and states in the L2 */
+    static const uint8_t order[] = {TG_DHV, TG_DQK, TG_LQ, TG_LKV, TG_CHUNK};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sizeof order; i++)
+        if (p->row->row[order[i]].role == TG_ROLE_P)
+            dims[n++] = order[i];
+    return n;
+}
+
+uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
+{
+    uint8_t dims[TG_N_DIMS];
+    const uint32_t n_dims = plan_grid_dims(p, dims);
+    uint32_t n = 0, fixed = 1;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        const uint32_t size = plan_dim_size(p, dims[i]);
+        if (size)
+            fixed *= (size + p->block[dims[i]] - 1) / p->block[dims[i]];
+        else
+            terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
+                                   .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]], .mul = 1};
+    }
+    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = 1, .mul = fixed};
+    terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};
+    return n;
+}
+
+/* Strides of B, NH and of every axis but the innermost dqk or dhv, whose neighbours are adjacent. */
+static uint32_t n_strides(const tg_tensor *t)
+{
+    uint32_t n = 0;
+    while (n < TG_MAX_AXES && t->axes[n] != TG_AXIS_NONE)
+        n++;
+    const bool dense = n > 0 && (t->axes[n - 1] == TG_DQK || t->axes[n - 1] == TG_DHV);
+    return 2 + n - (dense ? 1 : 0);
+}
+
+static uint64_t tensors_of(const struct plan *p)
+{
+    uint64_t set = p->slice.loads | p->slice.stores;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if ((p->ops[i].kind == OP_INIT || p->ops[i].kind == OP_STORE) && p->ops[i].tile)
+            set |= TG_BIT(p->ops[i].tile);
+    return set;
+}
+
+uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
+{
+    static const uint8_t sizes[] = {TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
+    const uint64_t set = tensors_of(p);
+    uint32_t n = 0;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
+        if (!(set >> t & 1) || n + 2 + TG_MAX_AXES + 6 > TG_MAX_ARGS)
+            continue;
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
+        for (uint32_t axis = 0; axis < n_strides(&p->algorithm->tensors[t]); axis++)
+            args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};
+    }
+    for (uint32_t i = 0; i < sizeof sizes; i++)
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = sizes[i]};
+    args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALE};
+    return n;
+}
+
+int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis)
+{
+    tg_arg_desc args[TG_MAX_ARGS];
+    const uint32_t n = plan_args(p, args);
+    for (uint32_t i = 0; i < n; i++)
+        if (args[i].kind == kind && args[i].index == index && args[i].axis == axis)
+            return (int)i;
+    return -1;
+}

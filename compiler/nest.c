@@ -1,0 +1,355 @@
+/* compiler/nest.c - loops from roles and data dependence.
+ *
+ * A statement must run once for every block of the looped dimensions that its tiles have. Its domain is
+ * that set; free dimensions are those its result has, the others are summed over. Statements of compatible
+ * domains share a nest; one that needs a sum completed by the current nest closes it.
+ *
+ * requires: slice, blocks   makes: values, nests, ops (without copies and barriers) */
+#include "compiler/plan.h"
+
+#include <string.h>
+
+struct builder {
+    struct plan *p;
+    uint32_t loop_dims;               /* set of looped and walked dimensions with more than one block */
+    int nest;                         /* open nest or -1 */
+    uint32_t nest_begin;              /* its place in ops */
+    uint32_t domain[TG_MAX_BODY];    /* of each statement done */
+    uint32_t free[TG_MAX_BODY];
+    int8_t value[TG_MAX_BODY];       /* value that each statement made */
+    int8_t in_nest[TG_MAX_BODY];     /* nest in which it ran */
+};
+
+/* Looped dimensions that a tile depends on. */
+static uint32_t operand_domain(const struct builder *b, tg_operand operand)
+{
+    return operand ? tg_operand_mask(b->p->algorithm, operand) & b->loop_dims : 0;
+}
+
+/* The statement of this kernel that makes the tile, or -1. */
+static int producer(const struct plan *p, tg_operand operand)
+{
+    const int s = tg_tile_stmt(p->algorithm, TG_OPERAND_TILE(operand));
+    return s >= 0 && (p->slice.stmts >> s & 1) ? s : -1;
+}
+
+static void close_nest(struct builder *b)
+{
+    if (b->nest >= 0)
+        plan_add_op(b->p, OP_END, -1)->n = (uint8_t)b->nest;
+    b->nest = -1;
+}
+
+/* Sorted loops of a nest: chunk, then positions, then dqk, dhv. */
+static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
+{
+    static const uint8_t order[] = {TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV};
+    nest->n_loops = 0;
+    for (uint32_t i = 0; i < sizeof order; i++) {
+        const uint32_t d = order[i];
+        if (!(domain >> d & 1))
+            continue;
+        if (nest->n_loops == 2) {
+            plan_refuse(p, "TG0502", p->row->line, "give dqk or dhv a block as large as the dimension",
+                        "kernel %s would need three nested loops; at most two are possible", p->row->name);
+            return false;
+        }
+        const uint32_t size = plan_dim_size(p, d);
+        nest->loops[nest->n_loops++] =
+            (struct loop){.dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
+    }
+    return true;
+}
+
+static uint32_t nest_dims(const struct nest *nest)
+{
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < nest->n_loops; i++)
+        set |= 1u << nest->loops[i].dim;
+    return set;
+}
+
+/* Does the statement read a sum that only the end of the open nest completes? */
+static bool needs_end(const struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    for (uint32_t i = 0; i < n; i++) {
+        const int from = producer(b->p, list[i]);
+        if (from < 0 || b->in_nest[from] != b->nest)
+            continue;
+        const uint32_t summed = b->domain[from] & ~b->free[from];
+        if (domain == 0 ? summed != 0 : (summed & domain) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Puts the statement into the open nest, a new one, or outside of nests. */
+static bool enter(struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    if (b->nest >= 0 && (domain == 0 || needs_end(b, s, domain)))
+        close_nest(b);
+    if (domain == 0)
+        return true;
+    if (b->nest >= 0)
+        return nest_loops(p, &p->nests[b->nest], nest_dims(&p->nests[b->nest]) | domain);
+    if (p->n_nests == PLAN_MAX_NESTS) {
+        plan_refuse(p, "TG0503", s->line, "split the kernel into two rows", "kernel %s needs more than %d loop nests",
+                    p->row->name, PLAN_MAX_NESTS);
+        return false;
+    }
+    b->nest = (int)p->n_nests++;
+    b->nest_begin = p->n_ops;
+    p->nests[b->nest] = (struct nest){.stages = p->row->stages ? p->row->stages : 2};
+    plan_add_op(p, OP_NEST, -1)->n = (uint8_t)b->nest;
+    return nest_loops(p, &p->nests[b->nest], domain);
+}
+
+/* The value of an operand here; loads it from memory when this kernel has not computed it in reach. */
+static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    const uint32_t domain = operand_domain(b, operand);
+    const int nest = domain ? b->nest : -1;
+    const int found = plan_find(p, operand, nest);
+    if (found >= 0)
+        return found;
+    const bool computed_here = producer(p, operand) >= 0;
+    if (computed_here && !(p->slice.stores >> tile & 1)) {
+        plan_refuse(p, "TG0504", s->line, "add the tile to the outputs of the row",
+                    "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
+                    p->algorithm->tensors[tile].name);
+        return -1;
+    }
+    return plan_add_value(p, operand, -1, nest);
+}
+
+static void insert_op(struct plan *p, uint32_t at, struct op op)
+{
+    plan_add_op(p, OP_BARRIER, -1); /* makes room */
+    if (p->n_ops > PLAN_MAX_OPS)
+        return;
+    memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - 1 - at) * sizeof(struct op));
+    p->ops[at] = op;
+}
+
+/* Guard of a statement of this domain in the open nest: an outer statement runs before the inner loop
+ * unless it reads what that loop sums. */
+static uint8_t guard_of(const struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    if (b->nest < 0 || b->p->nests[b->nest].n_loops < 2)
+        return GUARD_ALWAYS;
+    const uint32_t inner = 1u << b->p->nests[b->nest].loops[1].dim;
+    if (domain & inner)
+        return GUARD_ALWAYS;
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    for (uint32_t i = 0; i < n; i++) {
+        const int from = producer(b->p, list[i]);
+        if (from >= 0 && b->in_nest[from] == b->nest && (b->domain[from] & inner))
+            return GUARD_LAST;
+        if (from >= 0 && b->in_nest[from] == b->nest && guard_of(b, &b->p->algorithm->body[from], b->domain[from]) == GUARD_LAST)
+            return GUARD_LAST;
+    }
+    return GUARD_FIRST;
+}
+
+static void store_if_output(struct builder *b, int v, int stmt, uint8_t guard)
+{
+    struct plan *p = b->p;
+    const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand);
+    if (!(p->slice.stores >> tile & 1))
+        return;
+    struct op *op = plan_add_op(p, OP_STORE, stmt);
+    op->v = (uint8_t)v;
+    op->tile = (uint8_t)tile;
+    op->guard = guard;
+}
+
+/* Where a sum starts: before the loops that it sums over. */
+static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const struct nest *nest = b->nest >= 0 ? &p->nests[b->nest] : NULL;
+    struct op op = {.kind = init >= 0 ? OP_COPY : OP_ZERO, .stmt = (int8_t)stmt, .v = (uint8_t)v, .a = (uint8_t)(init >= 0 ? init : 0)};
+    if (free == domain) { /* nothing looped is summed over */
+        *plan_add_op(p, OP_ZERO, stmt) = op;
+        return true;
+    }
+    if (free == 0) {
+        insert_op(p, b->nest_begin++, op);
+        return true;
+    }
+    if (nest && nest->n_loops == 2 && !(free >> nest->loops[1].dim & 1)) {
+        op.guard = GUARD_FIRST;
+        *plan_add_op(p, OP_ZERO, stmt) = op;
+        return true;
+    }
+    plan_refuse(p, "TG0505", p->algorithm->body[stmt].line, "exchange the roles of the two dimensions",
+                "kernel %s would sum over an outer loop while an inner one keeps its blocks apart", p->row->name);
+    return false;
+}
+
+static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    const int init = s->init ? need(b, s->init, s) : -1;
+    if (va < 0 || vb < 0 || (s->init && init < 0))
+        return false;
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (v < 0 || !start_sum(b, v, init, i, domain, free))
+        return false;
+    struct op *op = plan_add_op(p, OP_CONTRACT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    op->guard = guard_of(b, s, domain);
+    b->value[i] = (int8_t)v;
+    if (free == domain)
+        store_if_output(b, v, i, op->guard);
+    return true;
+}
+
+/* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
+static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != 2) {
+        plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
+                    "kernel %s computes a carried state but does not walk the chunks", p->row->name);
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, -1);
+    const int decay = s->decay ? need(b, s->decay, s) : -1;
+    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
+        return false;
+    insert_op(p, b->nest_begin++, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    store_if_output(b, v, i, GUARD_FIRST);
+    if (decay >= 0) {
+        struct op *op = plan_add_op(p, OP_DECAY, i);
+        op->v = (uint8_t)v;
+        op->a = (uint8_t)decay;
+        op->guard = GUARD_FIRST;
+    }
+    struct op *op = plan_add_op(p, OP_CONTRACT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    b->value[i] = (int8_t)v;
+    return true;
+}
+
+static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    int a = -1;
+    for (uint32_t k = 0; k < n; k++)
+        if ((a = need(b, list[k], s)) < 0)
+            return false;
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (v < 0 || (kind == OP_TOTAL && !start_sum(b, v, -1, i, domain, free)))
+        return false;
+    struct op *op = plan_add_op(p, kind, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)(kind == OP_MAP ? 0 : a);
+    op->guard = guard_of(b, s, domain);
+    b->value[i] = (int8_t)v;
+    if (free == domain)
+        store_if_output(b, v, i, op->guard);
+    return true;
+}
+
+static bool add_stmt(struct builder *b, int i)
+{
+    struct plan *p = b->p;
+    const tg_stmt *s = &p->algorithm->body[i];
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    const uint32_t free = s->op == TG_STMT_CARRY ? 0 : operand_domain(b, s->out);
+    uint32_t domain = operand_domain(b, s->out);
+    for (uint32_t k = 0; k < n; k++)
+        domain |= operand_domain(b, list[k]);
+    if (!enter(b, s, domain))
+        return false;
+    b->domain[i] = domain;
+    b->free[i] = free;
+    b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
+    switch (s->op) {
+    case TG_STMT_MAP:
+        return add_simple(b, i, s, OP_MAP, domain, free);
+    case TG_STMT_SCAN:
+        return add_simple(b, i, s, OP_SCAN, domain, free);
+    case TG_STMT_TOTAL:
+        return add_simple(b, i, s, OP_TOTAL, domain, free);
+    case TG_STMT_CONTRACT:
+        return add_contract(b, i, s, domain, free);
+    default:
+        return add_carry(b, i, s, domain);
+    }
+}
+
+/* Sums over whole nests are complete now: write those that are outputs, and the final states. */
+static void store_sums(struct builder *b, int nest)
+{
+    struct plan *p = b->p;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        if (!(p->slice.stmts >> i & 1) || b->in_nest[i] != nest || b->value[i] < 0)
+            continue;
+        if (s->op == TG_STMT_CARRY && (p->slice.stores >> TG_OPERAND_TILE(s->final_) & 1)) {
+            struct op *op = plan_add_op(p, OP_STORE, (int)i);
+            op->v = (uint8_t)b->value[i];
+            op->tile = (uint8_t)TG_OPERAND_TILE(s->final_);
+        } else if (s->op != TG_STMT_CARRY && b->domain[i] != b->free[i] && b->free[i] == 0) {
+            store_if_output(b, b->value[i], (int)i, GUARD_ALWAYS);
+        }
+    }
+}
+
+static void find_causal(struct plan *p)
+{
+    bool causal = false;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++)
+        for (uint32_t k = 0; (p->slice.stmts >> i & 1) && k < TG_MAX_EXPR; k++)
+            causal |= p->algorithm->body[i].op == TG_STMT_MAP && p->algorithm->body[i].expr[k].op == TG_X_CAUSAL;
+    for (uint32_t n = 0; causal && n < p->n_nests; n++) {
+        p->nests[n].causal_end = p->nests[n].loops[0].dim == TG_LKV && p->row->row[TG_LQ].role == TG_ROLE_P;
+        p->nests[n].causal_begin = p->nests[n].loops[0].dim == TG_LQ && p->row->row[TG_LKV].role == TG_ROLE_P;
+    }
+}
+
+bool pass_nest(struct plan *p)
+{
+    struct builder b = {.p = p, .nest = -1};
+    memset(b.value, -1, sizeof b.value);
+    memset(b.in_nest, -1, sizeof b.in_nest);
+    for (uint32_t d = 1; d < TG_N_DIMS; d++) {
+        const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
+        if ((role == TG_ROLE_L || role == TG_ROLE_W) && !(size && size <= p->block[d]))
+            b.loop_dims |= 1u << d;
+    }
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        if (!(p->slice.stmts >> i & 1))
+            continue;
+        if (!add_stmt(&b, (int)i))
+            return false;
+    }
+    close_nest(&b);
+    for (uint32_t n = 0; n < p->n_nests; n++)
+        store_sums(&b, (int)n);
+    store_sums(&b, -1);
+    find_causal(p);
+    if (p->n_ops > PLAN_MAX_OPS) {
+        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                    p->row->name, PLAN_MAX_OPS);
+        return false;
+    }
+    return true;
+}

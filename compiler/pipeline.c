@@ -1,0 +1,135 @@
+/* compiler/pipeline.c - copies from memory, and the waits and barriers that make them safe.
+ *
+ * What a nest loads every step goes through a ring of `stages` slots, one group of asynchronous copies a
+ * step, issued stages-1 steps ahead; the nest itself waits and synchronises once a step (lower/nest.c).
+ * What is loaded once is issued at the top of the kernel, before the prologue of the first nest, so that
+ * everything is in flight together; one wait and one barrier stand before its first use.
+ *
+ * requires: nest, place   makes: loads of nests, OP_LOAD/COMMIT/PROLOGUE/WAIT/BARRIER, shared offsets */
+#include "compiler/plan.h"
+
+#include <string.h>
+
+static bool in_shared(const struct value *v)
+{
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR;
+}
+
+/* A matrix whose element type changes on the way goes through registers: the copy is not asynchronous. */
+bool plan_is_async(const struct plan *p, const struct value *v)
+{
+    return in_shared(v) && v->dtype == plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+}
+
+static void add_load(struct plan *p, uint32_t v)
+{
+    plan_add_op(p, OP_LOAD, -1)->v = (uint8_t)v;
+}
+
+static bool fill_rings(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->stmt >= 0 || v->nest < 0)
+            continue;
+        struct nest *nest = &p->nests[v->nest];
+        if (nest->n_loads == PLAN_MAX_LOADS) {
+            plan_refuse(p, "TG0520", p->row->line, "split the kernel into two rows", "kernel %s loads more than %d tiles in one loop",
+                        p->row->name, PLAN_MAX_LOADS);
+            return false;
+        }
+        nest->loads[nest->n_loads++] = (uint8_t)i;
+    }
+    return true;
+}
+
+/* Does this operation read shared memory that the top of the kernel filled? */
+static bool reads_root_shared(const struct plan *p, const struct op *op)
+{
+    if (op->kind == OP_NEST)
+        return true;
+    if (op->kind != OP_CONTRACT && op->kind != OP_MAP)
+        return false;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (in_shared(&p->values[i]) && p->values[i].nest < 0)
+            return true;
+    return false;
+}
+
+/* Rebuilds the operation list with copies and synchronisation in it. */
+static void insert_copies(struct plan *p)
+{
+    struct op old[PLAN_MAX_OPS];
+    const uint32_t n = p->n_ops;
+    memcpy(old, p->ops, n * sizeof old[0]);
+    p->n_ops = 0;
+    bool root_shared = false;
+    for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
+        for (uint32_t i = 0; i < p->n_values; i++) {
+            const struct value *v = &p->values[i];
+            if (v->stmt < 0 && v->nest < 0 && plan_is_async(p, v) == (pass == 0)) {
+                add_load(p, i);
+                root_shared |= in_shared(v);
+            }
+        }
+        if (pass == 0 && p->row->mma != TG_MMA_NONE) {
+            plan_add_op(p, OP_COMMIT, -1);
+            if (p->n_nests)
+                plan_add_op(p, OP_PROLOGUE, -1)->n = 0;
+        }
+    }
+    bool visible = !root_shared;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct op *op = &old[i];
+        if (!visible && reads_root_shared(p, op)) {
+            if (op->kind != OP_NEST || p->nests[op->n].n_loads == 0) { /* a ring's first step waits itself */
+                plan_add_op(p, OP_WAIT, -1)->n = (uint8_t)(p->n_nests ? p->nests[0].stages - 1 : 0);
+                plan_add_op(p, OP_BARRIER, -1);
+            }
+            visible = true;
+        }
+        if (op->kind == OP_NEST && op->n > 0 && p->row->mma != TG_MMA_NONE)
+            plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
+        *plan_add_op(p, OP_NEST, -1) = *op;
+        if (op->kind == OP_NEST && p->row->mma == TG_MMA_NONE)
+            for (uint32_t k = 0; k < p->nests[op->n].n_loads; k++)
+                add_load(p, p->nests[op->n].loads[k]);
+    }
+}
+
+static void place_shared(struct plan *p)
+{
+    uint32_t offset = 0;
+    for (uint32_t pass = 0; pass < 2; pass++) /* matrices first: their swizzle wants 128-byte alignment */
+        for (uint32_t i = 0; i < p->n_values; i++) {
+            struct value *v = &p->values[i];
+            if (v->space != (pass == 0 ? SPACE_MATRIX : SPACE_VECTOR))
+                continue;
+            if (pass == 0)
+                offset = round_up(offset, 1024);
+            v->offset = offset;
+            offset += v->stage_bytes * v->stages;
+        }
+    offset = round_up(offset, 16);
+    p->scratch_offset = offset;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_SCAN || p->ops[i].kind == OP_TOTAL) {
+            p->shared_bytes = offset + 8u * 32u; /* one fp64 sum a warp */
+            return;
+        }
+    p->shared_bytes = offset;
+}
+
+bool pass_pipeline(struct plan *p)
+{
+    if (!fill_rings(p))
+        return false;
+    insert_copies(p);
+    if (p->n_ops > PLAN_MAX_OPS) {
+        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                    p->row->name, PLAN_MAX_OPS);
+        return false;
+    }
+    place_shared(p);
+    return true;
+}

@@ -1,0 +1,168 @@
+/* compiler/place.c - where every tile lives.
+ *
+ * Vector kernels (no matrix product): thread t holds position t. Matrix kernels: operands in shared memory,
+ * sums in registers in the accumulator layout, shared among the warps by rows (a product whose result is
+ * the operand of another must keep whole rows in one warp) or by rows and columns.
+ *
+ * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages of values; warps_m, warps_n */
+#include "compiler/plan.h"
+
+static bool is_operand_of_contract(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_CONTRACT && (p->ops[i].a == v || p->ops[i].b == v))
+            return true;
+    return false;
+}
+
+/* Does an expression read the value? */
+static bool is_read_by_map(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        if (p->ops[i].kind != OP_MAP && p->ops[i].kind != OP_COPY)
+            continue;
+        tg_operand reads[TG_MAX_READS];
+        const tg_stmt *s = &p->algorithm->body[p->ops[i].stmt];
+        const uint32_t n = tg_stmt_reads(s, reads);
+        for (uint32_t k = 0; k < n; k++)
+            if (plan_find(p, reads[k], p->values[p->ops[i].v].nest) == (int)v)
+                return true;
+    }
+    return false;
+}
+
+/* A map over a loaded matrix that only feeds products needs no place: it is computed on fetched operands. */
+static bool is_on_the_fly(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    if (value->n_dims != 2 || !is_operand_of_contract(p, v) || is_read_by_map(p, v))
+        return false;
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(&p->algorithm->body[value->stmt], reads);
+    bool matrix = false;
+    for (uint32_t k = 0; k < n; k++) {
+        const int a = plan_find(p, reads[k], value->nest);
+        if (a >= 0 && p->values[a].n_dims == 2) {
+            if (p->values[a].stmt >= 0)
+                return false;
+            matrix = true;
+        }
+    }
+    return matrix;
+}
+
+static enum space space_of(const struct plan *p, uint32_t i)
+{
+    const struct value *v = &p->values[i];
+    if (p->row->mma == TG_MMA_NONE)
+        return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_THREAD;
+    if (v->stmt >= 0)
+        return v->n_dims < 2 ? SPACE_NONE : is_on_the_fly(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
+    if (v->n_dims == 2)
+        return SPACE_MATRIX;
+    if (v->nest >= 0)
+        return SPACE_VECTOR;
+    return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
+}
+
+static void layout_matrix(const struct plan *p, struct value *v)
+{
+    v->dtype = p->shape.io == TG_F32 ? TG_F32 : p->shape.io; /* what the matrix instruction takes */
+    const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16;
+    uint32_t pitch = 1;
+    while (pitch < units && pitch < 8)
+        pitch *= 2;
+    if (units > 8)
+        pitch = round_up(units, 8); /* the swizzle permutes 8 units of 16 bytes */
+    v->row_bytes = pitch * 16;
+    v->stage_bytes = v->row_bytes * v->extent[0];
+}
+
+static bool place_value(struct plan *p, uint32_t i)
+{
+    struct value *v = &p->values[i];
+    const tg_tensor *tensor = plan_tensor(p, v);
+    v->space = space_of(p, i);
+    v->dtype = v->stmt >= 0 && v->n_dims == 2 ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    if (v->nest >= 0 && p->nests[v->nest].n_loops == 2) {
+        const uint32_t inner = p->nests[v->nest].loops[1].dim;
+        v->outer = !(tg_operand_mask(p->algorithm, v->operand) >> inner & 1);
+    }
+    if (v->space == SPACE_NONE) {
+        plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line, "let an earlier row (roles: chunk P, Lkv W) write it",
+                    "kernel %s computes the vector %s, but a kernel with matrix products takes vectors from memory", p->row->name,
+                    tensor->name);
+        return false;
+    }
+    if (v->space == SPACE_MATRIX)
+        layout_matrix(p, v);
+    if (v->space == SPACE_VECTOR)
+        v->stage_bytes = round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1), 16);
+    if ((v->space == SPACE_MATRIX || v->space == SPACE_VECTOR) && v->nest >= 0)
+        v->stages = (uint8_t)p->nests[v->nest].stages;
+    return true;
+}
+
+/* Do the warps' tiles of wm x wn divide all fragments? */
+static bool split_fits(const struct plan *p, uint32_t wm, uint32_t wn)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->space == SPACE_FRAGMENT && (v->extent[0] % (16 * wm) || v->extent[1] % (16 * wn)))
+            return false;
+    }
+    return true;
+}
+
+/* Sum over fragments of the operand elements a warp fetches: rows + columns of its tile. */
+static uint32_t split_cost(const struct plan *p, uint32_t wm, uint32_t wn)
+{
+    uint32_t cost = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_FRAGMENT)
+            cost += p->values[i].extent[0] / wm + p->values[i].extent[1] / wn;
+    return cost;
+}
+
+static bool split_warps(struct plan *p)
+{
+    bool chained = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        chained |= op->kind == OP_CONTRACT && p->values[op->a].space == SPACE_FRAGMENT;
+        if (op->kind == OP_CONTRACT && p->values[op->b].space == SPACE_FRAGMENT) {
+            plan_refuse(p, "TG0511", p->algorithm->body[op->stmt].line, "exchange the two operands",
+                        "kernel %s: a computed tile can only be the left operand of a product", p->row->name);
+            return false;
+        }
+    }
+    uint32_t best = 0;
+    for (uint32_t wn = 1; wn <= (chained ? 1u : p->row->warps); wn++) {
+        const uint32_t wm = p->row->warps / wn;
+        if (wm * wn != p->row->warps || !split_fits(p, wm, wn) || (best && split_cost(p, wm, wn) >= best))
+            continue;
+        best = split_cost(p, wm, wn);
+        p->warps_m = wm;
+        p->warps_n = wn;
+    }
+    if (best)
+        return true;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->space == SPACE_FRAGMENT)
+            plan_refuse(p, "TG0512", p->row->line, "change warps or the block so that every warp gets a multiple of 16 rows",
+                        "kernel %s: %u warps cannot share tile %s of %u x %u%s", p->row->name, p->row->warps, plan_tensor(p, v)->name,
+                        v->extent[0], v->extent[1], chained ? " by rows (its product feeds another one)" : "");
+    }
+    return false;
+}
+
+bool pass_place(struct plan *p)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        ok = place_value(p, i) && ok;
+    if (!ok || p->row->mma == TG_MMA_NONE)
+        return ok;
+    return split_warps(p);
+}

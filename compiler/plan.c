@@ -1,0 +1,119 @@
+/* compiler/plan.c - the pipeline from schedule row to plan, and the small queries all passes share. */
+#include "compiler/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int plan_find(const struct plan *p, tg_operand operand, int nest)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].operand == operand && (p->values[i].nest == -1 || p->values[i].nest == nest))
+            return (int)i;
+    return -1;
+}
+
+int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
+{
+    if (p->n_values == PLAN_MAX_VALUES) {
+        plan_refuse(p, "TG0501", 0, "split the kernel: let another row write some of its tiles",
+                    "kernel %s uses more than %d tiles", p->row->name, PLAN_MAX_VALUES);
+        return -1;
+    }
+    struct value *v = &p->values[p->n_values];
+    *v = (struct value){.operand = operand, .stmt = (int8_t)stmt, .nest = (int8_t)nest, .stages = 1};
+    uint8_t dims[TG_MAX_AXES];
+    const uint32_t n = tg_operand_dims(p->algorithm, operand, dims);
+    for (uint32_t i = 0; i < n; i++) {
+        if (dims[i] == TG_CHUNK)
+            continue;
+        v->extent[v->n_dims] = p->block[dims[i]];
+        v->dims[v->n_dims++] = dims[i];
+    }
+    v->stored = (p->slice.stores >> TG_OPERAND_TILE(operand)) & 1 && stmt >= 0;
+    return (int)p->n_values++;
+}
+
+struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt)
+{
+    static struct op overflow; /* written, never read: n_ops is checked once, in pass_nest */
+    struct op *op = p->n_ops < PLAN_MAX_OPS ? &p->ops[p->n_ops] : &overflow;
+    p->n_ops++;
+    *op = (struct op){.kind = (uint8_t)kind, .stmt = (int8_t)stmt};
+    return op;
+}
+
+const tg_tensor *plan_tensor(const struct plan *p, const struct value *v)
+{
+    return &p->algorithm->tensors[TG_OPERAND_TILE(v->operand)];
+}
+
+tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
+{
+    const tg_dtype dtype = (tg_dtype)p->algorithm->tensors[tile].dtype;
+    return dtype == TG_IO ? p->shape.io : dtype == TG_DTYPE_NONE ? TG_F32 : dtype;
+}
+
+bool plan_has_dim(const struct value *v, uint32_t dim)
+{
+    return (v->n_dims > 0 && v->dims[0] == dim) || (v->n_dims > 1 && v->dims[1] == dim);
+}
+
+uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
+{
+    return dim == TG_DQK ? p->shape.dqk : dim == TG_DHV ? p->shape.dhv : 0;
+}
+
+void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tg_report(p->sink, TG_ERROR, code, line ? p->schedule->file : NULL, line, hint, "schedule %s on %s: %s",
+              p->schedule->name, p->target->arch, text);
+}
+
+/* Elements of a block of each dimension: the schedule's, or the whole of dqk or dhv. Never more than the
+ * dimension, and in units of the matrix instruction. */
+static void plan_blocks(struct plan *p)
+{
+    for (uint32_t d = 1; d < TG_N_DIMS; d++) {
+        const tg_axis_role *role = &p->row->row[d];
+        const uint32_t size = round_up(plan_dim_size(p, d), 16);
+        uint32_t block = role->block;
+        if (size && (block == 0 || block > size))
+            block = size;
+        p->block[d] = role->role == TG_ROLE_NONE ? size : block;
+    }
+}
+
+static void plan_name(struct plan *p)
+{
+    snprintf(p->name, sizeof p->name, "tegula_%s_%s", p->algorithm->name, p->row->name);
+    for (char *c = p->name; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
+            *c = '_';
+}
+
+bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
+                const tg_shape_class *shape, const tg_sink *sink)
+{
+    memset(p, 0, sizeof *p);
+    p->schedule = schedule;
+    p->algorithm = schedule->algorithm;
+    p->row = &schedule->rows[row];
+    p->target = target;
+    p->shape = *shape;
+    p->sink = sink;
+    p->threads = 32u * p->row->warps;
+    plan_name(p);
+    plan_blocks(p);
+    if (!tg_row_slice(schedule, row, &p->slice))
+        return false;
+    return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
+           pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
+           pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
+           pass_budget(p) && plan_verify(p, "budget");       /* does it fit */
+}

@@ -1,0 +1,166 @@
+/* compiler/plan.h - the plan of one kernel: a small explicit tile program between schedule and LLVM IR.
+ *
+ * A kernel is a straight list of tile operations with at most a few loop nests in it. A nest is one flat
+ * loop over the blocks of one or two dimensions; operations of the outer dimension are guarded by "first"
+ * or "last inner block" instead of being nested, so that one ring of asynchronous copies feeds the whole
+ * nest without draining at the end of every inner loop.
+ *
+ * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget; verify runs
+ * after each. */
+#ifndef TEGULA_PLAN_H
+#define TEGULA_PLAN_H
+
+#include "compiler/compiler.h"
+#include "dsl/slice.h"
+
+#include <stdbool.h>
+
+enum { PLAN_MAX_VALUES = 48, PLAN_MAX_OPS = 96, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 12 };
+
+/* Where a tile lives while a kernel works on it. */
+enum space {
+    SPACE_NONE,
+    SPACE_FRAGMENT, /* registers, in the accumulator layout of the matrix instruction */
+    SPACE_OPERAND,  /* nowhere: computed on the fly while the operand of a matrix instruction is fetched */
+    SPACE_MATRIX,   /* shared memory, rows of swizzled 16-byte units, a ring of stages */
+    SPACE_VECTOR,   /* shared memory, one value a position, a ring of stages */
+    SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
+    SPACE_THREAD,   /* a register: thread t has position t of the block */
+    SPACE_UNIFORM,  /* a register: every thread has the same value */
+};
+
+/* A tile as this kernel uses it: (tile, position). The same tensor read at query and at key positions is
+ * two values. */
+struct value {
+    tg_operand operand;
+    uint8_t n_dims;   /* on-chip dimensions: without chunk */
+    uint8_t dims[2];
+    uint32_t extent[2]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
+    enum space space;
+    tg_dtype dtype;   /* element type where it lives */
+    int8_t stmt;      /* statement that computes it here, or -1: loaded from memory */
+    int8_t nest;      /* nest that it is loaded or computed in; -1: outside of nests */
+    bool outer;       /* in a nest of two loops: belongs to the outer one */
+    bool stored;      /* written to memory by this kernel */
+    uint8_t stages;
+    uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row */
+    uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR */
+    uint32_t offset;      /* in shared memory */
+};
+
+enum op_kind {
+    OP_LOAD,     /* memory -> v; asynchronous for shared memory */
+    OP_COMMIT,   /* close a group of asynchronous copies */
+    OP_WAIT,     /* until at most `n` groups are pending */
+    OP_BARRIER,  /* all threads of the block */
+    OP_PROLOGUE, /* issue the first stages of nest `n` */
+    OP_NEST,     /* begin of nest `n` */
+    OP_END,      /* end of nest `n` */
+    OP_ZERO,     /* v = 0 */
+    OP_COPY,     /* v = a */
+    OP_INIT,     /* v = initial state from memory, or 0 when that tensor is absent */
+    OP_MAP,      /* v = expression of statement */
+    OP_SCAN,     /* v = prefix sum of a along the block, continued from the block before */
+    OP_TOTAL,    /* v += sum of a over the block */
+    OP_CONTRACT, /* v += a b */
+    OP_DECAY,    /* v *= 2^a */
+    OP_STORE,    /* v -> memory; `tile` says which tensor */
+    OP_N_KINDS
+};
+
+/* When an operation in a nest of two loops runs. */
+enum guard { GUARD_ALWAYS, GUARD_FIRST, GUARD_LAST };
+
+struct op {
+    uint8_t kind;  /* enum op_kind */
+    uint8_t guard; /* enum guard */
+    int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
+    uint8_t tile;  /* OP_STORE, OP_INIT: the tensor in memory */
+    uint8_t v, a, b;
+    uint8_t n;
+};
+
+struct loop {
+    uint8_t dim;
+    uint32_t block;
+    uint32_t trips; /* 0: a run-time number */
+};
+
+struct nest {
+    uint32_t n_loops;
+    struct loop loops[2]; /* outer, inner; a nest of one loop has only [0] */
+    uint32_t stages;
+    uint32_t n_loads;
+    uint8_t loads[PLAN_MAX_LOADS]; /* values filled by the ring, one commit group a step */
+    bool causal_end;   /* key blocks above the diagonal are not visited */
+    bool causal_begin; /* query blocks above the diagonal are not visited */
+};
+
+struct plan {
+    /* what it was made from */
+    const tg_schedule *schedule;
+    const tg_algorithm *algorithm;
+    const tg_kernel_row *row;
+    const tg_target *target;
+    tg_shape_class shape;
+    struct tg_slice slice;
+    const tg_sink *sink;
+    char name[64];
+
+    uint32_t threads;
+    uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
+    uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
+
+    uint32_t n_values;
+    struct value values[PLAN_MAX_VALUES];
+    uint32_t n_nests;
+    struct nest nests[PLAN_MAX_NESTS];
+    uint32_t n_ops;
+    struct op ops[PLAN_MAX_OPS];
+
+    uint32_t shared_bytes;
+    uint32_t scratch_offset;    /* shared memory for scans across warps */
+    uint32_t registers;         /* estimate per thread */
+    uint32_t max_registers;     /* limit handed to the code generator; 0: none */
+};
+
+/* Makes the plan of one row; false after reporting why not. */
+bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
+                const tg_shape_class *shape, const tg_sink *sink);
+
+/* nest.c, place.c, pipeline.c, budget.c: the passes */
+bool pass_nest(struct plan *p);
+bool pass_place(struct plan *p);
+bool pass_pipeline(struct plan *p);
+bool pass_budget(struct plan *p);
+/* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
+bool plan_verify(const struct plan *p, const char *stage);
+/* print.c */
+void plan_print(const struct plan *p, const tg_writer *writer);
+
+/* value of an operand that is live in a nest (-1: outside of nests), or -1 */
+int plan_find(const struct plan *p, tg_operand operand, int nest);
+int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest);
+struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
+const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
+tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
+bool plan_has_dim(const struct value *v, uint32_t dim);
+bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
+uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* launch.c: grid and parameters of the kernel */
+uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
+/* Dimensions of grid.x, fastest first; returns their number. */
+uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
+uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
+/* Position of a parameter in plan_args, or -1. */
+int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis);
+
+static inline uint32_t round_up(uint32_t x, uint32_t to)
+{
+    return (x + to - 1) / to * to;
+}
+
+#endif

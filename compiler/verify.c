@@ -1,0 +1,89 @@
+/* compiler/verify.c - the rules every plan obeys, checked between passes. A violation is a defect of the
+ * pass that just ran, never of the user; it is reported all the same instead of aborting. */
+#include "compiler/plan.h"
+
+static bool broken(const struct plan *p, const char *stage, uint32_t at, const char *rule)
+{
+    tg_report(p->sink, TG_ERROR, "TG0599", NULL, 0, "this is a defect of Tegula: please report it with the schedule",
+              "kernel %s, after pass %s, operation %u: %s", p->row->name, stage, at, rule);
+    return false;
+}
+
+static bool is_defining(const struct op *op)
+{
+    return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_MAP ||
+           op->kind == OP_SCAN || op->kind == OP_TOTAL;
+}
+
+/* Nests open and close in order, guards only where there are two loops, values are defined before use. */
+static bool check_structure(const struct plan *p, const char *stage)
+{
+    uint64_t defined = 0;
+    int open = -1;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].stmt < 0)
+            defined |= TG_BIT(i);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind >= OP_N_KINDS || op->v >= PLAN_MAX_VALUES || op->a >= PLAN_MAX_VALUES || op->b >= PLAN_MAX_VALUES)
+            return broken(p, stage, i, "unknown operation or value");
+        if (op->kind == OP_NEST && open >= 0)
+            return broken(p, stage, i, "a nest inside a nest");
+        if (op->kind == OP_END && open != op->n)
+            return broken(p, stage, i, "end of a nest that is not open");
+        if (op->kind == OP_NEST || op->kind == OP_END)
+            open = op->kind == OP_NEST ? op->n : -1;
+        if (op->guard != GUARD_ALWAYS && (open < 0 || p->nests[open].n_loops < 2))
+            return broken(p, stage, i, "a guard outside of a nest of two loops");
+        if (op->kind == OP_CONTRACT && (!(defined >> op->v & 1) || !(defined >> op->a & 1) || !(defined >> op->b & 1)))
+            return broken(p, stage, i, "a product of something not yet computed");
+        if ((op->kind == OP_STORE || op->kind == OP_DECAY) && !(defined >> op->v & 1))
+            return broken(p, stage, i, "a use before the definition");
+        if (is_defining(op))
+            defined |= TG_BIT(op->v);
+    }
+    return open < 0 || broken(p, stage, p->n_ops, "a nest without an end");
+}
+
+/* What the top of the kernel put into shared memory is waited for and synchronised before use. */
+static bool check_sync(const struct plan *p, const char *stage)
+{
+    bool loaded = false, waited = false, visible = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool shared = op->kind == OP_LOAD && (p->values[op->v].space == SPACE_MATRIX || p->values[op->v].space == SPACE_VECTOR);
+        loaded |= shared;
+        waited |= op->kind == OP_WAIT;
+        visible |= (op->kind == OP_BARRIER && waited) || (op->kind == OP_NEST && p->nests[op->n].n_loads > 0);
+        if (op->kind == OP_CONTRACT && loaded && !visible)
+            return broken(p, stage, i, "reads shared memory before it was waited for and synchronised");
+    }
+    return true;
+}
+
+/* Shared tiles do not overlap and keep their alignment. */
+static bool check_shared(const struct plan *p, const char *stage)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->space != SPACE_MATRIX && v->space != SPACE_VECTOR)
+            continue;
+        const uint32_t end = v->offset + v->stage_bytes * v->stages;
+        if (end > p->shared_bytes || v->offset % 16 || v->stage_bytes == 0)
+            return broken(p, stage, i, "a shared tile outside of shared memory or misaligned");
+        for (uint32_t k = 0; k < i; k++) {
+            const struct value *w = &p->values[k];
+            if ((w->space == SPACE_MATRIX || w->space == SPACE_VECTOR) && v->offset < w->offset + w->stage_bytes * w->stages && w->offset < end)
+                return broken(p, stage, i, "two shared tiles overlap");
+        }
+    }
+    return true;
+}
+
+bool plan_verify(const struct plan *p, const char *stage)
+{
+    if (!check_structure(p, stage))
+        return false;
+    const bool placed = p->shared_bytes > 0 || stage[0] == 'b';
+    return !placed || (check_sync(p, stage) && check_shared(p, stage));
+}
