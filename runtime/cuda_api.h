@@ -1,0 +1,56 @@
+/* runtime/cuda_api.h - what we need of the CUDA Driver API, declared by ourselves: opaque handles, a
+ * few constants, and a table of functions resolved by name from the library. */
+#ifndef TEGULA_CUDA_API_H
+#define TEGULA_CUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int cu_result;
+typedef int cu_device;
+typedef uint64_t cu_pointer; /* CUdeviceptr on every 64-bit system */
+typedef struct cu_context_of_driver *cu_context;
+typedef struct cu_module_of_driver *cu_module;
+typedef struct cu_function_of_driver *cu_function;
+typedef struct cu_event_of_driver *cu_event;
+typedef void *cu_stream; /* void: it is the caller's, as tg_launch takes it */
+
+enum cu_result_value {
+    CU_SUCCESS = 0,
+    CU_OUT_OF_MEMORY = 2,
+    CU_NO_DEVICE = 100,
+    CU_INVALID_DEVICE = 101,
+    CU_INVALID_CONTEXT = 201,
+};
+
+enum cu_device_attribute {
+    CU_DEVICE_MAX_THREADS_PER_BLOCK = 1,
+    CU_DEVICE_CLOCK_KHZ = 13,
+    CU_DEVICE_SMS = 16,
+    CU_DEVICE_MEMORY_CLOCK_KHZ = 36,
+    CU_DEVICE_MEMORY_BUS_BITS = 37,
+    CU_DEVICE_L2_BYTES = 38,
+    CU_DEVICE_CC_MAJOR = 75,
+    CU_DEVICE_CC_MINOR = 76,
+    CU_DEVICE_REGISTERS_PER_SM = 82,
+    CU_DEVICE_SHARED_OPTIN = 97,
+};
+
+enum cu_function_attribute {
+    CU_FUNCTION_MAX_THREADS_PER_BLOCK = 0,
+    CU_FUNCTION_SHARED_BYTES = 1,
+    CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES = 8,
+};
+
+enum cu_jit_option { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
+
+struct tg_driver {
+    void *library; /* of dlopen */
+#define REQUIRED(field, symbol, parameters) cu_result(*field) parameters;
+#define OPTIONAL REQUIRED
+#include "runtime/cuda_api.def"
+#undef REQUIRED
+#undef OPTIONAL
+};
+
+#endif

@@ -1,0 +1,46 @@
+/* runtime/internal.h - shared by the files of runtime/. */
+#ifndef TEGULA_RUNTIME_INTERNAL_H
+#define TEGULA_RUNTIME_INTERNAL_H
+
+#include "program/fail.h"
+#include "runtime/cuda_api.h"
+#include "runtime/runtime.h"
+
+#include <stdbool.h>
+
+struct tg_module {
+    const tg_driver *driver;
+    const tg_program *program;
+    uint32_t n_modules; /* how many of the kernels are loaded */
+    cu_module modules[TG_MAX_KERNELS];
+    cu_function functions[TG_MAX_KERNELS];
+};
+
+/* driver.c */
+
+/* Reports a failed call as "what: NAME: text" and yields the status that its result maps to. */
+tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
+
+/* Calls a driver function; when it fails, reports it by name. Yields the status. */
+#define DRIVER_CALL(driver, sink, function, ...)                                                   \
+    driver_status((driver), (driver)->function(__VA_ARGS__), #function, (sink))
+
+tg_status driver_status(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
+
+/* device.c */
+tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
+                           const tg_sink *sink);
+
+/* file.c */
+
+/* Reads a whole file. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed and followed by a
+ * NUL that *size does not count. */
+tg_status file_read(const char *path, char **bytes, size_t *size, const tg_sink *sink);
+
+/* Writes beside the file and renames, so that a reader sees the old or the new content, never half. */
+tg_status file_replace(const char *path, const void *bytes, size_t size, const tg_sink *sink);
+
+/* Creates the folders in which the file will be. */
+tg_status file_make_parents(const char *path, const tg_sink *sink);
+
+#endif

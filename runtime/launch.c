@@ -1,0 +1,345 @@
+/* runtime/launch.c - check the arguments of a call, then hand them to the kernels.
+ *
+ * The path of a launch allocates nothing, takes no lock and waits for nothing: everything lives on the
+ * stack, so a module may be launched from many threads and into a stream under capture. */
+#include "runtime/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_STRIDES = 2 + TG_MAX_AXES, VECTOR_BYTES = 16, WORKSPACE_ALIGNMENT = 256 };
+
+static const int64_t max_reach = INT64_C(1) << 56; /* elements from the first to the last */
+
+/* A tensor as the kernels see it. */
+struct bound {
+    uint64_t address; /* 0: absent */
+    int64_t stride[MAX_STRIDES];
+    bool is_given; /* named by the caller */
+};
+
+struct call {
+    const tg_program *program;
+    const tg_sizes *sizes;
+    const tg_sink *sink;
+    struct bound bound[TG_MAX_TENSORS];
+};
+
+static int64_t extent_of(const struct call *call, uint32_t tensor, uint32_t axis)
+{
+    return tg_tensor_extent(call->program, call->sizes, tensor, axis);
+}
+
+static uint32_t count_axes(const tg_tensor_info *info)
+{
+    uint32_t n = 2;
+    while (n < MAX_STRIDES && info->axes[n - 2] != TG_AXIS_NONE)
+        n++;
+    return n;
+}
+
+/* Tensors with a width axis are read 16 bytes at a time; the others element by element. */
+static bool is_vector(const tg_tensor_info *info)
+{
+    return memchr(info->axes, TG_DQK, sizeof info->axes) || memchr(info->axes, TG_DHV, sizeof info->axes);
+}
+
+static bool is_width(const tg_tensor_info *info, uint32_t axis)
+{
+    return axis >= 2 && (info->axes[axis - 2] == TG_DQK || info->axes[axis - 2] == TG_DHV);
+}
+
+static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
+{
+    static const char *const names[TG_N_AXES] = {
+        [TG_AXIS_NONE] = "unused", [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv",
+    };
+    return axis == 0 ? "B" : axis == 1 ? "NH" : names[info->axes[axis - 2]];
+}
+
+static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *stride)
+{
+    int64_t step = 1;
+    for (uint32_t axis = MAX_STRIDES; axis-- > 0;) {
+        stride[axis] = step;
+        step *= extent_of(call, tensor, axis);
+    }
+}
+
+/* ---- checks ---- */
+
+/* Names the tensors a caller may give, for the hint of a message about one that does not exist. */
+static void list_signature(const tg_program *program, char *text, size_t capacity)
+{
+    size_t length = (size_t)snprintf(text, capacity, "the program has");
+    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags && length < capacity; i++)
+        length += (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
+}
+
+static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t position)
+{
+    const tg_program *program = call->program;
+    int i = arg->name ? tg_program_tensor(program, arg->name) : -1;
+    if (i < 0 || program->tensors[i].flags == 0) {
+        char hint[640];
+        list_signature(program, hint, sizeof hint);
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0821", hint,
+                       "args[%" PRIu32 "].name: expected a tensor of the signature, found %.64s",
+                       position, arg->name ? arg->name : "NULL");
+    }
+    struct bound *bound = &call->bound[i];
+    if (bound->is_given)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0822", NULL,
+                       "args[%" PRIu32 "].name: expected every tensor once, found %s again", position,
+                       arg->name);
+    bound->is_given = true;
+    bound->address = arg->address;
+    memcpy(bound->stride, arg->stride, sizeof bound->stride);
+    return TG_OK;
+}
+
+static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t axis)
+{
+    const tg_tensor_info *info = &call->program->tensors[tensor];
+    int64_t stride = call->bound[tensor].stride[axis], extent = extent_of(call, tensor, axis);
+    int64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
+    const char *name = axis_name(info, axis);
+    bool is_last = axis + 1 == count_axes(info);
+    if (extent < 2)
+        return TG_OK; /* the index is always 0 */
+    if (stride > max_reach / extent || stride < -max_reach / extent)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", NULL,
+                       "%s: stride of %s: expected at most %" PRId64 " elements, found %" PRId64,
+                       info->name, name, max_reach / extent, stride);
+    if ((info->flags & TG_OUT) && stride == 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
+                       "%s: stride of %s: expected an output whose elements do not overlap, found 0",
+                       info->name, name);
+    if (is_last && is_width(info, axis) && stride != 1)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "make the tensor contiguous in this axis",
+                       "%s: stride of %s: expected 1, found %" PRId64, info->name, name, stride);
+    if (!is_last && is_vector(info) && stride * bytes % VECTOR_BYTES != 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
+                       "%s: stride of %s: expected a multiple of %" PRId64 " elements (%d bytes), found "
+                       "%" PRId64,
+                       info->name, name, VECTOR_BYTES / bytes, VECTOR_BYTES, stride);
+    return TG_OK;
+}
+
+static bool is_empty(const struct call *call, uint32_t tensor)
+{
+    for (uint32_t axis = 0; axis < MAX_STRIDES; axis++)
+        if (extent_of(call, tensor, axis) == 0)
+            return true;
+    return false;
+}
+
+/* A tensor of the signature: present if it must be, aligned, with possible strides. */
+static tg_status bind_given(struct call *call, uint32_t tensor)
+{
+    static const int64_t contiguous[MAX_STRIDES] = {0};
+    const tg_tensor_info *info = &call->program->tensors[tensor];
+    struct bound *bound = &call->bound[tensor];
+    uint64_t alignment = is_vector(info) ? VECTOR_BYTES : tg_dtype_bytes((tg_dtype)info->dtype);
+    if (bound->address == 0) {
+        if ((info->flags & TG_OPTIONAL) || is_empty(call, tensor))
+            return TG_OK;
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL, "%s: expected an address, found %s",
+                       info->name, bound->is_given ? "0" : "no argument of that name");
+    }
+    tg_status status = TG_OK;
+    if (bound->address % alignment != 0)
+        status = tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
+                         "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64, info->name,
+                         alignment, bound->address);
+    if (memcmp(bound->stride, contiguous, sizeof contiguous) == 0)
+        set_contiguous(call, tensor, bound->stride);
+    for (uint32_t axis = 0; axis < count_axes(info); axis++)
+        if (check_stride(call, tensor, axis) != TG_OK)
+            status = TG_E_ARGUMENT;
+    return status;
+}
+
+static tg_status bind_workspace(struct call *call, uint64_t workspace)
+{
+    const tg_program *program = call->program;
+    uint64_t bytes = tg_workspace_bytes(program, call->sizes);
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        if (program->tensors[i].flags != 0)
+            continue;
+        call->bound[i].address = workspace + tg_workspace_offset(program, call->sizes, i);
+        set_contiguous(call, i, call->bound[i].stride);
+    }
+    if (workspace % WORKSPACE_ALIGNMENT != 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", NULL,
+                       "workspace: expected a multiple of %d, found 0x%" PRIx64, WORKSPACE_ALIGNMENT,
+                       workspace);
+    if (workspace == 0 && bytes != 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", "tg_workspace_bytes says how much",
+                       "workspace: expected the address of %" PRIu64 " bytes, found 0", bytes);
+    return TG_OK;
+}
+
+/* Fills `call` with addresses and strides of every tensor, reporting all mistakes. */
+static tg_status bind_call(struct call *call, const tg_module *module, const tg_sizes *sizes,
+                           const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                           const tg_sink *sink)
+{
+    if (!module || !sizes || (!args && n_args))
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_launch: %s is NULL",
+                       !module  ? "module"
+                       : !sizes ? "sizes"
+                                : "args");
+    memset(call, 0, sizeof *call);
+    call->program = module->program;
+    call->sizes = sizes;
+    call->sink = sink;
+    tg_status status = tg_sizes_check(module->program, sizes, sink);
+    if (status != TG_OK)
+        return status;
+    for (uint32_t i = 0; i < n_args; i++)
+        if (bind_name(call, &args[i], i) != TG_OK)
+            status = TG_E_ARGUMENT;
+    for (uint32_t i = 0; i < module->program->n_tensors && module->program->tensors[i].flags; i++)
+        if (bind_given(call, i) != TG_OK)
+            status = TG_E_ARGUMENT;
+    if (bind_workspace(call, workspace) != TG_OK)
+        status = TG_E_ARGUMENT;
+    return status;
+}
+
+tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
+                          uint32_t n_args, uint64_t workspace, const tg_sink *sink)
+{
+    struct call call;
+    return bind_call(&call, module, sizes, args, n_args, workspace, sink);
+}
+
+/* ---- a call without tokens: final states are copies of the initial ones, or zeros ---- */
+
+static bool is_dense(const struct call *call, uint32_t tensor, uint32_t axis)
+{
+    int64_t step = 1;
+    for (uint32_t i = count_axes(&call->program->tensors[tensor]); i-- > axis;) {
+        int64_t extent = extent_of(call, tensor, i);
+        if (extent > 1 && call->bound[tensor].stride[i] != step)
+            return false;
+        step *= extent;
+    }
+    return true;
+}
+
+static tg_status define_dense(const tg_driver *driver, uint64_t to, uint64_t from, size_t bytes,
+                              cu_stream stream, const tg_sink *sink)
+{
+    if (bytes == 0)
+        return TG_OK;
+    if (from)
+        return DRIVER_CALL(driver, sink, cuMemcpyDtoDAsync, to, from, bytes, stream);
+    return DRIVER_CALL(driver, sink, cuMemsetD8Async, to, 0, bytes, stream);
+}
+
+/* Defines the elements at `to` on the axes from `axis` on, in as few pieces as the strides allow. */
+static tg_status define_axes(const tg_driver *driver, const struct call *call, uint32_t tensor,
+                             uint32_t source, uint32_t axis, uint64_t to, uint64_t from,
+                             cu_stream stream)
+{
+    const tg_tensor_info *info = &call->program->tensors[tensor];
+    int64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
+    uint32_t n_axes = count_axes(info);
+    if (is_dense(call, tensor, axis) && (from == 0 || is_dense(call, source, axis))) {
+        for (uint32_t i = axis; i < n_axes; i++)
+            bytes *= extent_of(call, tensor, i);
+        return define_dense(driver, to, from, (size_t)bytes, stream, call->sink);
+    }
+    tg_status status = TG_OK;
+    for (int64_t i = 0; i < extent_of(call, tensor, axis) && status == TG_OK; i++) {
+        status = define_axes(driver, call, tensor, source, axis + 1, to, from, stream);
+        to += (uint64_t)(call->bound[tensor].stride[axis] * bytes);
+        if (from)
+            from += (uint64_t)(call->bound[source].stride[axis] * bytes);
+    }
+    return status;
+}
+
+static tg_status define_states(const tg_driver *driver, const struct call *call, cu_stream stream)
+{
+    tg_status status = TG_OK;
+    for (uint32_t i = 0; i < call->program->n_tensors && status == TG_OK; i++) {
+        int source = tg_tensor_source(call->program, i);
+        if (source == TG_SOURCE_NONE || call->bound[i].address == 0)
+            continue;
+        uint32_t from = source == TG_SOURCE_ZERO ? i : (uint32_t)source;
+        uint64_t from_address = source == TG_SOURCE_ZERO ? 0 : call->bound[from].address;
+        status = define_axes(driver, call, i, from, 0, call->bound[i].address, from_address, stream);
+    }
+    return status;
+}
+
+/* ---- launch ---- */
+
+/* The driver reads as many bytes at the address of each value as its type has. */
+union value {
+    uint64_t pointer;
+    int64_t stride;
+    uint32_t size;
+    float scale;
+};
+
+static union value make_value(const struct call *call, const tg_arg_desc *arg, float scale)
+{
+    const struct bound *bound = &call->bound[arg->index]; /* meaningful for the first two kinds only */
+    union value value = {0};
+    switch ((tg_arg_kind)arg->kind) {
+    case TG_ARG_POINTER:
+        value.pointer = bound->address;
+        break;
+    case TG_ARG_STRIDE:
+        value.stride = bound->address ? bound->stride[arg->axis] : 0;
+        break;
+    case TG_ARG_SIZE:
+        value.size = (uint32_t)tg_size_value(call->program, call->sizes, arg->index);
+        break;
+    case TG_ARG_SCALE:
+        value.scale = scale;
+        break;
+    }
+    return value;
+}
+
+static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i, float scale,
+                               cu_stream stream)
+{
+    const tg_kernel *kernel = &module->program->kernels[i];
+    union value values[TG_MAX_ARGS];
+    void *parameters[TG_MAX_ARGS];
+    for (uint32_t a = 0; a < kernel->n_args; a++) {
+        values[a] = make_value(call, &kernel->args[a], scale);
+        parameters[a] = &values[a];
+    }
+    int64_t blocks = tg_terms_value(module->program, call->sizes, kernel->grid, kernel->n_grid);
+    cu_result result = module->driver->cuLaunchKernel(module->functions[i], (unsigned int)blocks, 1, 1,
+                                                      kernel->threads, 1, 1, kernel->shared_bytes, stream,
+                                                      parameters, NULL);
+    if (result == CU_SUCCESS)
+        return TG_OK;
+    char what[128];
+    (void)snprintf(what, sizeof what, "cuLaunchKernel (%s)", kernel->name);
+    return driver_fail(module->driver, result, what, call->sink);
+}
+
+tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, float scale,
+                    const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
+                    const tg_sink *sink)
+{
+    struct call call;
+    tg_status status = bind_call(&call, module, sizes, args, n_args, workspace, sink);
+    if (status != TG_OK)
+        return status;
+    if (sizes->batch == 0 || sizes->tokens == 0)
+        return define_states(module->driver, &call, stream);
+    for (uint32_t i = 0; i < module->program->n_kernels && status == TG_OK; i++)
+        status = launch_kernel(module, &call, i, scale, stream);
+    return status;
+}
