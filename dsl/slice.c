@@ -223,12 +223,38 @@ static bool total_swaps(const struct slicer *c, const tg_stmt *stmt)
     return c->row->row[at].role == TG_ROLE_NONE && c->row->row[other].role != TG_ROLE_NONE;
 }
 
-static void need_reads(const struct slicer *c, const tg_stmt *stmt, bool swap)
+/* Evaluate a statement as written, or with the positions exchanged. */
+static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
 {
+    tg_stmt stmt = *written;
+    if (swap) {
+        stmt.out = tg_operand_swap(stmt.out);
+        stmt.a = tg_operand_swap(stmt.a);
+        stmt.b = tg_operand_swap(stmt.b);
+    }
     tg_operand reads[TG_MAX_READS];
-    const uint32_t count = tg_stmt_reads(stmt, reads);
+    const uint32_t count = tg_stmt_reads(written, reads);
     for (uint32_t i = 0; i < count; i++)
         need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
+
+    const uint32_t position = 1u << TG_LQ | 1u << TG_LKV;
+    const struct tg_product product = tg_stmt_product(c->algorithm, &stmt);
+    switch (stmt.op) {
+    case TG_STMT_CONTRACT:
+    case TG_STMT_CARRY:
+        c->slice->summed |= product.k;
+        if (product.m && product.n && product.k && !product.batch)
+            c->slice->matrix |= product.m | product.n | product.k;
+        break;
+    case TG_STMT_TOTAL:
+        c->slice->summed |= tg_operand_mask(c->algorithm, stmt.a) & position;
+        break;
+    case TG_STMT_SCAN:
+        c->slice->scanned |= tg_operand_mask(c->algorithm, stmt.a) & position;
+        break;
+    default:
+        break;
+    }
 }
 
 /* Visit a computed statement at every position at which its tile is needed. */
@@ -237,13 +263,11 @@ static void visit(const struct slicer *c, const tg_stmt *stmt)
     const uint32_t tile = TG_OPERAND_TILE(stmt->out);
     const uint64_t bit = tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
     const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;
-    const bool is_product = stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY;
-    if (is_product)
-        c->slice->summed |= tg_stmt_product(c->algorithm, stmt).k;
-    c->slice->dims |= tg_operand_mask(c->algorithm, stmt->out);
+    c->slice->dims |= tg_operand_mask(c->algorithm, stmt->out) & ~both;
 
     if (!tg_tile_has_t(c->algorithm, tile)) {
-        need_reads(c, stmt, total_swaps(c, stmt));
+        c->slice->dims |= tg_operand_mask(c->algorithm, stmt->out);
+        evaluate(c, stmt, total_swaps(c, stmt));
         return;
     }
     const bool out_at_q = TG_OPERAND_AT(stmt->out) == TG_LQ;
@@ -253,13 +277,13 @@ static void visit(const struct slicer *c, const tg_stmt *stmt)
         if (there & bit)
             c->slice->crossing |= bit;
         need(c, stmt->out);
-        need_reads(c, stmt, false);
+        evaluate(c, stmt, false);
         return;
     }
     if (here & bit)
-        need_reads(c, stmt, false);
+        evaluate(c, stmt, false);
     if (there & bit)
-        need_reads(c, stmt, true);
+        evaluate(c, stmt, true);
 }
 
 /* A carry's out may be read before the carry is written (it arrives from the chunk before), so one
@@ -267,12 +291,13 @@ static void visit(const struct slicer *c, const tg_stmt *stmt)
 static void close_slice(const struct slicer *c)
 {
     struct tg_slice before;
+    const struct tg_slice *now = c->slice;
     do {
         before = *c->slice;
         for (uint32_t s = body_count(c->algorithm); s-- > 0;)
             if (c->slice->stmts & TG_BIT(s))
                 visit(c, &c->algorithm->body[s]);
-    } while (memcmp(&before, c->slice, sizeof before) != 0);
+    } while (before.stmts != now->stmts || before.at_q != now->at_q || before.at_kv != now->at_kv);
 }
 
 /* Everything but the final states. */

@@ -35,7 +35,9 @@ struct tg_slice {
     uint64_t crossing; /* tiles that it computes by a statement of both positions at one, and reads
                           at the other */
     uint32_t dims;     /* bit per dimension that it visits (never TG_SEG) */
-    uint32_t summed;   /* bit per dimension that a CONTRACT or CARRY of it sums over */
+    uint32_t summed;   /* ... that a CONTRACT, CARRY or TOTAL of it sums over */
+    uint32_t scanned;  /* ... that a SCAN of it runs over */
+    uint32_t matrix;   /* ... that take part in a matrix product */
 };
 
 /* How the dimensions of `out = sum a * b` (CONTRACT, CARRY) take part, as bit masks. TG_CHUNK is in

@@ -1,0 +1,291 @@
+/* dsl/check.c - the checker's entry points, and what its parts share.
+ *
+ * A declaration is checked from the inside out (algorithm, schedule, space, variant), each part
+ * once, and every mistake is reported. Rules that need a sound inner part are left out when it is
+ * not: a missing tile should not be reported a second time as ten missing roles. */
+#include "dsl/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *tg_code_name(enum tg_code code)
+{
+    static const char *const names[TG_N_CODES] = {
+#define CODE(name, meaning) [name] = #name,
+#include "dsl/codes.def"
+#undef CODE
+    };
+    return names[code];
+}
+
+const char *tg_code_meaning(enum tg_code code)
+{
+    static const char *const meanings[TG_N_CODES] = {
+#define CODE(name, meaning) [name] = meaning,
+#include "dsl/codes.def"
+#undef CODE
+    };
+    return meanings[code];
+}
+
+tg_status tg_check_status(const struct check *check)
+{
+    if (check->newer)
+        return TG_E_VERSION;
+    return check->errors ? TG_E_DECLARATION : TG_OK;
+}
+
+bool tg_check_header(struct check *check, enum tg_code code, const char *what, uint32_t struct_size,
+                     uint32_t expected_size, uint32_t version)
+{
+    const char *hint = "start the declaration with TG_HEADER(the type)";
+    if (struct_size == expected_size && version == TG_DSL_VERSION)
+        return true;
+    if (struct_size >= expected_size && version >= TG_DSL_VERSION) {
+        check->newer = true;
+        hint =
+            "it was compiled for a later Tegula; use that one, or compile it again with this one";
+    }
+    check->file = NULL; /* whatever is in this struct, it is not where we look for it */
+    check->line = 0;
+    tg_fault(check, code, hint,
+             "%s: struct_size %u and version %u, expected struct_size %u and version %u", what,
+             struct_size, version, expected_size, (uint32_t)TG_DSL_VERSION);
+    return false;
+}
+
+static bool is_name_char(char c, bool dash)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (dash && c == '-');
+}
+
+bool tg_is_name(const char *name, uint32_t longest, bool dash)
+{
+    if (!name || !*name)
+        return false;
+    for (uint32_t i = 0; i <= longest; i++) {
+        if (name[i] == '\0')
+            return true;
+        if (!is_name_char(name[i], dash))
+            return false;
+    }
+    return false;
+}
+
+static bool check_name(struct check *check, enum tg_code code, const char *what, const char *name,
+                       uint32_t longest, bool dash)
+{
+    if (tg_is_name(name, longest, dash))
+        return true;
+    const char *allowed = dash ? "letters, digits, '_' and '-'" : "letters, digits and '_'";
+    if (!name || !*name) {
+        tg_fault(check, code, "give it a name", "%s has no name", what);
+        return false;
+    }
+    char shown[TG_MAX_NAME + 2]; /* bytes that are no text must not get into messages */
+    uint32_t length = 0;
+    for (; length <= longest && name[length]; length++)
+        shown[length] = (char)(name[length] > ' ' && name[length] <= '~' ? name[length] : '?');
+    shown[length] = '\0';
+    tg_fault(check, code, "choose another name", "%s: the name '%s%s' is not 1 to %u %s", what,
+             shown, length > longest ? "..." : "", longest, allowed);
+    return false;
+}
+
+bool tg_check_identifier(struct check *check, enum tg_code code, const char *what, const char *name)
+{
+    return check_name(check, code, what, name, TG_MAX_IDENTIFIER, false);
+}
+
+bool tg_check_name(struct check *check, enum tg_code code, const char *what, const char *name)
+{
+    return check_name(check, code, what, name, TG_MAX_NAME, true);
+}
+
+bool tg_same_name(const char *a, const char *b)
+{
+    return a && b && strncmp(a, b, TG_MAX_NAME + 1) == 0;
+}
+
+const char *tg_tile_text(const tg_algorithm *algorithm, uint32_t tile, struct tg_text *text)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    if (tensor && tg_is_name(tensor->name, TG_MAX_IDENTIFIER, false))
+        (void)snprintf(text->chars, sizeof text->chars, "%s", tensor->name);
+    else
+        (void)snprintf(text->chars, sizeof text->chars, "tile %u", tile);
+    return text->chars;
+}
+
+const char *tg_mask_text(uint32_t dims, struct tg_text *text)
+{
+    size_t used = 0;
+    text->chars[0] = '\0';
+    for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
+        if (dims & 1u << dim)
+            used += (size_t)snprintf(text->chars + used, sizeof text->chars - used, "%s%s",
+                                     used ? ", " : "", tg_dim_name(dim));
+    return used ? text->chars : "none";
+}
+
+/* ---- entry points ---- */
+
+tg_status tg_algorithm_check(const tg_algorithm *algorithm, const tg_sink *sink)
+{
+    struct check check = {.sink = sink};
+    tg_check_algorithm(&check, algorithm);
+    return tg_check_status(&check);
+}
+
+/* The schedule and its algorithm. */
+static void check_schedule_whole(struct check *check, const tg_schedule *schedule)
+{
+    bool algorithm_ok = false;
+    if (schedule && schedule->struct_size == sizeof *schedule && schedule->algorithm) {
+        const uint32_t before = check->errors;
+        tg_check_algorithm(check, schedule->algorithm);
+        algorithm_ok = check->errors == before;
+    }
+    tg_check_schedule(check, schedule, algorithm_ok);
+}
+
+tg_status tg_schedule_check(const tg_schedule *schedule, const tg_sink *sink)
+{
+    struct check check = {.sink = sink};
+    check_schedule_whole(&check, schedule);
+    return tg_check_status(&check);
+}
+
+tg_status tg_space_check(const tg_space *space, const tg_sink *sink)
+{
+    struct check check = {.sink = sink};
+    bool schedule_ok = false;
+    if (space && space->struct_size == sizeof *space && space->schedule) {
+        check_schedule_whole(&check, space->schedule);
+        schedule_ok = check.errors == 0;
+    }
+    tg_check_space(&check, space, schedule_ok);
+    return tg_check_status(&check);
+}
+
+/* ---- variants ---- */
+
+enum { MAX_LIST = 64 }; /* entries of a NULL-terminated list of a variant */
+
+/* Entries of such a list; more than MAX_LIST are taken for a missing end. */
+#define COUNT_LIST(list, length)                                                                   \
+    for ((length) = 0; (list) && (length) <= MAX_LIST && (list)[length];)                          \
+    (length)++
+
+static uint32_t checked_length(struct check *check, uint32_t length, const char *what)
+{
+    if (length <= MAX_LIST)
+        return length;
+    tg_fault(check, TG0410, "end the list with NULL", "%s has more than %d entries", what,
+             MAX_LIST);
+    return MAX_LIST;
+}
+
+static void check_aliases(struct check *check, const tg_variant *variant)
+{
+    const char *const *aliases = variant->aliases;
+    uint32_t n;
+    COUNT_LIST(aliases, n);
+    n = checked_length(check, n, "aliases");
+    for (uint32_t i = 0; i < n; i++) {
+        if (!tg_check_name(check, TG0403, "alias", aliases[i]))
+            continue;
+        bool twice = tg_same_name(aliases[i], variant->name);
+        for (uint32_t j = 0; j < i; j++)
+            twice = twice || tg_same_name(aliases[i], aliases[j]);
+        if (twice)
+            tg_fault(check, TG0404, "remove it", "alias '%s' is given twice", aliases[i]);
+    }
+}
+
+/* Returns a bit for each of the first 64 schedules that is sound. */
+static uint64_t check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok)
+{
+    const tg_schedule *const *schedules = variant->schedules;
+    uint32_t n;
+    COUNT_LIST(schedules, n);
+    n = checked_length(check, n, "schedules");
+    uint64_t sound = 0;
+    if (n == 0)
+        tg_fault(check, TG0406, "give at least one", "the variant has no schedule");
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t before = check->errors;
+        const bool readable = schedules[i]->struct_size == sizeof *schedules[i];
+        const bool ours = readable && schedules[i]->algorithm == variant->algorithm;
+        tg_check_schedule(check, schedules[i], algorithm_ok && ours);
+        if (readable && schedules[i]->algorithm && !ours)
+            tg_fault(check, TG0407, "set .algorithm to the variant's",
+                     "schedule %u is of another algorithm than the variant", i);
+        for (uint32_t j = 0; readable && j < i; j++)
+            if (schedules[j]->struct_size == sizeof *schedules[j] &&
+                tg_same_name(schedules[i]->name, schedules[j]->name))
+                tg_fault(check, TG0404, "rename one", "schedules %u and %u have the same name", j,
+                         i);
+        if (check->errors == before && algorithm_ok)
+            sound |= TG_BIT(i);
+    }
+    return sound;
+}
+
+static void check_spaces(struct check *check, const tg_variant *variant, uint64_t sound)
+{
+    const tg_space *const *spaces = variant->spaces;
+    uint32_t n;
+    COUNT_LIST(spaces, n);
+    n = checked_length(check, n, "spaces");
+    for (uint32_t i = 0; i < n; i++) {
+        const bool readable = spaces[i]->struct_size == sizeof *spaces[i];
+        int at = -1;
+        for (int s = 0; readable && variant->schedules && s < MAX_LIST && variant->schedules[s];
+             s++)
+            if (variant->schedules[s] == spaces[i]->schedule)
+                at = s;
+        tg_check_space(check, spaces[i], at >= 0 && (sound & TG_BIT(at)));
+        if (readable && spaces[i]->schedule && at < 0)
+            tg_fault(check, TG0408, "add its schedule to .schedules",
+                     "space %u is of a schedule that the variant does not list", i);
+    }
+}
+
+tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink)
+{
+    struct check check = {.sink = sink};
+    if (!variant) {
+        tg_fault(&check, TG0401, "pass a tg_variant", "the variant is NULL");
+        return TG_E_DECLARATION;
+    }
+    if (!tg_check_header(&check, TG0402, "variant", variant->struct_size, sizeof *variant,
+                         variant->version))
+        return tg_check_status(&check);
+
+    bool algorithm_ok = false;
+    if (variant->algorithm) {
+        tg_check_algorithm(&check, variant->algorithm);
+        algorithm_ok = check.errors == 0;
+        check.file = variant->algorithm->struct_size == sizeof(tg_algorithm)
+                         ? variant->algorithm->file
+                         : NULL;
+        check.line = 0;
+    } else {
+        tg_fault(&check, TG0405, "set .algorithm", "the variant has no algorithm");
+    }
+    const char *file = check.file;
+    tg_check_name(&check, TG0403, "variant", variant->name);
+    check_aliases(&check, variant);
+    const uint64_t sound = check_schedules(&check, variant, algorithm_ok);
+    check.file = file;
+    check.line = 0;
+    check_spaces(&check, variant, sound);
+    check.file = file;
+    check.line = 0;
+    if (!variant->oracle)
+        tg_warn(&check, TG0409, "give the recurrence in plain C, token by token",
+                "the variant has no oracle: its kernels can be run but not verified");
+    return tg_check_status(&check);
+}

@@ -1,0 +1,319 @@
+/* dsl/check_stmt.c - one statement: the fields it uses, its operands, its axes, its expression. */
+#include "dsl/check.h"
+
+#include <math.h>
+
+enum {
+    Q_AND_KV = 1 << TG_LQ | 1 << TG_LKV,
+    CHUNK = 1 << TG_CHUNK,
+};
+
+/* Which fields a kind of statement has. */
+enum { FIELD_A = 1, FIELD_B = 2, FIELD_INIT = 4, FIELD_DECAY = 8, FIELD_FINAL = 16 };
+
+struct stmt_kind {
+    const char *name;
+    uint8_t needs, may; /* FIELD_... */
+};
+
+static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
+    [TG_STMT_MAP] = {"MAP", 0, 0},
+    [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0},
+    [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0},
+    [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A | FIELD_B, FIELD_INIT},
+    [TG_STMT_CARRY] = {"CARRY", FIELD_A | FIELD_B, FIELD_INIT | FIELD_DECAY | FIELD_FINAL},
+};
+
+/* One statement under check. */
+struct subject {
+    struct check *check;
+    const tg_algorithm *algorithm;
+    const tg_stmt *stmt;
+    const char *kind;
+};
+
+bool tg_check_tile_exists(const tg_algorithm *algorithm, tg_operand operand)
+{
+    return tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand)) != NULL;
+}
+
+static uint32_t mask_of(const struct subject *s, tg_operand operand)
+{
+    return tg_operand_mask(s->algorithm, operand);
+}
+
+/* Axes as text, '{Lhq, dqk}' without braces. */
+static const char *axes(const struct subject *s, tg_operand operand, struct tg_text *text)
+{
+    return tg_mask_text(mask_of(s, operand), text);
+}
+
+static bool check_operand(const struct subject *s, const char *field, tg_operand operand)
+{
+    struct tg_text text;
+    const uint32_t tile = TG_OPERAND_TILE(operand), at = TG_OPERAND_AT(operand);
+    if (!tg_check_tile_exists(s->algorithm, operand)) {
+        tg_fault(s->check, TG0121, "tiles are numbered from 1 to n_tensors - 1",
+                 "%s: %s is tile %u, of %u", s->kind, field, tile, s->algorithm->n_tensors);
+        return false;
+    }
+    const char *name = tg_tile_text(s->algorithm, tile, &text);
+    if (tg_tile_has_t(s->algorithm, tile)) {
+        if (at == TG_LQ || at == TG_LKV)
+            return true;
+        if (at == 0)
+            tg_fault(s->check, TG0124, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
+                     "%s: %s has axis TG_T and is used as %s without a position", s->kind, name,
+                     field);
+        else
+            tg_fault(s->check, TG0125, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
+                     "%s: %s is used as %s at position %u, which is none", s->kind, name, field,
+                     at);
+        return false;
+    }
+    if (at == 0)
+        return true;
+    tg_fault(s->check, TG0125, "remove TG_AT_Q or TG_AT_KV",
+             "%s: %s has no axis TG_T but is used as %s at a position", s->kind, name, field);
+    return false;
+}
+
+/* The fields that the statement has, and no others. */
+static bool check_fields(const struct subject *s)
+{
+    const struct stmt_kind *kind = &kinds[s->stmt->op];
+    const struct {
+        const char *name;
+        tg_operand value;
+        uint8_t bit;
+    } fields[] = {
+        {"a", s->stmt->a, FIELD_A},
+        {"b", s->stmt->b, FIELD_B},
+        {"init", s->stmt->init, FIELD_INIT},
+        {"decay", s->stmt->decay, FIELD_DECAY},
+        {"final_", s->stmt->final_, FIELD_FINAL},
+    };
+    bool ok = true;
+    if (s->stmt->out == 0) {
+        tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1", "%s: out is missing",
+                 s->kind);
+        ok = false;
+    } else {
+        ok = check_operand(s, "out", s->stmt->out);
+    }
+    for (uint32_t i = 0; i < TG_COUNT(fields); i++) {
+        if (fields[i].value == 0) {
+            if (kind->needs & fields[i].bit) {
+                tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1",
+                         "%s: %s is missing", s->kind, fields[i].name);
+                ok = false;
+            }
+        } else if (!((kind->needs | kind->may) & fields[i].bit)) {
+            tg_fault(s->check, TG0123, "remove it", "%s: field %s is set but has no meaning here",
+                     s->kind, fields[i].name);
+        } else if (!check_operand(s, fields[i].name, fields[i].value)) {
+            ok = false;
+        }
+    }
+    const uint32_t allowed = s->stmt->op == TG_STMT_CARRY ? TG_REVERSE : 0;
+    if (s->stmt->flags & ~allowed)
+        tg_fault(s->check, TG0123, "TG_REVERSE is for CARRY", "%s: flags 0x%x have no meaning here",
+                 s->kind, s->stmt->flags & ~allowed);
+    if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
+        tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here",
+                 s->kind);
+    return ok;
+}
+
+/* ---- MAP ---- */
+
+static void check_read_axes(const struct subject *s, tg_operand operand)
+{
+    struct tg_text name, extra;
+    const uint32_t more = mask_of(s, operand) & ~mask_of(s, s->stmt->out);
+    if (more)
+        tg_fault(s->check, TG0155, "sum over it with CONTRACT or TOTAL, or give it to the result",
+                 "MAP: %s has axis %s, which the result lacks",
+                 tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name),
+                 tg_mask_text(more, &extra));
+}
+
+static void check_expr(const struct subject *s, bool out_ok)
+{
+    const uint32_t length = tg_expr_length(s->stmt);
+    uint32_t depth = 0;
+    if (length == 0)
+        tg_fault(s->check, TG0150, "give at least one TG_GET", "MAP: the expression is empty");
+    if (length == TG_MAX_EXPR)
+        tg_fault(s->check, TG0151, "split it into two statements",
+                 "MAP: the expression has no end: it may have %d codes", TG_MAX_EXPR - 1);
+    for (uint32_t i = 0; i < length; i++) {
+        const tg_x *x = &s->stmt->expr[i];
+        const int arity = tg_expr_arity(x->op);
+        if (arity < 0) {
+            tg_fault(s->check, TG0152, "use the TG_X_ codes",
+                     "MAP: code %u of the expression is %u", i, x->op);
+            return; /* how it changes the stack is not known */
+        }
+        if (depth < (uint32_t)arity) {
+            tg_fault(s->check, TG0153, "operands come before their operation",
+                     "MAP: code %u of the expression needs %d operands and finds %u", i, arity,
+                     depth);
+            depth = (uint32_t)arity;
+        }
+        depth = depth - (uint32_t)arity + 1;
+        if (x->op == TG_X_TILE && check_operand(s, "an operand", x->operand) && out_ok)
+            check_read_axes(s, x->operand);
+        if (x->op == TG_X_NUMBER && !isfinite(x->number))
+            tg_fault(s->check, TG0157, "masks are TG_CAUSAL, not infinities",
+                     "MAP: number %u of the expression is not finite", i);
+        if (x->op == TG_X_CAUSAL && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
+            tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",
+                     "MAP: TG_CAUSAL compares two positions, but the result has not both");
+    }
+    if (depth > 1)
+        tg_fault(s->check, TG0154, "add the missing operation",
+                 "MAP: the expression leaves %u values, expected 1", depth);
+}
+
+/* ---- SCAN, TOTAL ---- */
+
+static void check_scan(const struct subject *s)
+{
+    struct tg_text a, out;
+    const uint32_t from = mask_of(s, s->stmt->a), to = mask_of(s, s->stmt->out);
+    const bool has_t = tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(s->stmt->a));
+    const uint32_t expected = s->stmt->op == TG_STMT_SCAN ? from : from & ~(uint32_t)Q_AND_KV;
+    if (!has_t)
+        tg_fault(s->check, TG0129, "sum a tile with axis TG_T", "%s: a has axes %s, without TG_T",
+                 s->kind, axes(s, s->stmt->a, &a));
+    else if (to != expected)
+        tg_fault(s->check, TG0129,
+                 s->stmt->op == TG_STMT_SCAN ? "both have the same axes, at the same position"
+                                             : "out has TG_CHUNK in the place of TG_T",
+                 "%s: out has axes %s, a has %s", s->kind, axes(s, s->stmt->out, &out),
+                 axes(s, s->stmt->a, &a));
+}
+
+/* ---- CONTRACT, CARRY ---- */
+
+static void check_product_type(const struct subject *s, const char *field, tg_operand operand)
+{
+    struct tg_text text;
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    if (s->algorithm->tensors[tile].dtype == TG_F32X2)
+        tg_fault(s->check, TG0133, "make it TG_F32 with a MAP first",
+                 "%s: %s is %s, of type f32x2, expected a matrix element", s->kind, field,
+                 tg_tile_text(s->algorithm, tile, &text));
+}
+
+static void check_product(const struct subject *s)
+{
+    struct tg_text text;
+    const tg_stmt *stmt = s->stmt;
+    const struct tg_product product = tg_stmt_product(s->algorithm, stmt);
+    const uint32_t out = mask_of(s, stmt->out);
+    const uint32_t operands = mask_of(s, stmt->a) | mask_of(s, stmt->b);
+    const uint32_t extra = product.wrong & out, one_sided = product.wrong & ~out;
+    if (extra)
+        tg_fault(s->check, TG0131, "every axis of out is one of a or b",
+                 "%s: out has axis %s, which neither a nor b has", s->kind,
+                 tg_mask_text(extra, &text));
+    if (one_sided)
+        tg_fault(s->check, TG0130, "a summed axis is in a and in b; other axes are in out",
+                 "%s: axis %s is in one operand only and not in out", s->kind,
+                 tg_mask_text(one_sided, &text));
+    if (!product.k && !one_sided)
+        tg_fault(s->check, TG0130, "use MAP for element-wise products",
+                 "%s: nothing is summed over", s->kind);
+    if (!(out & CHUNK) && (operands & CHUNK))
+        tg_fault(s->check, TG0130, "use CARRY", "%s: it would sum over the chunks", s->kind);
+    if ((out & CHUNK) && !(operands & CHUNK))
+        tg_fault(s->check, TG0131, "every axis of out is one of a or b",
+                 "%s: out has one value a chunk, but neither a nor b has", s->kind);
+    check_product_type(s, "a", stmt->a);
+    check_product_type(s, "b", stmt->b);
+    check_product_type(s, "out", stmt->out);
+}
+
+static void check_contract(const struct subject *s)
+{
+    struct tg_text init, out;
+    check_product(s);
+    if (s->stmt->init && mask_of(s, s->stmt->init) != mask_of(s, s->stmt->out))
+        tg_fault(s->check, TG0132, "accumulate onto a tile with the axes of out",
+                 "CONTRACT: init has axes %s, out has %s", axes(s, s->stmt->init, &init),
+                 axes(s, s->stmt->out, &out));
+}
+
+/* An initial or final state: the axes of the state without the chunk, in the caller's memory. */
+static void check_boundary(const struct subject *s, const char *field, tg_operand operand,
+                           uint8_t flag)
+{
+    struct tg_text name, have, want;
+    if (operand == 0)
+        return;
+    const char *tile = tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name);
+    const uint32_t expected = mask_of(s, s->stmt->out) & ~(uint32_t)CHUNK;
+    if (mask_of(s, operand) != expected)
+        tg_fault(s->check, TG0136, "the axes of the state without TG_CHUNK",
+                 "CARRY: %s is %s with axes %s, expected %s", field, tile, axes(s, operand, &have),
+                 tg_mask_text(expected, &want));
+    if (!(s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags & flag))
+        tg_fault(s->check, TG0138, flag == TG_IN ? "make it TG_IN" : "make it TG_OUT",
+                 "CARRY: %s is %s, expected %s tensor of the caller", field, tile,
+                 flag == TG_IN ? "an input" : "an output");
+}
+
+static void check_carry(const struct subject *s)
+{
+    struct tg_text text, other;
+    const uint32_t out = mask_of(s, s->stmt->out);
+    const uint32_t summed = tg_stmt_product(s->algorithm, s->stmt).k;
+    check_product(s);
+    if (!(out & CHUNK) || (out & Q_AND_KV))
+        tg_fault(s->check, TG0134, "give it TG_CHUNK and the axes of the state",
+                 "CARRY: out has axes %s, expected one state a chunk", tg_mask_text(out, &text));
+    if (summed != 1u << TG_LQ && summed != 1u << TG_LKV)
+        tg_fault(s->check, TG0135, "a and b have axis TG_T, both at the same position",
+                 "CARRY: it sums over %s, expected Lhq or Lkv", tg_mask_text(summed, &text));
+    check_boundary(s, "init", s->stmt->init, TG_IN);
+    check_boundary(s, "final_", s->stmt->final_, TG_OUT);
+    const uint32_t decay = mask_of(s, s->stmt->decay);
+    if (s->stmt->decay && (!(decay & CHUNK) || (decay & ~out)))
+        tg_fault(s->check, TG0137, "TG_CHUNK alone, or with axes of the state",
+                 "CARRY: decay has axes %s, the state has %s", tg_mask_text(decay, &text),
+                 tg_mask_text(out, &other));
+}
+
+void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    if (stmt->op == TG_STMT_NONE || stmt->op >= TG_STMT_N_OPS) {
+        tg_fault(check, TG0120,
+                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_CONTRACT_TO, TG_CARRY_TO",
+                 "statement kind %u is unknown", stmt->op);
+        return;
+    }
+    const struct subject s = {check, algorithm, stmt, kinds[stmt->op].name};
+    const bool ok = check_fields(&s);
+    switch (stmt->op) {
+    case TG_STMT_MAP:
+        check_expr(&s, ok);
+        break;
+    case TG_STMT_SCAN:
+    case TG_STMT_TOTAL:
+        if (ok)
+            check_scan(&s);
+        break;
+    case TG_STMT_CONTRACT:
+        if (ok)
+            check_contract(&s);
+        break;
+    case TG_STMT_CARRY:
+        if (ok)
+            check_carry(&s);
+        break;
+    default:
+        break; /* refused above */
+    }
+}
