@@ -143,6 +143,7 @@ static void describe_tensor(struct text *text, const tg_tensor_info *t)
 static void add_signature(struct keys *keys, const tg_program *program)
 {
     struct text *signature = add_key(keys, "signature"), *fields = add_key(keys, "tensor_fields");
+    struct text *types = add_key(keys, "tensor_types");
     for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags; i++) {
         const tg_tensor_info *t = &program->tensors[i];
         append(signature, " *     %-4s ", (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
@@ -150,6 +151,8 @@ static void add_signature(struct keys *keys, const tg_program *program)
                                                                                    : "out");
         describe_tensor(signature, t);
         append(signature, "\n");
+        append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype,
+               tg_dtype_name((tg_dtype)t->dtype));
         append(fields, "    @name@_tensor %s%s; /* ", t->name, suffix(t));
         describe_tensor(fields, t);
         append(fields, " */\n");
@@ -183,9 +186,10 @@ static void add_tensors(struct keys *keys, const tg_program *program)
             append(text, "    {offsetof(@name@_tensors, %s%s), ", t->name, suffix(t));
         else
             append(text, "    {0, ");
-        bool is_vector = memchr(t->axes, TG_DQK, sizeof t->axes) || memchr(t->axes, TG_DHV, sizeof t->axes);
+        int n_axes = count_axes(t);
+        bool is_vector = n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
         append(text, "%d, %" PRIu32 ", %d, %d, %d, {{BATCH, 1, 1}, {HEADS, 1, 1}", t->flags,
-               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, count_axes(t));
+               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, n_axes);
         for (int a = 0; a < TG_MAX_AXES; a++)
             append_extent(text, program, t->axes[a]);
         append(text, "}}, /* %s */\n", t->name);

@@ -39,15 +39,11 @@ static uint32_t count_axes(const tg_tensor_info *info)
     return n;
 }
 
-/* Tensors with a width axis are read 16 bytes at a time; the others element by element. */
+/* Tensors whose last axis is a width are read 16 bytes at a time; the others element by element. */
 static bool is_vector(const tg_tensor_info *info)
 {
-    return memchr(info->axes, TG_DQK, sizeof info->axes) || memchr(info->axes, TG_DHV, sizeof info->axes);
-}
-
-static bool is_width(const tg_tensor_info *info, uint32_t axis)
-{
-    return axis >= 2 && (info->axes[axis - 2] == TG_DQK || info->axes[axis - 2] == TG_DHV);
+    uint32_t n = count_axes(info);
+    return n > 2 && (info->axes[n - 3] == TG_DQK || info->axes[n - 3] == TG_DHV);
 }
 
 static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
@@ -116,7 +112,7 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
                        "%s: stride of %s: expected an output whose elements do not overlap, found 0",
                        info->name, name);
-    if (is_last && is_width(info, axis) && stride != 1)
+    if (is_last && is_vector(info) && stride != 1)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "make the tensor contiguous in this axis",
                        "%s: stride of %s: expected 1, found %" PRId64, info->name, name, stride);
     if (!is_last && is_vector(info) && stride * bytes % VECTOR_BYTES != 0)

@@ -51,9 +51,9 @@ TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_
 TG_API void tg_unload(tg_module *module);
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
- * contiguous [B, NH, axes...]. The innermost axis must have stride 1 when it is dqk or dhv. Address
- * and other strides of tensors with a dqk or dhv axis must be multiples of 16 bytes. Strides of axes
- * with fewer than two elements do not matter; inputs may be broadcast with stride 0. */
+ * contiguous [B, NH, axes...]. When the last axis is dqk or dhv, its stride is 1 and the address and
+ * the other strides are multiples of 16 bytes. Strides of axes with fewer than two elements do not
+ * matter; inputs may be broadcast with stride 0. */
 typedef struct tg_tensor_arg {
     const char *name;   /* as in the program's signature */
     uint64_t address;   /* device pointer; 0 for an absent optional tensor, or one of no elements */

@@ -1,0 +1,515 @@
+/* tests/test_program.c - sizes, the verifier, bundles and generated C. */
+#include "program/program.h"
+#include "tests/bundle/sample.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <xxhash.h>
+
+static const char ptx[] = ".version 7.0\n.target sm_80\n";
+static const uint8_t cubin[] = {0x7f, 'E', 'L', 'F', 0, 1, 2, 3};
+
+/* ---- a sink that remembers ---- */
+
+struct log {
+    char text[16384];
+    int n;
+};
+
+static void remember(void *user, const tg_diag *diag)
+{
+    struct log *log = user;
+    size_t used = strlen(log->text);
+    snprintf(log->text + used, sizeof log->text - used, "%s %s\n", diag->code, diag->message);
+    log->n++;
+}
+
+#define LOG(name)                                                                                  \
+    struct log name = {0};                                                                         \
+    const tg_sink name##_sink = {remember, &name}
+
+static void assert_says(const struct log *log, const char *expected)
+{
+    if (!strstr(log->text, expected))
+        fail_msg("expected \"%s\" in \"%s\"", expected, log->text);
+}
+
+/* ---- report ---- */
+
+static void long_messages_arrive_whole(void **state)
+{
+    (void)state;
+    static char text[10000];
+    memset(text, 'x', sizeof text - 1);
+    LOG(log);
+    tg_report(&log_sink, TG_ERROR, "TG0000", NULL, 0, NULL, "%s.", text);
+    assert_int_equal(strlen(log.text), sizeof text - 1 + strlen("TG0000 .\n"));
+    tg_report(NULL, TG_ERROR, "TG0000", NULL, 0, NULL, "%d", 1);
+    tg_report(&(tg_sink){0}, TG_ERROR, "TG0000", NULL, 0, NULL, "%d", 1);
+}
+
+static void every_status_has_a_name(void **state)
+{
+    (void)state;
+    for (tg_status s = TG_OK; s <= TG_E_NUMERICS; s++)
+        assert_string_not_equal(tg_status_name(s), "unknown status");
+    assert_string_equal(tg_status_name((tg_status)99), "unknown status");
+    assert_int_equal(tg_dtype_bytes(TG_IO), 0);
+    assert_int_equal(tg_dtype_bytes(TG_BF16), 2);
+    assert_int_equal(tg_dtype_bytes(TG_F32X2), 8);
+    assert_string_equal(tg_dtype_name(TG_F32X2), "f32x2");
+    assert_string_equal(tg_dtype_name((tg_dtype)77), "unknown");
+}
+
+/* ---- sizes ---- */
+
+static void chunk_sizes_follow_the_sequence(void **state)
+{
+    (void)state;
+    const tg_program p = sample_program(ptx); /* multiple 16, default 64 */
+    const struct {
+        int64_t tokens, chunk, expected_chunks, expected_chunk;
+    } rows[] = {
+        {0, 0, 0, 0},        {1, 0, 1, 16},       {16, 0, 1, 16}, {17, 0, 1, 32},
+        {64, 0, 1, 64},      {65, 0, 2, 64},      {100, 32, 4, 32}, {1000000, 128, 7813, 128},
+        {INT32_MAX, 16, 134217728, 16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tg_sizes sizes = {2, 3, rows[i].tokens, rows[i].chunk};
+        assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNKS), rows[i].expected_chunks);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNK), rows[i].expected_chunk);
+    }
+    tg_sizes sizes = {2, 3, 100, 0};
+    const tg_term terms[] = {{TG_SIZE_CONST, 1, 5}, {TG_SIZE_TOKENS, 32, 2}, {TG_SIZE_HEADS, 2, 1}};
+    assert_int_equal(tg_terms_value(&p, &sizes, terms, 3), 5 * (4 * 2) * 2);
+    assert_int_equal(tg_tensor_extent(&p, &sizes, SAMPLE_Q, 0), 2);
+    assert_int_equal(tg_tensor_extent(&p, &sizes, SAMPLE_Q, 2), 100);
+    assert_int_equal(tg_tensor_extent(&p, &sizes, SAMPLE_Q, 3), 16);
+    assert_int_equal(tg_tensor_extent(&p, &sizes, SAMPLE_Q, 4), 1);
+}
+
+static void wrong_sizes_are_all_named(void **state)
+{
+    (void)state;
+    const tg_program p = sample_program(ptx);
+    LOG(log);
+    tg_sizes sizes = {-1, 0, INT64_MAX, 17};
+    assert_int_equal(tg_sizes_check(&p, &sizes, &log_sink), TG_E_ARGUMENT);
+    assert_int_equal(log.n, 4);
+    assert_says(&log, "sizes.batch: expected 0..2147483647, found -1");
+    assert_says(&log, "sizes.heads: expected 1..2147483647, found 0");
+    assert_says(&log, "sizes.tokens: expected 0..2147483647, found 9223372036854775807");
+    assert_says(&log, "sizes.chunk: expected a multiple of 16, found 17");
+    assert_int_equal(tg_sizes_check(&p, NULL, NULL), TG_E_ARGUMENT);
+}
+
+static void products_beyond_the_limits_are_refused(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    LOG(grid);
+    tg_sizes sizes = {65536, 32768, 1, 0}; /* 2^31 blocks */
+    assert_int_equal(tg_sizes_check(&p, &sizes, &grid_sink), TG_E_ARGUMENT);
+    assert_says(&grid, "TG0702 kernel recurrence: expected at most 2147483647 blocks, found 2147483648");
+    LOG(tensor);
+    p.kernels[0].n_grid = 1;
+    sizes = (tg_sizes){INT32_MAX, INT32_MAX, INT32_MAX, 0}; /* saturates rather than wraps */
+    assert_int_equal(tg_sizes_check(&p, &sizes, &tensor_sink), TG_E_ARGUMENT);
+    assert_says(&tensor, "tensor q: expected at most 72057594037927936 bytes, found 9223372036854775807");
+}
+
+static void workspace_is_aligned_and_64_bit(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    p.n_tensors = 11;
+    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, {0}};
+    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, {0}};
+    assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+    tg_sizes sizes = {1, 1, 65, 0};
+    assert_int_equal(tg_workspace_offset(&p, &sizes, SAMPLE_C), 0);
+    assert_int_equal(tg_workspace_offset(&p, &sizes, 9), 1024);
+    assert_int_equal(tg_workspace_offset(&p, &sizes, 10), 1024 + 256);
+    assert_int_equal(tg_workspace_bytes(&p, &sizes), 1024 + 256 + 2 * 1024);
+    sizes = (tg_sizes){64, 64, 1 << 20, 0}; /* 2^12 * 2^14 chunks * 2^10 bytes = 2^36 */
+    assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
+    assert_true(tg_workspace_bytes(&p, &sizes) > UINT64_C(1) << 36);
+    sizes.batch = 0;
+    assert_int_equal(tg_workspace_bytes(&p, &sizes), 0);
+}
+
+static void states_are_paired_by_a_final_0(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), SAMPLE_S0);
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_H), TG_SOURCE_NONE);
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_Q), TG_SOURCE_NONE);
+    strcpy(p.tensors[SAMPLE_S0].name, "dS"); /* a gradient flows the other way */
+    strcpy(p.tensors[SAMPLE_S].name, "dS0");
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), SAMPLE_S0);
+    strcpy(p.tensors[SAMPLE_S].name, "dP0");
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), TG_SOURCE_ZERO);
+    assert_int_equal(tg_program_tensor(&p, "dP0"), SAMPLE_S);
+    assert_int_equal(tg_program_tensor(&p, "S"), -1);
+}
+
+/* ---- verify ---- */
+
+struct damage {
+    const char *expected; /* in the message */
+    void (*apply)(tg_program *p);
+};
+
+#define DAMAGE(name, statement)                                                                    \
+    static void name(tg_program *p)                                                                \
+    {                                                                                              \
+        statement;                                                                                 \
+    }
+DAMAGE(damage_variant, memset(p->variant, 'x', sizeof p->variant))
+DAMAGE(damage_variant_empty, p->variant[0] = '\0')
+DAMAGE(damage_schedule, p->schedule[0] = '\n')
+DAMAGE(damage_arch, strcpy(p->arch, "gfx90a"))
+DAMAGE(damage_arch_suffix, strcpy(p->arch, "sm_90ax"))
+DAMAGE(damage_arch_exact, p->arch_exact = 2)
+DAMAGE(damage_io, p->io_dtype = TG_IO)
+DAMAGE(damage_reserved, p->reserved[1] = 1)
+DAMAGE(damage_dqk, p->dqk = 0)
+DAMAGE(damage_dhv, p->dhv = 1u << 31)
+DAMAGE(damage_multiple, p->chunk_multiple = 0)
+DAMAGE(damage_default, p->chunk_default = 65)
+DAMAGE(damage_n_tensors, p->n_tensors = 33)
+DAMAGE(damage_n_kernels, p->n_kernels = 0)
+DAMAGE(damage_name, strcpy(p->tensors[1].name, "a b"))
+DAMAGE(damage_twice, strcpy(p->tensors[1].name, "q"))
+DAMAGE(damage_dtype, p->tensors[1].dtype = TG_IO)
+DAMAGE(damage_state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16)
+DAMAGE(damage_flags, p->tensors[1].flags = TG_OPTIONAL)
+DAMAGE(damage_order, p->tensors[1].flags = 0)
+DAMAGE(damage_axis, p->tensors[1].axes[1] = TG_N_AXES)
+DAMAGE(damage_gap, p->tensors[SAMPLE_F].axes[2] = TG_T)
+DAMAGE(damage_tensor_reserved, p->tensors[1].reserved[2] = 1)
+DAMAGE(damage_entry, p->kernels[1].name[0] = '9')
+DAMAGE(damage_ptx, p->kernels[1].ptx = NULL)
+DAMAGE(damage_ptx_bytes, p->kernels[1].ptx_bytes--)
+DAMAGE(damage_cubin, p->kernels[1].cubin = NULL)
+DAMAGE(damage_threads, p->kernels[1].threads = 2048)
+DAMAGE(damage_shared, p->kernels[1].shared_bytes = UINT32_MAX)
+DAMAGE(damage_n_grid, p->kernels[1].n_grid = 0)
+DAMAGE(damage_grid_size, p->kernels[1].grid[1].size = 6)
+DAMAGE(damage_grid_div, p->kernels[1].grid[1].div = 0)
+DAMAGE(damage_n_args, p->kernels[1].n_args = 65)
+DAMAGE(damage_kind, p->kernels[1].args[2].kind = 4)
+DAMAGE(damage_index, p->kernels[1].args[0].index = 9)
+DAMAGE(damage_size_index, p->kernels[1].args[33].index = 6)
+DAMAGE(damage_arg_axis, p->kernels[1].args[2].axis = 5)
+DAMAGE(damage_absent_axis, p->kernels[1].args[2].axis = 4)
+DAMAGE(damage_arg_reserved, p->kernels[1].args[2].reserved = 1)
+
+static const struct damage damages[] = {
+    {"variant: expected at most 31 printable", damage_variant},
+    {"variant: expected at most 31 printable", damage_variant_empty},
+    {"schedule: expected", damage_schedule},
+    {"arch: expected a name like sm_80", damage_arch},
+    {"arch: expected a name like sm_80", damage_arch_suffix},
+    {"arch_exact: expected 0 or 1, found 2", damage_arch_exact},
+    {"io_dtype: expected bf16, f16 or f32, found value 1", damage_io},
+    {"reserved: expected 0 0, found 0 1", damage_reserved},
+    {"dqk: expected 1..65536, found 0", damage_dqk},
+    {"dhv: expected 1..65536, found 2147483648", damage_dhv},
+    {"chunk_multiple: expected 1..16777216, found 0", damage_multiple},
+    {"chunk_default: expected a multiple of 16 up to 16777216, found 65", damage_default},
+    {"n_tensors: expected 1..32, found 33", damage_n_tensors},
+    {"n_kernels: expected 1..16, found 0", damage_n_kernels},
+    {"tensors[1].name: expected an identifier", damage_name},
+    {"tensors[1].name: expected every name once, found q again", damage_twice},
+    {"tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1", damage_dtype},
+    {"tensors[7].dtype (S): expected f32 like S0, found bf16", damage_state_dtype},
+    {"tensors[1].flags (k): expected a combination", damage_flags},
+    {"tensors[2].flags (v): expected the signature before all workspace", damage_order},
+    {"tensors[1].axes[1] (k): expected an axis below 5", damage_axis},
+    {"tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one", damage_gap},
+    {"tensors[1].reserved[2] (k): expected 0, found 1", damage_tensor_reserved},
+    {"kernels[1].name: expected an identifier", damage_entry},
+    {"kernel second: ptx: expected text", damage_ptx},
+    {"kernel second: ptx: expected its only NUL after", damage_ptx_bytes},
+    {"kernel second: cubin: expected a cubin and its size or neither, found 8 bytes at NULL", damage_cubin},
+    {"kernel second: threads: expected 1..1024, found 2048", damage_threads},
+    {"kernel second: shared_bytes: expected at most 1048576, found 4294967295", damage_shared},
+    {"kernel second: n_grid: expected 1..6, found 0", damage_n_grid},
+    {"kernel second: grid[1].size: expected 0..5, found 6", damage_grid_size},
+    {"kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1", damage_grid_div},
+    {"kernel second: n_args: expected at most 64, found 65", damage_n_args},
+    {"kernel second: args[2].kind: expected 0..3, found 4", damage_kind},
+    {"kernel second: args[0].index: expected below 9, found 9", damage_index},
+    {"kernel second: args[33].index: expected below 6, found 6", damage_size_index},
+    {"kernel second: args[2].axis: expected below 5, found 5", damage_arg_axis},
+    {"kernel second: args[2].axis: expected an axis of q, found 4", damage_absent_axis},
+    {"kernel second: args[2].reserved: expected 0, found 1", damage_arg_reserved},
+};
+
+static void every_wrong_field_is_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+        assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+        damages[i].apply(&p);
+        LOG(log);
+        assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_FORMAT);
+        assert_says(&log, damages[i].expected);
+        void *bytes;
+        size_t size;
+        assert_int_equal(tg_program_bytes(&p, &bytes, &size, NULL), TG_E_FORMAT);
+    }
+}
+
+static void programs_of_another_version_are_refused(void **state)
+{
+    (void)state;
+    LOG(log);
+    tg_program p = sample_program(ptx);
+    p.version = 2;
+    assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
+    p = sample_program(ptx);
+    p.struct_size -= 8;
+    assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
+    assert_says(&log, "program: expected version 1 of");
+    assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
+}
+
+/* ---- bundle ---- */
+
+enum { TRAILER = 8 };
+
+static void put_u64(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Makes damage reach the fields behind the checksum. */
+static void seal(uint8_t *bytes, size_t size)
+{
+    put_u64(bytes + size - TRAILER, XXH64(bytes, size - TRAILER, 0));
+}
+
+static uint8_t *sample_bytes(size_t *size)
+{
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    void *bytes;
+    assert_int_equal(tg_program_bytes(&p, &bytes, size, NULL), TG_OK);
+    return bytes;
+}
+
+static void a_bundle_reads_back_equal(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    size_t size, size_again;
+    void *bytes = sample_bytes(&size), *again;
+    tg_program *read;
+    assert_int_equal(tg_program_parse(bytes, size, &read, NULL), TG_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(read->kernels[i].ptx, ptx);
+        assert_true((uintptr_t)read->kernels[i].cubin % 16 == 0);
+    }
+    assert_null(read->kernels[0].cubin);
+    assert_memory_equal(read->kernels[1].cubin, cubin, sizeof cubin);
+    assert_int_equal(tg_program_bytes(read, &again, &size_again, NULL), TG_OK);
+    assert_int_equal(size, size_again);
+    assert_memory_equal(bytes, again, size);
+    for (int i = 0; i < 2; i++) { /* beside the addresses, the structs are equal bit by bit */
+        read->kernels[i].ptx = p.kernels[i].ptx;
+        read->kernels[i].cubin = p.kernels[i].cubin;
+    }
+    void *storage = read->storage;
+    read->storage = NULL;
+    assert_memory_equal(read, &p, sizeof p);
+    read->storage = storage;
+    tg_program_free(read);
+    tg_program_free(NULL);
+    free(bytes);
+    free(again);
+}
+
+static void every_damaged_byte_is_found(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *bytes = sample_bytes(&size);
+    tg_program *read;
+    for (size_t i = 0; i < size; i++) {
+        LOG(log);
+        bytes[i] ^= 0x40;
+        assert_int_equal(tg_program_parse(bytes, size, &read, &log_sink), TG_E_FORMAT);
+        assert_null(read);
+        assert_int_equal(log.n, 1);
+        assert_says(&log, "expected");
+        bytes[i] ^= 0x40;
+    }
+    for (size_t n = 0; n < size; n++) {
+        uint8_t *shorter = malloc(n ? n : 1); /* its own block: reading past it is found by ASan */
+        memcpy(shorter, bytes, n);
+        assert_int_equal(tg_program_parse(shorter, n, &read, NULL), TG_E_FORMAT);
+        if (n >= 32) { /* and with header and checksum right again */
+            put_u64(shorter + 16, n);
+            seal(shorter, n);
+            assert_int_equal(tg_program_parse(shorter, n, &read, NULL), TG_E_FORMAT);
+        }
+        free(shorter);
+    }
+    free(bytes);
+}
+
+/* With a right checksum a changed byte is either refused or means another valid program. */
+static void sealed_damage_never_misleads(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *bytes = sample_bytes(&size), *copy = malloc(size);
+    int n_refused = 0;
+    for (size_t i = 0; i + TRAILER < size; i++)
+        for (int value = 0; value < 256; value += 51) {
+            LOG(log);
+            tg_program *read;
+            memcpy(copy, bytes, size);
+            copy[i] = (uint8_t)value;
+            seal(copy, size);
+            tg_status status = tg_program_parse(copy, size, &read, &log_sink);
+            assert_true(status == TG_OK || (status == TG_E_FORMAT && log.n == 1));
+            n_refused += status != TG_OK;
+            if (status == TG_OK) { /* what is read is what would be written */
+                void *again;
+                size_t size_again;
+                assert_int_equal(tg_program_bytes(read, &again, &size_again, NULL), TG_OK);
+                assert_int_equal(size_again, size);
+                assert_memory_equal(again, copy, size);
+                free(again);
+            }
+            tg_program_free(read);
+        }
+    assert_true(n_refused > 1000);
+    free(copy);
+    free(bytes);
+}
+
+static void the_header_is_explained(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *bytes = sample_bytes(&size);
+    tg_program *read;
+    const struct {
+        size_t at;
+        uint8_t value;
+        const char *expected;
+    } rows[] = {
+        {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
+        {8, 2, "TG0712 bundle: version: expected 1, found 2"},
+        {12, 7, "TG0715 bundle: header reserved: expected 0, found 7"},
+        {17, 0xff, "TG0713 bundle: size: expected the"},
+        {24, 40, "TG0715 bundle: variant at byte 28: expected at most 31, found 40"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        uint8_t saved = bytes[rows[i].at];
+        bytes[rows[i].at] = rows[i].value;
+        seal(bytes, size);
+        assert_int_equal(tg_program_parse(bytes, size, &read, &log_sink), TG_E_FORMAT);
+        assert_says(&log, rows[i].expected);
+        bytes[rows[i].at] = saved;
+    }
+    LOG(log);
+    assert_int_equal(tg_program_parse(bytes, 3, &read, &log_sink), TG_E_FORMAT);
+    assert_int_equal(tg_program_parse(bytes, 20, &read, &log_sink), TG_E_FORMAT);
+    assert_says(&log, "bundle: expected at least 32 bytes, found 20");
+    assert_int_equal(tg_program_parse(NULL, 0, &read, NULL), TG_E_ARGUMENT);
+    free(bytes);
+}
+
+/* ---- generated C ---- */
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void compile(const char *folder, const char *flags)
+{
+    char command[700];
+    snprintf(command, sizeof command,
+             "cd %s && %s %s -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c sample.c -o sample.o",
+             folder, TEST_C_COMPILER, flags);
+    assert_int_equal(system(command), 0);
+}
+
+static void generated_c_compiles_without_warnings(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    strcpy(p.tensors[SAMPLE_H].name, "do");       /* a keyword */
+    strcpy(p.variant, "tricky */ @name@ \\");     /* ends no comment, is no key */
+    char *source, *header, folder[] = "/tmp/tegula-test-XXXXXX";
+    assert_int_equal(tg_program_c(&p, "sample", &source, &header, NULL), TG_OK);
+    assert_null(strchr(source, '@'));
+    assert_null(strchr(header, '@'));
+    assert_non_null(strstr(header, "sample_tensor do_;"));
+    assert_non_null(mkdtemp(folder));
+    write_text(folder, "sample.c", source);
+    write_text(folder, "sample.h", header);
+    compile(folder, "-std=c11");
+    compile(folder, "-x c++ -std=c++17");
+    free(source);
+    free(header);
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void prefixes_are_identifiers(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {NULL, "", "9a", "a-b", "int", "ä"};
+    tg_program p = sample_program(ptx);
+    char *source, *header;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        LOG(log);
+        assert_int_equal(tg_program_c(&p, wrong[i], &source, &header, &log_sink), TG_E_ARGUMENT);
+        assert_says(&log, "TG0731 tg_program_c: name: expected a C identifier");
+        assert_null(source);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_messages_arrive_whole),
+        cmocka_unit_test(every_status_has_a_name),
+        cmocka_unit_test(chunk_sizes_follow_the_sequence),
+        cmocka_unit_test(wrong_sizes_are_all_named),
+        cmocka_unit_test(products_beyond_the_limits_are_refused),
+        cmocka_unit_test(workspace_is_aligned_and_64_bit),
+        cmocka_unit_test(states_are_paired_by_a_final_0),
+        cmocka_unit_test(every_wrong_field_is_named),
+        cmocka_unit_test(programs_of_another_version_are_refused),
+        cmocka_unit_test(a_bundle_reads_back_equal),
+        cmocka_unit_test(every_damaged_byte_is_found),
+        cmocka_unit_test(sealed_damage_never_misleads),
+        cmocka_unit_test(the_header_is_explained),
+        cmocka_unit_test(generated_c_compiles_without_warnings),
+        cmocka_unit_test(prefixes_are_identifiers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
