@@ -1,0 +1,171 @@
+/* cli/call.c - a launch with its device memory: allocate, copy in, poison, run, copy out. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* All bits set is a NaN in bf16, f16 and f32. */
+enum { POISON = 0xff, MAX_PATTERN = 8 << 20 };
+
+static tg_status copy_in(struct call *call, const struct host_tensor *tensor, uint64_t address,
+                         const tg_sink *sink)
+{
+    return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
+}
+
+/* A tensor too large to make number by number repeats a block of random numbers. What it holds does
+ * not matter to a clock, as long as it is neither zero nor constant. */
+static tg_status copy_pattern(struct call *call, const struct host_tensor *tensor, uint64_t address,
+                              const tg_sink *sink)
+{
+    size_t bytes = tensor->bytes < MAX_PATTERN ? tensor->bytes : MAX_PATTERN;
+    size_t element = st_dtype_bytes(tensor->dtype);
+    char *pattern = malloc(bytes + 1);
+    tg_status status = pattern ? TG_OK : TG_E_MEMORY;
+    const struct num_random random = {0, num_stream(tensor->name)};
+    for (size_t i = 0; pattern && i < bytes / element; i++)
+        num_store(pattern, tensor->dtype, i, num_normal(random, i) + random_mean(tensor, i));
+    for (size_t at = 0; at < tensor->bytes && status == TG_OK; at += bytes) {
+        size_t left = tensor->bytes - at;
+        status = tg_memory_in(call->machine->driver, address + at, pattern,
+                              left < bytes ? left : bytes, sink);
+    }
+    free(pattern);
+    return status;
+}
+
+typedef tg_status fill_fn(struct call *call, const struct host_tensor *tensor, uint64_t address,
+                          const tg_sink *sink);
+
+static tg_status add_tensor(struct call *call, const struct host_tensor *tensor, fill_fn *fill,
+                            bool is_present, const tg_sink *sink)
+{
+    const tg_driver *driver = call->machine->driver;
+    tg_tensor_arg *arg = &call->args[call->n_args];
+    *arg = (tg_tensor_arg){.name = tensor->name};
+    call->n_args++;
+    if (!is_present)
+        return TG_OK;
+    size_t bytes = tensor->bytes ? tensor->bytes : 1;
+    tg_status status = tg_memory_alloc(driver, bytes, &arg->address, sink);
+    if (status != TG_OK || tensor->bytes == 0)
+        return status;
+    return tensor->flags & TG_IN ? fill(call, tensor, arg->address, sink)
+                                 : tg_memory_fill(driver, arg->address, POISON, bytes, sink);
+}
+
+static tg_status add_workspace(struct call *call, const tg_sink *sink)
+{
+    const tg_driver *driver = call->machine->driver;
+    call->workspace_bytes = tg_workspace_bytes(call->kernel->program, &call->sizes);
+    if (call->workspace_bytes == 0)
+        return TG_OK;
+    tg_status status = tg_memory_alloc(driver, call->workspace_bytes, &call->workspace, sink);
+    /* The emulator knows by itself what was never written; filling would hide it. */
+    if (status == TG_OK && !call->machine->is_emulator)
+        status = tg_memory_fill(driver, call->workspace, POISON, call->workspace_bytes, sink);
+    return status;
+}
+
+static tg_status open_with(struct call *call, const struct machine *machine,
+                           const struct kernel *kernel, const struct problem *problem,
+                           int64_t chunk, fill_fn *fill, const tg_sink *sink)
+{
+    const struct shape *shape = &problem->shape;
+    *call = (struct call){.machine = machine, .kernel = kernel, .scale = (float)problem->scale};
+    call->sizes = (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
+    tg_status status = tg_sizes_check(kernel->program, &call->sizes, sink);
+    for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        if (tg_program_tensor(kernel->program, tensor->name) < 0)
+            continue; /* no kernel of this schedule uses it */
+        /* Timed without what is optional, as the peers are. */
+        bool is_present = fill == copy_pattern ? !(tensor->flags & TG_OPTIONAL)
+                                               : tensor->flags & TG_OUT || tensor->data;
+        status = add_tensor(call, tensor, fill, is_present, sink);
+    }
+    if (status == TG_OK)
+        status = add_workspace(call, sink);
+    if (status != TG_OK)
+        call_close(call);
+    return status;
+}
+
+tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
+                    const struct problem *problem, int64_t chunk, const tg_sink *sink)
+{
+    return open_with(call, machine, kernel, problem, chunk, copy_in, sink);
+}
+
+tg_status call_open_pattern(struct call *call, const struct machine *machine,
+                            const struct kernel *kernel, const struct problem *problem,
+                            int64_t chunk, const tg_sink *sink)
+{
+    return open_with(call, machine, kernel, problem, chunk, copy_pattern, sink);
+}
+
+tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk,
+                      const tg_sink *sink)
+{
+    const tg_sizes sizes = {call->sizes.batch, call->sizes.heads, call->sizes.tokens, chunk};
+    tg_status status = tg_sizes_check(kernel->program, &sizes, sink);
+    if (status != TG_OK)
+        return status;
+    call->kernel = kernel;
+    call->sizes = sizes;
+    if (tg_workspace_bytes(kernel->program, &sizes) > call->workspace_bytes) {
+        if (call->workspace)
+            tg_memory_free(call->machine->driver, call->workspace);
+        call->workspace = 0;
+        call->workspace_bytes = 0;
+        status = add_workspace(call, sink);
+    }
+    return status;
+}
+
+tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
+{
+    enum { WARMUP = 3 };
+    /* Twice the cache, so that nothing of the last run is left in it. */
+    const size_t flush_bytes = flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
+    return tg_time(call->kernel->module, &call->sizes, call->scale, call->args, call->n_args,
+                   call->workspace, WARMUP, runs, flush_bytes, times, sink);
+}
+
+tg_status call_run(struct call *call, const tg_sink *sink)
+{
+    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scale, call->args,
+                                 call->n_args, call->workspace, NULL, sink);
+    return status == TG_OK ? tg_synchronize(call->machine->driver, sink) : status;
+}
+
+tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink)
+{
+    tg_status status = TG_OK;
+    for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
+        struct host_tensor *tensor = &problem->tensors[i];
+        for (uint32_t a = 0; a < call->n_args && status == TG_OK; a++) {
+            if (!(tensor->flags & TG_OUT) || strcmp(call->args[a].name, tensor->name) != 0)
+                continue;
+            if (!tensor->data)
+                tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
+            if (!tensor->data)
+                status = TG_E_MEMORY;
+            else if (tensor->bytes)
+                status = tg_memory_out(call->machine->driver, tensor->data, call->args[a].address,
+                                       tensor->bytes, sink);
+        }
+    }
+    return status;
+}
+
+void call_close(struct call *call)
+{
+    for (uint32_t i = 0; i < call->n_args; i++)
+        if (call->args[i].address)
+            tg_memory_free(call->machine->driver, call->args[i].address);
+    if (call->workspace)
+        tg_memory_free(call->machine->driver, call->workspace);
+    call->n_args = 0;
+    call->workspace = 0;
+}

@@ -1,0 +1,277 @@
+/* cli/check.c - `tegula check`: run a kernel on a file's inputs, compare its outputs with the truth.
+ * The truth is the file's own tensor of that name where it has one and it is of these inputs, else
+ * the fp64 oracle. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct file_check {
+    struct context *context;
+    const char *path;
+    const tg_variant *variant;
+    struct st_file *file;
+    struct problem problem;
+    struct truth truth;
+    bool has_truth;
+    json_t *tensors, *skipped; /* arrays, with --json */
+    bool ok;
+};
+
+static const struct st_tensor *truth_in_file(const struct file_check *check, const char *name)
+{
+    char full[64];
+    /* Rounded inputs or another scale: the file's outputs answer another question. */
+    if (check->problem.is_rounded || check->context->options.scale > 0)
+        return NULL;
+    snprintf(full, sizeof full, "out.%s", name);
+    return st_find(check->file, full);
+}
+
+static bool truth_fits(struct file_check *check, const struct st_tensor *truth,
+                       const struct host_tensor *tensor)
+{
+    bool fits = truth->rank == tensor->rank;
+    for (int i = 0; fits && i < tensor->rank; i++)
+        fits = truth->shape[i] == tensor->extent[i];
+    if (!fits)
+        complain(check->context, "leave it out to compare with the fp64 oracle",
+                 "%s: %s has not the shape of the output, which has %zu numbers", check->path,
+                 truth->name, tensor->n);
+    return fits;
+}
+
+static bool reference_of(struct file_check *check, const struct host_tensor *tensor,
+                         struct num_const_array *reference, const char **against)
+{
+    const struct st_tensor *truth = truth_in_file(check, tensor->name);
+    if (truth) {
+        *reference = num_of_tensor(truth);
+        *against = "file";
+        return truth_fits(check, truth, tensor);
+    }
+    if (!check->has_truth && !truth_compute(check->context, &check->problem, &check->truth))
+        return false;
+    check->has_truth = true;
+    *reference = (struct num_const_array){check->truth.out[tensor->tile], ST_F64, tensor->n};
+    *against = "oracle";
+    return true;
+}
+
+static void tensor_report(struct file_check *check, const struct host_tensor *tensor,
+                          const struct verdict *verdict)
+{
+    char name[64];
+    snprintf(name, sizeof name, "out.%s", tensor->name);
+    if (check->tensors) {
+        json_array_append_new(check->tensors,
+                              json_pack("{s:s, s:o, s:o}", "name", name, "rms_ratio",
+                                        json_number(verdict->error.rms_ratio), "max_ratio",
+                                        json_number(verdict->error.max_ratio)));
+        return;
+    }
+    printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
+           verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio,
+           verdict->max_limit, verdict->ok ? "ok" : "FAILED", verdict->against);
+    if (verdict->ok)
+        return;
+    int64_t worst = verdict->error.worst_index, at[2 + TG_MAX_AXES] = {0};
+    for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
+        at[i] = worst % tensor->extent[i];
+        worst /= tensor->extent[i];
+    }
+    printf("           furthest off at [");
+    for (int i = 0; i < tensor->rank; i++)
+        printf("%s%lld", i ? ", " : "", (long long)at[i]);
+    printf("]%s\n", verdict->error.finite_mismatch ? ": not finite on one side only" : "");
+}
+
+static int compare_outputs(struct file_check *check)
+{
+    for (uint32_t i = 0; i < check->problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &check->problem.tensors[i];
+        struct num_const_array reference;
+        const char *against;
+        if (!(tensor->flags & TG_OUT) || !tensor->data)
+            continue;
+        if (!reference_of(check, tensor, &reference, &against))
+            return CODE_USAGE;
+        struct verdict verdict =
+            judge(tensor, reference, check->problem.io,
+                  levels_of_file(check->file, tensor, check->problem.io));
+        verdict.against = against;
+        tensor_report(check, tensor, &verdict);
+        check->ok &= verdict.ok;
+    }
+    return check->ok ? CODE_OK : CODE_FAILED;
+}
+
+/* What the file could be used for and is not, said aloud. */
+static void report_skipped(struct file_check *check)
+{
+    bool any = false;
+    for (size_t i = 0; i < st_count(check->file); i++) {
+        const char *name = st_at(check->file, i)->name;
+        if (strncmp(name, "grad.", 5) != 0)
+            continue;
+        if (check->skipped)
+            json_array_append_new(check->skipped, json_pack("{s:s, s:s}", "name", name, "reason",
+                                                            "no backward yet"));
+        else
+            printf("%s%s", any ? ", " : "  ", name);
+        any = true;
+    }
+    if (any && !check->skipped)
+        puts(": not checked: no backward yet");
+}
+
+static void print_head(const struct file_check *check, const struct choice *choice)
+{
+    const struct shape *shape = &check->problem.shape;
+    struct text row = {0};
+    tg_writer writer = text_writer(&row);
+    tg_schedule_diff(check->variant->schedules[0], &choice->schedule, &writer);
+    printf("%s\n  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s chunk %u%s%s (%s)\n",
+           check->path, check->variant->name, tg_dtype_name(check->problem.io),
+           (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens,
+           (long long)shape->dqk, (long long)shape->dhv, choice->schedule.name,
+           choice->schedule.chunk, row.size ? " " : "", text_of(&row), choice->origin);
+    text_free(&row);
+}
+
+static int run_problem(struct file_check *check)
+{
+    struct context *context = check->context;
+    const struct shape *shape = &check->problem.shape;
+    const tg_shape_class class = shape_class_of(shape, check->problem.io);
+    struct choice choice;
+    struct kernel kernel;
+    struct call call;
+    if (!schedule_choose(context, check->variant, context->machine.target, &class, shape, &choice))
+        return CODE_USAGE;
+    if (!check->tensors)
+        print_head(check, &choice);
+    if (!kernel_build(context, check->variant, &choice.schedule, &class, &kernel, &context->sink))
+        return CODE_FAILED;
+    tg_status status = call_open(&call, &context->machine, &kernel, &check->problem,
+                                 choice.schedule.chunk, &context->sink);
+    if (status == TG_OK) {
+        status = call_run(&call, &context->sink);
+        if (status == TG_OK)
+            status = call_fetch(&call, &check->problem, &context->sink);
+        call_close(&call);
+    }
+    kernel_free(&kernel);
+    return code_of_status(status);
+}
+
+static bool file_variant(struct file_check *check)
+{
+    const char *name = st_meta(check->file, "variant");
+    if (check->variant)
+        return true;
+    if (!name) {
+        complain(check->context, "name it: tegula check VARIANT FILE",
+                 "%s: no metadata `variant` says what it is for", check->path);
+        return false;
+    }
+    check->variant = variant_by_name(check->context, name);
+    return check->variant != NULL;
+}
+
+static int check_opened(struct file_check *check)
+{
+    if (!file_variant(check) || !problem_read(check->context, check->variant, check->file,
+                                              check->path, &check->problem))
+        return CODE_USAGE;
+    int code = run_problem(check);
+    if (code == CODE_OK)
+        code = compare_outputs(check);
+    if (code != CODE_USAGE)
+        report_skipped(check);
+    problem_free(&check->problem);
+    if (check->has_truth)
+        truth_free(&check->truth);
+    return code;
+}
+
+static void print_json(struct file_check *check, int code)
+{
+    struct context *context = check->context;
+    json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK,
+                               "device", context->machine.device.name, "tensors", check->tensors);
+    if (json_array_size(check->skipped))
+        json_object_set(object, "skipped", check->skipped);
+    if (json_array_size(context->errors))
+        json_object_set_new(object, "errors", json_copy(context->errors));
+    json_array_clear(context->errors);
+    json_print(object);
+}
+
+static int check_file(struct context *context, const tg_variant *variant, const char *path)
+{
+    struct file_check check = {.context = context, .path = path, .variant = variant, .ok = true};
+    char error[512];
+    int code = CODE_USAGE;
+    if (context->options.json) {
+        check.tensors = json_array();
+        check.skipped = json_array();
+    }
+    if (st_open(path, &check.file, error, sizeof error)) {
+        code = check_opened(&check);
+        st_close(check.file);
+    } else {
+        complain(context, "give a safetensors file with in.* tensors", "%s", error);
+    }
+    if (check.tensors)
+        print_json(&check, code);
+    else
+        puts(code == CODE_OK ? "  ok" : "  FAILED");
+    fflush(stdout);
+    json_decref(check.tensors);
+    json_decref(check.skipped);
+    return code;
+}
+
+/* The first argument is a variant if it names one; a word that is neither that nor a file was meant
+ * to be one, if files follow. */
+static bool first_is_variant(struct context *context, const tg_variant **variant)
+{
+    const char *first = context->options.args[0];
+    *variant = variant_lookup(context, first);
+    if (*variant)
+        return true;
+    if (context->options.n_args > 1 && !strpbrk(first, "/.") && access(first, F_OK) != 0)
+        variant_by_name(context, first); /* says that it is unknown */
+    else
+        return true;
+    return false;
+}
+
+int command_check(struct context *context)
+{
+    const struct options *options = &context->options;
+    const tg_variant *variant;
+    uint32_t n_ok = 0;
+    int code = CODE_OK;
+    if (!first_is_variant(context, &variant))
+        return CODE_USAGE;
+    const uint32_t first = variant ? 1 : 0;
+    if (first == options->n_args) {
+        complain(context, "usage: tegula check [VARIANT] FILE...", "no file to check");
+        return CODE_USAGE;
+    }
+    if (!machine_open(context))
+        return CODE_USAGE;
+    for (uint32_t i = first; i < options->n_args; i++) {
+        int one = check_file(context, variant, options->args[i]);
+        n_ok += one == CODE_OK;
+        code = one > code ? one : code;
+    }
+    if (!options->json && options->n_args - first > 1)
+        printf("%u of %u files within tolerance on %s\n", n_ok, options->n_args - first,
+               context->machine.device.name);
+    return code;
+}

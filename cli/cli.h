@@ -1,0 +1,326 @@
+/* cli/cli.h - what the files of the command share. One banner a file.
+ *
+ * A command is a row of the table in main.c. It gets a context (options, device, where messages go)
+ * and returns an exit code. Below main nothing exits; every message has a hint that says what to do. */
+#ifndef TEGULA_CLI_H
+#define TEGULA_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "compiler/compiler.h"
+#include "runtime/runtime.h"
+#include "numbers.h"
+#include "safetensors.h"
+
+enum exit_code {
+    CODE_OK = 0,
+    CODE_FAILED = 1, /* a check failed, or the driver or the compiler did */
+    CODE_USAGE = 2,  /* arguments, files, shapes, declarations: something the user can mend */
+};
+
+struct context;
+
+struct shape {
+    int64_t batch, heads, tokens, dqk, dhv;
+};
+
+/* ---- options.c ---- */
+
+enum { MAX_SHAPES = 8 };
+
+struct options {
+    const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
+    const char *cache, *wisdom, *load, *ptxas;
+    struct shape shapes[MAX_SHAPES];
+    uint32_t n_shapes;
+    int64_t dqk, dhv, chunk, seed, runs, keep; /* 0: not given */
+    double scale, budget_seconds;              /* 0: not given */
+    bool json, time, flush, no_cache, no_wisdom, all_stages, help;
+    char *const *args; /* what is not an option */
+    uint32_t n_args;
+};
+
+enum option_id {
+    OPT_HELP,
+    OPT_JSON,
+    OPT_DEVICE,
+    OPT_ARCH,
+    OPT_DTYPE,
+    OPT_DQK,
+    OPT_DHV,
+    OPT_SHAPE,
+    OPT_CHUNK,
+    OPT_SCHEDULE,
+    OPT_STAGE,
+    OPT_SEED,
+    OPT_SCALE,
+    OPT_IN,
+    OPT_OUT,
+    OPT_NAME,
+    OPT_TIME,
+    OPT_FLUSH,
+    OPT_RUNS,
+    OPT_BUDGET,
+    OPT_KEEP,
+    OPT_GPU,
+    OPT_LOAD,
+    OPT_CACHE,
+    OPT_NO_CACHE,
+    OPT_WISDOM,
+    OPT_NO_WISDOM,
+    OPT_PTXAS,
+    N_OPTIONS,
+};
+#define TAKES(id) (UINT64_C(1) << (id))
+
+struct command {
+    const char *name;
+    const char *arguments; /* "VARIANT --in FILE --out FILE" */
+    const char *summary;   /* one line */
+    uint64_t options;      /* TAKES(OPT_…), or-ed */
+    uint32_t min_args, max_args;
+    int (*run)(struct context *context);
+    const char *notes; /* more lines for --help */
+};
+
+/* argv[0] is the command's name. False after a message. */
+bool options_parse(struct context *context, int argc, char **argv);
+void options_print_help(const struct command *command, FILE *to);
+/* "B=8,NH=16,T=8192,dqk=128,dhv=256", all five, any order. */
+bool shape_parse(struct context *context, const char *text, struct shape *shape);
+bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
+/* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near. */
+const char *nearest_name(const char *wrong, const char *const *names);
+
+/* ---- context.c ---- */
+
+/* A GPU or the emulator, opened, with its primary context current. */
+struct machine {
+    tg_driver *driver; /* NULL: not opened */
+    tg_device device;
+    const tg_target *target; /* what to compile for */
+    bool is_emulator;
+};
+
+struct context {
+    const struct command *command;
+    struct options options;
+    tg_sink sink;   /* prints to stderr and, with --json, also collects into `errors` */
+    json_t *errors; /* array; NULL without --json */
+    struct machine machine;
+    void *plugin;   /* dlopen handle of --load */
+    void *emulator; /* dlopen handle, to configure it */
+    const tg_variant *const *plugin_variants;
+    double process_start; /* seconds on the clock of `now` */
+    char cache[4096], wisdom[4096];
+    double progress_start, progress_shown;
+    bool progress_open, is_cache_warned;
+};
+
+void context_init(struct context *context);
+void context_close(struct context *context);
+
+/* A mistake of the user's, or of the file's: what is wrong, and what to do about it. */
+void complain(struct context *context, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A remark on stderr that is no error. */
+void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Drops every message: for candidates that may be refused. */
+extern const tg_sink silent_sink;
+int code_of_status(tg_status status);
+const char *name_of_status(tg_status status);
+
+/* A line on stderr once work has lasted more than a second, renewed at most ten times a second. */
+void progress_begin(struct context *context);
+void progress(struct context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void progress_end(struct context *context);
+
+/* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. */
+bool machine_open(struct context *context);
+/* Where libtegula-emu.so lies beside this executable. */
+void emulator_path(char *path, size_t size);
+/* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
+const tg_target *target_wanted(struct context *context);
+bool target_of_arch(struct context *context, const char *arch, const tg_target **target);
+
+double now(void); /* seconds, monotonic */
+
+/* ---- text.c: text in memory, and numbers for people ---- */
+
+struct text {
+    char *bytes; /* NUL-terminated, or NULL when empty */
+    size_t size, room;
+};
+
+tg_writer text_writer(struct text *text);
+tg_writer file_writer(FILE *file);
+const char *text_of(const struct text *text);
+void text_free(struct text *text);
+/* "1.5 GiB" into a buffer of 32. */
+const char *bytes_text(double bytes, char buffer[32]);
+/* NaN and infinity, which JSON lacks, become null. */
+json_t *json_number(double x);
+/* One line of JSON on stdout; gives up the reference. */
+void json_print(json_t *object);
+
+/* ---- find.c: variants and schedules by name ---- */
+
+bool plugin_load(struct context *context);
+/* Built-in or loaded, by name or alias; NULL after a message that names the nearest. */
+const tg_variant *variant_by_name(struct context *context, const char *name);
+const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */
+/* Calls back for every variant: built in, then loaded. */
+void variants_each(const struct context *context,
+                   void (*visit)(void *user, const tg_variant *variant), void *user);
+
+/* The schedule to compile: --schedule, else wisdom (when `sizes` is given and there is a machine),
+ * else the first that fits. --chunk goes on top. `origin` says where it comes from. */
+struct choice {
+    tg_schedule schedule;
+    char origin[64];
+};
+bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
+                     const tg_shape_class *shape, const struct shape *sizes, struct choice *choice);
+/* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. */
+bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
+                        const tg_shape_class *shape, const char *text, tg_schedule *schedule);
+bool shape_class_check(struct context *context, const tg_shape_class *shape);
+/* From --dtype, --dqk and --dhv, else bf16, 128 and 256. */
+bool shape_class_wanted(struct context *context, tg_shape_class *shape);
+
+/* ---- problem.c: the tensors of a call, on the host ---- */
+
+struct host_tensor {
+    const char *name;
+    uint32_t tile; /* in the algorithm */
+    uint8_t flags; /* TG_IN, TG_OUT, TG_OPTIONAL */
+    enum st_dtype dtype;
+    int rank;
+    int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes... */
+    size_t n, bytes;
+    void *data; /* NULL: an absent optional input, or an output not yet computed */
+};
+
+struct problem {
+    const tg_variant *variant;
+    struct shape shape;
+    tg_dtype io;
+    double scale;
+    bool is_rounded;  /* --dtype changed some input: what the file says of outputs no longer holds */
+    bool is_prefixed; /* the file says in.q, not q */
+    struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
+    uint32_t n_tensors;
+};
+
+/* Reads and checks; all mistakes of the file are reported. */
+bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
+                  const char *path, struct problem *problem);
+/* Reproducible random inputs, optional ones included. Half of the heads forget slowly, so that what
+ * is carried from chunk to chunk matters. */
+bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
+                    tg_dtype io, uint64_t seed, struct problem *problem);
+void problem_free(struct problem *problem);
+/* Widths beyond what any kernel takes become one that shape_class_check refuses. */
+tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
+enum st_dtype st_of_dtype(tg_dtype dtype);
+/* Sets up names, types and extents of all tensors; no data. */
+bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
+                    tg_dtype io, struct problem *problem);
+double random_mean(const struct host_tensor *tensor, size_t index);
+
+/* ---- kernel.c: from schedule to something that runs ---- */
+
+struct kernel {
+    tg_program *program;
+    tg_module *module;
+    bool is_cached;
+    double compile_seconds, load_seconds;
+};
+
+bool kernel_build(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
+                  const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink);
+void kernel_free(struct kernel *kernel);
+/* Path of ptxas: --ptxas, else on PATH; NULL if there is none. */
+const char *ptxas_find(struct context *context, char *buffer, size_t size);
+
+/* ---- call.c: a launch with its device memory ---- */
+
+struct call {
+    const struct machine *machine;
+    const struct kernel *kernel;
+    tg_sizes sizes;
+    float scale;
+    tg_tensor_arg args[TG_MAX_TENSORS];
+    uint32_t n_args;
+    uint64_t workspace;
+    uint64_t workspace_bytes;
+};
+
+/* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. */
+tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
+                    const struct problem *problem, int64_t chunk, const tg_sink *sink);
+/* The same with inputs made of a short random pattern: for timing, at any size. */
+tg_status call_open_pattern(struct call *call, const struct machine *machine,
+                            const struct kernel *kernel, const struct problem *problem,
+                            int64_t chunk, const tg_sink *sink);
+tg_status call_run(struct call *call, const tg_sink *sink); /* launches and waits */
+/* Another kernel of the same variant, or another chunk size, on the same tensors. */
+tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk,
+                      const tg_sink *sink);
+/* Milliseconds, ascending, into times[runs]. */
+tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times,
+                    const tg_sink *sink);
+tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink);
+void call_close(struct call *call);
+
+/* ---- oracle.c: the fp64 truth, and how far from it is allowed ---- */
+
+/* Outputs of the recurrence in fp64, by tile; free with truth_free. */
+struct truth {
+    double *out[256];
+};
+bool truth_compute(struct context *context, const struct problem *problem, struct truth *truth);
+void truth_free(struct truth *truth);
+
+/* Error levels of a golden file, [rms, max] over rms(truth); 0 when not given. */
+struct levels {
+    double rms, max;
+};
+struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
+                             tg_dtype io);
+
+struct verdict {
+    const char *name; /* of the tensor */
+    struct tensor_error error;
+    double rms_limit, max_limit; /* on rms_ratio and max_ratio */
+    bool ok;
+    const char *against; /* "file" or "oracle" */
+};
+struct verdict judge(const struct host_tensor *tensor, struct num_const_array reference,
+                     tg_dtype io, struct levels levels);
+/* Compares every output with the oracle's; the worst verdict. */
+struct verdict judge_all(const struct problem *problem, const struct truth *truth);
+
+/* ---- facts.c: what is known of a compiled kernel ---- */
+
+void kernel_facts(const tg_kernel *kernel, struct text *text);
+json_t *kernel_json(const tg_kernel *kernel);
+
+/* ---- the commands, one a file ---- */
+
+int command_devices(struct context *context);
+int command_variants(struct context *context);
+int command_explain(struct context *context);
+int command_compile(struct context *context);
+int command_check(struct context *context);
+int command_run(struct context *context);
+int command_tune(struct context *context);
+int command_bench(struct context *context);
+
+#endif

@@ -1,0 +1,170 @@
+/* cli/compile.c - `tegula compile`: a program as files, for engines that embed it. Needs no GPU. */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct output {
+    struct context *context;
+    const char *folder;
+    char name[64]; /* a C identifier */
+    json_t *files; /* array, with --json */
+};
+
+static bool write_file(const struct output *output, const char *suffix, const void *bytes,
+                       size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s%s", output->folder, output->name, suffix);
+    FILE *file = fopen(path, "wb");
+    bool ok = file && fwrite(bytes, 1, size, file) == size;
+    int error = errno;
+    if (file && fclose(file) != 0) {
+        ok = false;
+        error = errno;
+    }
+    if (!ok)
+        complain(output->context, "choose a folder that you may write to, with room on its disk",
+                 "%s: cannot be written: %s", path, strerror(error));
+    else if (output->files)
+        json_array_append_new(output->files, json_string(path));
+    else
+        printf("  %s\n", path);
+    return ok;
+}
+
+static bool write_images(const struct output *output, const tg_program *program)
+{
+    for (uint32_t i = 0; i < program->n_kernels; i++) {
+        const tg_kernel *kernel = &program->kernels[i];
+        char suffix[96];
+        snprintf(suffix, sizeof suffix, ".%s.ptx", kernel->name);
+        if (!write_file(output, suffix, kernel->ptx, kernel->ptx_bytes))
+            return false;
+        snprintf(suffix, sizeof suffix, ".%s.cubin", kernel->name);
+        if (kernel->cubin && !write_file(output, suffix, kernel->cubin, kernel->cubin_bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool write_bundle(const struct output *output, const tg_program *program)
+{
+    void *bytes = NULL;
+    size_t size;
+    bool ok = tg_program_bytes(program, &bytes, &size, &output->context->sink) == TG_OK &&
+              write_file(output, ".tgb", bytes, size);
+    free(bytes);
+    return ok;
+}
+
+static bool write_c(const struct output *output, const tg_program *program)
+{
+    char *source = NULL, *header = NULL;
+    bool ok = tg_program_c(program, output->name, &source, &header, &output->context->sink) ==
+                  TG_OK &&
+              write_file(output, ".c", source, strlen(source)) &&
+              write_file(output, ".h", header, strlen(header));
+    free(source);
+    free(header);
+    return ok;
+}
+
+static bool output_open(struct output *output, const tg_variant *variant)
+{
+    const struct options *options = &output->context->options;
+    const char *name = options->name ? options->name : variant->name;
+    size_t n = 0;
+    if (!options->output) {
+        complain(output->context, "name a folder: -o DIR", "`tegula compile` needs -o");
+        return false;
+    }
+    if (strlen(name) >= sizeof output->name) {
+        complain(output->context, "choose a shorter one", "--name: more than %zu characters",
+                 sizeof output->name - 1);
+        return false;
+    }
+    for (; name[n]; n++) /* "mlstm-sig" becomes mlstm_sig: it names C functions */
+        output->name[n] = !options->name && !isalnum((unsigned char)name[n]) ? '_' : name[n];
+    output->name[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]) && output->name[i] != '_') {
+            complain(output->context, "use letters, digits and _", "--name: '%s' is no C identifier",
+                     name);
+            return false;
+        }
+    if (n == 0 || isdigit((unsigned char)output->name[0])) {
+        complain(output->context, "begin with a letter", "--name: '%s' is no C identifier", name);
+        return false;
+    }
+    output->folder = options->output;
+    struct stat status;
+    if (mkdir(output->folder, 0777) == 0 ||
+        (stat(output->folder, &status) == 0 && S_ISDIR(status.st_mode)))
+        return true;
+    complain(output->context, "create its parent folder, or choose another one with -o",
+             "%s: cannot be made a folder: %s", output->folder, strerror(errno));
+    return false;
+}
+
+static int compile_to(struct context *context, struct output *output, const tg_variant *variant,
+                      const tg_target *target, const tg_shape_class *shape)
+{
+    struct choice choice;
+    tg_program *program = NULL;
+    char path[4096];
+    if (!schedule_choose(context, variant, target, shape, NULL, &choice))
+        return CODE_USAGE;
+    const tg_compile_options how = {.ptxas = ptxas_find(context, path, sizeof path)};
+    double start = now();
+    tg_status status =
+        tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
+    double seconds = now() - start;
+    if (status != TG_OK)
+        return code_of_status(status);
+
+    json_t *kernels = output->files ? json_array() : NULL;
+    if (!kernels)
+        printf("%s, schedule %s, %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name,
+               choice.schedule.name, target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv,
+               1e3 * seconds, how.ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
+    for (uint32_t i = 0; i < program->n_kernels; i++) {
+        struct text facts = {0};
+        if (kernels) {
+            json_array_append_new(kernels, kernel_json(&program->kernels[i]));
+            continue;
+        }
+        kernel_facts(&program->kernels[i], &facts);
+        printf("  %s: %s\n", program->kernels[i].name, text_of(&facts));
+        text_free(&facts);
+    }
+    bool ok = write_images(output, program) && write_bundle(output, program) &&
+              write_c(output, program);
+    tg_program_free(program);
+    if (kernels && ok)
+        json_print(json_pack("{s:s, s:s, s:s, s:f, s:o, s:O}", "variant", variant->name, "schedule",
+                             choice.schedule.name, "arch", target->arch, "seconds", seconds,
+                             "kernels", kernels, "files", output->files));
+    else
+        json_decref(kernels);
+    return ok ? CODE_OK : CODE_USAGE;
+}
+
+int command_compile(struct context *context)
+{
+    struct output output = {.context = context};
+    tg_shape_class shape;
+    const tg_variant *variant = variant_by_name(context, context->options.args[0]);
+    if (!variant || !shape_class_wanted(context, &shape) || !output_open(&output, variant))
+        return CODE_USAGE;
+    const tg_target *target = target_wanted(context);
+    if (!target)
+        return CODE_USAGE;
+    output.files = context->options.json ? json_array() : NULL;
+    int code = compile_to(context, &output, variant, target, &shape);
+    json_decref(output.files);
+    return code;
+}

@@ -1,0 +1,350 @@
+/* cli/context.c - messages, progress, paths and the device: what every command starts from. */
+#include "cli.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emulator/tegula_emu.h"
+
+double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds since the kernel started this process, to 10 ms; 0 where /proc does not say. Includes the
+ * dynamic linker, which a clock read in main would leave out. */
+static double process_age(void)
+{
+    char line[1024];
+    unsigned long long ticks = 0;
+    FILE *file = fopen("/proc/self/stat", "r");
+    if (!file)
+        return 0;
+    const char *after = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    fclose(file);
+    /* Field 22, the 20th after the name, which may itself hold spaces. */
+    for (int field = 2; after && field < 22; field++)
+        after = strchr(after + 1, ' ');
+    if (!after || sscanf(after, "%llu", &ticks) != 1)
+        return 0;
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    double age = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec -
+                 (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return fmax(age, 0);
+}
+
+static void collect(struct context *context, const tg_diag *diag)
+{
+    json_t *error = json_pack("{s:s}", "message", diag->message);
+    if (diag->code)
+        json_object_set_new(error, "code", json_string(diag->code));
+    if (diag->file)
+        json_object_set_new(error, "file", json_string(diag->file));
+    if (diag->line)
+        json_object_set_new(error, "line", json_integer(diag->line));
+    if (diag->hint)
+        json_object_set_new(error, "hint", json_string(diag->hint));
+    json_array_append_new(context->errors, error);
+}
+
+static void emit(void *user, const tg_diag *diag)
+{
+    static const char *const severities[] = {"note", "warning", "error"};
+    struct context *context = user;
+
+    progress_end(context);
+    fputs(severities[diag->severity], stderr);
+    if (diag->code)
+        fprintf(stderr, " %s", diag->code);
+    if (diag->file && diag->line)
+        fprintf(stderr, " %s:%d", diag->file, diag->line);
+    else if (diag->file)
+        fprintf(stderr, " %s", diag->file);
+    fprintf(stderr, ": %s\n", diag->message);
+    if (diag->hint)
+        fprintf(stderr, "  hint: %s\n", diag->hint);
+    if (context->errors && diag->severity == TG_ERROR)
+        collect(context, diag);
+}
+
+const tg_sink silent_sink = {NULL, NULL};
+
+void complain(struct context *context, const char *hint, const char *format, ...)
+{
+    char message[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    emit(context, &(tg_diag){.severity = TG_ERROR, .message = message, .hint = hint});
+}
+
+void remark(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("note: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+int code_of_status(tg_status status)
+{
+    switch (status) {
+    case TG_OK:
+        return CODE_OK;
+    case TG_E_NUMERICS:
+    case TG_E_COMPILE:
+    case TG_E_DRIVER:
+    case TG_E_MEMORY:
+        return CODE_FAILED;
+    default:
+        return CODE_USAGE;
+    }
+}
+
+void progress_begin(struct context *context)
+{
+    progress_end(context);
+    context->progress_start = now();
+    context->progress_shown = 0;
+}
+
+void progress(struct context *context, const char *format, ...)
+{
+    double time = now();
+    if (time - context->progress_start < 1.0 || time - context->progress_shown < 0.1)
+        return;
+    /* A log gets a line every five seconds, a terminal a line that changes. */
+    const bool is_terminal = isatty(STDERR_FILENO);
+    if (!is_terminal && time - context->progress_shown < 5.0)
+        return;
+    va_list list;
+    va_start(list, format);
+    fputs(is_terminal ? "\r\033[K" : "", stderr);
+    vfprintf(stderr, format, list);
+    fprintf(stderr, " (%.0f s)%s", time - context->progress_start, is_terminal ? "" : "\n");
+    va_end(list);
+    context->progress_shown = time;
+    context->progress_open = is_terminal;
+}
+
+void progress_end(struct context *context)
+{
+    if (context->progress_open)
+        fputs("\r\033[K", stderr);
+    context->progress_open = false;
+}
+
+static void default_paths(struct context *context)
+{
+    const char *base = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char folder[2048] = "";
+    if (base && *base == '/')
+        snprintf(folder, sizeof folder, "%s/tegula", base);
+    else if (home && *home)
+        snprintf(folder, sizeof folder, "%s/.cache/tegula", home);
+    snprintf(context->cache, sizeof context->cache, "%s", folder);
+    if (*folder)
+        snprintf(context->wisdom, sizeof context->wisdom, "%s/wisdom.txt", folder);
+}
+
+void context_init(struct context *context)
+{
+    *context = (struct context){0};
+    context->process_start = now() - process_age();
+    context->progress_start = now();
+    context->sink = (tg_sink){emit, context};
+    default_paths(context);
+}
+
+void context_close(struct context *context)
+{
+    progress_end(context);
+    if (context->machine.driver) {
+        tg_context_release(context->machine.driver, context->machine.device.ordinal);
+        tg_driver_close(context->machine.driver);
+    }
+    if (context->errors && json_array_size(context->errors) > 0)
+        json_print(json_pack("{s:b, s:O}", "ok", 0, "errors", context->errors));
+    json_decref(context->errors);
+    if (context->plugin)
+        dlclose(context->plugin);
+    if (context->emulator)
+        dlclose(context->emulator);
+}
+
+void emulator_path(char *path, size_t size)
+{
+    char self[2048];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    /* build/bin/tegula and build/lib, or prefix/bin and prefix/lib; else beside the executable. */
+    snprintf(path, size, "%s/../lib/libtegula-emu.so", self);
+    if (access(path, R_OK) != 0)
+        snprintf(path, size, "%s/libtegula-emu.so", self);
+}
+
+static bool machine_use(struct context *context, const char *path, int ordinal, const tg_sink *sink)
+{
+    struct machine *machine = &context->machine;
+    int count = 0;
+    if (tg_driver_open(path, &machine->driver, sink) != TG_OK) {
+        machine->driver = NULL;
+        return false;
+    }
+    machine->device.struct_size = sizeof machine->device;
+    if (tg_device_count(machine->driver, &count, sink) != TG_OK)
+        goto failed;
+    if (ordinal >= count) {
+        tg_report(sink, TG_ERROR, NULL, NULL, 0,
+                  "`tegula devices` lists what there is; --device emu needs no GPU",
+                  "there is no GPU %d: the driver has %d", ordinal, count);
+        goto failed;
+    }
+    if (tg_device_query(machine->driver, ordinal, &machine->device, sink) != TG_OK ||
+        tg_context_acquire(machine->driver, ordinal, sink) != TG_OK)
+        goto failed;
+    return true;
+failed:
+    tg_driver_close(machine->driver);
+    machine->driver = NULL;
+    return false;
+}
+
+/* The emulated GPU is the one that is compiled for, and --seed picks the order of its warps and of
+ * its asynchronous copies. A library that lacks these functions is used as it is. */
+static void emulator_configure(struct context *context, const char *path)
+{
+    const struct options *options = &context->options;
+    const tg_target *target = options->arch ? tg_target_find(options->arch) : NULL;
+    context->emulator = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!context->emulator)
+        return; /* tg_driver_open says why */
+    void (*get)(struct tgemu_config *);
+    int (*set)(const struct tgemu_config *);
+    *(void **)&get = dlsym(context->emulator, "tgemu_get_config");
+    *(void **)&set = dlsym(context->emulator, "tgemu_configure");
+    struct tgemu_config config = {.struct_size = sizeof config};
+    if (!get || !set)
+        return;
+    get(&config);
+    if (options->seed)
+        config.seed = (uint64_t)options->seed;
+    if (target) {
+        config.cc_major = target->cc / 10;
+        config.cc_minor = target->cc % 10;
+        config.smem_optin = target->shared_optin;
+    }
+    set(&config);
+}
+
+static bool use_emulator(struct context *context)
+{
+    char path[2200];
+    emulator_path(path, sizeof path);
+    if (access(path, R_OK) != 0) {
+        complain(context, "build it with `./dev build`; it belongs into ../lib beside bin/tegula",
+                 "the emulator %s does not exist", path);
+        return false;
+    }
+    emulator_configure(context, path);
+    context->machine.is_emulator = true;
+    return machine_use(context, path, 0, &context->sink);
+}
+
+static bool use_default(struct context *context)
+{
+    if (machine_use(context, NULL, 0, &silent_sink)) {
+        remark("device: GPU 0, %s", context->machine.device.name);
+        return true;
+    }
+    remark("device: the emulator, for libcuda.so.1 finds no GPU (choose with --device)");
+    return use_emulator(context);
+}
+
+static bool use_numbered(struct context *context, const char *text)
+{
+    char *end;
+    long ordinal = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || ordinal < 0 || ordinal > 1023) {
+        complain(context, "write --device emu, or --device 0 for the first GPU",
+                 "--device: expected 'emu' or a GPU number, found '%s'", text);
+        return false;
+    }
+    return machine_use(context, NULL, (int)ordinal, &context->sink);
+}
+
+/* The emulator runs any PTX it knows; a GPU only that of its own compute capability or older. */
+static bool machine_target(struct context *context)
+{
+    struct machine *machine = &context->machine;
+    if (context->options.arch)
+        return target_of_arch(context, context->options.arch, &machine->target);
+    int cc = machine->device.cc_major * 10 + machine->device.cc_minor;
+    machine->target = tg_target_for_cc(cc);
+    if (!machine->target)
+        complain(context, "use a GPU of compute capability 8.0 or newer, or --device emu",
+                 "%s has compute capability %d.%d", machine->device.name,
+                 machine->device.cc_major, machine->device.cc_minor);
+    return machine->target != NULL;
+}
+
+bool machine_open(struct context *context)
+{
+    const char *device = context->options.device;
+    if (context->machine.driver)
+        return true;
+    /* A wrong --arch should not cost opening a device. */
+    const tg_target *target;
+    if (context->options.arch && !target_of_arch(context, context->options.arch, &target))
+        return false;
+    bool is_open = !device                      ? use_default(context)
+                   : strcmp(device, "emu") == 0 ? use_emulator(context)
+                                                : use_numbered(context, device);
+    return is_open && machine_target(context);
+}
+
+bool target_of_arch(struct context *context, const char *arch, const tg_target **target)
+{
+    struct text names = {0};
+    tg_writer writer = text_writer(&names);
+    *target = tg_target_find(arch);
+    if (*target)
+        return true;
+    for (const tg_target *const *t = tg_targets(); *t; t++)
+        tg_printf(&writer, "%s%s", names.size ? ", " : "choose one of ", (*t)->arch);
+    complain(context, text_of(&names), "--arch: unknown architecture '%s'", arch);
+    text_free(&names);
+    return false;
+}
+
+const tg_target *target_wanted(struct context *context)
+{
+    const tg_target *target = NULL;
+    if (context->options.arch)
+        return target_of_arch(context, context->options.arch, &target) ? target : NULL;
+    tg_driver *driver;
+    tg_device device = {.struct_size = sizeof device};
+    int count = 0;
+    if (tg_driver_open(NULL, &driver, &silent_sink) == TG_OK) {
+        if (tg_device_count(driver, &count, &silent_sink) == TG_OK && count > 0 &&
+            tg_device_query(driver, 0, &device, &silent_sink) == TG_OK)
+            target = tg_target_for_cc(device.cc_major * 10 + device.cc_minor);
+        tg_driver_close(driver);
+    }
+    return target ? target : tg_targets()[0];
+}

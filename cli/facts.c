@@ -1,0 +1,55 @@
+/* cli/facts.c - what is known of a compiled kernel, as text and as JSON. */
+#include "cli.h"
+
+#include <string.h>
+
+static void size_text(const tg_term *term, char text[48])
+{
+    static const char *const names[] = {"1", "B", "NH", "T", "chunks", "L"};
+    const char *name = term->size < 6 ? names[term->size] : "?";
+    if (term->div > 1)
+        snprintf(text, 48, "ceil(%s/%u)", name, term->div);
+    else
+        snprintf(text, 48, "%s", name);
+    if (term->mul > 1) {
+        size_t n = strlen(text);
+        snprintf(text + n, 48 - n, "*%u", term->mul);
+    }
+}
+
+void kernel_facts(const tg_kernel *kernel, struct text *text)
+{
+    tg_writer writer = text_writer(text);
+    char shared[32], factor[48];
+    tg_printf(&writer, "%u threads, shared %s, %u mma", kernel->threads,
+              bytes_text(kernel->shared_bytes, shared), kernel->n_mma);
+    if (kernel->registers)
+        tg_printf(&writer, ", %u registers, %u bytes spilled", kernel->registers,
+                  kernel->spill_bytes);
+    tg_printf(&writer, ", grid ");
+    for (uint32_t i = 0; i < kernel->n_grid; i++) {
+        size_text(&kernel->grid[i], factor);
+        tg_printf(&writer, "%s%s", i ? " x " : "", factor);
+    }
+}
+
+json_t *kernel_json(const tg_kernel *kernel)
+{
+    struct text grid = {0};
+    tg_writer writer = text_writer(&grid);
+    for (uint32_t i = 0; i < kernel->n_grid; i++) {
+        char factor[48];
+        size_text(&kernel->grid[i], factor);
+        tg_printf(&writer, "%s%s", i ? " x " : "", factor);
+    }
+    json_t *json = json_pack("{s:s, s:i, s:i, s:s, s:i, s:i}", "name", kernel->name, "threads",
+                             (int)kernel->threads, "shared_bytes", (int)kernel->shared_bytes,
+                             "grid", text_of(&grid), "mma", (int)kernel->n_mma, "ptx_bytes",
+                             (int)kernel->ptx_bytes);
+    if (kernel->registers) { /* as ptxas says; unknown without it */
+        json_object_set_new(json, "registers", json_integer(kernel->registers));
+        json_object_set_new(json, "spill_bytes", json_integer(kernel->spill_bytes));
+    }
+    text_free(&grid);
+    return json;
+}

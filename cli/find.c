@@ -1,0 +1,232 @@
+/* cli/find.c - variants and schedules by name: built in, loaded with --load, or remembered. */
+#include "cli.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "variants/variants.h"
+
+enum { MAX_NAMES = 256 };
+
+bool plugin_load(struct context *context)
+{
+    const char *path = context->options.load;
+    char here[4096];
+    /* dlopen looks for a bare name in the library path, where nobody expects "mine.so" to be. */
+    snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (access(here, R_OK) != 0) {
+        complain(context, "compile it first: cc -std=c11 -shared -fPIC -I TEGULA mine.c -o mine.so",
+                 "--load %s: no such file, or it cannot be read", path);
+        return false;
+    }
+    context->plugin = dlopen(here, RTLD_NOW | RTLD_LOCAL);
+    if (!context->plugin) {
+        complain(context, "it must be a shared object for this machine, with nothing undefined",
+                 "--load %s: %s", path, dlerror());
+        return false;
+    }
+    context->plugin_variants = dlsym(context->plugin, TG_PLUGIN_SYMBOL);
+    if (!context->plugin_variants) {
+        complain(context, "end it with: const tg_variant *const tg_variants[] = {&mine, NULL};",
+                 "--load %s: it does not export `%s`", path, TG_PLUGIN_SYMBOL);
+        return false;
+    }
+    for (const tg_variant *const *v = context->plugin_variants; *v; v++)
+        if (tg_variant_check(*v, &context->sink) != TG_OK) {
+            complain(context, "mend the mistakes above and compile it again",
+                     "--load %s: a declaration is not valid", path);
+            return false;
+        }
+    return true;
+}
+
+static bool has_name(const tg_variant *variant, const char *name)
+{
+    if (strcmp(variant->name, name) == 0)
+        return true;
+    for (const char *const *alias = variant->aliases; alias && *alias; alias++)
+        if (strcmp(*alias, name) == 0)
+            return true;
+    return false;
+}
+
+void variants_each(const struct context *context,
+                   void (*visit)(void *user, const tg_variant *variant), void *user)
+{
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        visit(user, *v);
+    for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
+        visit(user, *v);
+}
+
+const tg_variant *variant_lookup(const struct context *context, const char *name)
+{
+    /* A loaded variant hides the built-in one of that name: it was asked for. */
+    for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
+        if (has_name(*v, name))
+            return *v;
+    return tg_variant_find(name);
+}
+
+struct names {
+    const char *list[MAX_NAMES + 1];
+    size_t n;
+};
+
+static void add_names(void *user, const tg_variant *variant)
+{
+    struct names *names = user;
+    if (names->n < MAX_NAMES)
+        names->list[names->n++] = variant->name;
+    for (const char *const *alias = variant->aliases; alias && *alias; alias++)
+        if (names->n < MAX_NAMES)
+            names->list[names->n++] = *alias;
+}
+
+const tg_variant *variant_by_name(struct context *context, const char *name)
+{
+    const tg_variant *variant = variant_lookup(context, name);
+    if (variant)
+        return variant;
+    struct names names = {.n = 0};
+    variants_each(context, add_names, &names);
+    const char *near = nearest_name(name, names.list);
+    char hint[128];
+    snprintf(hint, sizeof hint, "did you mean '%s'?", near ? near : "");
+    complain(context, near ? hint : "`tegula variants` lists them; --load brings your own",
+             "unknown variant '%s'", name);
+    return NULL;
+}
+
+bool shape_class_check(struct context *context, const tg_shape_class *shape)
+{
+    const struct {
+        const char *name;
+        uint32_t width;
+    } widths[] = {{"dqk", shape->dqk}, {"dhv", shape->dhv}};
+    bool ok = true;
+    for (int i = 0; i < 2; i++) {
+        uint32_t width = widths[i].width;
+        if (width >= 16 && width <= 512 && width % 8 == 0)
+            continue;
+        complain(context, "pad the tensors with zero columns to the next multiple of 8",
+                 "%s is %u: expected a multiple of 8 from 16 to 512", widths[i].name, width);
+        ok = false;
+    }
+    return ok;
+}
+
+bool shape_class_wanted(struct context *context, tg_shape_class *shape)
+{
+    const struct options *options = &context->options;
+    const struct shape widths = {.dqk = options->dqk ? options->dqk : 128,
+                                 .dhv = options->dhv ? options->dhv : 256};
+    tg_dtype io = TG_BF16;
+    if (options->dtype && !dtype_parse(context, options->dtype, &io))
+        return false;
+    *shape = shape_class_of(&widths, io);
+    return shape_class_check(context, shape);
+}
+
+static const tg_schedule *schedule_named(const tg_variant *variant, const char *name, size_t length)
+{
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if (strlen((*s)->name) == length && memcmp((*s)->name, name, length) == 0)
+            return *s;
+    return NULL;
+}
+
+static bool unknown_schedule(struct context *context, const tg_variant *variant, const char *name)
+{
+    struct text hint = {0};
+    tg_writer writer = text_writer(&hint);
+    tg_printf(&writer, "%s has:", variant->name);
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        tg_printf(&writer, " %s", (*s)->name);
+    tg_printf(&writer, "; changes are written name=value");
+    complain(context, text_of(&hint), "--schedule: %s has no schedule '%s'", variant->name, name);
+    text_free(&hint);
+    return false;
+}
+
+bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
+                        const tg_shape_class *shape, const char *text, tg_schedule *schedule)
+{
+    text += strspn(text, " ");
+    size_t length = strcspn(text, " ");
+    const tg_schedule *base = NULL;
+    if (length > 0 && !memchr(text, '=', length)) {
+        base = schedule_named(variant, text, length);
+        if (!base) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)length, text);
+            return unknown_schedule(context, variant, name);
+        }
+        text += length;
+    }
+    if (!base)
+        base = tg_schedule_default(variant, target, shape, &context->sink);
+    if (!base)
+        return false;
+    *schedule = *base;
+    return tg_schedule_apply(text, schedule, &context->sink) == TG_OK;
+}
+
+/* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice: damage
+ * to it, or a schedule that no longer fits, must not stop a run. */
+static bool schedule_remembered(struct context *context, const tg_variant *variant,
+                                const tg_target *target, const tg_shape_class *shape,
+                                const struct shape *sizes, tg_schedule *schedule)
+{
+    const tg_device *device = &context->machine.device;
+    const char *path = context->options.wisdom ? context->options.wisdom : context->wisdom;
+    tg_wisdom wanted = {.cc = device->cc_major * 10 + device->cc_minor,
+                        .dqk = sizes->dqk,
+                        .dhv = sizes->dhv,
+                        .batch = sizes->batch,
+                        .heads = sizes->heads,
+                        .tokens = sizes->tokens};
+    tg_wisdom found;
+    int is_found = 0;
+    snprintf(wanted.variant, sizeof wanted.variant, "%s", variant->name);
+    snprintf(wanted.device, sizeof wanted.device, "%s", device->name);
+    snprintf(wanted.dtype, sizeof wanted.dtype, "%s", tg_dtype_name(shape->io));
+    if (!*path || context->options.no_wisdom || access(path, F_OK) != 0)
+        return false;
+    if (tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) != TG_OK || !is_found)
+        return false;
+    return schedule_from_text(context, variant, target, shape, found.schedule, schedule) &&
+           tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
+}
+
+bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
+                     const tg_shape_class *shape, const struct shape *sizes, struct choice *choice)
+{
+    const struct options *options = &context->options;
+    if (!shape_class_check(context, shape))
+        return false;
+    if (options->schedule) {
+        if (!schedule_from_text(context, variant, target, shape, options->schedule,
+                                &choice->schedule))
+            return false;
+        snprintf(choice->origin, sizeof choice->origin, "--schedule");
+    } else if (sizes && context->machine.driver && !context->machine.is_emulator &&
+               schedule_remembered(context, variant, target, shape, sizes, &choice->schedule)) {
+        snprintf(choice->origin, sizeof choice->origin, "wisdom");
+    } else {
+        const tg_schedule *fits = tg_schedule_default(variant, target, shape, &context->sink);
+        if (!fits)
+            return false;
+        choice->schedule = *fits;
+        snprintf(choice->origin, sizeof choice->origin, "default");
+    }
+    if (options->chunk) {
+        char change[40];
+        snprintf(change, sizeof change, "chunk=%lld", (long long)options->chunk);
+        if (tg_schedule_apply(change, &choice->schedule, &context->sink) != TG_OK)
+            return false;
+    }
+    return tg_plan_check(&choice->schedule, target, shape, &context->sink) == TG_OK;
+}

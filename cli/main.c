@@ -1,0 +1,130 @@
+/* cli/main.c - the table of commands, and nothing else.
+ * To add a command: one file with one function, one row here. */
+#include "cli.h"
+
+#include <string.h>
+
+enum { N_COMMANDS = 8 };
+
+#define WHERE (TAKES(OPT_DEVICE) | TAKES(OPT_ARCH) | TAKES(OPT_LOAD))
+#define STORES                                                                                     \
+    (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) |           \
+     TAKES(OPT_PTXAS))
+#define SCHEDULE (TAKES(OPT_SCHEDULE) | TAKES(OPT_CHUNK))
+#define ALL_TAKE (TAKES(OPT_HELP) | TAKES(OPT_JSON))
+
+static const struct command commands[N_COMMANDS] = {
+    {"devices", "", "list GPUs, the emulator and the targets of the compiler", ALL_TAKE, 0, 0,
+     command_devices, NULL},
+    {"variants", "", "list what can be compiled: names, tensors, schedules",
+     ALL_TAKE | TAKES(OPT_LOAD), 0, 0, command_variants, NULL},
+    {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
+         TAKES(OPT_DHV) | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS),
+     1, 1, command_explain,
+     "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
+    {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
+         TAKES(OPT_DHV) | SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
+     1, 1, command_compile,
+     "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
+     "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
+     "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
+    {"check", "[VARIANT] FILE...", "compare a kernel with the truth in files, or with the oracle",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED), 1,
+     UINT32_MAX, command_check,
+     "  tegula check tests/data/mlstmsig_*.safetensors\n"
+     "The variant comes from the file's metadata unless named. Exit status: 0 all within\n"
+     "tolerance, 1 some are not, 2 something could not be checked.\n"},
+    {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_IN) |
+         TAKES(OPT_OUT) | TAKES(OPT_TIME) | TAKES(OPT_SEED),
+     1, 1, command_run, "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"},
+    {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
+     ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) |
+         TAKES(OPT_SEED) | TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU),
+     1, 1, command_tune,
+     "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
+     "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores nothing.\n"},
+    {"bench", "VARIANT [--shape SHAPE]", "time a kernel: ms, GB/s, TFLOP/s",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
+         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS),
+     1, 1, command_bench,
+     "Without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x 512, 32 x 2048,\n"
+     "8 x 8192 and 1 x 65536.\n"},
+};
+
+static void print_help(FILE *to)
+{
+    fputs("tegula - kernels of the linear-attention family: compile, check, tune, embed\n\n", to);
+    fputs("usage: tegula COMMAND [ARGUMENTS] [OPTIONS]\n\n", to);
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`tegula COMMAND --help` lists a command's options. Exit status: 0 done, 1 failed,\n"
+          "2 wrong usage or bad input.\n",
+          to);
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(struct context *context, const char *name)
+{
+    const char *names[N_COMMANDS + 1] = {NULL};
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *near = nearest_name(name, names);
+    char hint[96];
+    snprintf(hint, sizeof hint, "did you mean `tegula %s`?", near ? near : "");
+    complain(context, near ? hint : "`tegula help` lists the commands", "unknown command '%s'",
+             name);
+    return CODE_USAGE;
+}
+
+static int dispatch(struct context *context, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (*name == '\0') {
+        print_help(stderr);
+        return CODE_USAGE;
+    }
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        const struct command *command = argc > 2 ? find_command(argv[2]) : NULL;
+        if (command)
+            options_print_help(command, stdout);
+        else
+            print_help(stdout);
+        return CODE_OK;
+    }
+    context->command = find_command(name);
+    if (!context->command)
+        return unknown_command(context, name);
+    if (!options_parse(context, argc - 1, argv + 1))
+        return CODE_USAGE;
+    if (context->options.help) {
+        options_print_help(context->command, stdout);
+        return CODE_OK;
+    }
+    if (context->options.load && !plugin_load(context))
+        return CODE_USAGE;
+    return context->command->run(context);
+}
+
+int main(int argc, char **argv)
+{
+    struct context context;
+    context_init(&context);
+    int code = dispatch(&context, argc, argv);
+    context_close(&context);
+    /* A full disk or a closed pipe must not look like success. */
+    if (fflush(stdout) != 0 && code == CODE_OK) {
+        complain(&context, "is the disk full?", "cannot write to standard output");
+        code = CODE_FAILED;
+    }
+    return code;
+}

@@ -1,0 +1,319 @@
+/* cli/options.c - the options of all commands, as one table.
+ * A command names those it takes; parsing, help and "did you mean" follow from the table. */
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { FLAG, TEXT, COUNT, SEED, POSITIVE, SHAPE };
+
+struct option_row {
+    const char *name;
+    const char *argument; /* as help shows it */
+    enum kind kind;
+    size_t offset; /* in struct options */
+    const char *help;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct option_row rows[N_OPTIONS] = {
+    [OPT_HELP] = {"help", NULL, FLAG, AT(help), "this text"},
+    [OPT_JSON] = {"json", NULL, FLAG, AT(json), "results as JSON on standard output"},
+    [OPT_DEVICE] = {"device", "emu|N", TEXT, AT(device),
+                    "GPU number or emulator (default: GPU 0 if there is one, else emu)"},
+    [OPT_ARCH] = {"arch", "ARCH", TEXT, AT(arch),
+                  "compile for sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a"},
+    [OPT_DTYPE] = {"dtype", "TYPE", TEXT, AT(dtype), "type of q, k, v, h: bf16, f16 or f32"},
+    [OPT_DQK] = {"dqk", "N", COUNT, AT(dqk), "width of q and k: a multiple of 8 from 16 to 512"},
+    [OPT_DHV] = {"dhv", "N", COUNT, AT(dhv), "width of v and h: a multiple of 8 from 16 to 512"},
+    [OPT_SHAPE] = {"shape", "SHAPE", SHAPE, 0, "B=8,NH=16,T=8192,dqk=128,dhv=256; may be repeated"},
+    [OPT_CHUNK] = {"chunk", "L", COUNT, AT(chunk), "chunk size"},
+    [OPT_SCHEDULE] = {"schedule", "TEXT", TEXT, AT(schedule),
+                      "a schedule's name, changes to it, or both: \"tfla chunk=128 H.Lhq=64\""},
+    [OPT_STAGE] = {"stage", "STAGE", TEXT, AT(stage), "also print one stage: plan, llvm or ptx"},
+    [OPT_SEED] = {"seed", "N", SEED, AT(seed), "of random inputs, and of the emulator's hostile order"},
+    [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale),
+                   "factor of q (default: the file's, else 1/sqrt(dqk))"},
+    [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
+    [OPT_OUT] = {"out", "PATH", TEXT, AT(output), "where to write; also -o"},
+    [OPT_NAME] = {"name", "NAME", TEXT, AT(name),
+                  "prefix of files and functions (default: the variant's name)"},
+    [OPT_TIME] = {"time", NULL, FLAG, AT(time), "print how long each phase took"},
+    [OPT_FLUSH] = {"flush", NULL, FLAG, AT(flush), "flush the L2 cache before each timed run"},
+    [OPT_RUNS] = {"runs", "N", COUNT, AT(runs), "timed runs"},
+    [OPT_BUDGET] = {"budget-seconds", "S", POSITIVE, AT(budget_seconds),
+                    "stop searching after so long (default 20)"},
+    [OPT_KEEP] = {"keep", "N", COUNT, AT(keep),
+                  "time only the N best values of a field by the cost model (default 6)"},
+    [OPT_GPU] = {"gpu", "NAME", TEXT, AT(gpu), "predict for this GPU when there is none (\"H200\")"},
+    [OPT_LOAD] = {"load", "FILE", TEXT, AT(load),
+                  "a shared object with variants of your own (./mine.so)"},
+    [OPT_CACHE] = {"cache", "DIR", TEXT, AT(cache), "kernel cache (default ~/.cache/tegula)"},
+    [OPT_NO_CACHE] = {"no-cache", NULL, FLAG, AT(no_cache), "compile anew and store nothing"},
+    [OPT_WISDOM] = {"wisdom", "FILE", TEXT, AT(wisdom),
+                    "tuning results (default ~/.cache/tegula/wisdom.txt)"},
+    [OPT_NO_WISDOM] = {"no-wisdom", NULL, FLAG, AT(no_wisdom), "ignore earlier tuning results"},
+    [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts"},
+};
+
+void options_print_help(const struct command *command, FILE *to)
+{
+    fprintf(to, "tegula %s - %s\n\nusage: tegula %s %s [OPTIONS]\n\n", command->name,
+            command->summary, command->name, command->arguments);
+    for (int id = 0; id < N_OPTIONS; id++) {
+        if (!(command->options & TAKES(id)))
+            continue;
+        char left[40];
+        snprintf(left, sizeof left, "--%s %s", rows[id].name,
+                 rows[id].argument ? rows[id].argument : "");
+        fprintf(to, "  %-22s %s\n", left, rows[id].help);
+    }
+    if (command->notes)
+        fprintf(to, "\n%s", command->notes);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein distance; names are short. */
+static size_t edits(const char *a, const char *b)
+{
+    enum { MOST = 48 };
+    size_t row[MOST + 1];
+    size_t n = strlen(b);
+    if (n > MOST || strlen(a) > MOST)
+        return MOST;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t above = row[j];
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            row[j] = smaller(replaced, smaller(above, row[j - 1]) + 1);
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_name(const char *wrong, const char *const *names)
+{
+    const char *best = NULL;
+    size_t least = strlen(wrong) / 3 + 2; /* further off than this is another word */
+    for (; *names; names++) {
+        size_t distance = edits(wrong, *names);
+        if (distance < least) {
+            least = distance;
+            best = *names;
+        }
+    }
+    return best;
+}
+
+static bool parse_count(struct context *context, const char *label, const char *text, int64_t least,
+                        int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long x = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno || x < least) {
+        complain(context, "give a whole number in decimal digits",
+                 "%s: expected a whole number of at least %lld, found '%s'", label,
+                 (long long)least, text);
+        return false;
+    }
+    *value = x;
+    return true;
+}
+
+bool shape_parse(struct context *context, const char *text, struct shape *shape)
+{
+    static const char *const names[] = {"B", "NH", "T", "dqk", "dhv", NULL};
+    static const char *const hint =
+        "write all five, in any order: --shape B=8,NH=16,T=8192,dqk=128,dhv=256";
+    int64_t values[5];
+    unsigned given = 0;
+    char copy[160];
+
+    if (strlen(text) >= sizeof copy) {
+        complain(context, hint, "--shape: %zu characters are too many", strlen(text));
+        return false;
+    }
+    char *rest = strcpy(copy, text);
+    for (char *item; (item = strsep(&rest, ",")) != NULL;) {
+        char *equals = strchr(item, '=');
+        int field = -1;
+        if (equals)
+            *equals = '\0';
+        for (int i = 0; names[i]; i++)
+            if (strcmp(names[i], item) == 0)
+                field = i;
+        if (!equals || field < 0) {
+            complain(context, hint, "--shape %s: '%s' is not one of B=, NH=, T=, dqk=, dhv=", text,
+                     item);
+            return false;
+        }
+        if (given & 1U << field) {
+            complain(context, hint, "--shape %s: %s is given twice", text, item);
+            return false;
+        }
+        char label[180];
+        snprintf(label, sizeof label, "--shape %s: %s", text, item);
+        if (!parse_count(context, label, equals + 1, 1, &values[field]))
+            return false;
+        given |= 1U << field;
+    }
+    for (int i = 0; names[i]; i++) {
+        if (!(given & 1U << i)) {
+            complain(context, hint, "--shape %s: %s is missing", text, names[i]);
+            return false;
+        }
+    }
+    *shape = (struct shape){values[0], values[1], values[2], values[3], values[4]};
+    return true;
+}
+
+bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
+{
+    static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcasecmp(text, tg_dtype_name(types[i])) == 0) {
+            *dtype = types[i];
+            return true;
+        }
+    }
+    complain(context, "choose bf16, f16 or f32", "--dtype: unknown type '%s'", text);
+    return false;
+}
+
+static bool store(struct context *context, int id, const char *argument)
+{
+    struct options *options = &context->options;
+    const struct option_row *row = &rows[id];
+    void *member = (char *)options + row->offset;
+    char label[40];
+    snprintf(label, sizeof label, "--%s", row->name);
+
+    switch (row->kind) {
+    case FLAG:
+        *(bool *)member = true;
+        return true;
+    case TEXT:
+        *(const char **)member = argument;
+        return true;
+    case COUNT:
+        return parse_count(context, label, argument, 1, member);
+    case SEED:
+        return parse_count(context, label, argument, 0, member);
+    case POSITIVE: {
+        char *end;
+        double x = strtod(argument, &end);
+        if (end == argument || *end != '\0' || !(x > 0) || x > 1e30) {
+            complain(context, "give a positive decimal number",
+                     "%s: expected a positive number, found '%s'", label, argument);
+            return false;
+        }
+        *(double *)member = x;
+        return true;
+    }
+    case SHAPE:
+        if (options->n_shapes == MAX_SHAPES) {
+            complain(context, "run the command once more for the others",
+                     "more than %d --shape options", MAX_SHAPES);
+            return false;
+        }
+        return shape_parse(context, argument, &options->shapes[options->n_shapes++]);
+    }
+    return false;
+}
+
+static bool refuse_option(struct context *context, int found, const char *text)
+{
+    const struct command *command = context->command;
+    char hint[128];
+    if (found == ':') {
+        snprintf(hint, sizeof hint, "`tegula %s --help` lists the options", command->name);
+        complain(context, hint, "%s needs an argument", text);
+        return false;
+    }
+    const char *names[N_OPTIONS + 1];
+    size_t n = 0;
+    for (int id = 0; id < N_OPTIONS; id++)
+        if (command->options & TAKES(id))
+            names[n++] = rows[id].name;
+    names[n] = NULL;
+    char bare[64];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(text, "="), text);
+    const char *near = nearest_name(bare + strspn(bare, "-"), names);
+    if (near)
+        snprintf(hint, sizeof hint, "did you mean --%s?", near);
+    else
+        snprintf(hint, sizeof hint, "`tegula %s --help` lists the options", command->name);
+    complain(context, hint, "`tegula %s` does not take %s", command->name, bare);
+    return false;
+}
+
+static bool check_arguments(struct context *context)
+{
+    const struct command *command = context->command;
+    const struct options *options = &context->options;
+    char hint[128];
+    snprintf(hint, sizeof hint, "usage: tegula %s %s [OPTIONS]", command->name,
+             command->arguments);
+    if (options->help)
+        return true;
+    if (options->n_args < command->min_args) {
+        complain(context, hint, "`tegula %s` needs %s", command->name,
+                 command->min_args == 1 ? "an argument" : "more arguments");
+        return false;
+    }
+    if (options->n_args > command->max_args) {
+        complain(context, hint, "unexpected argument '%s'", options->args[command->max_args]);
+        return false;
+    }
+    return true;
+}
+
+bool options_parse(struct context *context, int argc, char **argv)
+{
+    struct option longs[N_OPTIONS + 1] = {{NULL, 0, NULL, 0}};
+    size_t n = 0;
+    for (int id = 0; id < N_OPTIONS; id++)
+        if (context->command->options & TAKES(id))
+            longs[n++] = (struct option){
+                rows[id].name, rows[id].kind == FLAG ? no_argument : required_argument, NULL,
+                256 + id};
+
+    /* Known before the loop, so that a mistake in an earlier option is reported as JSON too. */
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0 && !context->errors)
+            context->errors = json_array();
+
+    const bool has_out = context->command->options & TAKES(OPT_OUT);
+    opterr = 0;
+    for (;;) {
+        int before = optind;
+        int found = getopt_long(argc, argv, has_out ? ":ho:" : ":h", longs, NULL);
+        if (found == -1)
+            break;
+        if (found == 'h')
+            found = 256 + OPT_HELP;
+        if (found == 'o')
+            found = 256 + OPT_OUT;
+        if (found == '?' || found == ':')
+            return refuse_option(context, found, argv[optind > before ? optind - 1 : before]);
+        if (!store(context, found - 256, optarg))
+            return false;
+    }
+    context->options.args = argv + optind;
+    context->options.n_args = (uint32_t)(argc - optind);
+    return check_arguments(context);
+}

@@ -1,0 +1,199 @@
+/* cli/run.c - `tegula run`: a kernel on the tensors of a file, its outputs into another.
+ * --time says where the time from process start went; what is ours is compile and load. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum phase { START, OPEN_DRIVER, READ, COMPILE, LOAD, COPY_IN, RUN, COPY_OUT, N_PHASES };
+
+struct run {
+    struct context *context;
+    const tg_variant *variant;
+    struct problem problem;
+    struct choice choice;
+    struct kernel kernel;
+    double phases[N_PHASES]; /* seconds */
+    double mark, first_result;
+};
+
+static void phase_end(struct run *run, enum phase phase)
+{
+    double time = now();
+    run->phases[phase] += time - run->mark;
+    run->mark = time;
+}
+
+/* Found out before the work, not after it. */
+static bool output_is_writable(struct context *context)
+{
+    const char *path = context->options.output;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    if (access(slash ? folder : ".", W_OK | X_OK) == 0)
+        return true;
+    complain(context, "create the folder, or choose another with --out",
+             "%s: the folder does not exist or may not be written to", path);
+    return false;
+}
+
+static bool read_input(struct run *run)
+{
+    struct context *context = run->context;
+    struct st_file *file;
+    char error[512];
+    if (!st_open(context->options.input, &file, error, sizeof error)) {
+        complain(context, "give a safetensors file with the variant's inputs", "%s", error);
+        return false;
+    }
+    bool ok = problem_read(context, run->variant, file, context->options.input, &run->problem);
+    st_close(file);
+    return ok;
+}
+
+static tg_status run_kernel(struct run *run)
+{
+    struct context *context = run->context;
+    struct call call;
+    tg_status status = call_open(&call, &context->machine, &run->kernel, &run->problem,
+                                 run->choice.schedule.chunk, &context->sink);
+    if (status != TG_OK)
+        return status;
+    phase_end(run, COPY_IN);
+    status = call_run(&call, &context->sink);
+    phase_end(run, RUN);
+    run->first_result = run->mark - context->process_start;
+    if (status == TG_OK)
+        status = call_fetch(&call, &run->problem, &context->sink);
+    call_close(&call);
+    phase_end(run, COPY_OUT);
+    return status;
+}
+
+static bool write_output(const struct run *run)
+{
+    struct st_tensor tensors[TG_MAX_TENSORS];
+    char names[TG_MAX_TENSORS][32], scale[40], error[512];
+    size_t n = 0;
+    for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &run->problem.tensors[i];
+        if (!(tensor->flags & TG_OUT) || !tensor->data)
+            continue;
+        /* As the inputs are called: out.h beside in.q, h beside q. */
+        snprintf(names[n], sizeof names[n], "%s%s", run->problem.is_prefixed ? "out." : "",
+                 tensor->name);
+        tensors[n] = (struct st_tensor){.name = names[n],
+                                        .dtype = tensor->dtype,
+                                        .rank = tensor->rank,
+                                        .data = tensor->data,
+                                        .bytes = tensor->bytes};
+        memcpy(tensors[n].shape, tensor->extent, sizeof tensor->extent);
+        n++;
+    }
+    snprintf(scale, sizeof scale, "{\"scale\": %.17g}", run->problem.scale);
+    const struct st_pair meta[] = {
+        {"variant", run->variant->name},
+        {"device", run->context->machine.device.name},
+        {"schedule", run->choice.schedule.name},
+        {"scalars", scale},
+    };
+    const struct st_contents contents = {tensors, n, meta, sizeof meta / sizeof meta[0]};
+    if (st_write(run->context->options.output, &contents, error, sizeof error))
+        return true;
+    complain(run->context, "choose a place that you may write to, with room on its disk", "%s",
+             error);
+    return false;
+}
+
+static void report(const struct run *run)
+{
+    static const char *const names[N_PHASES] = {"start",   "open_driver", "read", "compile",
+                                                "load",    "copy_in",     "run",  "copy_out"};
+    static const char *const texts[N_PHASES] = {
+        "process start, to 10 ms", "open driver and context",     "read and check the input",
+        "compile",                 "load into the driver",        "allocate and copy in",
+        "run",                     "copy out"};
+    const struct shape *shape = &run->problem.shape;
+    const double ours = run->phases[COMPILE] + run->phases[LOAD];
+    const bool json = run->context->options.json;
+    json_t *times = json ? json_object() : NULL;
+    if (!json)
+        printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld, chunk %u (%s schedule), on %s: %s\n",
+               run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
+               (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+               (long long)shape->dhv, run->choice.schedule.chunk, run->choice.origin,
+               run->context->machine.device.name, run->context->options.output);
+    for (int i = 0; i < N_PHASES && run->context->options.time; i++) {
+        if (json)
+            json_object_set_new(times, names[i], json_real(run->phases[i]));
+        else
+            printf("  %8.1f ms  %s%s\n", 1e3 * run->phases[i], texts[i],
+                   i == COMPILE && run->kernel.is_cached ? " (from the cache)" : "");
+    }
+    if (json && run->context->options.time) {
+        json_object_set_new(times, "ours", json_real(ours));
+        json_object_set_new(times, "first_result", json_real(run->first_result));
+    } else if (run->context->options.time) {
+        printf("  %8.1f ms  from process start to the first result\n", 1e3 * run->first_result);
+        printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
+    }
+    if (json)
+        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:b, s:o}", "ok", 1, "out",
+                             run->context->options.output, "device",
+                             run->context->machine.device.name, "schedule",
+                             run->choice.schedule.name, "chunk", (int)run->choice.schedule.chunk,
+                             "cached", run->kernel.is_cached, "seconds", times));
+}
+
+static int run_opened(struct run *run)
+{
+    struct context *context = run->context;
+    const struct shape *shape = &run->problem.shape;
+    const tg_shape_class class = shape_class_of(shape, run->problem.io);
+    if (!schedule_choose(context, run->variant, context->machine.target, &class, shape,
+                         &run->choice))
+        return CODE_USAGE;
+    phase_end(run, READ);
+    if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel,
+                      &context->sink))
+        return CODE_FAILED;
+    run->mark = now();
+    run->phases[COMPILE] = run->kernel.compile_seconds;
+    run->phases[LOAD] = run->kernel.load_seconds;
+    int code = code_of_status(run_kernel(run));
+    if (code == CODE_OK && !write_output(run))
+        code = CODE_USAGE;
+    if (code == CODE_OK)
+        report(run);
+    kernel_free(&run->kernel);
+    return code;
+}
+
+int command_run(struct context *context)
+{
+    struct run run = {.context = context, .mark = now()};
+    run.phases[START] = run.mark - context->process_start;
+    if (!context->options.input || !context->options.output) {
+        complain(context, "usage: tegula run VARIANT --in FILE --out FILE", "`tegula run` needs %s",
+                 context->options.input ? "--out" : "--in");
+        return CODE_USAGE;
+    }
+    run.variant = variant_by_name(context, context->options.args[0]);
+    if (!run.variant || !output_is_writable(context))
+        return CODE_USAGE;
+    /* The input first: a wrong file should not wait for a driver. */
+    if (!read_input(&run))
+        return CODE_USAGE;
+    phase_end(&run, READ);
+    int code = CODE_USAGE;
+    if (machine_open(context)) {
+        phase_end(&run, OPEN_DRIVER);
+        code = run_opened(&run);
+    }
+    problem_free(&run.problem);
+    return code;
+}

@@ -1,0 +1,305 @@
+/* cli/tune.c - `tegula tune`: the search. Chunk sizes first, with the default blocks; then, at the two
+ * best of them, one field at a time (coordinate descent), so that it stays in seconds; then the
+ * finalists once more with more runs. The checker and the cost model prune before anything is built. */
+#include "tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { KEEP = 6, FINALISTS = 3, FINAL_RUNS = 30, ROUNDS = 2, MAX_SWEEP = TG_MAX_VALUES };
+
+static const double default_budget = 20; /* seconds: DESIGN section 5 */
+
+static void set_field(tg_schedule *schedule, const tg_vary *vary, uint16_t value)
+{
+    tg_kernel_row *row = &schedule->rows[vary->row];
+    switch ((tg_field)vary->field) {
+    case TG_FIELD_CHUNK:
+        schedule->chunk = value;
+        return;
+    case TG_FIELD_BLOCK:
+        row->row[vary->dim].block = value;
+        return;
+    case TG_FIELD_WARPS:
+        row->warps = (uint8_t)value;
+        return;
+    case TG_FIELD_STAGES:
+        row->stages = (uint8_t)value;
+        return;
+    case TG_FIELD_BLOCKS_PER_SM:
+        row->blocks_per_sm = (uint8_t)value;
+        return;
+    case TG_FIELD_NONE:
+        return;
+    }
+}
+
+static bool is_out_of_time(const struct tuner *tuner)
+{
+    return !tuner->is_prediction && now() > tuner->deadline;
+}
+
+struct option_value {
+    tg_schedule schedule;
+    double seconds; /* the model's */
+};
+
+static int by_model(const void *a, const void *b)
+{
+    const struct option_value *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* The field's values that the checker accepts on top of `base`; how many. */
+static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *base,
+                                const tg_vary *vary, struct option_value values[TG_MAX_VALUES])
+{
+    uint32_t n = 0;
+    for (int i = 0; i < TG_MAX_VALUES && vary->values[i]; i++) {
+        struct option_value *value = &values[n];
+        value->schedule = *base;
+        set_field(&value->schedule, vary, vary->values[i]);
+        /* Beyond twice T a chunk only grows its padding. */
+        if (vary->field == TG_FIELD_CHUNK && vary->values[i] / 2 >= tuner->shape.tokens)
+            continue;
+        if (tg_plan_check(&value->schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
+            continue;
+        tg_cost cost;
+        const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
+                                value->schedule.chunk};
+        if (tg_cost_estimate(&value->schedule, tuner->target, &tuner->class, &sizes, &cost,
+                             &silent_sink) != TG_OK)
+            continue;
+        value->seconds = cost.seconds;
+        n++;
+    }
+    return n;
+}
+
+static void sweep_chunks(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
+                         bool is_first)
+{
+    struct option_value values[TG_MAX_VALUES];
+    for (uint32_t v = 0; v < space->n_vary; v++) {
+        if (space->vary[v].field != TG_FIELD_CHUNK)
+            continue;
+        uint32_t n = accepted_values(tuner, base, &space->vary[v], values);
+        for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
+            struct candidate *candidate = tuner_try(tuner, &values[i].schedule);
+            if (candidate && is_first)
+                candidate->is_sweep = true;
+        }
+    }
+}
+
+/* Each field in turn, at the value that was best; until a round changes nothing. */
+static void descend(struct tuner *tuner, const tg_space *space, const struct candidate *start)
+{
+    struct option_value values[TG_MAX_VALUES];
+    int64_t keep = tuner->context->options.keep ? tuner->context->options.keep : KEEP;
+    const struct candidate *here = start;
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct candidate *before = here;
+        for (uint32_t v = 0; v < space->n_vary; v++) {
+            if (space->vary[v].field == TG_FIELD_CHUNK)
+                continue;
+            uint32_t n = accepted_values(tuner, &here->schedule, &space->vary[v], values);
+            qsort(values, n, sizeof values[0], by_model);
+            for (uint32_t i = 0; i < n && (int64_t)i < keep && !is_out_of_time(tuner); i++) {
+                const struct candidate *there = tuner_try(tuner, &values[i].schedule);
+                if (there && there->state <= PREDICTED && there->milliseconds < here->milliseconds)
+                    here = there;
+            }
+        }
+        if (here == before || is_out_of_time(tuner))
+            break;
+    }
+    sweep_chunks(tuner, space, &here->schedule, false);
+}
+
+/* The space's own point of departure, or the variant's default where that one does not fit. */
+static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedule *base)
+{
+    const tg_schedule *schedule = space->schedule;
+    if (tg_plan_check(schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
+        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class,
+                                       &tuner->context->sink);
+    if (!schedule || schedule->n_rows != space->schedule->n_rows)
+        return false;
+    *base = *schedule;
+    return true;
+}
+
+static void search(struct tuner *tuner, const tg_space *space)
+{
+    tg_schedule base;
+    if (!base_of(tuner, space, &base))
+        return;
+    const uint32_t first = tuner->n_candidates;
+    sweep_chunks(tuner, space, &base, true);
+    if (tuner->n_candidates == first)
+        tuner_try(tuner, &base);
+    if (tuner->is_prediction)
+        return; /* the model tells chunk sizes apart, and blocks hardly */
+    const struct candidate *starts[2] = {NULL, NULL};
+    for (uint32_t i = first; i < tuner->n_candidates; i++) {
+        const struct candidate *candidate = &tuner->candidates[i];
+        if (candidate->state != TIMED)
+            continue;
+        if (!starts[0] || candidate->milliseconds < starts[0]->milliseconds) {
+            starts[1] = starts[0];
+            starts[0] = candidate;
+        } else if (!starts[1] || candidate->milliseconds < starts[1]->milliseconds) {
+            starts[1] = candidate;
+        }
+    }
+    for (int i = 0; i < 2 && starts[i]; i++)
+        descend(tuner, space, starts[i]);
+}
+
+/* A difference of a few percent between ten runs may be noise; thirty runs decide. */
+static void decide(struct tuner *tuner)
+{
+    bool is_done[MAX_CANDIDATES] = {false};
+    tuner->best = NULL;
+    for (int place = 0; place < FINALISTS; place++) {
+        struct candidate *next = NULL;
+        for (uint32_t i = 0; i < tuner->n_candidates; i++) {
+            struct candidate *candidate = &tuner->candidates[i];
+            if (candidate->state == TIMED && !is_done[i] &&
+                (!next || candidate->milliseconds < next->milliseconds))
+                next = candidate;
+        }
+        if (!next)
+            return;
+        is_done[next - tuner->candidates] = true;
+        if (!tuner_time_again(tuner, next, FINAL_RUNS))
+            next->state = NOT_TIMED;
+        else if (!tuner->best || next->milliseconds < tuner->best->milliseconds)
+            tuner->best = next;
+    }
+}
+
+static bool remember(const struct tuner *tuner)
+{
+    struct context *context = tuner->context;
+    const tg_device *device = &context->machine.device;
+    const char *path = context->options.wisdom ? context->options.wisdom : context->wisdom;
+    tg_wisdom entry = {.cc = device->cc_major * 10 + device->cc_minor,
+                       .dqk = tuner->shape.dqk,
+                       .dhv = tuner->shape.dhv,
+                       .batch = tuner->shape.batch,
+                       .heads = tuner->shape.heads,
+                       .tokens = tuner->shape.tokens,
+                       .chunk = tuner->best->schedule.chunk,
+                       .milliseconds = tuner->best->milliseconds};
+    snprintf(entry.variant, sizeof entry.variant, "%s", tuner->variant->name);
+    snprintf(entry.device, sizeof entry.device, "%s", device->name);
+    snprintf(entry.dtype, sizeof entry.dtype, "%s", tg_dtype_name(tuner->class.io));
+    snprintf(entry.schedule, sizeof entry.schedule, "%s", tuner->best->text);
+    if (!*path) {
+        complain(context, "name a file with --wisdom", "no place for the result: HOME is not set");
+        return false;
+    }
+    if (tg_wisdom_add(path, &entry, &context->sink) != TG_OK)
+        return false;
+    if (!context->options.json)
+        printf("\n  best: %s\n  remembered in %s\n", tuner->best->text, path);
+    return true;
+}
+
+/* ---- which GPU ---- */
+
+static const tg_target *target_of_gpu(struct context *context, const char *name)
+{
+    struct text hint = {0};
+    tg_writer writer = text_writer(&hint);
+    for (const tg_target *const *t = tg_targets(); *t; t++) {
+        if ((*t)->gpu && strcasestr((*t)->gpu, name))
+            return *t;
+        if ((*t)->gpu)
+            tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
+    }
+    complain(context, text_of(&hint), "--gpu: unknown GPU '%s'", name);
+    text_free(&hint);
+    return NULL;
+}
+
+/* A prediction when there is no GPU, or when one is asked for by --gpu. */
+static bool choose_target(struct tuner *tuner)
+{
+    struct context *context = tuner->context;
+    if (context->options.gpu) {
+        tuner->is_prediction = true;
+        tuner->target = target_of_gpu(context, context->options.gpu);
+        return tuner->target != NULL;
+    }
+    if (!machine_open(context))
+        return false;
+    tuner->target = context->machine.target;
+    if (!context->machine.is_emulator)
+        return true;
+    tuner->is_prediction = true;
+    if (!context->options.arch && tg_target_find("sm_90a"))
+        tuner->target = tg_target_find("sm_90a"); /* the emulator itself has no speed to predict */
+    remark("no GPU to measure on: this is the cost model's prediction (--gpu or --arch choose of "
+           "what), and nothing is stored");
+    return true;
+}
+
+static int tune(struct tuner *tuner)
+{
+    struct context *context = tuner->context;
+    const tg_space *const *space = tuner->variant->spaces;
+    if (!space || !*space) {
+        complain(context, "give the variant a tg_space in its `spaces`",
+                 "%s has no tuning space", tuner->variant->name);
+        return CODE_USAGE;
+    }
+    progress_begin(context);
+    for (; *space && !is_out_of_time(tuner); space++)
+        search(tuner, *space);
+    if (!tuner->is_prediction)
+        decide(tuner);
+    progress_end(context);
+    if (!tuner->best) {
+        complain(context, "`tegula explain` gives the reasons for this target and these widths",
+                 "none of %u candidates could be %s", tuner->n_candidates,
+                 tuner->is_prediction ? "predicted" : "built, verified and timed");
+        return CODE_FAILED;
+    }
+    if (context->options.json)
+        json_print(tuner_json(tuner));
+    else
+        tuner_print(tuner);
+    return tuner->is_prediction || remember(tuner) ? CODE_OK : CODE_USAGE;
+}
+
+int command_tune(struct context *context)
+{
+    const struct options *options = &context->options;
+    struct tuner tuner = {.context = context};
+    tg_dtype io = TG_BF16;
+    tuner.variant = variant_by_name(context, options->args[0]);
+    if (!tuner.variant || (options->dtype && !dtype_parse(context, options->dtype, &io)))
+        return CODE_USAGE;
+    if (options->n_shapes != 1) {
+        complain(context, "--shape B=8,NH=16,T=8192,dqk=128,dhv=256",
+                 "`tegula tune` needs one --shape, found %u", options->n_shapes);
+        return CODE_USAGE;
+    }
+    tuner.shape = options->shapes[0];
+    tuner.class = shape_class_of(&tuner.shape, io);
+    if (!shape_class_check(context, &tuner.class) || !choose_target(&tuner))
+        return CODE_USAGE;
+    tuner.deadline = now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);
+    tuner.candidates = calloc(MAX_CANDIDATES, sizeof *tuner.candidates);
+    int code = CODE_FAILED;
+    if (tuner.candidates)
+        code = tune(&tuner);
+    else
+        complain(context, "free some memory", "out of memory");
+    tuner_free(&tuner);
+    return code;
+}

@@ -1,0 +1,65 @@
+/* cli/tune.h - what the three files of `tegula tune` share. */
+#ifndef TEGULA_CLI_TUNE_H
+#define TEGULA_CLI_TUNE_H
+
+#include "cli.h"
+
+enum { MAX_CANDIDATES = 256, MAX_TRUTHS = 8, SCHEDULE_TEXT = 256 };
+
+enum candidate_state { TIMED, PREDICTED, NOT_BUILT, WRONG, NOT_TIMED };
+
+struct candidate {
+    tg_schedule schedule;
+    char text[SCHEDULE_TEXT]; /* "tfla chunk=256 H.Lhq=64": what --schedule takes */
+    enum candidate_state state;
+    bool is_sweep; /* of the first sweep, over chunk sizes alone */
+    tg_cost cost;
+    double milliseconds; /* the median, or the model's */
+    double workspace;    /* bytes */
+    struct verdict verdict;
+};
+
+/* A small problem of the same widths, and what it should give. */
+struct reference_case {
+    struct problem problem;
+    struct truth truth;
+};
+
+struct tuner {
+    struct context *context;
+    const tg_variant *variant;
+    const tg_target *target;
+    struct shape shape;
+    tg_shape_class class;
+    bool is_prediction;
+    double deadline; /* on the clock of `now` */
+    struct candidate *candidates;
+    uint32_t n_candidates;
+    const struct candidate *best;
+
+    /* tune_try.c */
+    struct problem timed; /* the full shape; no data on the host */
+    struct call call;
+    bool is_call_open;
+    struct kernel kernel; /* of the last candidate: other chunk sizes run the same code */
+    char kernel_text[SCHEDULE_TEXT];
+    struct reference_case cases[MAX_TRUTHS];
+    uint32_t n_cases;
+};
+
+/* ---- tune_try.c: one candidate - built, verified, timed ---- */
+
+/* Adds the candidate, or finds it; NULL when there is no room. */
+struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule);
+/* Times it again, with more runs, for the final choice. */
+bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs);
+void tuner_free(struct tuner *tuner);
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
+                   char text[SCHEDULE_TEXT]);
+
+/* ---- tune_show.c ---- */
+
+void tuner_print(const struct tuner *tuner);
+json_t *tuner_json(const struct tuner *tuner);
+
+#endif

@@ -1,0 +1,200 @@
+/* cli/tune_try.c - one candidate of the tuner: built, verified on a small problem, then timed.
+ * Nothing is timed that has not given the right numbers. */
+#include "tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUICK_RUNS = 10 };
+
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
+                   char text[SCHEDULE_TEXT])
+{
+    struct text changes = {0};
+    tg_writer writer = text_writer(&changes);
+    const tg_schedule *base = variant->schedules[0];
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if (strcmp((*s)->name, schedule->name) == 0)
+            base = *s;
+    tg_schedule_diff(base, schedule, &writer);
+    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "",
+             text_of(&changes));
+    text_free(&changes);
+}
+
+static struct candidate *find_candidate(struct tuner *tuner, const char *text)
+{
+    for (uint32_t i = 0; i < tuner->n_candidates; i++)
+        if (strcmp(tuner->candidates[i].text, text) == 0)
+            return &tuner->candidates[i];
+    return NULL;
+}
+
+/* The chunk size is a run-time value: code is the same for all of them. */
+static bool kernel_for(struct tuner *tuner, const tg_schedule *schedule)
+{
+    tg_schedule same = *schedule;
+    char text[SCHEDULE_TEXT];
+    same.chunk = tuner->variant->schedules[0]->chunk;
+    schedule_text(tuner->variant, &same, text);
+    if (tuner->kernel.module && strcmp(text, tuner->kernel_text) == 0 &&
+        schedule->chunk % tuner->kernel.program->chunk_multiple == 0)
+        return true;
+    kernel_free(&tuner->kernel);
+    snprintf(tuner->kernel_text, sizeof tuner->kernel_text, "%s", text);
+    return kernel_build(tuner->context, tuner->variant, schedule, &tuner->class, &tuner->kernel,
+                        &silent_sink);
+}
+
+/* ---- is it right? ---- */
+
+/* Two full chunks and an odd tail; for large chunks one and a tail, to save the oracle's time. */
+static int64_t verified_tokens(const struct tuner *tuner, int64_t chunk)
+{
+    int64_t tokens = chunk <= 512 ? 2 * chunk + 37 : chunk + 101;
+    return tokens < tuner->shape.tokens ? tokens : tuner->shape.tokens;
+}
+
+static void case_free(struct reference_case *reference)
+{
+    problem_free(&reference->problem);
+    truth_free(&reference->truth);
+}
+
+static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
+{
+    struct shape shape = tuner->shape;
+    for (uint32_t i = 0; i < tuner->n_cases; i++)
+        if (tuner->cases[i].problem.shape.tokens == tokens)
+            return &tuner->cases[i];
+    shape.batch = 1;
+    shape.heads = 2;
+    shape.tokens = tokens;
+    if (tuner->n_cases == MAX_TRUTHS)
+        case_free(&tuner->cases[--tuner->n_cases]);
+    struct reference_case *reference = &tuner->cases[tuner->n_cases];
+    if (!problem_random(tuner->context, tuner->variant, &shape, tuner->class.io,
+                        (uint64_t)tuner->context->options.seed, &reference->problem))
+        return NULL;
+    if (!truth_compute(tuner->context, &reference->problem, &reference->truth)) {
+        problem_free(&reference->problem);
+        return NULL;
+    }
+    tuner->n_cases++;
+    return reference;
+}
+
+static bool is_right(struct tuner *tuner, struct candidate *candidate)
+{
+    struct call call;
+    int64_t chunk = candidate->schedule.chunk;
+    struct reference_case *reference = case_for(tuner, verified_tokens(tuner, chunk));
+    if (!reference)
+        return false;
+    struct problem *problem = &reference->problem;
+    tg_status status = call_open(&call, &tuner->context->machine, &tuner->kernel, problem, chunk,
+                                 &tuner->context->sink);
+    if (status != TG_OK)
+        return false;
+    status = call_run(&call, &tuner->context->sink);
+    if (status == TG_OK)
+        status = call_fetch(&call, problem, &tuner->context->sink);
+    call_close(&call);
+    if (status != TG_OK)
+        return false;
+    candidate->verdict = judge_all(problem, &reference->truth);
+    return candidate->verdict.ok;
+}
+
+/* ---- how fast is it? ---- */
+
+static bool bind(struct tuner *tuner, int64_t chunk)
+{
+    const tg_sink *sink = &tuner->context->sink;
+    if (tuner->is_call_open)
+        return call_rebind(&tuner->call, &tuner->kernel, chunk, sink) == TG_OK;
+    if (!problem_layout(tuner->context, tuner->variant, &tuner->shape, tuner->class.io,
+                        &tuner->timed))
+        return false;
+    tuner->is_call_open = call_open_pattern(&tuner->call, &tuner->context->machine, &tuner->kernel,
+                                            &tuner->timed, chunk, sink) == TG_OK;
+    return tuner->is_call_open;
+}
+
+static bool time_it(struct tuner *tuner, struct candidate *candidate, uint32_t runs)
+{
+    float *times = malloc(runs * sizeof *times);
+    bool ok = times && bind(tuner, candidate->schedule.chunk) &&
+              call_time(&tuner->call, runs, true, times, &tuner->context->sink) == TG_OK;
+    if (ok) {
+        candidate->milliseconds = (double)times[runs / 2];
+        candidate->workspace = (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
+    }
+    free(times);
+    return ok;
+}
+
+static uint32_t runs_wanted(const struct tuner *tuner, uint32_t otherwise)
+{
+    int64_t runs = tuner->context->options.runs;
+    return runs > 0 && runs <= 10000 ? (uint32_t)runs : otherwise;
+}
+
+static enum candidate_state measure(struct tuner *tuner, struct candidate *candidate)
+{
+    if (!kernel_for(tuner, &candidate->schedule))
+        return NOT_BUILT;
+    if (!is_right(tuner, candidate))
+        return WRONG;
+    return time_it(tuner, candidate, runs_wanted(tuner, QUICK_RUNS)) ? TIMED : NOT_TIMED;
+}
+
+struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule)
+{
+    char text[SCHEDULE_TEXT];
+    schedule_text(tuner->variant, schedule, text);
+    struct candidate *candidate = find_candidate(tuner, text);
+    if (candidate || tuner->n_candidates == MAX_CANDIDATES)
+        return candidate;
+    candidate = &tuner->candidates[tuner->n_candidates++];
+    *candidate = (struct candidate){.schedule = *schedule};
+    memcpy(candidate->text, text, sizeof candidate->text);
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
+                            schedule->chunk};
+    tg_cost_estimate(schedule, tuner->target, &tuner->class, &sizes, &candidate->cost,
+                     &silent_sink);
+    if (tuner->is_prediction) {
+        candidate->state = PREDICTED;
+        candidate->milliseconds = 1e3 * candidate->cost.seconds;
+        candidate->workspace = candidate->cost.workspace;
+    } else {
+        progress(tuner->context, "candidate %u: %s%s", tuner->n_candidates, text,
+                 tuner->best ? "" : " (the first)");
+        candidate->state = measure(tuner, candidate);
+        if (candidate->state == WRONG)
+            remark("%s is not within tolerance and is left out: %s has rms %.2e", text,
+                   candidate->verdict.name ? candidate->verdict.name : "the run failed, nothing",
+                   candidate->verdict.error.rms_ratio);
+    }
+    if (candidate->state <= PREDICTED &&
+        (!tuner->best || candidate->milliseconds < tuner->best->milliseconds))
+        tuner->best = candidate;
+    return candidate;
+}
+
+bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs)
+{
+    return kernel_for(tuner, &candidate->schedule) &&
+           time_it(tuner, candidate, runs_wanted(tuner, runs));
+}
+
+void tuner_free(struct tuner *tuner)
+{
+    if (tuner->is_call_open)
+        call_close(&tuner->call);
+    kernel_free(&tuner->kernel);
+    for (uint32_t i = 0; i < tuner->n_cases; i++)
+        case_free(&tuner->cases[i]);
+    problem_free(&tuner->timed);
+    free(tuner->candidates);
+}
