@@ -157,9 +157,24 @@ static bool split_warps(struct plan *p)
     return false;
 }
 
+/* Thread t holds position t of a block: the block has as many positions as there are threads. */
+static bool check_vector_kernel(const struct plan *p)
+{
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+        if (p->row->row[d].role != TG_ROLE_NONE && p->block[d] != p->threads) {
+            plan_refuse(p, "TG0513", p->row->line, "make the block 32 x warps", "kernel %s has no matrix products: its block of %s must be %u (32 x warps), not %u",
+                        p->row->name, tg_dim_name(d), p->threads, p->block[d]);
+            return false;
+        }
+    if (p->row->row[TG_CHUNK].role == TG_ROLE_P)
+        return true;
+    plan_refuse(p, "TG0514", p->row->line, "give chunk the role P", "kernel %s has no matrix products: its chunks must be parallel", p->row->name);
+    return false;
+}
+
 bool pass_place(struct plan *p)
 {
-    bool ok = true;
+    bool ok = p->row->mma != TG_MMA_NONE || check_vector_kernel(p);
     for (uint32_t i = 0; i < p->n_values; i++)
         ok = place_value(p, i) && ok;
     if (!ok || p->row->mma == TG_MMA_NONE)

@@ -1,0 +1,186 @@
+/* lower/copy.c - tiles from memory to where they are needed.
+ *
+ * Matrices go to shared memory in units of 16 bytes, asynchronously (cp.async) when the element type stays
+ * the same and through registers when it is rounded on the way. A unit's place in its row is exclusive-ored
+ * with the row, so that the 8 rows an ldmatrix fetches lie in different banks. What lies outside of the
+ * tensor is filled with zeros. */
+#include "lower/emit.h"
+
+/* The exclusive-or of a row; repeats every 8 rows. */
+static LLVMValueRef swizzle(struct emit *e, const struct value *v, LLVMValueRef row)
+{
+    const uint32_t pitch = v->row_bytes / 16;
+    if (pitch >= 8)
+        return LLVMBuildAnd(e->b, row, imm(e, 7), "");
+    return LLVMBuildAnd(e->b, divide(e, row, imm(e, 8 / pitch)), imm(e, pitch - 1), "");
+}
+
+LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit)
+{
+    LLVMValueRef place = LLVMBuildXor(e->b, unit, swizzle(e, v, row), "");
+    return add(e, mul(e, row, imm(e, v->row_bytes)), mul(e, place, imm(e, 16)));
+}
+
+LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot)
+{
+    LLVMValueRef offset = imm(e, v->offset);
+    if (v->stages > 1)
+        offset = add(e, offset, mul(e, slot, imm(e, v->stage_bytes)));
+    return byte_offset(e, e->arena, offset);
+}
+
+static void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid)
+{
+    const char *name = bytes == 16 ? "llvm.nvvm.cp.async.cg.shared.global.16"
+                       : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8"
+                                    : "llvm.nvvm.cp.async.ca.shared.global.4";
+    const char *name_zero = bytes == 16 ? "llvm.nvvm.cp.async.cg.shared.global.16.s"
+                            : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8.s"
+                                         : "llvm.nvvm.cp.async.ca.shared.global.4.s";
+    LLVMValueRef args[3] = {to, from, valid ? choose(e, valid, imm(e, bytes), imm(e, 0)) : NULL};
+    call(e, valid ? name_zero : name, NULL, 0, args, valid ? 3 : 2);
+}
+
+static LLVMValueRef aligned_load(struct emit *e, LLVMTypeRef type, LLVMValueRef from, unsigned align)
+{
+    LLVMValueRef x = LLVMBuildLoad2(e->b, type, from, "");
+    LLVMSetAlignment(x, align);
+    return x;
+}
+
+/* 8 floats -> one unit of 8 16-bit values. */
+static LLVMValueRef rounded_unit(struct emit *e, const struct value *v, LLVMValueRef from)
+{
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4), v4f32 = LLVMVectorType(e->f32, 4);
+    LLVMValueRef unit = LLVMGetUndef(v4i32);
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef x = aligned_load(e, v4f32, byte_offset(e, from, imm64(e, half * 16)), 16);
+        for (uint32_t i = 0; i < 2; i++) {
+            LLVMValueRef lo = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i), ""), hi = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i + 1), "");
+            LLVMValueRef args[2] = {hi, lo};
+            LLVMValueRef packed = call(e, v->dtype == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2);
+            unit = LLVMBuildInsertElement(e->b, unit, as(e, packed, e->i32), imm(e, 2 * half + i), "");
+        }
+    }
+    return unit;
+}
+
+/* A unit that is rounded on its way, or zeros. */
+static void rounding_copy(struct emit *e, const struct value *v, LLVMValueRef to, LLVMValueRef from, LLVMValueRef valid)
+{
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
+    if (!valid) {
+        LLVMSetAlignment(LLVMBuildStore(e->b, rounded_unit(e, v, from), to), 16);
+        return;
+    }
+    LLVMValueRef slot = local(e, v4i32, "unit");
+    set(e, slot, LLVMConstNull(v4i32));
+    LLVMBasicBlockRef after = begin_if(e, valid);
+    set(e, slot, rounded_unit(e, v, from));
+    end_if(e, after);
+    LLVMSetAlignment(LLVMBuildStore(e->b, get(e, v4i32, slot), to), 16);
+}
+
+static void copy_matrix(struct emit *e, const struct value *v, const struct place *at, LLVMValueRef slot)
+{
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), threads = e->p->threads;
+    const uint32_t per_unit = 16 / tg_dtype_bytes(v->dtype), units = v->extent[1] / per_unit;
+    const uint32_t total = v->extent[0] * units, rows_apart = threads / units;
+    const bool regular = threads % units == 0; /* a thread stays in its column */
+    LLVMValueRef to = slot_address(e, v, slot);
+    LLVMValueRef row0 = divide(e, e->tid, imm(e, units)), unit0 = modulo(e, e->tid, imm(e, units));
+    LLVMValueRef from0 = tensor_address(e, v->operand, tile, at, v->dims, row0, mul(e, unit0, imm(e, per_unit)));
+    LLVMValueRef place0 = swizzled(e, v, row0, unit0);
+    for (uint32_t i = 0; i * threads < total; i++) {
+        LLVMValueRef row = add(e, row0, imm(e, i * rows_apart)), unit = unit0, from = from0, place = place0;
+        if (regular) {
+            const uint32_t axis = plan_tensor(e->p, v)->axes[0] == TG_CHUNK ? 3 : 2; /* of the rows */
+            LLVMValueRef step = mul(e, tensor_stride(e, tile, axis), imm64(e, (int64_t)i * rows_apart * tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
+            from = byte_offset(e, from0, step);
+            place = rows_apart % 8 == 0 ? add(e, place0, imm(e, i * rows_apart * v->row_bytes)) : swizzled(e, v, row, unit);
+        } else {
+            LLVMValueRef index = add(e, e->tid, imm(e, i * threads));
+            row = divide(e, index, imm(e, units));
+            unit = modulo(e, index, imm(e, units));
+            from = tensor_address(e, v->operand, tile, at, v->dims, row, mul(e, unit, imm(e, per_unit)));
+            place = swizzled(e, v, row, unit);
+        }
+        LLVMBasicBlockRef after = NULL;
+        if ((i + 1) * threads > total)
+            after = begin_if(e, less(e, add(e, e->tid, imm(e, i * threads)), imm(e, total)));
+        LLVMValueRef valid = both(e, inside(e, at, v->dims[0], v->extent[0], row),
+                                  inside(e, at, v->dims[1], v->extent[1], mul(e, unit, imm(e, per_unit))));
+        if (plan_is_async(e->p, v))
+            async_copy(e, byte_offset(e, to, place), from, 16, valid);
+        else
+            rounding_copy(e, v, byte_offset(e, to, place), from, valid);
+        if (after)
+            end_if(e, after);
+    }
+}
+
+static void copy_vector(struct emit *e, const struct value *v, const struct place *at, LLVMValueRef slot)
+{
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype), n = v->n_dims ? v->extent[0] : 1;
+    LLVMValueRef to = slot_address(e, v, slot);
+    for (uint32_t i = 0; i * e->p->threads < n; i++) {
+        LLVMValueRef index = add(e, e->tid, imm(e, i * e->p->threads));
+        LLVMBasicBlockRef after = begin_if(e, less(e, index, imm(e, n)));
+        LLVMValueRef valid = v->n_dims ? inside(e, at, v->dims[0], v->extent[0], index) : NULL;
+        LLVMValueRef from = tensor_address(e, v->operand, tile, at, v->dims, v->n_dims ? index : NULL, NULL);
+        async_copy(e, byte_offset(e, to, mul(e, index, imm(e, bytes))), from, bytes, valid);
+        end_if(e, after);
+    }
+}
+
+void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef slot)
+{
+    if (e->p->values[v].space == SPACE_MATRIX)
+        copy_matrix(e, &e->p->values[v], at, slot);
+    else
+        copy_vector(e, &e->p->values[v], at, slot);
+}
+
+/* One value (hi and lo, or one float) from memory into two registers; zero outside of the tensor. */
+static void load_registers(struct emit *e, uint32_t v, uint32_t r, LLVMValueRef index)
+{
+    const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
+    LLVMValueRef *reg = &e->registers[v][2 * r];
+    LLVMValueRef valid = index ? inside(e, &e->at, value->dims[0], value->extent[0], index) : NULL;
+    set(e, reg[0], real(e, 0));
+    set(e, reg[1], real(e, 0));
+    LLVMBasicBlockRef after = valid ? begin_if(e, valid) : NULL;
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, index, NULL);
+    if (value->dtype == TG_F32X2) {
+        LLVMValueRef x = aligned_load(e, e->v2f32, from, 8);
+        set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
+        set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
+    } else if (value->dtype == TG_F32) {
+        set(e, reg[0], aligned_load(e, e->f32, from, 4));
+    } else {
+        LLVMValueRef x = aligned_load(e, value->dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
+        set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));
+    }
+    if (after)
+        end_if(e, after);
+}
+
+void emit_load(struct emit *e, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    switch (value->space) {
+    case SPACE_ROWS:
+        for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++)
+            load_registers(e, v, c, fragment_row(e, value, c));
+        break;
+    case SPACE_THREAD:
+        load_registers(e, v, 0, e->tid);
+        break;
+    case SPACE_UNIFORM:
+        load_registers(e, v, 0, NULL);
+        break;
+    default:
+        emit_copy(e, v, &e->at, imm(e, 0));
+    }
+}

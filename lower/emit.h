@@ -1,0 +1,149 @@
+/* lower/emit.h - what the files of lower/ share while they emit one kernel.
+ *
+ * Registers of tiles are allocas: the emitter assigns freely, LLVM's SROA turns them into values. Loops that
+ * matter are emitted unrolled; the optimiser is asked for clean-up only. */
+#ifndef TEGULA_EMIT_H
+#define TEGULA_EMIT_H
+
+#include "compiler/lower.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+enum { EMIT_MAX_FRAGMENT = 512 };
+
+/* Where the current block of each dimension begins. */
+struct place {
+    LLVMValueRef start[TG_N_DIMS]; /* i32; of TG_CHUNK the number of the chunk */
+    LLVMValueRef token;            /* i32: first token of the chunk */
+    LLVMValueRef length;           /* i32: tokens of the chunk */
+};
+
+/* Run-time position in a nest, as allocas: outer and inner block, ring slots of both. */
+struct cursor {
+    LLVMValueRef outer, inner, slot, outer_slot;
+};
+
+struct emit {
+    const struct plan *p;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef b;
+    LLVMValueRef function;
+    LLVMBasicBlockRef entry; /* allocas go here */
+    LLVMDIBuilderRef debug;
+    LLVMMetadataRef debug_scope;
+    LLVMTypeRef i1, i16, i32, i64, f32, f64, half, bfloat, v2bf16, v2f16, v2f32, v2i32, global, shared;
+    LLVMValueRef args[TG_MAX_ARGS];
+    LLVMValueRef base[TG_MAX_TILES]; /* address of the tensor's (batch, head); NULL when not a parameter */
+    LLVMValueRef arena;              /* shared memory */
+    LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
+    struct place at;
+    LLVMValueRef *registers[PLAN_MAX_VALUES]; /* allocas: fragments [tile][4], rows, (hi, lo) of vectors */
+    LLVMValueRef total[PLAN_MAX_VALUES];      /* fp64 alloca of scans and totals */
+    LLVMValueRef slot[PLAN_MAX_VALUES];       /* i32: ring slot being read */
+    struct cursor issue[PLAN_MAX_NESTS];
+    LLVMValueRef steps[PLAN_MAX_NESTS]; /* i32: number of steps of a nest */
+    tg_operand scanned;                 /* operand whose block sum is in scan_total, in this nest */
+    LLVMValueRef scan_total;
+    int line;                           /* of the statement being emitted */
+};
+
+/* ---- build.c: short names for LLVM ------------------------------------------------------------- */
+LLVMValueRef imm(struct emit *e, int64_t x);   /* i32 */
+LLVMValueRef imm64(struct emit *e, int64_t x); /* i64 */
+LLVMValueRef real(struct emit *e, double x);   /* f32 */
+LLVMValueRef add(struct emit *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef sub(struct emit *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef mul(struct emit *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef divide(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* unsigned */
+LLVMValueRef modulo(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* unsigned */
+LLVMValueRef ceil_div(struct emit *e, LLVMValueRef a, uint32_t b);
+LLVMValueRef wide(struct emit *e, LLVMValueRef a);                      /* i32 -> i64, non-negative */
+LLVMValueRef less(struct emit *e, LLVMValueRef a, LLVMValueRef b);      /* signed */
+LLVMValueRef smaller(struct emit *e, LLVMValueRef a, LLVMValueRef b);   /* min */
+LLVMValueRef both(struct emit *e, LLVMValueRef a, LLVMValueRef b);      /* and; NULL stands for true */
+LLVMValueRef choose(struct emit *e, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef local(struct emit *e, LLVMTypeRef type, const char *name); /* alloca in the entry block */
+LLVMValueRef get(struct emit *e, LLVMTypeRef type, LLVMValueRef slot);
+void set(struct emit *e, LLVMValueRef slot, LLVMValueRef value);
+LLVMValueRef byte_offset(struct emit *e, LLVMValueRef pointer, LLVMValueRef bytes);
+LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads, LLVMValueRef *args, unsigned n_args);
+LLVMValueRef call0(struct emit *e, const char *intrinsic);
+LLVMValueRef call1(struct emit *e, const char *intrinsic, LLVMValueRef a);
+LLVMValueRef element(struct emit *e, LLVMValueRef aggregate, unsigned i);
+LLVMValueRef as(struct emit *e, LLVMValueRef value, LLVMTypeRef type); /* bitcast */
+void barrier(struct emit *e);
+/* if (condition) { ... } : returns the block to hand to end_if */
+LLVMBasicBlockRef begin_if(struct emit *e, LLVMValueRef condition);
+void end_if(struct emit *e, LLVMBasicBlockRef after);
+
+/* ---- kernel.c: parameters, places, addresses ---------------------------------------------------- */
+LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis);
+/* Start of the chunk with that number. */
+void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
+/* Tokens are chunk tokens + position; the stride of an axis in elements. */
+LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
+/* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t dims[2],
+                            LLVMValueRef row, LLVMValueRef column);
+/* Is local index `i` of dimension `dim` inside the tensor? NULL when it always is. */
+LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i);
+void debug_line(struct emit *e, int stmt);
+void emit_ops(struct emit *e, uint32_t begin, uint32_t end);
+
+/* ---- ring.c: loops and rings of copies ------------------------------------------------------------ */
+void emit_prologue(struct emit *e, uint32_t nest);
+/* Emits nest at op index `begin`; returns the index of its end. */
+uint32_t emit_nest(struct emit *e, uint32_t begin);
+
+/* ---- copy.c: memory -> shared memory or registers --------------------------------------------------- */
+void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef slot);
+void emit_load(struct emit *e, uint32_t v);
+LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
+LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
+
+/* ---- fragment.c: accumulators ------------------------------------------------------------------------ */
+struct shape {
+    uint32_t m, n; /* 16-row and 8-column tiles of a warp */
+};
+struct shape fragment_shape(const struct plan *p, const struct value *v);
+LLVMValueRef fragment_row(struct emit *e, const struct value *v, uint32_t row_class);       /* local row */
+LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t column_class); /* local column */
+void emit_zero(struct emit *e, const struct op *op);
+void emit_init(struct emit *e, const struct op *op);
+void emit_decay(struct emit *e, const struct op *op);
+void emit_store(struct emit *e, const struct op *op);
+
+/* ---- matrix.c: products ------------------------------------------------------------------------------- */
+void emit_contract(struct emit *e, const struct op *op);
+
+/* ---- expression.c -------------------------------------------------------------------------------------- */
+struct pair {
+    LLVMValueRef hi, lo; /* lo: NULL for plain floats */
+};
+/* An element of the tile that a map makes, as the expression sees it. */
+struct element_at {
+    uint32_t row_class, column_class; /* elements with equal class have equal index */
+    LLVMValueRef row, column;         /* local indices, i32 */
+    LLVMValueRef self;                /* value of the two-dimensional operand; NULL: from its registers */
+    uint32_t self_index;              /* register of fragments */
+};
+struct expression {
+    const tg_stmt *stmt;
+    const struct value *out;
+    bool causal; /* apply TG_X_CAUSAL; false below the diagonal, where it is the identity */
+    struct pair memo[TG_MAX_EXPR][160];
+};
+struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal);
+LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at);
+struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at);
+void emit_map(struct emit *e, const struct op *op);
+
+/* ---- vector.c: kernels in which a thread is a position --------------------------------------------------- */
+void emit_scan(struct emit *e, const struct op *op);
+
+/* ---- llvm.c ------------------------------------------------------------------------------------------------ */
+bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
+
+#endif

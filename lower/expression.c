@@ -1,0 +1,268 @@
+/* lower/expression.c - element-wise expressions, evaluated on whatever registers hold the elements.
+ *
+ * A sub-expression that depends on the row only is the same for every column: it is evaluated once per row
+ * class and remembered; likewise for columns and for scalars. That is what hoists 2^b out of a tile. */
+#include "lower/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BY_ROW = 1, BY_COLUMN = 2 };
+
+struct term {
+    struct pair x;
+    uint32_t by; /* what it depends on */
+};
+
+struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal)
+{
+    struct expression *x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->stmt = &e->p->algorithm->body[stmt];
+    x->out = out;
+    x->causal = causal;
+    return x;
+}
+
+static LLVMValueRef binary(struct emit *e, const char *name, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef args[2] = {a, b};
+    return call(e, name, &e->f32, 1, args, 2);
+}
+
+static LLVMValueRef absolute(struct emit *e, LLVMValueRef a)
+{
+    return call(e, "llvm.fabs", &e->f32, 1, &a, 1);
+}
+
+static LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
+{
+    return call1(e, "llvm.nvvm.ex2.approx.ftz.f", a);
+}
+
+/* log1p(t) for t in [0, 1] by 2 atanh(t / (2 + t)): the hardware logarithm of 1 + t would lose the small t
+ * that a long cumulative sum is made of. Eight terms: the ninth is below 2^-26 of the sum. */
+static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
+{
+    LLVMValueRef s = LLVMBuildFDiv(e->b, t, LLVMBuildFAdd(e->b, t, real(e, 2), ""), "");
+    LLVMValueRef square = LLVMBuildFMul(e->b, s, s, ""), sum = real(e, 1.0 / 17);
+    for (int n = 15; n >= 1; n -= 2)
+        sum = LLVMBuildFAdd(e->b, LLVMBuildFMul(e->b, sum, square, ""), real(e, 1.0 / n), "");
+    return LLVMBuildFMul(e->b, LLVMBuildFMul(e->b, s, real(e, 2), ""), sum, "");
+}
+
+static const double log2_e = 1.4426950408889634;
+
+/* log2(sigmoid(a)) = (min(a, 0) - log1p(e^-|a|)) log2(e). */
+static LLVMValueRef log_sigmoid(struct emit *e, LLVMValueRef a)
+{
+    LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
+    LLVMValueRef low = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
+    return LLVMBuildFMul(e->b, LLVMBuildFSub(e->b, low, log1p_series(e, t), ""), real(e, log2_e), "");
+}
+
+static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
+{
+    LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, a, real(e, -log2_e), ""));
+    return LLVMBuildFDiv(e->b, real(e, 1), LLVMBuildFAdd(e->b, t, real(e, 1), ""), "");
+}
+
+/* Minimum and maximum that hand a NaN on, unlike the hardware's. */
+static LLVMValueRef extremum(struct emit *e, LLVMRealPredicate takes_a, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, takes_a, a, b, ""), a, b, "");
+}
+
+static LLVMValueRef causal(struct emit *e, const struct expression *x, const struct element_at *at, LLVMValueRef a)
+{
+    if (!x->causal)
+        return a;
+    LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row), column = add(e, e->at.start[x->out->dims[1]], at->column);
+    const bool row_is_query = x->out->dims[0] == TG_LQ;
+    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, row_is_query ? row : column, row_is_query ? column : row, "");
+    return LLVMBuildSelect(e->b, keep, a, real(e, 0), "");
+}
+
+static struct pair load_pair(struct emit *e, LLVMValueRef from, tg_dtype dtype)
+{
+    if (dtype != TG_F32X2)
+        return (struct pair){LLVMBuildLoad2(e->b, e->f32, from, ""), NULL};
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->v2f32, from, "");
+    LLVMSetAlignment(x, 8);
+    return (struct pair){LLVMBuildExtractElement(e->b, x, imm(e, 0), ""), LLVMBuildExtractElement(e->b, x, imm(e, 1), "")};
+}
+
+/* The element of an operand. */
+static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at, uint32_t *by)
+{
+    const int i = plan_find(e->p, operand, x->out->nest);
+    const struct value *v = &e->p->values[i];
+    const bool row = plan_has_dim(v, x->out->dims[0]) && x->out->n_dims > 0;
+    const bool column = x->out->n_dims > 1 && plan_has_dim(v, x->out->dims[1]);
+    *by = (row ? BY_ROW : 0) | (column ? BY_COLUMN : 0);
+    const bool two = v->dtype == TG_F32X2;
+    switch (v->space) {
+    case SPACE_FRAGMENT:
+        return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
+    case SPACE_MATRIX:
+        return (struct pair){at->self, NULL};
+    case SPACE_ROWS:
+        return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), two ? get(e, e->f32, e->registers[i][2 * at->row_class + 1]) : NULL};
+    case SPACE_VECTOR: {
+        LLVMValueRef from = slot_address(e, v, e->slot[i] ? e->slot[i] : imm(e, 0));
+        if (v->n_dims)
+            from = byte_offset(e, from, mul(e, row ? at->row : at->column, imm(e, tg_dtype_bytes(v->dtype))));
+        return load_pair(e, from, v->dtype);
+    }
+    default:
+        return (struct pair){get(e, e->f32, e->registers[i][0]), two ? get(e, e->f32, e->registers[i][1]) : NULL};
+    }
+}
+
+/* A pair used as a float is its leading part: the rest is below half a unit in the last place. */
+static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at)
+{
+    LLVMBuilderRef bld = e->b;
+    LLVMValueRef p = a ? a->x.hi : NULL, q = b ? b->x.hi : NULL;
+    switch (code->op) {
+    case TG_X_NUMBER:
+        return (struct pair){real(e, (double)code->number), NULL};
+    case TG_X_SCALE:
+        return (struct pair){argument(e, TG_ARG_SCALE, 0, 0), NULL};
+    case TG_X_ADD:
+        return (struct pair){LLVMBuildFAdd(bld, p, q, ""), NULL};
+    case TG_X_SUB:
+        p = LLVMBuildFSub(bld, p, q, "");
+        if (a->x.lo && b->x.lo)
+            p = LLVMBuildFAdd(bld, p, LLVMBuildFSub(bld, a->x.lo, b->x.lo, ""), "");
+        return (struct pair){p, NULL};
+    case TG_X_MUL:
+        return (struct pair){LLVMBuildFMul(bld, p, q, ""), NULL};
+    case TG_X_DIV:
+        return (struct pair){LLVMBuildFDiv(bld, p, q, ""), NULL};
+    case TG_X_MAX:
+        return (struct pair){extremum(e, LLVMRealUGT, p, q), NULL};
+    case TG_X_MIN:
+        return (struct pair){extremum(e, LLVMRealULT, p, q), NULL};
+    case TG_X_NEG:
+        return (struct pair){LLVMBuildFNeg(bld, p, ""), NULL};
+    case TG_X_ABS:
+        return (struct pair){absolute(e, p), NULL};
+    case TG_X_EXP2:
+        return (struct pair){exp2_approx(e, p), NULL};
+    case TG_X_LOG2:
+        return (struct pair){call1(e, "llvm.nvvm.lg2.approx.f", p), NULL};
+    case TG_X_LOGSIG2:
+        return (struct pair){log_sigmoid(e, p), NULL};
+    case TG_X_SIGMOID:
+        return (struct pair){sigmoid(e, p), NULL};
+    default:
+        return (struct pair){causal(e, x, at, p), NULL};
+    }
+}
+
+/* Where the value of code i is remembered for this element; NULL: it differs for every element. */
+static struct pair *memo_of(struct expression *x, uint32_t i, uint32_t by, const struct element_at *at)
+{
+    const uint32_t index = by == BY_ROW ? at->row_class : by == BY_COLUMN ? at->column_class : 0;
+    return by == (BY_ROW | BY_COLUMN) || index >= 160 ? NULL : &x->memo[i][index];
+}
+
+/* Where pairs end: anything but TG_X_TILE drops the rest of its operands unless it is a difference. */
+struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at)
+{
+    struct term stack[TG_MAX_EXPR];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < TG_MAX_EXPR && x->stmt->expr[i].op != TG_X_END; i++) {
+        const tg_x *code = &x->stmt->expr[i];
+        const int arity = tg_expr_arity(code->op);
+        struct term result = {0};
+        const struct term *a = arity > 0 ? &stack[n - (uint32_t)arity] : NULL, *b = arity > 1 ? &stack[n - 1] : NULL;
+        result.by = (a ? a->by : 0) | (b ? b->by : 0) | (code->op == TG_X_CAUSAL ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
+        if (code->op == TG_X_TILE) {
+            const int v = plan_find(e->p, code->operand, x->out->nest);
+            result.by = (x->out->n_dims > 0 && plan_has_dim(&e->p->values[v], x->out->dims[0]) ? BY_ROW : 0) |
+                        (x->out->n_dims > 1 && plan_has_dim(&e->p->values[v], x->out->dims[1]) ? BY_COLUMN : 0);
+        }
+        struct pair *memo = memo_of(x, i, result.by, at);
+        if (memo && memo->hi)
+            result.x = *memo;
+        else if (code->op == TG_X_TILE)
+            result.x = fetch(e, x, code->operand, at, &result.by);
+        else
+            result.x = apply(e, x, code, a, b, at);
+        if (memo)
+            *memo = result.x;
+        n -= (uint32_t)arity;
+        stack[n++] = result;
+    }
+    return stack[0].x;
+}
+
+LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at)
+{
+    return expression_pair(e, x, at).hi;
+}
+
+static void map_fragment(struct emit *e, const struct op *op, bool causal)
+{
+    const struct value *out = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, out);
+    struct expression *x = expression_begin(e, op->stmt, out, causal);
+    for (uint32_t r = 0; x && r < s.m * s.n * 4; r++) {
+        const uint32_t tile_m = r / 4 / s.n, tile_n = r / 4 % s.n;
+        struct element_at at = {.row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
+        at.row = fragment_row(e, out, at.row_class);
+        at.column = fragment_column(e, out, at.column_class);
+        set(e, e->registers[op->v][r], expression_element(e, x, &at));
+    }
+    free(x);
+}
+
+static bool has_causal(const tg_stmt *s)
+{
+    for (uint32_t i = 0; i < TG_MAX_EXPR && s->expr[i].op != TG_X_END; i++)
+        if (s->expr[i].op == TG_X_CAUSAL)
+            return true;
+    return false;
+}
+
+/* Blocks wholly below the diagonal need no mask; most are. */
+static void map_causal(struct emit *e, const struct op *op)
+{
+    LLVMBasicBlockRef masked = LLVMAppendBasicBlockInContext(e->context, e->function, "masked");
+    LLVMBasicBlockRef plain = LLVMAppendBasicBlockInContext(e->context, e->function, "plain");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMValueRef last_key = add(e, e->at.start[TG_LKV], imm(e, e->p->block[TG_LKV] - 1));
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, last_key, e->at.start[TG_LQ], ""), plain, masked);
+    LLVMPositionBuilderAtEnd(e->b, masked);
+    map_fragment(e, op, true);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, plain);
+    map_fragment(e, op, false);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+void emit_map(struct emit *e, const struct op *op)
+{
+    const struct value *out = &e->p->values[op->v];
+    if (out->space == SPACE_OPERAND)
+        return; /* computed where it is used */
+    if (out->space == SPACE_FRAGMENT) {
+        if (has_causal(&e->p->algorithm->body[op->stmt]))
+            map_causal(e, op);
+        else
+            map_fragment(e, op, false);
+        return;
+    }
+    struct expression *x = expression_begin(e, op->stmt, out, false);
+    if (!x)
+        return;
+    const struct element_at at = {.row = e->tid};
+    const struct pair result = expression_pair(e, x, &at);
+    set(e, e->registers[op->v][0], result.hi);
+    set(e, e->registers[op->v][1], result.lo ? result.lo : real(e, 0));
+    free(x);
+}

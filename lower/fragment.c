@@ -1,0 +1,152 @@
+/* lower/fragment.c - accumulator tiles in registers.
+ *
+ * Layout of the m16n8 accumulator (PTX ISA, mma.m16n8k16): lane l has rows l/4 and l/4 + 8, columns
+ * 2 (l%4) and 2 (l%4) + 1. A row class is (16-row tile, upper or lower half), a column class (8-column tile,
+ * left or right element). */
+#include "lower/emit.h"
+
+struct shape fragment_shape(const struct plan *p, const struct value *v)
+{
+    return (struct shape){v->extent[0] / p->warps_m / 16, v->extent[1] / p->warps_n / 8};
+}
+
+LLVMValueRef fragment_row(struct emit *e, const struct value *v, uint32_t row_class)
+{
+    const struct plan *p = e->p;
+    LLVMValueRef warp_row = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
+    LLVMValueRef row = add(e, mul(e, warp_row, imm(e, v->extent[0] / p->warps_m)), e->quad_row);
+    return add(e, row, imm(e, row_class / 2 * 16 + row_class % 2 * 8));
+}
+
+LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t column_class)
+{
+    const struct plan *p = e->p;
+    LLVMValueRef column = mul(e, e->quad_column, imm(e, 2));
+    if (p->warps_n > 1)
+        column = add(e, column, mul(e, modulo(e, e->warp, imm(e, p->warps_n)), imm(e, v->extent[1] / p->warps_n)));
+    return add(e, column, imm(e, column_class / 2 * 8 + column_class % 2));
+}
+
+static uint32_t count(struct emit *e, const struct value *v)
+{
+    return v->extent[0] * v->extent[1] / e->p->threads;
+}
+
+void emit_zero(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    if (v->space != SPACE_FRAGMENT)
+        return; /* totals start at zero in emit_registers */
+    for (uint32_t i = 0; i < count(e, v); i++)
+        set(e, e->registers[op->v][i], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][i]) : real(e, 0));
+}
+
+/* Optional tensors may be absent: the pointer is null. */
+static LLVMValueRef present(struct emit *e, uint32_t tile)
+{
+    if (!(e->p->algorithm->tensors[tile].flags & TG_OPTIONAL))
+        return NULL;
+    LLVMValueRef pointer = argument(e, TG_ARG_POINTER, tile, 0);
+    return LLVMBuildICmp(e->b, LLVMIntNE, pointer, LLVMConstNull(e->global), "");
+}
+
+/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address. */
+static void for_pairs(struct emit *e, const struct op *op,
+                      void (*each)(struct emit *, const struct op *, uint32_t r, LLVMValueRef address))
+{
+    const struct value *v = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, v);
+    for (uint32_t row_class = 0; row_class < 2 * s.m; row_class++) {
+        LLVMValueRef row = fragment_row(e, v, row_class);
+        LLVMValueRef row_inside = inside(e, &e->at, v->dims[0], v->extent[0], row);
+        LLVMBasicBlockRef after_row = row_inside ? begin_if(e, row_inside) : NULL;
+        for (uint32_t n = 0; n < s.n; n++) {
+            LLVMValueRef column = fragment_column(e, v, 2 * n);
+            LLVMValueRef column_inside = inside(e, &e->at, v->dims[1], v->extent[1], column);
+            LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
+            LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);
+            each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, address);
+            if (after_column)
+                end_if(e, after_column);
+        }
+        if (after_row)
+            end_if(e, after_row);
+    }
+}
+
+static void load_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
+{
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->v2f32, address, "");
+    LLVMSetAlignment(x, 8);
+    for (uint32_t i = 0; i < 2; i++)
+        set(e, e->registers[op->v][r + i], LLVMBuildExtractElement(e->b, x, imm(e, i), ""));
+}
+
+void emit_init(struct emit *e, const struct op *op)
+{
+    emit_zero(e, op);
+    if (!op->tile)
+        return;
+    LLVMValueRef there = present(e, op->tile);
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
+    for_pairs(e, op, load_pair);
+    if (after)
+        end_if(e, after);
+}
+
+void emit_decay(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
+    LLVMValueRef log2_decay = g->space == SPACE_VECTOR ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
+                                                       : get(e, e->f32, e->registers[op->a][0]);
+    LLVMValueRef decay = call1(e, "llvm.nvvm.ex2.approx.ftz.f", log2_decay);
+    for (uint32_t i = 0; i < count(e, v); i++)
+        set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
+}
+
+static void store_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
+{
+    const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
+    LLVMValueRef x[2] = {get(e, e->f32, e->registers[op->v][r]), get(e, e->f32, e->registers[op->v][r + 1])};
+    LLVMValueRef both_x;
+    if (dtype == TG_F32) {
+        both_x = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x[0], imm(e, 0), "");
+        both_x = LLVMBuildInsertElement(e->b, both_x, x[1], imm(e, 1), "");
+    } else {
+        LLVMValueRef args[2] = {x[1], x[0]};
+        both_x = call(e, dtype == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2);
+    }
+    LLVMSetAlignment(LLVMBuildStore(e->b, both_x, address), 2 * tg_dtype_bytes(dtype));
+}
+
+/* A value that one register of a thread (or of every thread) holds. */
+static void store_vector(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef index = v->space == SPACE_THREAD ? e->tid : NULL;
+    LLVMValueRef mine = index ? inside(e, &e->at, v->dims[0], v->extent[0], index) : LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    LLVMBasicBlockRef after = begin_if(e, mine);
+    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL);
+    LLVMValueRef hi = get(e, e->f32, e->registers[op->v][0]);
+    if (plan_memory_dtype(e->p, op->tile) == TG_F32X2) {
+        LLVMValueRef x = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), hi, imm(e, 0), "");
+        x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, e->registers[op->v][1]), imm(e, 1), "");
+        LLVMSetAlignment(LLVMBuildStore(e->b, x, address), 8);
+    } else {
+        LLVMSetAlignment(LLVMBuildStore(e->b, hi, address), 4);
+    }
+    end_if(e, after);
+}
+
+void emit_store(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef there = present(e, op->tile);
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
+    if (v->space == SPACE_FRAGMENT)
+        for_pairs(e, op, store_pair);
+    else
+        store_vector(e, op);
+    if (after)
+        end_if(e, after);
+}

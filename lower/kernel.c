@@ -1,0 +1,311 @@
+/* lower/kernel.c - the frame of a kernel: parameters, grid, addresses, and the walk over the plan. */
+#include "lower/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis)
+{
+    const int i = plan_arg(e->p, kind, index, axis);
+    return i < 0 ? NULL : e->args[i];
+}
+
+void debug_line(struct emit *e, int stmt)
+{
+    if (stmt >= 0)
+        e->line = e->p->algorithm->body[stmt].line;
+    const unsigned line = e->line > 0 ? (unsigned)e->line : 1;
+    LLVMSetCurrentDebugLocation2(e->b, LLVMDIBuilderCreateDebugLocation(e->context, line, 0, e->debug_scope, NULL));
+}
+
+void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
+{
+    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    at->start[TG_CHUNK] = chunk;
+    at->token = mul(e, chunk, length);
+    at->length = smaller(e, length, sub(e, tokens, at->token));
+}
+
+LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
+{
+    LLVMValueRef stride = argument(e, TG_ARG_STRIDE, tile, axis);
+    return stride ? stride : imm64(e, 1); /* the innermost dqk or dhv */
+}
+
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t dims[2],
+                            LLVMValueRef row, LLVMValueRef column)
+{
+    const tg_tensor *t = &e->p->algorithm->tensors[tile];
+    const uint32_t position = TG_OPERAND_AT(operand);
+    LLVMValueRef offset = imm64(e, 0);
+    for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++) {
+        const uint32_t dim = t->axes[axis] == TG_T ? position : t->axes[axis];
+        LLVMValueRef index = at->start[dim];
+        if (t->axes[axis] == TG_T)
+            index = add(e, at->token, index);
+        if (row && dims[0] == dim)
+            index = add(e, index, row);
+        else if (column && dims[1] == dim)
+            index = add(e, index, column);
+        offset = add(e, offset, mul(e, wide(e, index), tensor_stride(e, tile, 2 + axis)));
+    }
+    const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, tile));
+    return byte_offset(e, e->base[tile], mul(e, offset, imm64(e, bytes)));
+}
+
+LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i)
+{
+    LLVMValueRef index = add(e, at->start[dim], i);
+    if (dim == TG_LQ || dim == TG_LKV)
+        return less(e, index, at->length);
+    const uint32_t size = plan_dim_size(e->p, dim);
+    return size % extent == 0 ? NULL : less(e, index, imm(e, size));
+}
+
+/* Numbers of the blocks of this thread block, from its index in the grid. */
+static void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
+{
+    const struct plan *p = e->p;
+    uint8_t dims[TG_N_DIMS];
+    const uint32_t n = plan_grid_dims(p, dims);
+    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t d = dims[i], size = plan_dim_size(p, d);
+        LLVMValueRef count = size          ? imm(e, (size + p->block[d] - 1) / p->block[d])
+                             : d == TG_CHUNK ? argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0)
+                                             : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);
+        LLVMValueRef index = modulo(e, rest, count);
+        rest = divide(e, rest, count);
+        if (d == TG_CHUNK)
+            chunk = index;
+        else
+            e->at.start[d] = mul(e, index, imm(e, p->block[d]));
+    }
+    LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
+    *head = modulo(e, rest, heads);
+    *batch = divide(e, rest, heads);
+    set_chunk(e, &e->at, chunk);
+}
+
+static void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+{
+    for (uint32_t t = 1; t < e->p->algorithm->n_tensors; t++) {
+        LLVMValueRef pointer = argument(e, TG_ARG_POINTER, t, 0);
+        if (!pointer)
+            continue;
+        LLVMValueRef offset = add(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, t, 0)),
+                                  mul(e, wide(e, head), argument(e, TG_ARG_STRIDE, t, 1)));
+        const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, t));
+        /* not inbounds: an absent optional tensor is a null pointer, and never read */
+        LLVMValueRef scaled = mul(e, offset, imm64(e, bytes));
+        e->base[t] = LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), pointer, &scaled, 1, "");
+    }
+}
+
+static void emit_op(struct emit *e, const struct op *op)
+{
+    debug_line(e, op->stmt);
+    switch (op->kind) {
+    case OP_LOAD:
+        emit_load(e, op->v);
+        break;
+    case OP_COMMIT:
+        call0(e, "llvm.nvvm.cp.async.commit.group");
+        break;
+    case OP_WAIT:
+        call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, op->n));
+        break;
+    case OP_BARRIER:
+        barrier(e);
+        break;
+    case OP_PROLOGUE:
+        emit_prologue(e, op->n);
+        break;
+    case OP_ZERO:
+    case OP_COPY:
+        emit_zero(e, op);
+        break;
+    case OP_INIT:
+        emit_init(e, op);
+        break;
+    case OP_MAP:
+        emit_map(e, op);
+        break;
+    case OP_SCAN:
+    case OP_TOTAL:
+        emit_scan(e, op);
+        break;
+    case OP_CONTRACT:
+        emit_contract(e, op);
+        break;
+    case OP_DECAY:
+        emit_decay(e, op);
+        break;
+    case OP_STORE:
+        emit_store(e, op);
+        break;
+    default:
+        break;
+    }
+}
+
+void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        if (e->p->ops[i].kind == OP_NEST)
+            i = emit_nest(e, i);
+        else
+            emit_op(e, &e->p->ops[i]);
+    }
+}
+
+/* Registers of every value that lives in them. */
+static void emit_registers(struct emit *e)
+{
+    const struct plan *p = e->p;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        uint32_t n = 0;
+        if (v->space == SPACE_FRAGMENT)
+            n = v->extent[0] * v->extent[1] / p->threads;
+        else if (v->space == SPACE_ROWS)
+            n = 2 * v->extent[0] / (8 * p->warps_m); /* hi and lo of every row class */
+        else if (v->space == SPACE_THREAD || v->space == SPACE_UNIFORM)
+            n = 2;
+        if (!n)
+            continue;
+        e->registers[i] = calloc(n, sizeof *e->registers[i]);
+        for (uint32_t r = 0; r < n; r++) {
+            e->registers[i][r] = local(e, e->f32, plan_tensor(p, v)->name);
+            set(e, e->registers[i][r], real(e, 0));
+        }
+    }
+}
+
+/* A block of rows behind the end of a short chunk has nothing to do. */
+static void emit_early_exit(struct emit *e)
+{
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
+        if (e->p->row->row[d].role != TG_ROLE_P)
+            continue;
+        LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(e->context, e->function, "work");
+        LLVMBasicBlockRef leave = LLVMAppendBasicBlockInContext(e->context, e->function, "leave");
+        LLVMBuildCondBr(e->b, less(e, e->at.start[d], e->at.length), work, leave);
+        LLVMPositionBuilderAtEnd(e->b, leave);
+        LLVMBuildRetVoid(e->b);
+        LLVMPositionBuilderAtEnd(e->b, work);
+    }
+}
+
+static void emit_body(struct emit *e)
+{
+    LLVMValueRef batch, head;
+    for (uint32_t d = 0; d < TG_N_DIMS; d++)
+        e->at.start[d] = imm(e, 0);
+    e->tid = call0(e, "llvm.nvvm.read.ptx.sreg.tid.x");
+    e->lane = modulo(e, e->tid, imm(e, 32));
+    e->warp = divide(e, e->tid, imm(e, 32));
+    e->quad_row = divide(e, e->lane, imm(e, 4));
+    e->quad_column = modulo(e, e->lane, imm(e, 4));
+    emit_grid(e, &batch, &head);
+    emit_early_exit(e);
+    emit_bases(e, batch, head);
+    emit_registers(e);
+    emit_ops(e, 0, e->p->n_ops);
+    LLVMBuildRetVoid(e->b);
+}
+
+static void make_types(struct emit *e)
+{
+    e->i1 = LLVMInt1TypeInContext(e->context);
+    e->i16 = LLVMInt16TypeInContext(e->context);
+    e->i32 = LLVMInt32TypeInContext(e->context);
+    e->i64 = LLVMInt64TypeInContext(e->context);
+    e->f32 = LLVMFloatTypeInContext(e->context);
+    e->f64 = LLVMDoubleTypeInContext(e->context);
+    e->half = LLVMHalfTypeInContext(e->context);
+    e->bfloat = LLVMBFloatTypeInContext(e->context);
+    e->v2bf16 = LLVMVectorType(e->bfloat, 2);
+    e->v2f16 = LLVMVectorType(e->half, 2);
+    e->v2f32 = LLVMVectorType(e->f32, 2);
+    e->v2i32 = LLVMVectorType(e->i32, 2);
+    e->global = LLVMPointerTypeInContext(e->context, 1);
+    e->shared = LLVMPointerTypeInContext(e->context, 3);
+}
+
+static void add_attribute(struct emit *e, const char *key, uint32_t value)
+{
+    char text[16];
+    uint32_t n = 0, digits = value;
+    do
+        text[sizeof text - 1 - n++] = (char)('0' + digits % 10);
+    while (digits /= 10);
+    LLVMAttributeRef a = LLVMCreateStringAttribute(e->context, key, (unsigned)strlen(key), text + sizeof text - n, n);
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+static void make_function(struct emit *e)
+{
+    const struct plan *p = e->p;
+    tg_arg_desc args[TG_MAX_ARGS];
+    LLVMTypeRef types[TG_MAX_ARGS];
+    const uint32_t n = plan_args(p, args);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = args[i].kind == TG_ARG_POINTER ? e->global : args[i].kind == TG_ARG_STRIDE ? e->i64 : args[i].kind == TG_ARG_SIZE ? e->i32 : e->f32;
+    e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
+    LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
+    add_attribute(e, "nvvm.reqntid", p->threads);
+    if (p->row->blocks_per_sm)
+        add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
+    for (uint32_t i = 0; i < n; i++)
+        e->args[i] = LLVMGetParam(e->function, i);
+    e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0), "tegula_shared", 3);
+    LLVMSetLinkage(e->arena, LLVMExternalLinkage);
+    LLVMSetAlignment(e->arena, 1024);
+}
+
+/* Line information: every statement's line in the user's C file, so that ncu and ptxas point there. */
+static void make_debug(struct emit *e)
+{
+    const char *file = e->p->algorithm->file ? e->p->algorithm->file : "unknown.c";
+    e->debug = LLVMCreateDIBuilder(e->module);
+    LLVMMetadataRef f = LLVMDIBuilderCreateFile(e->debug, file, strlen(file), "", 0);
+    LLVMDIBuilderCreateCompileUnit(e->debug, LLVMDWARFSourceLanguageC11, f, "tegula", 6, 1, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)3 /* DebugDirectivesOnly: .loc lines without ", debug", which would stop ptxas optimising; missing in the C enum */, 0,
+                                   0, 0, "", 0, "", 0);
+    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(e->debug, f, NULL, 0, LLVMDIFlagZero);
+    e->debug_scope = LLVMDIBuilderCreateFunction(e->debug, f, e->p->name, strlen(e->p->name), "", 0, f, 1, type, 0, 1, 1, LLVMDIFlagZero, 1);
+    LLVMSetSubprogram(e->function, e->debug_scope);
+    LLVMValueRef version = LLVMConstInt(e->i32, LLVMDebugMetadataVersion(), 0);
+    LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, LLVMValueAsMetadata(version));
+}
+
+bool lower_plan(const struct plan *p, bool keep_llvm, struct lowered *out)
+{
+    struct emit *e = calloc(1, sizeof *e);
+    if (!e)
+        return false;
+    e->p = p;
+    e->context = LLVMContextCreate();
+    e->module = LLVMModuleCreateWithNameInContext(p->name, e->context);
+    e->b = LLVMCreateBuilderInContext(e->context);
+    make_types(e);
+    make_function(e);
+    make_debug(e);
+    e->entry = LLVMAppendBasicBlockInContext(e->context, e->function, "entry");
+    LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->context, e->function, "begin"));
+    LLVMBasicBlockRef begin = LLVMGetInsertBlock(e->b);
+    debug_line(e, -1);
+    emit_body(e);
+    LLVMPositionBuilderAtEnd(e->b, e->entry);
+    LLVMBuildBr(e->b, begin);
+    LLVMDIBuilderFinalize(e->debug);
+    const bool ok = emit_finish(e, keep_llvm, out);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        free(e->registers[i]);
+    LLVMDisposeDIBuilder(e->debug);
+    LLVMDisposeBuilder(e->b);
+    LLVMDisposeModule(e->module);
+    LLVMContextDispose(e->context);
+    free(e);
+    return ok;
+}

@@ -1,0 +1,272 @@
+/* lower/matrix.c - products on tensor cores.
+ *
+ * 16-bit operands: mma.sync m16n8k16, operands fetched by ldmatrix, transposed on the way when the summed
+ * dimension runs along the rows in shared memory. fp32 operands: mma.sync m16n8k8 in TF32, three times, each
+ * operand split into a leading and a trailing part (the product of the trailing parts is below fp32's
+ * rounding and left out). Both sum the 8 or 16 positions of a step in an order of their own: inside a TF32
+ * step, position 2t of memory is the instruction's t and 2t + 1 its t + 4, so that an accumulator can be an
+ * operand without moving data between lanes. */
+#include "lower/emit.h"
+
+#include <stdlib.h>
+
+/* One operand of a product: rows (A) or columns (B) of the result along `outer`. */
+struct side {
+    uint32_t v;                 /* value in shared memory or registers */
+    const struct value *matrix; /* where it is fetched from; NULL: registers */
+    int map_stmt;               /* expression applied to what was fetched, or -1 */
+    const struct value *mapped; /* the tile that the expression makes */
+    bool transposed;            /* the summed dimension runs along the rows in shared memory */
+    LLVMValueRef slot;          /* address of the ring slot */
+    LLVMValueRef first;         /* i32: this warp's first row or column */
+    bool simple;                /* first is a power of two times its number: exclusive-or may be split */
+    struct expression *x;
+};
+
+static bool find_matrix(struct emit *e, struct side *s)
+{
+    const struct value *v = &e->p->values[s->v];
+    s->map_stmt = -1;
+    s->mapped = v;
+    if (v->space == SPACE_FRAGMENT)
+        return true;
+    uint32_t from = s->v;
+    if (v->space == SPACE_OPERAND) {
+        tg_operand reads[TG_MAX_READS];
+        s->map_stmt = v->stmt;
+        const uint32_t n = tg_stmt_reads(&e->p->algorithm->body[v->stmt], reads);
+        for (uint32_t k = 0; k < n; k++) {
+            const int i = plan_find(e->p, reads[k], v->nest);
+            if (i >= 0 && e->p->values[i].space == SPACE_MATRIX)
+                from = (uint32_t)i;
+        }
+    }
+    s->matrix = &e->p->values[from];
+    s->slot = slot_address(e, s->matrix, e->slot[from] ? e->slot[from] : imm(e, 0));
+    return true;
+}
+
+static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp, uint32_t warps)
+{
+    struct side s = {.v = v, .first = first, .simple = warps == 1 || (per_warp & (per_warp - 1)) == 0};
+    find_matrix(e, &s);
+    if (s.matrix)
+        s.transposed = s.matrix->dims[1] == outer_dim;
+    if (s.map_stmt >= 0)
+        s.x = expression_begin(e, s.map_stmt, s.mapped, false);
+    return s;
+}
+
+/* Address of the row that this lane names for ldmatrix: local row `row` + R, unit `unit` + c with c even. */
+static LLVMValueRef lane_address(struct emit *e, const struct side *s, LLVMValueRef row, uint32_t R, LLVMValueRef unit, uint32_t c, bool split)
+{
+    const struct value *v = s->matrix;
+    if (!split)
+        return byte_offset(e, s->slot, swizzled(e, v, add(e, row, imm(e, R)), add(e, unit, imm(e, c))));
+    /* (unit + c) ^ swizzle = (unit ^ swizzle) ^ c: one exclusive-or with a constant per fetch */
+    LLVMValueRef start = swizzled(e, v, row, unit), row_start = mul(e, row, imm(e, v->row_bytes));
+    LLVMValueRef place = LLVMBuildXor(e->b, sub(e, start, row_start), imm(e, c * 16), "");
+    return byte_offset(e, s->slot, add(e, add(e, row_start, place), imm(e, R * v->row_bytes)));
+}
+
+static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVMValueRef out[4])
+{
+    LLVMValueRef r = call(e, transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16" : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
+                          &e->shared, 1, &address, 1);
+    for (uint32_t i = 0; i < 4; i++)
+        out[i] = element(e, r, i);
+}
+
+/* The 16 x 16 block (outer block o, step k) of an operand as four registers. `outer_low` says which of the two
+ * matrix-number bits of ldmatrix selects the outer half: A wants (rows, k), B wants (k, columns). */
+static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low, LLVMValueRef out[4])
+{
+    LLVMValueRef in_matrix = modulo(e, e->lane, imm(e, 8)), low = modulo(e, divide(e, e->lane, imm(e, 8)), imm(e, 2)),
+                 high = divide(e, e->lane, imm(e, 16));
+    LLVMValueRef outer_half = outer_low ? low : high, k_half = outer_low ? high : low;
+    if (s->transposed) { /* rows: k; units: outer */
+        LLVMValueRef row = add(e, in_matrix, mul(e, k_half, imm(e, 8)));
+        LLVMValueRef unit = add(e, divide(e, s->first, imm(e, 8)), outer_half);
+        ldmatrix(e, lane_address(e, s, row, 16 * k, unit, 2 * o, s->simple), true, out);
+    } else {
+        LLVMValueRef row = add(e, s->first, add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
+        ldmatrix(e, lane_address(e, s, row, 16 * o, k_half, 2 * k, true), false, out);
+    }
+}
+
+static LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMValueRef args[2] = {hi, lo};
+    return as(e, call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2), e->i32);
+}
+
+static LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
+{
+    if (e->p->shape.io == TG_BF16) /* a bf16 is the upper half of a float */
+        return as(e, i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""), e->f32);
+    LLVMValueRef half = LLVMBuildExtractElement(e->b, as(e, word, e->v2f16), imm(e, i), "");
+    return LLVMBuildFPExt(e->b, half, e->f32, "");
+}
+
+/* Applies the side's expression to an element at (outer index, summed index). */
+static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef self, LLVMValueRef outer, uint32_t outer_class, LLVMValueRef k,
+                           uint32_t k_class)
+{
+    if (!s->x)
+        return self;
+    const bool k_is_row = s->transposed;
+    const struct element_at at = {.row = k_is_row ? k : outer, .column = k_is_row ? outer : k, .row_class = k_is_row ? k_class : outer_class,
+                                  .column_class = k_is_row ? outer_class : k_class, .self = self};
+    return expression_element(e, s->x, &at);
+}
+
+/* In registers r of a fetched block, both halves: outer index first + 16 o + l/4 + 8 (outer half), summed index
+ * 16 k + 2 (l%4) + 8 (k half) + i. */
+static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low, LLVMValueRef block[4])
+{
+    for (uint32_t r = 0; s->x && r < 4; r++) {
+        const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
+        LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 16 * o + 8 * outer_half)), x[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            LLVMValueRef index = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i));
+            x[i] = mapped(e, s, unpack(e, block[r], i), outer, 2 * o + outer_half, index, 4 * k + 2 * k_half + i);
+        }
+        block[r] = pack(e, x[0], x[1]);
+    }
+}
+
+/* Left operand from accumulators: the layouts agree. */
+static void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValueRef out[4])
+{
+    const struct shape s = fragment_shape(e->p, &e->p->values[v]);
+    for (uint32_t r = 0; r < 4; r++) {
+        LLVMValueRef *x = &e->registers[v][(m * s.n + 2 * k + r / 2) * 4 + r % 2 * 2];
+        out[r] = pack(e, get(e, e->f32, x[0]), get(e, e->f32, x[1]));
+    }
+}
+
+static void mma16(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1)
+{
+    const bool bf16 = e->p->shape.io == TG_BF16;
+    LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]};
+    for (uint32_t i = 0; i < 6 && !bf16; i++)
+        args[i] = as(e, args[i], e->v2f16);
+    LLVMValueRef d = call(e, bf16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16" : "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NULL, 0, args, 10);
+    for (uint32_t i = 0; i < 4; i++)
+        c[i] = element(e, d, i);
+}
+
+static void contract16(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k, LLVMValueRef *c)
+{
+    LLVMValueRef (*rows)[4] = calloc(s.m, sizeof *rows);
+    for (uint32_t k = 0; rows && k < extent_k / 16; k++) {
+        for (uint32_t m = 0; m < s.m; m++) {
+            if (!a->matrix) {
+                pack_fragment(e, a->v, m, k, rows[m]);
+                continue;
+            }
+            fetch_block(e, a, m, k, true, rows[m]);
+            map_block(e, a, m, k, true, rows[m]);
+        }
+        for (uint32_t n = 0; n < s.n / 2; n++) {
+            LLVMValueRef columns[4];
+            fetch_block(e, b, n, k, false, columns);
+            map_block(e, b, n, k, false, columns);
+            for (uint32_t m = 0; m < s.m; m++)
+                for (uint32_t half = 0; half < 2; half++)
+                    mma16(e, &c[(m * s.n + 2 * n + half) * 4], rows[m], columns[2 * half], columns[2 * half + 1]);
+        }
+    }
+    free(rows);
+}
+
+/* ---- fp32 ---------------------------------------------------------------------------------------- */
+
+struct split {
+    LLVMValueRef lead, trail;
+};
+
+static struct split split_tf32(struct emit *e, LLVMValueRef x)
+{
+    LLVMValueRef lead = call1(e, "llvm.nvvm.f2tf32.rna", x);
+    LLVMValueRef rest = LLVMBuildFSub(e->b, x, as(e, lead, e->f32), "");
+    return (struct split){lead, call1(e, "llvm.nvvm.f2tf32.rna", rest)};
+}
+
+/* Element (outer index 8 o8 + l/4, summed index 8 k8 + 2 (l%4) + i) of an operand in shared memory. */
+static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o8, uint32_t k8, uint32_t i)
+{
+    LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 8 * o8));
+    LLVMValueRef k = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 8 * k8 + i));
+    LLVMValueRef row = s->transposed ? k : outer, column = s->transposed ? outer : k;
+    LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))), mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, s->slot, place), "");
+    return mapped(e, s, x, outer, o8, k, 2 * k8 + i);
+}
+
+static LLVMValueRef left_float(struct emit *e, const struct side *a, uint32_t m, uint32_t k8, uint32_t half, uint32_t i)
+{
+    if (a->matrix)
+        return fetch_float(e, a, 2 * m + half, k8, i);
+    const struct shape s = fragment_shape(e->p, &e->p->values[a->v]);
+    return get(e, e->f32, e->registers[a->v][(m * s.n + k8) * 4 + half * 2 + i]);
+}
+
+static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
+{
+    LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]};
+    LLVMValueRef d = call(e, "llvm.nvvm.mma.m16n8k8.row.col.tf32", NULL, 0, args, 10);
+    for (uint32_t i = 0; i < 4; i++)
+        c[i] = element(e, d, i);
+}
+
+static void contract32(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k, LLVMValueRef *c)
+{
+    LLVMValueRef (*lead)[4] = calloc(s.m, sizeof *lead), (*trail)[4] = calloc(s.m, sizeof *trail);
+    for (uint32_t k = 0; lead && trail && k < extent_k / 8; k++) {
+        for (uint32_t m = 0; m < s.m; m++)
+            for (uint32_t r = 0; r < 4; r++) { /* (row half, element): (0,0) (1,0) (0,1) (1,1) */
+                const struct split x = split_tf32(e, left_float(e, a, m, k, r & 1, r >> 1));
+                lead[m][r] = x.lead;
+                trail[m][r] = x.trail;
+            }
+        for (uint32_t n = 0; n < s.n; n++) {
+            const struct split x = split_tf32(e, fetch_float(e, b, n, k, 0)), y = split_tf32(e, fetch_float(e, b, n, k, 1));
+            const LLVMValueRef b_lead[2] = {x.lead, y.lead}, b_trail[2] = {x.trail, y.trail};
+            for (uint32_t m = 0; m < s.m; m++) {
+                LLVMValueRef *sum = &c[(m * s.n + n) * 4];
+                mma8(e, sum, trail[m], b_lead);
+                mma8(e, sum, lead[m], b_trail);
+                mma8(e, sum, lead[m], b_lead);
+            }
+        }
+    }
+    free(lead);
+    free(trail);
+}
+
+void emit_contract(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *out = &p->values[op->v];
+    const bool in_order = plan_has_dim(&p->values[op->a], out->dims[0]);
+    const uint32_t va = in_order ? op->a : op->b, vb = in_order ? op->b : op->a;
+    const struct value *left = &p->values[va];
+    const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
+    const struct shape s = fragment_shape(p, out);
+    LLVMValueRef warp_n = p->warps_n == 1 ? imm(e, 0) : modulo(e, e->warp, imm(e, p->warps_n));
+    LLVMValueRef warp_m = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
+    struct side a = make_side(e, va, out->dims[0], mul(e, warp_m, imm(e, s.m * 16)), s.m * 16, p->warps_m);
+    struct side b = make_side(e, vb, out->dims[1], mul(e, warp_n, imm(e, s.n * 8)), s.n * 8, p->warps_n);
+    const uint32_t n = s.m * s.n * 4;
+    LLVMValueRef *c = calloc(n, sizeof *c);
+    for (uint32_t i = 0; c && i < n; i++)
+        c[i] = get(e, e->f32, e->registers[op->v][i]);
+    if (c)
+        (p->shape.io == TG_F32 ? contract32 : contract16)(e, &a, &b, s, left->extent[k_index], c);
+    for (uint32_t i = 0; c && i < n; i++)
+        set(e, e->registers[op->v][i], c[i]);
+    free(c);
+    free(a.x);
+    free(b.x);
+}
