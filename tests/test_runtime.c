@@ -1,0 +1,454 @@
+/* tests/test_runtime.c - the runtime against a fake driver: loading, marshalling, errors, capture. */
+#include "runtime/runtime.h"
+#include "tests/bundle/sample.h"
+#include "tests/fake_cuda.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const char ptx[] = ".version 7.0\n.target sm_80\n";
+static const uint8_t cubin[] = {0x7f, 'E', 'L', 'F', 0, 1, 2, 3};
+
+static struct fake_state *fake;
+static tg_driver *driver;
+
+/* ---- the library's allocations are counted: the linker sends them here (--wrap) ---- */
+
+static int n_mallocs;
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    n_mallocs++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    n_mallocs++;
+    return __real_calloc(n, size);
+}
+
+/* ---- messages ---- */
+
+struct log {
+    char text[16384];
+};
+
+static void remember(void *user, const tg_diag *diag)
+{
+    struct log *log = user;
+    size_t used = strlen(log->text);
+    snprintf(log->text + used, sizeof log->text - used, "%s %s (%s)\n", diag->code, diag->message,
+             diag->hint ? diag->hint : "");
+}
+
+#define LOG(name)                                                                                  \
+    struct log name = {0};                                                                         \
+    const tg_sink name##_sink = {remember, &name}
+
+static void assert_says(const struct log *log, const char *expected)
+{
+    if (!strstr(log->text, expected))
+        fail_msg("expected \"%s\" in \"%s\"", expected, log->text);
+}
+
+/* ---- every test starts with a healthy Hopper ---- */
+
+static int setup(void **state)
+{
+    (void)state;
+    void *library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    fake = library ? dlsym(library, "fake_state") : NULL;
+    if (!fake)
+        return -1;
+    memset(fake, 0, sizeof *fake);
+    fake->cc_major = 9;
+    fake->shared_optin = 232448;
+    fake->max_threads = fake->function_threads = 1024;
+    fake->error_text = "an illegal memory access was encountered";
+    return tg_driver_open(FAKE_CUDA, &driver, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tg_driver_close(driver);
+    return fake->n_modules || fake->n_events || fake->n_allocations; /* leaks */
+}
+
+/* ---- driver and device ---- */
+
+static void a_missing_library_is_named(void **state)
+{
+    (void)state;
+    LOG(log);
+    tg_driver *none = driver;
+    assert_int_equal(tg_driver_open("/nowhere/libcuda.so.1", &none, &log_sink), TG_E_NO_DRIVER);
+    assert_null(none);
+    assert_says(&log, "TG0801 the driver library cannot be opened: /nowhere/libcuda.so.1");
+}
+
+static void a_missing_function_is_named(void **state)
+{
+    (void)state;
+    LOG(log);
+    tg_driver *none;
+    assert_int_equal(tg_driver_open(FAKE_CUDA_OLD, &none, &log_sink), TG_E_NO_DRIVER);
+    assert_says(&log, "TG0802");
+    assert_says(&log, "expected the function cuLaunchKernel, found none");
+}
+
+static void reports_of_any_length_arrive(void **state)
+{
+    (void)state;
+    LOG(log);
+    static char report[9000];
+    memset(report, 'r', sizeof report - 1);
+    memcpy(report + sizeof report - 5, "end", 3);
+    fake->error_text = report;
+    fake->failing = "cuCtxSynchronize";
+    fake->result = 700;
+    assert_int_equal(tg_synchronize(driver, &log_sink), TG_E_DRIVER);
+    assert_says(&log, "TG0803 cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS: rrr");
+    assert_says(&log, "rrrendr");
+    LOG(unknown);
+    fake->error_text = NULL;
+    fake->result = 12345;
+    assert_int_equal(tg_synchronize(driver, &unknown_sink), TG_E_DRIVER);
+    assert_says(&unknown, "cuCtxSynchronize: CUresult 12345: no description");
+    fake->result = 2;
+    fake->failing = "cuMemAlloc";
+    uint64_t address;
+    assert_int_equal(tg_memory_alloc(driver, 100, &address, NULL), TG_E_MEMORY);
+    assert_int_equal(address, 0);
+}
+
+static void devices_are_described(void **state)
+{
+    (void)state;
+    tg_device device;
+    LOG(log);
+    assert_int_equal(tg_device_query(driver, 0, &device, &log_sink), TG_OK);
+    assert_string_equal(device.name, "Fake GPU");
+    assert_int_equal(device.cc_major * 10 + device.cc_minor, 90);
+    assert_int_equal(device.sms, 132);
+    assert_int_equal(device.shared_optin, 232448);
+    assert_int_equal(device.driver_version, 13000);
+    assert_true(device.memory_bytes == (uint64_t)141 << 30);
+    assert_int_equal(tg_device_query(driver, 1, &device, &log_sink), TG_E_NO_DEVICE);
+    assert_says(&log, "TG0804 device: expected an ordinal below 1, found 1");
+    assert_int_equal(tg_context_acquire(driver, 0, NULL), TG_OK);
+    tg_context_release(driver, 0);
+}
+
+/* ---- load ---- */
+
+static void load_prefers_the_cubin_of_this_gpu(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    tg_module *module;
+    strcpy(p.arch, "sm_90");
+    assert_int_equal(tg_load(driver, &p, &module, NULL), TG_OK);
+    assert_ptr_equal(fake->image, cubin);
+    assert_int_equal(fake->n_modules, 2);
+    assert_int_equal(fake->dynamic_shared, 100000);
+    assert_non_null(strstr(fake->log, "cuFuncLoad"));
+    tg_unload(module);
+    strcpy(p.arch, "sm_80"); /* another major: the PTX */
+    assert_int_equal(tg_load(driver, &p, &module, NULL), TG_OK);
+    assert_ptr_equal(fake->image, ptx);
+    tg_unload(module);
+    LOG(log);
+    strcpy(p.arch, "sm_90"); /* refused: the PTX, and a note */
+    fake->failing = "cubin";
+    fake->result = 209;
+    assert_int_equal(tg_load(driver, &p, &module, &log_sink), TG_OK);
+    assert_ptr_equal(fake->image, ptx);
+    assert_says(&log, "TG0814 kernel second: the driver refuses the cubin (CUDA_ERROR_NO_BINARY_FOR_GPU)");
+    tg_unload(module);
+}
+
+static void assert_load_says(tg_program *p, tg_status expected_status, const char *expected)
+{
+    LOG(log);
+    tg_module *module;
+    assert_int_equal(tg_load(driver, p, &module, &log_sink), expected_status);
+    assert_null(module);
+    assert_int_equal(fake->n_modules, 0);
+    assert_says(&log, expected);
+}
+
+static void load_refuses_before_the_driver_does(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    strcpy(p.arch, "sm_100");
+    assert_load_says(&p, TG_E_UNSUPPORTED,
+                     "TG0811 program mlstm-sig: expected a GPU of sm_100 or newer, found sm_90");
+    strcpy(p.arch, "sm_80");
+    p.arch_exact = 1;
+    assert_load_says(&p, TG_E_UNSUPPORTED, "expected a GPU of sm_80 exactly, found sm_90");
+    p.arch_exact = 0;
+    p.kernels[1].shared_bytes = 232449;
+    assert_load_says(&p, TG_E_UNSUPPORTED,
+                     "TG0812 kernel second: shared memory: expected at most 232448 bytes on this GPU, "
+                     "found 232449");
+    p.kernels[1].shared_bytes = 0;
+    p.kernels[1].threads = 1024;
+    fake->max_threads = 512;
+    assert_load_says(&p, TG_E_UNSUPPORTED, "TG0813 kernel second: threads: expected at most 512 on");
+    assert_null(strstr(fake->log, "cuModuleLoadDataEx"));
+    fake->max_threads = 1024;
+    fake->function_threads = 256;
+    assert_load_says(&p, TG_E_UNSUPPORTED,
+                     "kernel second: threads: expected at most 256 as loaded, found 1024");
+    p.n_kernels = 0;
+    assert_load_says(&p, TG_E_FORMAT, "n_kernels");
+}
+
+static void load_errors_carry_the_drivers_words(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
+    fake->failing = "cuModuleLoadDataEx";
+    fake->result = 209;
+    fake->fail_after = 1; /* the first kernel loads, and is unloaded again */
+    fake->jit_log = "ptxas application ptx input, line 7; error : Unknown opcode";
+    assert_load_says(&p, TG_E_DRIVER,
+                     "TG0815 kernel second: the driver refuses the PTX: ptxas application ptx input, line 7");
+    fake->fail_after = 0;
+    assert_load_says(&p, TG_E_DRIVER,
+                     "cuModuleLoadDataEx (PTX of recurrence): CUDA_ERROR_NO_BINARY_FOR_GPU");
+    fake->failing = "cuModuleGetFunction";
+    assert_load_says(&p, TG_E_DRIVER, "cuModuleGetFunction (recurrence): ");
+    fake->failing = "cuFuncSetAttribute";
+    assert_load_says(&p, TG_E_DRIVER, "cuFuncSetAttribute: ");
+    fake->failing = "cuCtxGetDevice";
+    fake->result = 201;
+    assert_load_says(&p, TG_E_DRIVER, "make a CUDA context current first");
+}
+
+/* ---- launch ---- */
+
+enum { N_ARGS = 8 };
+
+/* Addresses are never followed by a launch of the fake. */
+static void sample_call(tg_tensor_arg *args)
+{
+    for (uint64_t i = 0; i < N_ARGS; i++)
+        args[i] = (tg_tensor_arg){.name = sample_tensors[i].name, .address = 0x10000 * (i + 1)};
+}
+
+static tg_module *load_sample(tg_program *p)
+{
+    tg_module *module;
+    *p = sample_program(ptx);
+    assert_int_equal(tg_load(driver, p, &module, NULL), TG_OK);
+    fake->n_values = (int)p->kernels[0].n_args;
+    for (int i = 0; i < fake->n_values; i++)
+        fake->value_bytes[i] = p->kernels[0].args[i].kind >= TG_ARG_SIZE ? 4 : 8;
+    fake->log[0] = '\0';
+    return module;
+}
+
+static void values_arrive_in_order(void **state)
+{
+    (void)state;
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    args[SAMPLE_Q].stride[0] = INT64_C(1) << 40; /* beyond 32 bits */
+    args[SAMPLE_Q].stride[1] = 0;                /* broadcast over heads */
+    args[SAMPLE_Q].stride[2] = -16;
+    args[SAMPLE_Q].stride[3] = 1;
+    args[SAMPLE_S0] = args[SAMPLE_S]; /* S0 is absent; the order does not matter */
+    tg_sizes sizes = {3, 5, 70, 0};
+    assert_int_equal(tg_launch(module, &sizes, 0.25f, args, N_ARGS - 1, 0x100, (void *)0x77, NULL), TG_OK);
+    const uint64_t expected[] = {
+        0x10000, UINT64_C(1) << 40, 0, (uint64_t)-16, /* q */
+        0x20000, 5 * 70 * 16, 70 * 16, 16,            /* k, contiguous */
+        0x30000, 5 * 70 * 16, 70 * 16, 16,            /* v */
+        0x40000, 5 * 70, 70, 1,                       /* f */
+        0x50000, 5 * 70, 70, 1,                       /* i */
+        0, 0, 0, 0,                                   /* S0 */
+        0x70000, 5 * 70 * 16, 70 * 16, 16,            /* h */
+        0x80000, 5 * 256, 256, 16,                    /* S */
+        0x100, 5, 70, 0x3e800000,                     /* workspace, NH, T, scale */
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_int_equal(fake->values[i], expected[i]);
+    assert_int_equal(fake->grid[0], 15);
+    assert_int_equal(fake->grid[1] * fake->grid[2], 1);
+    assert_int_equal(fake->block[0], 16);
+    assert_ptr_equal(fake->stream, (void *)0x77);
+    tg_unload(module);
+}
+
+/* What a stream under capture forbids: anything but asynchronous work; and no allocation of ours. */
+static void a_launch_only_launches(void **state)
+{
+    (void)state;
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    tg_sizes sizes = {3, 5, 70, 0};
+    int before = n_mallocs;
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, NULL), TG_OK);
+    assert_string_equal(fake->log, "cuLaunchKernel ");
+    assert_int_equal(n_mallocs, before);
+    LOG(log);
+    fake->failing = "cuLaunchKernel";
+    fake->result = 700;
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, &log_sink), TG_E_DRIVER);
+    assert_says(&log, "cuLaunchKernel (recurrence): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory");
+    tg_unload(module);
+}
+
+static void all_mistakes_of_a_call_are_named(void **state)
+{
+    (void)state;
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    tg_tensor_arg args[N_ARGS + 2];
+    sample_call(args);
+    args[SAMPLE_Q].name = "x";
+    args[SAMPLE_K].address += 8;
+    memcpy(args[SAMPLE_V].stride, (int64_t[]){5, 16, 16, 2}, 4 * sizeof(int64_t));
+    args[SAMPLE_F].address += 2;
+    args[SAMPLE_I].stride[0] = INT64_MAX;
+    memcpy(args[SAMPLE_H].stride, (int64_t[]){16, 0, 16, 1}, 4 * sizeof(int64_t));
+    args[8] = args[SAMPLE_K];
+    args[9] = (tg_tensor_arg){.name = "C", .address = 0x100};
+    tg_sizes sizes = {3, 5, 70, 0};
+    LOG(log);
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS + 2, 0x10, &log_sink), TG_E_ARGUMENT);
+    const char *const expected[] = {
+        "TG0821 args[0].name: expected a tensor of the signature, found x (the program has q k v f i S0 h S)",
+        "TG0822 args[8].name: expected every tensor once, found k again",
+        "TG0821 args[9].name: expected a tensor of the signature, found C",
+        "TG0823 q: expected an address, found no argument of that name",
+        "TG0825 k: address: expected a multiple of 16, found 0x20008",
+        "TG0825 v: stride of B: expected a multiple of 4 elements (16 bytes), found 5",
+        "TG0824 v: stride of dhv: expected 1, found 2",
+        "TG0825 f: address: expected a multiple of 4, found 0x40002",
+        "TG0824 i: stride of B: expected at most",
+        "TG0824 h: stride of NH: expected an output whose elements do not overlap, found 0",
+        "TG0826 workspace: expected a multiple of 256, found 0x10",
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_says(&log, expected[i]);
+    LOG(more);
+    sample_call(args);
+    args[SAMPLE_K].address = 0;
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS, 0, &more_sink), TG_E_ARGUMENT);
+    assert_says(&more, "TG0823 k: expected an address, found 0");
+    assert_says(&more, "TG0826 workspace: expected the address of 15360 bytes, found 0");
+    sizes.chunk = 7;
+    assert_int_equal(tg_launch(module, &sizes, 1, args, N_ARGS, 0, NULL, &more_sink), TG_E_ARGUMENT);
+    assert_says(&more, "sizes.chunk");
+    assert_int_equal(tg_launch_check(NULL, &sizes, args, N_ARGS, 0, NULL), TG_E_ARGUMENT);
+    assert_string_equal(fake->log, "");
+    tg_unload(module);
+}
+
+/* T = 0: no kernel runs, S becomes S0, in one copy or row by row, or zeros. */
+static void an_empty_call_defines_the_state(void **state)
+{
+    (void)state;
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    static _Alignas(256) float from[2][3][16][16], to[2][3][16][32];
+    for (int i = 0; i < 2 * 3 * 256; i++)
+        (&from[0][0][0][0])[i] = (float)i;
+    memset(to, 0xff, sizeof to);
+    tg_tensor_arg args[] = {
+        {.name = "S0", .address = (uintptr_t)from},
+        {.name = "S", .address = (uintptr_t)to, .stride = {3 * 512, 512, 32, 1}},
+    };
+    tg_sizes sizes = {2, 3, 0, 0};
+    int before = n_mallocs;
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, (void *)5, NULL), TG_OK);
+    assert_ptr_equal(fake->stream, (void *)5);
+    for (int row = 0; row < 2 * 3 * 16; row++) {
+        assert_memory_equal((&to[0][0][0])[row], (&from[0][0][0])[row], 16 * sizeof(float));
+        assert_int_equal(((uint8_t *)(&to[0][0][0])[row])[16 * sizeof(float)], 0xff);
+    }
+    fake->log[0] = '\0';
+    memset(args[1].stride, 0, sizeof args[1].stride); /* dense: one piece; broadcast: one for each */
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, NULL, NULL), TG_OK);
+    assert_string_equal(fake->log, "cuMemcpyDtoDAsync ");
+    memcpy(args[0].stride, (int64_t[]){0, 256, 16, 1}, 4 * sizeof(int64_t));
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, NULL, NULL), TG_OK);
+    assert_string_equal(fake->log, "cuMemcpyDtoDAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync ");
+    assert_memory_equal((float *)to + 3 * 256, from, sizeof from / 2);
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args + 1, 1, 0x100, NULL, NULL), TG_OK);
+    assert_non_null(strstr(fake->log, "cuMemsetD8Async"));
+    assert_true(to[0][0][0][1] == 0.0f);
+    sizes.batch = 0; /* nothing at all */
+    fake->log[0] = '\0';
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0, NULL, NULL), TG_OK);
+    assert_string_equal(fake->log, "");
+    assert_int_equal(n_mallocs, before);
+    tg_unload(module);
+}
+
+static void times_are_sorted_and_nothing_leaks(void **state)
+{
+    (void)state;
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    fake->n_values = 2; /* of the flush kernel */
+    tg_sizes sizes = {3, 5, 70, 0};
+    float times[8];
+    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL), TG_OK);
+    for (int i = 1; i < 8; i++)
+        assert_true(times[i - 1] <= times[i]);
+    const char *const failing[] = {"cuEventCreate", "cuEventRecord", "cuLaunchKernel", "cuMemsetD8",
+                                   "cuMemAlloc",    "cuCtxSynchronize", "cuEventElapsedTime"};
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        fake->failing = failing[i];
+        fake->result = 700;
+        fake->fail_after = 0;
+        assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
+                         TG_E_DRIVER);
+    }
+    fake->failing = NULL;
+    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL), TG_OK);
+    tg_unload(module);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_missing_library_is_named),
+        TEST(a_missing_function_is_named),
+        TEST(reports_of_any_length_arrive),
+        TEST(devices_are_described),
+        TEST(load_prefers_the_cubin_of_this_gpu),
+        TEST(load_refuses_before_the_driver_does),
+        TEST(load_errors_carry_the_drivers_words),
+        TEST(values_arrive_in_order),
+        TEST(a_launch_only_launches),
+        TEST(all_mistakes_of_a_call_are_named),
+        TEST(an_empty_call_defines_the_state),
+        TEST(times_are_sorted_and_nothing_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
