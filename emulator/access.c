@@ -1,0 +1,191 @@
+/* access.c - ld, st and the parameter and local spaces. */
+#include "emu.h"
+
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
+    void run_##id(struct warp *w, const struct insn *in, u32 mask)
+
+static u8 *local_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
+{
+    const u32 size = w->kernel->local_bytes;
+    if (address >= size || bytes > size - address) {
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at local offset %lld; the thread has %u bytes", bytes,
+              (long long)address, size);
+        return NULL;
+    }
+    if (address & (bytes - 1)) {
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at local offset %llu", bytes, (unsigned long long)address);
+        return NULL;
+    }
+    const size_t at = (size_t)lane * size + address;
+    for (u32 i = 0; i < bytes; i++) {
+        if (what & ACCESS_WRITE) {
+            w->local_written[at + i] = 1;
+        } else if (!w->local_written[at + i] && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
+            fault(w, REPORT_UNWRITTEN, lane, "reads local byte %llu, which nothing has written",
+                  (unsigned long long)address + i);
+            return NULL;
+        }
+    }
+    return w->local + at;
+}
+
+static u8 *param_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
+{
+    const u32 size = w->kernel->param_bytes;
+    if (what & ACCESS_WRITE || address >= size || bytes > size - address) {
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at offset %lld of the %u bytes of parameters%s", bytes,
+              (long long)address, size, what & ACCESS_WRITE ? ": they cannot be written" : "");
+        return NULL;
+    }
+    if (address & (bytes - 1)) {
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at parameter offset %llu", bytes, (unsigned long long)address);
+        return NULL;
+    }
+    return w->cta->params + address;
+}
+
+/* Which space a generic address is in; changes it to an address of that space. */
+static u32 generic_space(u64 *address)
+{
+    static const struct {
+        u64 base;
+        u32 space;
+    } windows[] = {{LOCAL_WINDOW, SPACE_LOCAL}, {SHARED_WINDOW, SPACE_SHARED}, {PARAM_WINDOW, SPACE_PARAM}};
+    for (u32 i = 0; i < 3; i++)
+        if (*address - windows[i].base < WINDOW_BYTES) {
+            *address -= windows[i].base;
+            return windows[i].space;
+        }
+    return SPACE_GLOBAL;
+}
+
+/* Host memory of what the lane accesses, and its space; NULL after a fault. */
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes, int what, u32 *space)
+{
+    *space = in->mod[MOD_SPACE];
+    if (*space == SPACE_GENERIC)
+        *space = generic_space(address);
+    if (in->mod[MOD_STRONG])
+        what |= ACCESS_STRONG;
+    switch (*space) {
+    case SPACE_SHARED_CTA:
+        *space = SPACE_SHARED;
+        return shared_access(w, lane, *address, bytes, what);
+    case SPACE_SHARED:
+        return shared_access(w, lane, *address, bytes, what);
+    case SPACE_LOCAL:
+        return local_access(w, lane, *address, bytes, what);
+    case SPACE_PARAM:
+    case SPACE_PARAM_ENTRY:
+        return param_access(w, lane, *address, bytes, what);
+    default:
+        *space = SPACE_GLOBAL;
+        return global_access(w, in, lane, *address, bytes, what);
+    }
+}
+
+static u64 load_element(const u8 *p, u32 type)
+{
+    u64 x = 0;
+    memcpy(&x, p, type_bytes(type));
+    switch (type) {
+    case TYPE_S8:
+        return (u64)(s64)(int8_t)x;
+    case TYPE_S16:
+        return (u64)(s64)(s16)x;
+    case TYPE_S32:
+        return (u64)(s64)(s32)x;
+    default:
+        return x;
+    }
+}
+
+static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const *from)
+{
+    const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type);
+    for (u32 e = 0; e < in->n_dst; e++) {
+        if (bytes == 4 && OPERAND_BITS(in->op[e]) == 32) {
+            u32 *d = row32(w, in->op[e]);
+            FOR_LANES(l, mask) memcpy(&d[l], from[l] + 4 * e, 4);
+        } else {
+            FOR_LANES(l, mask) operand_store(w, in->op[e], (int)l, load_element(from[l] + bytes * e, type));
+        }
+    }
+}
+
+RUN(ld)
+{
+    u8 *from[LANES];
+    u64 address[LANES];
+    u32 shared = 0, space;
+    const u32 bytes = type_bytes(in->mod[MOD_TYPE]) * in->n_dst;
+    FOR_LANES(l, mask)
+    {
+        address[l] = address_of(w, in, in->n_dst, (int)l);
+        from[l] = resolve_access(w, in, (int)l, &address[l], bytes, ACCESS_READ, &space);
+        if (!from[l])
+            return;
+        if (space == SPACE_SHARED)
+            shared |= 1u << l;
+        else if (space == SPACE_GLOBAL)
+            w->cta->counters->global_load_bytes += bytes;
+    }
+    if (shared)
+        count_wavefronts(w->cta, address, shared, bytes);
+    load_rows(w, in, mask, from);
+}
+
+RUN(ldu)
+{
+    run_ld(w, in, mask);
+}
+
+RUN(st)
+{
+    u64 address[LANES];
+    u32 shared = 0, space;
+    const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type), n = in->n_ops - 3; /* base, offset, hint */
+    w->cta->store_id++;
+    FOR_LANES(l, mask)
+    {
+        u8 value[64];
+        for (u32 e = 0; e < n; e++) {
+            const u64 x = operand_value(w, in->op[2 + e], (int)l);
+            memcpy(value + bytes * e, &x, bytes);
+        }
+        address[l] = address_of(w, in, 0, (int)l);
+        u8 *to = resolve_access(w, in, (int)l, &address[l], bytes * n, ACCESS_WRITE, &space);
+        if (!to)
+            return;
+        if (space == SPACE_SHARED) {
+            shared |= 1u << l;
+            if (shared_store_conflicts(w, (int)l, (u32)address[l] - SHARED_BASE, bytes * n, to, value))
+                return;
+        } else if (space == SPACE_GLOBAL) {
+            w->cta->counters->global_store_bytes += bytes * n;
+        }
+        memcpy(to, value, bytes * n);
+    }
+    if (shared)
+        count_wavefronts(w->cta, address, shared, bytes * n);
+}
+
+RUN(isspacep)
+{
+    u32 r = 0;
+    const u32 wanted = in->mod[MOD_SPACE] == SPACE_SHARED_CTA ? SPACE_SHARED : in->mod[MOD_SPACE];
+    FOR_LANES(l, mask)
+    {
+        u64 address = row64(w, in->op[1])[l];
+        r |= (u32)(generic_space(&address) == wanted) << l;
+    }
+    pred_set(w, in->op[0], mask, r);
+}
+
+RUN(nop)
+{
+    (void)w;
+    (void)in;
+    (void)mask;
+}

@@ -1,0 +1,203 @@
+/* matrix.c - ldmatrix, movmatrix and mma.sync, by the fragment layouts of the PTX ISA (9.7.14).
+ *
+ * Lane l is in group g = l / 4 and is the t = l % 4 -th of it. A 16-bit register pair holds columns 2t, 2t+1.
+ *   A (16 x K)  a0 (g, 2t)  a1 (g+8, 2t)  a2 (g, 2t+8)  a3 (g+8, 2t+8)      tf32: one column, t, and +4 instead of +8
+ *   B (K x 8)   b0 (2t, g)  b1 (2t+8, g)
+ *   C, D        c0 (g, 2t)  c1 (g, 2t+1)  c2 (g+8, 2t)  c3 (g+8, 2t+1)
+ * Products are exact in f32; their sum is made in f32, k ascending, rounding to nearest. Hardware keeps a few bits
+ * fewer or more, in an order it does not tell. */
+#include "float_bits.h"
+
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
+    void run_##id(struct warp *w, const struct insn *in, u32 mask)
+
+struct tiles {
+    float a[16][16], b[16][8], d[16][8];
+};
+
+CLONES static void multiply(struct tiles *t, u32 depth)
+{
+    for (u32 i = 0; i < 16; i++) {
+        float sum[8];
+        for (u32 j = 0; j < 8; j++)
+            sum[j] = t->d[i][j];
+        for (u32 k = 0; k < depth; k++)
+            for (u32 j = 0; j < 8; j++)
+                sum[j] += t->a[i][k] * t->b[k][j];
+        for (u32 j = 0; j < 8; j++)
+            t->d[i][j] = sum[j];
+    }
+}
+
+static inline float widen(u16 x, bool is_half)
+{
+    return is_half ? half_to_float(x) : bfloat_to_float(x);
+}
+
+/* Two columns a register; K/8 pairs of registers for A, K/8 registers for B. */
+CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth, bool is_half,
+                                struct tiles *t)
+{
+    for (u32 r = 0; r < depth / 4; r++) {
+        const u32 *row = row32(w, a[r]);
+        for (u32 l = 0; l < LANES; l++) {
+            float *out = &t->a[l / 4 + (r & 1) * 8][l % 4 * 2 + (r >> 1) * 8];
+            out[0] = widen((u16)row[l], is_half);
+            out[1] = widen((u16)(row[l] >> 16), is_half);
+        }
+    }
+    for (u32 r = 0; r < depth / 8; r++) {
+        const u32 *row = row32(w, b[r]);
+        for (u32 l = 0; l < LANES; l++) {
+            t->b[l % 4 * 2 + r * 8][l / 4] = widen((u16)row[l], is_half);
+            t->b[l % 4 * 2 + r * 8 + 1][l / 4] = widen((u16)(row[l] >> 16), is_half);
+        }
+    }
+}
+
+/* The hardware does not look at the low 13 bits. */
+static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth, struct tiles *t)
+{
+    for (u32 l = 0; l < LANES; l++) {
+        for (u32 r = 0; r < depth / 2; r++)
+            t->a[l / 4 + (r & 1) * 8][l % 4 + (r >> 1) * 4] = bits_float(row32(w, a[r])[l] & ~0x1fffu);
+        for (u32 r = 0; r < depth / 4; r++)
+            t->b[l % 4 + r * 4][l / 4] = bits_float(row32(w, b[r])[l] & ~0x1fffu);
+    }
+}
+
+static void unpack_c(const struct warp *w, const u32 *c, struct tiles *t)
+{
+    for (u32 r = 0; r < 4; r++)
+        for (u32 l = 0; l < LANES; l++)
+            t->d[l / 4 + (r >> 1) * 8][l % 4 * 2 + (r & 1)] = bits_float(row32(w, c[r])[l]);
+}
+
+static void pack_d(struct warp *w, const u32 *d, const struct tiles *t)
+{
+    for (u32 r = 0; r < 4; r++)
+        for (u32 l = 0; l < LANES; l++)
+            row32(w, d[r])[l] = float_bits(t->d[l / 4 + (r >> 1) * 8][l % 4 * 2 + (r & 1)]);
+}
+
+static void mma_pairs(struct warp *w, const struct insn *in, u32 mask, u32 depth)
+{
+    struct tiles t;
+    const u32 *a = in->op + 4, *b = a + depth / 4, *c = b + depth / 8;
+    if (!is_convergent(w, in, mask))
+        return;
+    unpack_pairs(w, a, b, depth, in->mod[MOD_FROM] == TYPE_F16, &t);
+    unpack_c(w, c, &t);
+    multiply(&t, depth);
+    pack_d(w, in->op, &t);
+    w->cta->counters->mma++;
+}
+
+RUN(mma_k16)
+{
+    mma_pairs(w, in, mask, 16);
+}
+
+RUN(mma_k8)
+{
+    mma_pairs(w, in, mask, 8);
+}
+
+/* f16 accumulators: pairs of columns in a register; the sum is rounded once, at the end. */
+RUN(mma_k16_f16)
+{
+    struct tiles t;
+    const u32 *c = in->op + 8;
+    if (!is_convergent(w, in, mask))
+        return;
+    unpack_pairs(w, in->op + 2, in->op + 6, 16, true, &t);
+    for (u32 l = 0; l < LANES; l++)
+        for (u32 r = 0; r < 4; r++)
+            t.d[l / 4 + (r >> 1) * 8][l % 4 * 2 + (r & 1)] =
+                half_to_float((u16)(row32(w, c[r >> 1])[l] >> 16 * (r & 1)));
+    multiply(&t, 16);
+    for (u32 l = 0; l < LANES; l++)
+        for (u32 r = 0; r < 2; r++)
+            row32(w, in->op[r])[l] = float_to_half(t.d[l / 4 + r * 8][l % 4 * 2]) |
+                                     (u32)float_to_half(t.d[l / 4 + r * 8][l % 4 * 2 + 1]) << 16;
+    w->cta->counters->mma++;
+}
+
+static void mma_tf32(struct warp *w, const struct insn *in, u32 mask, u32 depth)
+{
+    struct tiles t;
+    const u32 *a = in->op + 4, *b = a + depth / 2, *c = b + depth / 4;
+    if (!is_convergent(w, in, mask))
+        return;
+    unpack_tf32(w, a, b, depth, &t);
+    unpack_c(w, c, &t);
+    multiply(&t, depth);
+    pack_d(w, in->op, &t);
+    w->cta->counters->mma++;
+}
+
+RUN(mma_tf32_k8)
+{
+    mma_tf32(w, in, mask, 8);
+}
+
+RUN(mma_tf32_k4)
+{
+    mma_tf32(w, in, mask, 4);
+}
+
+/* Row i of matrix m is the 16 bytes that lane 8m + i points to; lane l receives elements 2(l%4), 2(l%4)+1 of row l/4,
+ * or of column l/4 when transposed. */
+static void ldmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
+{
+    u16 matrix[4][8][8];
+    u64 address[LANES];
+    if (!is_convergent(w, in, mask))
+        return;
+    for (u32 l = 0; l < 8 * n; l++) {
+        address[l] = address_of(w, in, n, (int)l);
+        const u8 *p = shared_access(w, (int)l, address[l], 16, ACCESS_READ);
+        if (!p)
+            return;
+        memcpy(matrix[l / 8][l % 8], p, 16);
+    }
+    for (u32 m = 0; m < n; m++) {
+        count_wavefronts(w->cta, address, 0xffu << 8 * m, 16);
+        u32 *d = row32(w, in->op[m]);
+        for (u32 l = 0; l < LANES; l++) {
+            const u32 i = l / 4, j = l % 4 * 2;
+            d[l] = in->mod[MOD_TRANS] ? matrix[m][j][i] | (u32)matrix[m][j + 1][i] << 16
+                                      : matrix[m][i][j] | (u32)matrix[m][i][j + 1] << 16;
+        }
+    }
+}
+
+RUN(ldmatrix_x1)
+{
+    ldmatrix(w, in, mask, 1);
+}
+
+RUN(ldmatrix_x2)
+{
+    ldmatrix(w, in, mask, 2);
+}
+
+RUN(ldmatrix_x4)
+{
+    ldmatrix(w, in, mask, 4);
+}
+
+RUN(movmatrix)
+{
+    u16 matrix[8][8];
+    if (!is_convergent(w, in, mask))
+        return;
+    for (u32 l = 0; l < LANES; l++) {
+        const u32 x = row32(w, in->op[1])[l];
+        matrix[l / 4][l % 4 * 2] = (u16)x;
+        matrix[l / 4][l % 4 * 2 + 1] = (u16)(x >> 16);
+    }
+    for (u32 l = 0; l < LANES; l++)
+        row32(w, in->op[0])[l] = matrix[l % 4 * 2][l / 4] | (u32)matrix[l % 4 * 2 + 1][l / 4] << 16;
+}

@@ -1,0 +1,109 @@
+/* parse.h - what parse.c (text to statements) and decode.c (statements to insns) share. */
+#ifndef PARSE_H
+#define PARSE_H
+
+#include "emu.h"
+
+#include <setjmp.h>
+
+/* A variable: parameter, shared, local, global or const. */
+struct symbol {
+    char *name;
+    u32 space;
+    u64 address; /* param, local, shared: offset, once is_placed; global, const: device address */
+    u64 bytes;
+    u32 align;
+    bool is_dynamic, is_placed;
+    struct allocation *allocation;
+    struct symbol *next;
+};
+
+/* .reg .b32 %r<100>: names %r0 .. %r99; count 0: the one name as it is. */
+struct reg_range {
+    const char *name;
+    u32 length, count, bits; /* bits 1: predicates */
+    u32 *slots;              /* row or predicate number, 0 until first used */
+};
+
+enum operand_kind {
+    OPERAND_REG,
+    OPERAND_PRED,
+    OPERAND_IMM,
+    OPERAND_FLOAT, /* value holds f32 bits */
+    OPERAND_DOUBLE,
+    OPERAND_SYMBOL,
+    OPERAND_SPECIAL,
+    OPERAND_CLOCK,
+    OPERAND_VECTOR, /* elements first .. first + n - 1 of builder->parts */
+    OPERAND_MEMORY, /* parts[first] is the base, value the offset */
+    OPERAND_SINK,
+    OPERAND_NAME, /* a label */
+};
+
+struct operand {
+    enum operand_kind kind;
+    bool is_negated;
+    u32 index, bits; /* row or predicate */
+    u64 value;
+    const struct symbol *symbol;
+    const char *name;
+    u32 length;
+    u32 first, n;
+    int second; /* p|q: index of q in parts, or -1 */
+};
+
+struct label {
+    const char *name;
+    u32 length, scope, pc, table; /* table + 1, for .branchtargets */
+};
+
+struct fixup {
+    u32 pc, scope, line; /* the jump, or NO_PC for an entry of a table */
+    u32 table, entry;
+    const char *name;
+    u32 length;
+    bool is_table;
+};
+
+enum { MAX_OPERANDS = 16, MAX_PARTS = 64, MAX_SCOPE_DEPTH = 16 };
+
+struct builder {
+    jmp_buf failed;
+    struct report *report;
+    struct module *module;
+    struct memory *memory;
+    const char *at, *end;
+    u32 line, file, src_line;
+    struct kernel *kernel;
+    struct symbol *locals; /* of the kernel: parameters, .local, .shared */
+    struct reg_range *ranges;
+    u32 n_ranges, cap_ranges;
+    u32 scope, depth, ranges_at[MAX_SCOPE_DEPTH];
+    u32 *scope_parent, n_scopes, cap_scopes;
+    struct label *labels;
+    u32 n_labels, cap_labels;
+    struct fixup *fixups;
+    u32 n_fixups, cap_fixups;
+    u32 cap_code, cap_operands, cap_fixed, cap_params, cap_tables;
+    u32 n_operands;
+    u32 *first_operand; /* per instruction; operands may move while they grow */
+    u32 cap_first;
+    struct operand operands[MAX_OPERANDS], parts[MAX_PARTS];
+    u32 n_given, n_parts;
+};
+
+#define PUSH(list, n, capacity)                                                                                        \
+    ((n) == (capacity) ? (void)((list) = grow_list((list), &(capacity), sizeof *(list))) : (void)0, &(list)[(n)++])
+
+void *grow_list(void *list, u32 *capacity, size_t size);
+void fail(struct builder *b, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+
+/* decode.c */
+void decode(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard);
+u32 fixed_row(struct builder *b, u32 bits, u64 value, const struct symbol *symbol, u32 special);
+void finish_kernel(struct builder *b);
+
+/* parse.c */
+struct symbol *symbol_place(struct builder *b, const struct symbol *s);
+
+#endif

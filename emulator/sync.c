@@ -1,0 +1,227 @@
+/* sync.c - barriers, and what they order.
+ *
+ * A barrier joins what its warps have seen: whoever leaves it has seen all that every arriver had done when it arrived.
+ * The rules checked are those of the PTX ISA for .aligned: all threads of a warp arrive together, the same warps at the
+ * same barrier with the same count; a warp that has exited can arrive nowhere. */
+#include "emu.h"
+
+#include <stdio.h>
+
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
+    void run_##id(struct warp *w, const struct insn *in, u32 mask)
+
+insn_run run_bar_red, run_bar_red_popc;
+
+void barriers_reset(struct cta *c)
+{
+    memset(c->barriers, 0, sizeof c->barriers);
+    for (u32 i = 0; i < c->n_warps; i++)
+        memset(c->warps[i].seen, 0, sizeof c->warps[i].seen);
+}
+
+/* For mma, ldmatrix and the like: all 32 lanes, here and now. */
+bool is_convergent(struct warp *w, const struct insn *in, u32 mask)
+{
+    (void)in;
+    if (mask == FULL_MASK)
+        return true;
+    fault(w, REPORT_DIVERGENT, ALL_LANES, "executed by lanes 0x%08x only; all 32 must execute it together%s%s", mask,
+          w->exited ? "; some have exited" : "", w->exists != FULL_MASK ? "; the block does not fill its last warp" : "");
+    return false;
+}
+
+static bool is_whole(struct warp *w, u32 mask)
+{
+    if (mask == w->exists)
+        return true;
+    fault(w, REPORT_BARRIER, ALL_LANES, "a barrier reached by lanes 0x%08x of the warp's 0x%08x%s", mask, w->exists,
+          w->exited ? ": some have exited" : ": the others are elsewhere, or are guarded off");
+    return false;
+}
+
+static bool is_uniform(struct warp *w, u32 operand, u32 mask, const char *what)
+{
+    const u32 *row = row32(w, operand), first = row[first_lane(mask)];
+    FOR_LANES(l, mask)
+    {
+        if (row[l] != first) {
+            fault(w, REPORT_BARRIER, (int)l, "the lanes of the warp disagree on the barrier's %s: %u and %u", what, first,
+                  row[l]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void update_seen_all(struct warp *w)
+{
+    u32 least = UINT32_MAX;
+    for (u32 i = 0; i < w->cta->n_warps; i++)
+        if (i != w->id && w->seen[i] < least)
+            least = w->seen[i];
+    w->seen_all = least == UINT32_MAX ? 0 : least;
+}
+
+/* What bar.red gives to each of its warps. */
+static void deliver(struct warp *w, const struct barrier *b)
+{
+    const struct insn *in = w->at;
+    if (in->run == run_bar_red_popc)
+        FOR_LANES(l, w->mask) row32(w, in->op[0])[l] = b->popc;
+    else if (in->run == run_bar_red)
+        pred_set(w, in->op[0], w->mask, (in->mod[MOD_RMW] == RMW_AND ? b->popc == b->n_red : b->popc > 0) ? FULL_MASK : 0);
+}
+
+static void complete(struct cta *c, struct barrier *b)
+{
+    const u32 now = c->now++;
+    FOR_LANES(i, b->waiting) b->joined[i] = now;
+    FOR_LANES(i, b->waiting)
+    {
+        struct warp *w = &c->warps[i];
+        for (u32 k = 0; k < c->n_warps; k++)
+            if (b->joined[k] > w->seen[k])
+                w->seen[k] = b->joined[k];
+        update_seen_all(w);
+        w->is_blocked = false;
+        deliver(w, b);
+    }
+    memset(b, 0, sizeof *b);
+    c->counters->barriers++;
+}
+
+static bool joins(struct warp *w, const struct barrier *b, u32 id, u32 expected)
+{
+    char first[320];
+    if (!b->present)
+        return true;
+    describe_insn(first, sizeof first, w->kernel, b->first_at);
+    if (b->expected != expected)
+        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u expects %u threads here, %u at %s", id, expected, b->expected,
+              first);
+    else if (b->present >> w->id & 1)
+        fault(w, REPORT_BARRIER, ALL_LANES, "the warp arrives at barrier %u again before it has completed", id);
+    else if (b->arrived + LANES > expected)
+        fault(w, REPORT_BARRIER, ALL_LANES, "more threads arrive at barrier %u than the %u it expects", id, expected);
+    return w->event != EVENT_FAULT;
+}
+
+/* count: operand with the number of threads, or NO_OPERAND for all of the CTA. */
+static struct barrier *arrive(struct warp *w, u32 mask, u32 id_operand, u32 count, bool waits)
+{
+    struct cta *c = w->cta;
+    if (!is_whole(w, mask) || !is_uniform(w, id_operand, mask, "number"))
+        return NULL;
+    if (count != NO_OPERAND && !is_uniform(w, count, mask, "thread count"))
+        return NULL;
+    const int lane = first_lane(mask);
+    const u32 id = row32(w, id_operand)[lane];
+    const u32 expected = count == NO_OPERAND ? c->n_warps * LANES : row32(w, count)[lane];
+    if (id >= N_BARRIERS || expected % LANES || !expected || expected > c->n_warps * LANES) {
+        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u of %u threads: there are 16 barriers, and the CTA has %u threads",
+              id, expected, c->n_warps * LANES);
+        return NULL;
+    }
+    struct barrier *b = &c->barriers[id];
+    if (!joins(w, b, id, expected))
+        return NULL;
+    if (!b->present)
+        b->first_at = w->at->serial;
+    b->expected = expected;
+    b->arrived += LANES;
+    b->present |= 1u << w->id;
+    for (u32 k = 0; k < c->n_warps; k++)
+        if (w->seen[k] > b->joined[k])
+            b->joined[k] = w->seen[k];
+    if (waits) {
+        b->waiting |= 1u << w->id;
+        w->is_blocked = true;
+        w->barrier = id;
+        w->event = EVENT_BLOCK;
+    } else {
+        b->joined[w->id] = c->now++;
+    }
+    return b;
+}
+
+static void complete_if_full(struct warp *w, struct barrier *b)
+{
+    if (b && b->arrived == b->expected)
+        complete(w->cta, b);
+}
+
+RUN(bar_sync)
+{
+    complete_if_full(w, arrive(w, mask, in->op[0], in->op[1], true));
+}
+
+RUN(bar_arrive)
+{
+    complete_if_full(w, arrive(w, mask, in->op[0], in->op[1], false));
+}
+
+static void reduce(struct warp *w, const struct insn *in, u32 mask)
+{
+    struct barrier *b = arrive(w, mask, in->op[1], in->op[2], true);
+    if (!b)
+        return;
+    b->popc += (u32)__builtin_popcount(pred_get(w, in->op[3]) & mask);
+    b->n_red += (u32)__builtin_popcount(mask);
+    complete_if_full(w, b);
+}
+
+RUN(bar_red)
+{
+    reduce(w, in, mask);
+}
+
+RUN(bar_red_popc)
+{
+    reduce(w, in, mask);
+}
+
+/* A warp is one thread of the race check already; what is left is that the lanes named must be here. */
+RUN(bar_warp)
+{
+    FOR_LANES(l, mask)
+    {
+        const u32 named = row32(w, in->op[0])[l] & w->exists;
+        if (!(named >> l & 1) || (named & ~mask)) {
+            fault(w, REPORT_DIVERGENT, (int)l, "bar.warp.sync names lanes 0x%08x, of which 0x%08x execute it", named,
+                  mask);
+            return;
+        }
+    }
+}
+
+RUN(fence)
+{
+    (void)w;
+    (void)in;
+    (void)mask;
+}
+
+/* No warp can run: says who waits where. */
+void barriers_check_stuck(struct cta *c)
+{
+    char list[1024] = "";
+    size_t n = 0;
+    bool is_mismatch = false;
+    struct warp *culprit = NULL;
+    for (u32 i = 0; i < c->n_warps && n < sizeof list - 400; i++) {
+        struct warp *w = &c->warps[i];
+        char insn[320];
+        if (w->is_done) {
+            n += (size_t)snprintf(list + n, sizeof list - n, "\n    warp %u has exited", i);
+            continue;
+        }
+        const struct barrier *b = &c->barriers[w->barrier];
+        describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
+        n += (size_t)snprintf(list + n, sizeof list - n, "\n    warp %u waits at barrier %u (%u of %u threads), %s", i,
+                              w->barrier, b->arrived, b->expected, insn);
+        is_mismatch |= b->expected == c->n_warps * LANES;
+        culprit = culprit ? culprit : w;
+    }
+    fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES, "no warp can go on:%s", list);
+}
