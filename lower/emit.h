@@ -135,6 +135,7 @@ struct expression {
     bool causal; /* apply TG_X_CAUSAL; false below the diagonal, where it is the identity */
     struct pair memo[TG_MAX_EXPR][160];
 };
+LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */
 struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal);
 LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at);
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at);

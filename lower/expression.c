@@ -25,20 +25,14 @@ struct expression *expression_begin(struct emit *e, int stmt, const struct value
     return x;
 }
 
-static LLVMValueRef binary(struct emit *e, const char *name, LLVMValueRef a, LLVMValueRef b)
-{
-    LLVMValueRef args[2] = {a, b};
-    return call(e, name, &e->f32, 1, args, 2);
-}
-
 static LLVMValueRef absolute(struct emit *e, LLVMValueRef a)
 {
     return call(e, "llvm.fabs", &e->f32, 1, &a, 1);
 }
 
-static LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
+LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
 {
-    return call1(e, "llvm.nvvm.ex2.approx.ftz.f", a);
+    return call(e, "llvm.nvvm.ex2.approx.ftz", &e->f32, 1, &a, 1);
 }
 
 /* log1p(t) for t in [0, 1] by 2 atanh(t / (2 + t)): the hardware logarithm of 1 + t would lose the small t

@@ -99,7 +99,7 @@ void emit_decay(struct emit *e, const struct op *op)
     const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
     LLVMValueRef log2_decay = g->space == SPACE_VECTOR ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
                                                        : get(e, e->f32, e->registers[op->a][0]);
-    LLVMValueRef decay = call1(e, "llvm.nvvm.ex2.approx.ftz.f", log2_decay);
+    LLVMValueRef decay = exp2_approx(e, log2_decay);
     for (uint32_t i = 0; i < count(e, v); i++)
         set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
 }
