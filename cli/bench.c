@@ -7,9 +7,10 @@
 enum { RUNS = 30, MOST_RUNS = 100000 };
 
 /* 65,536 tokens at four lengths: the protocol of the TFLA paper's figure 5. */
-static const struct shape default_shapes[] = {
-    {128, 16, 512, 128, 256}, {32, 16, 2048, 128, 256}, {8, 16, 8192, 128, 256},
-    {1, 16, 65536, 128, 256}};
+static const struct shape default_shapes[] = {{128, 16, 512, 128, 256},
+                                              {32, 16, 2048, 128, 256},
+                                              {8, 16, 8192, 128, 256},
+                                              {1, 16, 65536, 128, 256}};
 
 struct bench {
     struct context *context;
@@ -19,11 +20,11 @@ struct bench {
     float *times; /* [runs], milliseconds, ascending */
 };
 
-static void report(const struct bench *bench, const struct shape *shape, const struct choice *choice,
-                   const tg_cost *cost, double workspace)
+static void report(const struct bench *bench, const struct shape *shape,
+                   const struct choice *choice, const tg_cost *cost, double workspace)
 {
     const struct context *context = bench->context;
-    const double median = (double)bench->times[bench->runs / 2];
+    const double median = median_of(bench->times, bench->runs);
     const double least = (double)bench->times[0], most = (double)bench->times[bench->runs - 1];
     char size[32];
     if (context->options.json) {
@@ -102,8 +103,9 @@ int command_bench(struct context *context)
     if (options->runs)
         bench.runs = options->runs < MOST_RUNS ? (uint32_t)options->runs : MOST_RUNS;
     if (context->machine.is_emulator && !options->n_shapes) {
-        complain(context, "`tegula tune --gpu NAME` predicts; --shape B=1,NH=1,T=256,dqk=64,dhv=64 "
-                          "runs on the emulator",
+        complain(context,
+                 "`tegula tune --gpu NAME` predicts; --shape B=1,NH=1,T=256,dqk=64,dhv=64 "
+                 "runs on the emulator",
                  "there is no GPU to time on, and the default shapes are too large to emulate");
         return CODE_USAGE;
     }

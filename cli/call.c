@@ -132,6 +132,11 @@ tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, 
                    call->workspace, WARMUP, runs, flush_bytes, times, sink);
 }
 
+double median_of(const float *ascending, uint32_t n)
+{
+    return ((double)ascending[(n - 1) / 2] + (double)ascending[n / 2]) / 2;
+}
+
 tg_status call_run(struct call *call, const tg_sink *sink)
 {
     tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scale, call->args,

@@ -1,6 +1,6 @@
-/* cli/check.c - `tegula check`: run a kernel on a file's inputs, compare its outputs with the truth.
- * The truth is the file's own tensor of that name where it has one and it is of these inputs, else
- * the fp64 oracle. */
+/* cli/check.c - `tegula check`: run a kernel on a file's inputs, compare its outputs with the
+ * truth. The truth is the file's own tensor of that name where it has one and it is of these
+ * inputs, else the fp64 oracle. */
 #include "cli.h"
 
 #include <math.h>
@@ -98,9 +98,8 @@ static int compare_outputs(struct file_check *check)
             continue;
         if (!reference_of(check, tensor, &reference, &against))
             return CODE_USAGE;
-        struct verdict verdict =
-            judge(tensor, reference, check->problem.io,
-                  levels_of_file(check->file, tensor, check->problem.io));
+        struct verdict verdict = judge(tensor, reference, check->problem.io,
+                                       levels_of_file(check->file, tensor, check->problem.io));
         verdict.against = against;
         tensor_report(check, tensor, &verdict);
         check->ok &= verdict.ok;
@@ -117,8 +116,8 @@ static void report_skipped(struct file_check *check)
         if (strncmp(name, "grad.", 5) != 0)
             continue;
         if (check->skipped)
-            json_array_append_new(check->skipped, json_pack("{s:s, s:s}", "name", name, "reason",
-                                                            "no backward yet"));
+            json_array_append_new(
+                check->skipped, json_pack("{s:s, s:s}", "name", name, "reason", "no backward yet"));
         else
             printf("%s%s", any ? ", " : "  ", name);
         any = true;
@@ -183,8 +182,8 @@ static bool file_variant(struct file_check *check)
 
 static int check_opened(struct file_check *check)
 {
-    if (!file_variant(check) || !problem_read(check->context, check->variant, check->file,
-                                              check->path, &check->problem))
+    if (!file_variant(check) ||
+        !problem_read(check->context, check->variant, check->file, check->path, &check->problem))
         return CODE_USAGE;
     int code = run_problem(check);
     if (code == CODE_OK)

@@ -1,7 +1,8 @@
 /* cli/cli.h - what the files of the command share. One banner a file.
  *
  * A command is a row of the table in main.c. It gets a context (options, device, where messages go)
- * and returns an exit code. Below main nothing exits; every message has a hint that says what to do. */
+ * and returns an exit code. Below main nothing exits; every message has a hint that says what to
+ * do. */
 #ifndef TEGULA_CLI_H
 #define TEGULA_CLI_H
 
@@ -94,7 +95,8 @@ void options_print_help(const struct command *command, FILE *to);
 /* "B=8,NH=16,T=8192,dqk=128,dhv=256", all five, any order. */
 bool shape_parse(struct context *context, const char *text, struct shape *shape);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
-/* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near. */
+/* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near.
+ */
 const char *nearest_name(const char *wrong, const char *const *names);
 
 /* ---- context.c ---- */
@@ -175,6 +177,9 @@ bool plugin_load(struct context *context);
 /* Built-in or loaded, by name or alias; NULL after a message that names the nearest. */
 const tg_variant *variant_by_name(struct context *context, const char *name);
 const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */
+/* The variant's oracle, or that of a built-in variant with the same algorithm; NULL if neither. */
+typedef void oracle_fn(const tg_oracle_call *call);
+oracle_fn *variant_oracle(const tg_variant *variant);
 /* Calls back for every variant: built in, then loaded. */
 void variants_each(const struct context *context,
                    void (*visit)(void *user, const tg_variant *variant), void *user);
@@ -212,8 +217,8 @@ struct problem {
     struct shape shape;
     tg_dtype io;
     double scale;
-    bool is_rounded;  /* --dtype changed some input: what the file says of outputs no longer holds */
-    bool is_prefixed; /* the file says in.q, not q */
+    bool is_rounded; /* --dtype changed some input: what the file says of outputs no longer holds */
+    bool is_prefixed;                           /* the file says in.q, not q */
     struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
     uint32_t n_tensors;
 };
@@ -276,6 +281,7 @@ tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t ch
 /* Milliseconds, ascending, into times[runs]. */
 tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times,
                     const tg_sink *sink);
+double median_of(const float *ascending, uint32_t n);
 tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink);
 void call_close(struct call *call);
 

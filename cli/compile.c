@@ -64,10 +64,10 @@ static bool write_bundle(const struct output *output, const tg_program *program)
 static bool write_c(const struct output *output, const tg_program *program)
 {
     char *source = NULL, *header = NULL;
-    bool ok = tg_program_c(program, output->name, &source, &header, &output->context->sink) ==
-                  TG_OK &&
-              write_file(output, ".c", source, strlen(source)) &&
-              write_file(output, ".h", header, strlen(header));
+    bool ok =
+        tg_program_c(program, output->name, &source, &header, &output->context->sink) == TG_OK &&
+        write_file(output, ".c", source, strlen(source)) &&
+        write_file(output, ".h", header, strlen(header));
     free(source);
     free(header);
     return ok;
@@ -92,8 +92,8 @@ static bool output_open(struct output *output, const tg_variant *variant)
     output->name[n] = '\0';
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)name[i]) && output->name[i] != '_') {
-            complain(output->context, "use letters, digits and _", "--name: '%s' is no C identifier",
-                     name);
+            complain(output->context, "use letters, digits and _",
+                     "--name: '%s' is no C identifier", name);
             return false;
         }
     if (n == 0 || isdigit((unsigned char)output->name[0])) {
@@ -141,8 +141,8 @@ static int compile_to(struct context *context, struct output *output, const tg_v
         printf("  %s: %s\n", program->kernels[i].name, text_of(&facts));
         text_free(&facts);
     }
-    bool ok = write_images(output, program) && write_bundle(output, program) &&
-              write_c(output, program);
+    bool ok =
+        write_images(output, program) && write_bundle(output, program) && write_c(output, program);
     tg_program_free(program);
     if (kernels && ok)
         json_print(json_pack("{s:s, s:s, s:s, s:f, s:o, s:O}", "variant", variant->name, "schedule",

@@ -36,8 +36,8 @@ static double process_age(void)
         return 0;
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
-    double age = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec -
-                 (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    double age =
+        (double)t.tv_sec + 1e-9 * (double)t.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK);
     return fmax(age, 0);
 }
 
@@ -298,8 +298,8 @@ static bool machine_target(struct context *context)
     machine->target = tg_target_for_cc(cc);
     if (!machine->target)
         complain(context, "use a GPU of compute capability 8.0 or newer, or --device emu",
-                 "%s has compute capability %d.%d", machine->device.name,
-                 machine->device.cc_major, machine->device.cc_minor);
+                 "%s has compute capability %d.%d", machine->device.name, machine->device.cc_major,
+                 machine->device.cc_minor);
     return machine->target != NULL;
 }
 

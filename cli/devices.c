@@ -58,10 +58,10 @@ static void list_targets(json_t *list)
         const tg_target *target = *t;
         char shared[32];
         if (list)
-            json_array_append_new(
-                list, json_pack("{s:s, s:i, s:b, s:i, s:s?}", "arch", target->arch, "cc",
-                                (int)target->cc, "exact", (int)target->exact, "shared_bytes",
-                                (int)target->shared_optin, "gpu", target->gpu));
+            json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:i, s:s?}", "arch",
+                                                  target->arch, "cc", (int)target->cc, "exact",
+                                                  (int)target->exact, "shared_bytes",
+                                                  (int)target->shared_optin, "gpu", target->gpu));
         else
             printf("  %-8s %-9s shared %s a block; the cost model's numbers are of %s\n",
                    target->arch, target->exact ? "this only" : "and newer",

@@ -1,5 +1,5 @@
-/* cli/explain.c - `tegula explain`: the equations, the Table-1 rows, why a schedule is refused, what
- * the compiler made of it, and any stage of it. Needs no GPU. */
+/* cli/explain.c - `tegula explain`: the equations, the Table-1 rows, why a schedule is refused,
+ * what the compiler made of it, and any stage of it. Needs no GPU. */
 #include "cli.h"
 
 #include <string.h>

@@ -42,10 +42,10 @@ json_t *kernel_json(const tg_kernel *kernel)
         size_text(&kernel->grid[i], factor);
         tg_printf(&writer, "%s%s", i ? " x " : "", factor);
     }
-    json_t *json = json_pack("{s:s, s:i, s:i, s:s, s:i, s:i}", "name", kernel->name, "threads",
-                             (int)kernel->threads, "shared_bytes", (int)kernel->shared_bytes,
-                             "grid", text_of(&grid), "mma", (int)kernel->n_mma, "ptx_bytes",
-                             (int)kernel->ptx_bytes);
+    json_t *json =
+        json_pack("{s:s, s:i, s:i, s:s, s:i, s:i}", "name", kernel->name, "threads",
+                  (int)kernel->threads, "shared_bytes", (int)kernel->shared_bytes, "grid",
+                  text_of(&grid), "mma", (int)kernel->n_mma, "ptx_bytes", (int)kernel->ptx_bytes);
     if (kernel->registers) { /* as ptxas says; unknown without it */
         json_object_set_new(json, "registers", json_integer(kernel->registers));
         json_object_set_new(json, "spill_bytes", json_integer(kernel->spill_bytes));

@@ -10,6 +10,42 @@
 
 enum { MAX_NAMES = 256 };
 
+oracle_fn *variant_oracle(const tg_variant *variant)
+{
+    if (variant->oracle)
+        return variant->oracle;
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        if ((*v)->algorithm == variant->algorithm)
+            return (*v)->oracle;
+    return NULL;
+}
+
+struct plugin_check {
+    const tg_sink *sink;
+    const tg_variant *variant;
+};
+
+/* A schedule for a built-in algorithm need not bring the oracle along. */
+static void drop_oracle_warning(void *user, const tg_diag *diag)
+{
+    const struct plugin_check *check = user;
+    if (diag->severity == TG_WARNING && strcmp(diag->code, "TG0409") == 0 &&
+        variant_oracle(check->variant))
+        return;
+    check->sink->emit(check->sink->user, diag);
+}
+
+static bool plugin_check(struct context *context, const tg_variant *variant)
+{
+    struct plugin_check check = {&context->sink, variant};
+    const tg_sink sink = {drop_oracle_warning, &check};
+    if (tg_variant_check(variant, &sink) == TG_OK)
+        return true;
+    complain(context, "mend the mistakes above and compile it again",
+             "--load %s: a declaration is not valid", context->options.load);
+    return false;
+}
+
 bool plugin_load(struct context *context)
 {
     const char *path = context->options.load;
@@ -34,11 +70,8 @@ bool plugin_load(struct context *context)
         return false;
     }
     for (const tg_variant *const *v = context->plugin_variants; *v; v++)
-        if (tg_variant_check(*v, &context->sink) != TG_OK) {
-            complain(context, "mend the mistakes above and compile it again",
-                     "--load %s: a declaration is not valid", path);
+        if (!plugin_check(context, *v))
             return false;
-        }
     return true;
 }
 
@@ -174,8 +207,8 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
     return tg_schedule_apply(text, schedule, &context->sink) == TG_OK;
 }
 
-/* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice: damage
- * to it, or a schedule that no longer fits, must not stop a run. */
+/* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice:
+ * damage to it, or a schedule that no longer fits, must not stop a run. */
 static bool schedule_remembered(struct context *context, const tg_variant *variant,
                                 const tg_target *target, const tg_shape_class *shape,
                                 const struct shape *sizes, tg_schedule *schedule)

@@ -31,8 +31,8 @@ static const struct command commands[N_COMMANDS] = {
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
     {"check", "[VARIANT] FILE...", "compare a kernel with the truth in files, or with the oracle",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED), 1,
-     UINT32_MAX, command_check,
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED),
+     1, UINT32_MAX, command_check,
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
      "The variant comes from the file's metadata unless named. Exit status: 0 all within\n"
      "tolerance, 1 some are not, 2 something could not be checked.\n"},
@@ -45,10 +45,11 @@ static const struct command commands[N_COMMANDS] = {
          TAKES(OPT_SEED) | TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU),
      1, 1, command_tune,
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
-     "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores nothing.\n"},
+     "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
+     "nothing.\n"},
     {"bench", "VARIANT [--shape SHAPE]", "time a kernel: ms, GB/s, TFLOP/s",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
-         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS),
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_FLUSH) |
+         TAKES(OPT_RUNS),
      1, 1, command_bench,
      "Without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x 512, 32 x 2048,\n"
      "8 x 8192 and 1 x 65536.\n"},

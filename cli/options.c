@@ -35,7 +35,8 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_SCHEDULE] = {"schedule", "TEXT", TEXT, AT(schedule),
                       "a schedule's name, changes to it, or both: \"tfla chunk=128 H.Lhq=64\""},
     [OPT_STAGE] = {"stage", "STAGE", TEXT, AT(stage), "also print one stage: plan, llvm or ptx"},
-    [OPT_SEED] = {"seed", "N", SEED, AT(seed), "of random inputs, and of the emulator's hostile order"},
+    [OPT_SEED] = {"seed", "N", SEED, AT(seed),
+                  "of random inputs, and of the emulator's hostile order"},
     [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale),
                    "factor of q (default: the file's, else 1/sqrt(dqk))"},
     [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
@@ -49,7 +50,8 @@ static const struct option_row rows[N_OPTIONS] = {
                     "stop searching after so long (default 20)"},
     [OPT_KEEP] = {"keep", "N", COUNT, AT(keep),
                   "time only the N best values of a field by the cost model (default 6)"},
-    [OPT_GPU] = {"gpu", "NAME", TEXT, AT(gpu), "predict for this GPU when there is none (\"H200\")"},
+    [OPT_GPU] = {"gpu", "NAME", TEXT, AT(gpu),
+                 "predict for this GPU when there is none (\"H200\")"},
     [OPT_LOAD] = {"load", "FILE", TEXT, AT(load),
                   "a shared object with variants of your own (./mine.so)"},
     [OPT_CACHE] = {"cache", "DIR", TEXT, AT(cache), "kernel cache (default ~/.cache/tegula)"},
@@ -266,8 +268,7 @@ static bool check_arguments(struct context *context)
     const struct command *command = context->command;
     const struct options *options = &context->options;
     char hint[128];
-    snprintf(hint, sizeof hint, "usage: tegula %s %s [OPTIONS]", command->name,
-             command->arguments);
+    snprintf(hint, sizeof hint, "usage: tegula %s %s [OPTIONS]", command->name, command->arguments);
     if (options->help)
         return true;
     if (options->n_args < command->min_args) {
@@ -288,9 +289,9 @@ bool options_parse(struct context *context, int argc, char **argv)
     size_t n = 0;
     for (int id = 0; id < N_OPTIONS; id++)
         if (context->command->options & TAKES(id))
-            longs[n++] = (struct option){
-                rows[id].name, rows[id].kind == FLAG ? no_argument : required_argument, NULL,
-                256 + id};
+            longs[n++] = (struct option){rows[id].name,
+                                         rows[id].kind == FLAG ? no_argument : required_argument,
+                                         NULL, 256 + id};
 
     /* Known before the loop, so that a mistake in an earlier option is reported as JSON too. */
     for (int i = 1; i < argc; i++)

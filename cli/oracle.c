@@ -29,15 +29,10 @@ static void run_head(struct work *work, size_t head)
         in[tile] = work->in[tile] ? work->in[tile] + head * work->stride[tile] : NULL;
         out[tile] = work->out[tile] ? work->out[tile] + head * work->stride[tile] : NULL;
     }
-    const tg_oracle_call call = {1,
-                                 1,
-                                 problem->shape.tokens,
-                                 problem->shape.dqk,
-                                 problem->shape.dhv,
-                                 problem->scale,
-                                 in,
-                                 out};
-    problem->variant->oracle(&call);
+    const tg_oracle_call call = {
+        1,  1,  problem->shape.tokens, problem->shape.dqk, problem->shape.dhv, problem->scale,
+        in, out};
+    variant_oracle(problem->variant)(&call);
 }
 
 static void *worker(void *user)
@@ -85,7 +80,7 @@ bool truth_compute(struct context *context, const struct problem *problem, struc
     struct work *work = calloc(1, sizeof *work);
     bool ok = work != NULL;
     *truth = (struct truth){{NULL}};
-    if (!problem->variant->oracle) {
+    if (!variant_oracle(problem->variant)) {
         complain(context, "give the variant an `oracle`, or put out.* tensors into the file",
                  "%s has no oracle to compare with", problem->variant->name);
         free(work);

@@ -135,8 +135,8 @@ struct sizes {
 static bool learn_extents(struct context *context, const char *path, const tg_tensor *declared,
                           const struct st_tensor *found, struct sizes *sizes)
 {
-    static const char *const labels[N_SIZES] = {
-        "B", "NH", [2 + TG_T] = "T", [2 + TG_DQK] = "dqk", [2 + TG_DHV] = "dhv"};
+    static const char *const labels[N_SIZES] = {"B", "NH", [2 + TG_T] = "T", [2 + TG_DQK] = "dqk",
+                                                [2 + TG_DHV] = "dhv"};
     char expected[SHAPE_TEXT], actual[SHAPE_TEXT];
     name_shape(declared, expected);
     number_shape(found->shape, found->rank, actual);
@@ -293,7 +293,8 @@ bool problem_read(struct context *context, const tg_variant *variant, const stru
 
 double random_mean(const struct host_tensor *tensor, size_t index)
 {
-    /* Scalar gates, [B, NH, T]: 6 is a sigmoid that forgets 1/400 a token, 0 one that forgets half. */
+    /* Scalar gates, [B, NH, T]: 6 is a sigmoid that forgets 1/400 a token, 0 one that forgets half.
+     */
     if (tensor->rank != 3 || tensor->extent[2] == 0)
         return 0;
     size_t head = index / (size_t)tensor->extent[2] % (size_t)tensor->extent[1];

@@ -111,22 +111,27 @@ static bool write_output(const struct run *run)
 
 static void report(const struct run *run)
 {
-    static const char *const names[N_PHASES] = {"start",   "open_driver", "read", "compile",
-                                                "load",    "copy_in",     "run",  "copy_out"};
-    static const char *const texts[N_PHASES] = {
-        "process start, to 10 ms", "open driver and context",     "read and check the input",
-        "compile",                 "load into the driver",        "allocate and copy in",
-        "run",                     "copy out"};
+    static const char *const names[N_PHASES] = {"start", "open_driver", "read", "compile",
+                                                "load",  "copy_in",     "run",  "copy_out"};
+    static const char *const texts[N_PHASES] = {"process start, to 10 ms",
+                                                "open driver and context",
+                                                "read and check the input",
+                                                "compile",
+                                                "load into the driver",
+                                                "allocate and copy in",
+                                                "run",
+                                                "copy out"};
     const struct shape *shape = &run->problem.shape;
     const double ours = run->phases[COMPILE] + run->phases[LOAD];
     const bool json = run->context->options.json;
     json_t *times = json ? json_object() : NULL;
     if (!json)
-        printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld, chunk %u (%s schedule), on %s: %s\n",
-               run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
-               (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
-               (long long)shape->dhv, run->choice.schedule.chunk, run->choice.origin,
-               run->context->machine.device.name, run->context->options.output);
+        printf(
+            "%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld, chunk %u (%s schedule), on %s: %s\n",
+            run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
+            (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+            (long long)shape->dhv, run->choice.schedule.chunk, run->choice.origin,
+            run->context->machine.device.name, run->context->options.output);
     for (int i = 0; i < N_PHASES && run->context->options.time; i++) {
         if (json)
             json_object_set_new(times, names[i], json_real(run->phases[i]));

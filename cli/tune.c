@@ -1,6 +1,7 @@
-/* cli/tune.c - `tegula tune`: the search. Chunk sizes first, with the default blocks; then, at the two
- * best of them, one field at a time (coordinate descent), so that it stays in seconds; then the
- * finalists once more with more runs. The checker and the cost model prune before anything is built. */
+/* cli/tune.c - `tegula tune`: the search. Chunk sizes first, with the default blocks; then, at the
+ * two best of them, one field at a time (coordinate descent), so that it stays in seconds; then the
+ * finalists once more with more runs. The checker and the cost model prune before anything is
+ * built. */
 #include "tune.h"
 
 #include <stdlib.h>
@@ -215,12 +216,12 @@ static const tg_target *target_of_gpu(struct context *context, const char *name)
 {
     struct text hint = {0};
     tg_writer writer = text_writer(&hint);
-    for (const tg_target *const *t = tg_targets(); *t; t++) {
+    for (const tg_target *const *t = tg_targets(); *t; t++)
         if ((*t)->gpu && strcasestr((*t)->gpu, name))
             return *t;
+    for (const tg_target *const *t = tg_targets(); *t; t++)
         if ((*t)->gpu)
             tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
-    }
     complain(context, text_of(&hint), "--gpu: unknown GPU '%s'", name);
     text_free(&hint);
     return NULL;
@@ -253,8 +254,8 @@ static int tune(struct tuner *tuner)
     struct context *context = tuner->context;
     const tg_space *const *space = tuner->variant->spaces;
     if (!space || !*space) {
-        complain(context, "give the variant a tg_space in its `spaces`",
-                 "%s has no tuning space", tuner->variant->name);
+        complain(context, "give the variant a tg_space in its `spaces`", "%s has no tuning space",
+                 tuner->variant->name);
         return CODE_USAGE;
     }
     progress_begin(context);
@@ -293,7 +294,8 @@ int command_tune(struct context *context)
     tuner.class = shape_class_of(&tuner.shape, io);
     if (!shape_class_check(context, &tuner.class) || !choose_target(&tuner))
         return CODE_USAGE;
-    tuner.deadline = now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);
+    tuner.deadline =
+        now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);
     tuner.candidates = calloc(MAX_CANDIDATES, sizeof *tuner.candidates);
     int code = CODE_FAILED;
     if (tuner.candidates)

@@ -45,7 +45,8 @@ static void print_table(const struct tuner *tuner)
         if (i < TOP && is_usable(sorted[i]))
             print_row(tuner, sorted[i]);
     }
-    printf("  %u candidates%s", tuner->n_candidates, tuner->n_candidates > TOP ? ", the best shown" : "");
+    printf("  %u candidates%s", tuner->n_candidates,
+           tuner->n_candidates > TOP ? ", the best shown" : "");
     printf(failed ? "; %u could not be built, run or verified\n" : "\n", failed);
 }
 
@@ -116,14 +117,13 @@ json_t *tuner_json(const struct tuner *tuner)
     json_t *candidates = json_array();
     for (uint32_t i = 0; i < tuner->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&tuner->candidates[i]));
-    return json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "variant",
-        tuner->variant->name, "device",
-        tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
-                             : tuner->context->machine.device.name,
-        "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
-        tg_dtype_name(tuner->class.io), "shape", "B", (json_int_t)shape->batch, "NH",
-        (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk", (json_int_t)shape->dqk,
-        "dhv", (json_int_t)shape->dhv, "candidates", candidates, "best",
-        tuner->best ? candidate_json(tuner->best) : json_null());
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "variant",
+                     tuner->variant->name, "device",
+                     tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
+                                          : tuner->context->machine.device.name,
+                     "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
+                     tg_dtype_name(tuner->class.io), "shape", "B", (json_int_t)shape->batch, "NH",
+                     (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk",
+                     (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv, "candidates",
+                     candidates, "best", tuner->best ? candidate_json(tuner->best) : json_null());
 }

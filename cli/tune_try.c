@@ -7,8 +7,7 @@
 
 enum { QUICK_RUNS = 10 };
 
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
-                   char text[SCHEDULE_TEXT])
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
 {
     struct text changes = {0};
     tg_writer writer = text_writer(&changes);
@@ -17,8 +16,7 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
         if (strcmp((*s)->name, schedule->name) == 0)
             base = *s;
     tg_schedule_diff(base, schedule, &writer);
-    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "",
-             text_of(&changes));
+    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "", text_of(&changes));
     text_free(&changes);
 }
 
@@ -127,8 +125,9 @@ static bool time_it(struct tuner *tuner, struct candidate *candidate, uint32_t r
     bool ok = times && bind(tuner, candidate->schedule.chunk) &&
               call_time(&tuner->call, runs, true, times, &tuner->context->sink) == TG_OK;
     if (ok) {
-        candidate->milliseconds = (double)times[runs / 2];
-        candidate->workspace = (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
+        candidate->milliseconds = median_of(times, runs);
+        candidate->workspace =
+            (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
     }
     free(times);
     return ok;

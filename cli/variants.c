@@ -7,9 +7,9 @@ static const char *const axis_names[TG_N_AXES] = {
 static void type_of(const tg_tensor *tensor, char text[16])
 {
     snprintf(text, 16, "%s",
-             tensor->dtype == TG_IO               ? "io"
-             : tensor->dtype == TG_DTYPE_NONE     ? tg_dtype_name(TG_F32)
-                                                  : tg_dtype_name((tg_dtype)tensor->dtype));
+             tensor->dtype == TG_IO           ? "io"
+             : tensor->dtype == TG_DTYPE_NONE ? tg_dtype_name(TG_F32)
+                                              : tg_dtype_name((tg_dtype)tensor->dtype));
 }
 
 static json_t *tensor_json(const tg_tensor *tensor)
@@ -45,8 +45,8 @@ static json_t *variant_json(const tg_variant *variant)
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
         json_array_append_new(schedules, json_string((*s)->name));
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
-                     variant->algorithm->title, "aliases", aliases, "tensors", tensors,
-                     "schedules", schedules, "oracle", variant->oracle != NULL);
+                     variant->algorithm->title, "aliases", aliases, "tensors", tensors, "schedules",
+                     schedules, "oracle", variant->oracle != NULL);
 }
 
 static void variant_print(const tg_variant *variant)

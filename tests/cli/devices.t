@@ -1,0 +1,73 @@
+Devices, plugins and what a run needs beside its files.
+
+-- case the emulator and the targets are listed
+-- args
+devices
+-- exit 0
+-- stdout
+emu
+sm_80
+sm_120a
+
+-- case a device that is no number
+-- args
+check $DATA/mlstmsig_a.safetensors --device gpu
+-- exit 2
+-- stderr
+--device: expected 'emu' or a GPU number, found 'gpu'
+
+-- case a GPU that is not there
+-- args
+check $DATA/mlstmsig_a.safetensors --device 900
+-- exit 2
+-- stderr
+hint:
+
+-- case a plugin that is not there
+-- args
+variants --load mine.so
+-- exit 2
+-- stderr
+--load mine.so: no such file
+
+-- case a plugin that is no shared object
+-- text mine.so
+not an ELF file
+-- args
+variants --load mine.so
+-- exit 2
+-- stderr
+--load mine.so:
+it must be a shared object
+
+-- case a library that is no plugin
+-- args
+variants --load $LIB/libtegula-emu.so
+-- exit 2
+-- stderr
+it does not export `tg_variants`
+
+-- case a variant of the user's own is listed, and says nothing that is not needed
+-- args
+variants --load $LIB/mine.so
+-- exit 0
+-- stdout
+mine
+small-tiles
+-- stderr
+! warning
+! error
+
+-- case and can be explained
+-- args
+explain mine --load $LIB/mine.so --arch sm_80 --dqk 64 --dhv 64
+-- exit 0
+-- stdout
+small-tiles, chunk 64
+
+-- case and is not known without --load
+-- args
+explain mine --arch sm_80
+-- exit 2
+-- stderr
+unknown variant 'mine'

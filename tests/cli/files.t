@@ -1,0 +1,211 @@
+Files that do not hold what the variant takes: the tensor, what was expected, what was found.
+
+-- case a file that does not exist
+-- args
+check nowhere.safetensors --device emu
+-- exit 2
+-- stderr
+nowhere.safetensors
+hint:
+
+-- case a file that is not safetensors
+-- text x.safetensors
+hello, I am a text file
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors
+hint:
+
+-- case a variant name before the files that is none
+-- args
+check mlstmsgi a.safetensors --device emu
+-- exit 2
+-- stderr
+unknown variant 'mlstmsgi'
+hint: did you mean 'mlstmsig'?
+
+-- case a variant name and no file
+-- args
+check mlstm-sig
+-- exit 2
+-- stderr
+no file to check
+
+-- case a file that does not say its variant
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+no metadata `variant`
+hint: name it: tegula check VARIANT FILE
+
+-- case a file of a variant that is not there yet
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+meta variant kda
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+unknown variant 'kda'
+
+-- case two tensors are missing: both are said
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: there is no tensor in.k
+x.safetensors: there is no tensor in.i
+mlstm-sig needs it, shape [B, NH, T, dqk]
+
+-- case a tensor of too few axes
+-- tensors x.safetensors
+in.q BF16 2,64,32
+in.k BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+in.q has shape [2, 64, 32], expected 4 axes [B, NH, T, dqk]
+
+-- case two tensors that disagree in T
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.k BF16 1,2,65,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+in.k has shape [1, 2, 65, 32], expected [B, NH, T, dqk] with T = 64 as in in.q
+
+-- case an integer tensor
+-- tensors x.safetensors
+in.q I32 1,2,64,32
+in.k BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+in.q is I32, expected a floating-point type
+
+-- case two input types at once
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.k F16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+in.k is F16, expected BF16 like in.q
+convert with --dtype
+
+-- case doubles are not rounded without asking
+-- tensors x.safetensors
+in.q F64 1,2,64,32
+in.k F64 1,2,64,32
+in.v F64 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+in.q is F64, expected BF16, F16 or F32
+
+-- case a width that no kernel takes
+-- tensors x.safetensors
+in.q BF16 1,2,64,20
+in.k BF16 1,2,64,20
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+dqk is 20: expected a multiple of 8 from 16 to 512
+
+-- case metadata that is no JSON
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.k BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+meta scalars scale=3
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+metadata `scalars` is not a JSON object with a number `scale`
+
+-- case a truth of another shape
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.k BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+out.h F32 1,2,64,16
+-- args
+check mlstm-sig x.safetensors --device emu
+-- exit 2
+-- stderr
+out.h has not the shape of the output
+
+-- case nowhere to write
+-- args
+run mlstm-sig --in $DATA/mlstmsig_a.safetensors --out nowhere/h.safetensors --device emu
+-- exit 2
+-- stderr
+nowhere/h.safetensors: the folder does not exist
+
+-- case no input named
+-- args
+run mlstm-sig --out h.safetensors
+-- exit 2
+-- stderr
+`tegula run` needs --in
+
+-- case no output folder named
+-- args
+compile mlstm-sig --arch sm_80
+-- exit 2
+-- stderr
+name a folder: -o DIR
+
+-- case an output folder that is a file
+-- text out
+a file
+-- args
+compile mlstm-sig --arch sm_80 -o out
+-- exit 2
+-- stderr
+out: cannot be made a folder
+
+-- case a name that C cannot use
+-- args
+compile mlstm-sig --arch sm_80 -o out --name 2fast
+-- exit 2
+-- stderr
+'2fast' is no C identifier

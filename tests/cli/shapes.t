@@ -1,0 +1,75 @@
+Malformed --shape, and what tune and bench say where there is no GPU.
+
+-- case a shape with a word for a number
+-- args
+tune mlstm-sig --shape B=8,NH=x,T=8192,dqk=128,dhv=256
+-- exit 2
+-- stderr
+NH: expected a whole number of at least 1, found 'x'
+
+-- case a shape that lacks a size
+-- args
+tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128
+-- exit 2
+-- stderr
+dhv is missing
+write all five, in any order: --shape B=8,NH=16,T=8192,dqk=128,dhv=256
+
+-- case a shape with an unknown size
+-- args
+tune mlstm-sig --shape B=8,H=16,T=8192,dqk=128,dhv=256
+-- exit 2
+-- stderr
+'H' is not one of B=, NH=, T=, dqk=, dhv=
+
+-- case a shape that says a size twice
+-- args
+tune mlstm-sig --shape B=8,B=9,NH=16,T=8192,dqk=128,dhv=256
+-- exit 2
+-- stderr
+B is given twice
+
+-- case a shape of nothing
+-- args
+bench mlstm-sig --shape ""
+-- exit 2
+-- stderr
+is not one of B=, NH=, T=, dqk=, dhv=
+
+-- case no shape to tune for
+-- args
+tune mlstm-sig
+-- exit 2
+-- stderr
+`tegula tune` needs one --shape, found 0
+
+-- case a width that no kernel takes
+-- args
+tune mlstm-sig --gpu H200 --shape B=8,NH=16,T=8192,dqk=1024,dhv=256
+-- exit 2
+-- stderr
+dqk is 1024: expected a multiple of 8 from 16 to 512
+
+-- case a GPU of which no numbers are known
+-- args
+tune mlstm-sig --gpu Voodoo2 --shape B=8,NH=16,T=8192,dqk=128,dhv=256
+-- exit 2
+-- stderr
+unknown GPU 'Voodoo2'
+H200
+
+-- case a prediction says that it is one, and stores nothing
+-- args
+tune mlstm-sig --gpu h200 --wisdom w.txt --shape B=8,NH=16,T=8192,dqk=128,dhv=256
+-- exit 0
+-- stdout
+PREDICTED by the cost model for H200 (sm_90a), not measured
+workspace
+! remembered
+
+-- case too large for the emulator
+-- args
+bench mlstm-sig --device emu
+-- exit 2
+-- stderr
+too large to emulate

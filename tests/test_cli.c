@@ -1,0 +1,318 @@
+/* tests/test_cli.c - runs the command on the cases in tests/cli/ and compares what it says.
+ *
+ *   test_cli TEGULA DATA_FOLDER FILE.t...
+ *
+ * A file holds cases; a line that begins with "-- " opens a part:
+ *   -- case WHAT              a new case; what comes before the first is a comment
+ *   -- tensors NAME           makes a safetensors file: lines "name DTYPE 1,2,64,32" and "meta key
+ * value"
+ *   -- text NAME              makes a file of these lines
+ *   -- args                   one line, split at spaces; "..." keeps spaces; $DATA and $TMP are
+ * replaced
+ *   -- exit N                 the exit status
+ *   -- stderr, -- stdout      every line must be part of that output; "! line" must not
+ * Each case runs in an empty folder of its own, with its caches there. */
+#include "numbers.h"
+#include "safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_ARGS = 40, MAX_LINES = 32, MAX_TENSORS = 16, LINE = 1024, OUTPUT = 1 << 20 };
+
+struct expectation {
+    char lines[MAX_LINES][LINE];
+    int n;
+};
+
+struct test {
+    char name[LINE];
+    char args[LINE];
+    int exit_code;
+    struct expectation out, err;
+};
+
+struct maker {
+    char path[LINE];
+    struct st_tensor tensors[MAX_TENSORS];
+    char names[MAX_TENSORS][64];
+    size_t n_tensors;
+    char keys[MAX_LINES][64], values[MAX_LINES][LINE];
+    size_t n_meta;
+};
+
+static char tegula[4096], data[4096], library[4200], folder[4096];
+static int n_run, n_failed;
+
+static void die(const char *what, const char *detail)
+{
+    fprintf(stderr, "test_cli: %s: %s\n", what, detail);
+    exit(2);
+}
+
+/* ---- files a case brings along ---- */
+
+static void add_tensor(struct maker *maker, const char *line)
+{
+    char type[16], shape[128];
+    struct st_tensor *tensor = &maker->tensors[maker->n_tensors];
+    char *name = maker->names[maker->n_tensors];
+    if (maker->n_tensors == MAX_TENSORS || sscanf(line, "%63s %15s %127s", name, type, shape) != 3)
+        die("not a tensor", line);
+    *tensor = (struct st_tensor){.name = name};
+    while (tensor->dtype < ST_N_DTYPES && strcmp(st_dtype_name(tensor->dtype), type) != 0)
+        tensor->dtype++;
+    if (tensor->dtype == ST_N_DTYPES)
+        die("not a type", line);
+    for (char *at = strtok(shape, ","); at && tensor->rank < ST_MAX_RANK; at = strtok(NULL, ","))
+        tensor->shape[tensor->rank++] = atoll(at);
+    size_t n = (size_t)st_elements(tensor);
+    tensor->bytes = n * st_dtype_bytes(tensor->dtype);
+    void *numbers = calloc(tensor->bytes + 1, 1);
+    if (!numbers)
+        die("no memory", line);
+    if (tensor->dtype < ST_I32)
+        num_fill_normal((struct num_array){numbers, tensor->dtype, n},
+                        (struct num_random){1, num_stream(name)}, 0, 1);
+    tensor->data = numbers;
+    maker->n_tensors++;
+}
+
+static void add_meta(struct maker *maker, const char *line)
+{
+    if (maker->n_meta == MAX_LINES ||
+        sscanf(line, "meta %63s %1023[^\n]", maker->keys[maker->n_meta],
+               maker->values[maker->n_meta]) != 2)
+        die("not metadata", line);
+    maker->n_meta++;
+}
+
+static void make_file(struct maker *maker)
+{
+    struct st_pair meta[MAX_LINES];
+    char error[512];
+    if (!*maker->path)
+        return;
+    for (size_t i = 0; i < maker->n_meta; i++)
+        meta[i] = (struct st_pair){maker->keys[i], maker->values[i]};
+    const struct st_contents contents = {maker->tensors, maker->n_tensors, meta, maker->n_meta};
+    if (!st_write(maker->path, &contents, error, sizeof error))
+        die("cannot make a file", error);
+    for (size_t i = 0; i < maker->n_tensors; i++)
+        free((void *)(uintptr_t)maker->tensors[i].data);
+    *maker = (struct maker){.path = ""};
+}
+
+/* ---- running ---- */
+
+static void replace_variables(const char *from, char *to, size_t size)
+{
+    size_t n = 0;
+    while (*from && n + 1 < size) {
+        const char *value = strncmp(from, "$DATA", 5) == 0  ? data
+                            : strncmp(from, "$LIB", 4) == 0 ? library
+                                                            : NULL;
+        if (value) {
+            n += (size_t)snprintf(to + n, size - n, "%s", value);
+            from += value == data ? 5 : 4;
+        } else {
+            to[n++] = *from++;
+        }
+    }
+    to[n < size ? n : size - 1] = '\0';
+}
+
+static void split(char *text, char *argv[MAX_ARGS + 2])
+{
+    int n = 1;
+    argv[0] = tegula;
+    for (;;) {
+        text += strspn(text, " ");
+        if (!*text || n == MAX_ARGS)
+            break;
+        char end = *text == '"' ? '"' : ' ';
+        text += end == '"';
+        argv[n++] = text;
+        text = strchr(text, end);
+        if (!text)
+            break;
+        *text++ = '\0';
+    }
+    argv[n] = NULL;
+}
+
+static int run_command(const char *args)
+{
+    char text[4 * LINE], *argv[MAX_ARGS + 2];
+    replace_variables(args, text, sizeof text);
+    split(text, argv);
+    pid_t child = fork();
+    if (child < 0)
+        die("fork", strerror(errno));
+    if (child == 0) {
+        if (chdir(folder) != 0 || !freopen("stdout.txt", "w", stdout) ||
+            !freopen("stderr.txt", "w", stderr))
+            _exit(126);
+        setenv("XDG_CACHE_HOME", folder, 1);
+        setenv("HOME", folder, 1);
+        execv(tegula, argv);
+        _exit(127);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static char *read_output(const char *name)
+{
+    char path[4200];
+    static char text[OUTPUT];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = '\0';
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static bool compare(const struct expectation *expected, const char *name, const char *label)
+{
+    const char *text = read_output(name);
+    bool ok = true;
+    for (int i = 0; i < expected->n; i++) {
+        const char *line = expected->lines[i];
+        bool is_unwanted = strncmp(line, "! ", 2) == 0;
+        bool is_there = strstr(text, is_unwanted ? line + 2 : line) != NULL;
+        if (is_there != is_unwanted)
+            continue;
+        fprintf(stderr, "  %s %s: %s\n", label, is_unwanted ? "has" : "lacks",
+                is_unwanted ? line + 2 : line);
+        ok = false;
+    }
+    if (!ok)
+        fprintf(stderr, "  it is:\n%.4000s", text);
+    return ok;
+}
+
+static void run_test(const char *file, struct test *test, struct maker *maker)
+{
+    make_file(maker);
+    if (!*test->name)
+        return;
+    int code = run_command(test->args);
+    bool ok = code == test->exit_code;
+    if (!ok)
+        fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code,
+                read_output("stderr.txt"));
+    ok &= compare(&test->err, "stderr.txt", "stderr");
+    ok &= compare(&test->out, "stdout.txt", "stdout");
+    n_run++;
+    if (!ok) {
+        n_failed++;
+        fprintf(stderr, "FAILED %s: %s\n  tegula %s\n", file, test->name, test->args);
+    }
+}
+
+/* ---- folders and files of cases ---- */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void new_folder(void)
+{
+    if (*folder)
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    snprintf(folder, sizeof folder, "/tmp/test_cli.XXXXXX");
+    if (!mkdtemp(folder))
+        die("mkdtemp", strerror(errno));
+}
+
+static void add_line(struct expectation *expected, const char *line)
+{
+    if (expected->n == MAX_LINES)
+        die("too many lines", line);
+    snprintf(expected->lines[expected->n++], LINE, "%s", line);
+}
+
+static void run_file(const char *path)
+{
+    static struct test test;
+    static struct maker maker;
+    char line[LINE], part[32] = "", rest[LINE];
+    FILE *text = NULL, *file = fopen(path, "r");
+    if (!file)
+        die(path, strerror(errno));
+    test = (struct test){.name = ""};
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        *rest = '\0';
+        if (strncmp(line, "-- ", 3) == 0) {
+            if (text)
+                fclose(text);
+            text = NULL;
+            sscanf(line, "-- %31s %1023[^\n]", part, rest);
+            if (strcmp(part, "case") == 0) {
+                run_test(path, &test, &maker);
+                test = (struct test){.name = ""};
+                new_folder();
+                snprintf(test.name, sizeof test.name, "%s", rest);
+            } else if (strcmp(part, "exit") == 0) {
+                test.exit_code = atoi(rest);
+            } else if (strcmp(part, "tensors") == 0) {
+                make_file(&maker);
+                snprintf(maker.path, sizeof maker.path, "%.500s/%.500s", folder, rest);
+            } else if (strcmp(part, "text") == 0) {
+                char name[2 * LINE];
+                snprintf(name, sizeof name, "%.1000s/%.1000s", folder, rest);
+                text = fopen(name, "w");
+            }
+        } else if (text) {
+            fprintf(text, "%s\n", line);
+        } else if (!*line) {
+            continue;
+        } else if (strcmp(part, "tensors") == 0) {
+            if (strncmp(line, "meta ", 5) == 0)
+                add_meta(&maker, line);
+            else
+                add_tensor(&maker, line);
+        } else if (strcmp(part, "args") == 0) {
+            snprintf(test.args, sizeof test.args, "%s", line);
+        } else if (strcmp(part, "stderr") == 0) {
+            add_line(&test.err, line);
+        } else if (strcmp(part, "stdout") == 0) {
+            add_line(&test.out, line);
+        }
+    }
+    fclose(file);
+    run_test(path, &test, &maker);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fputs("usage: test_cli TEGULA DATA_FOLDER FILE.t...\n", stderr);
+        return 2;
+    }
+    if (!realpath(argv[1], tegula) || !realpath(argv[2], data))
+        die("no such file", strerror(errno));
+    snprintf(library, sizeof library, "%s", tegula);
+    strcpy(strrchr(library, '/'), "/../lib");
+    for (int i = 3; i < argc; i++)
+        run_file(argv[i]);
+    if (*folder)
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    printf("%d cases, %d failed\n", n_run, n_failed);
+    return n_failed != 0 || n_run == 0;
+}
