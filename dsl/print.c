@@ -137,7 +137,8 @@ static void print_leaf(const struct printer *p, const tg_x *x, enum precedence l
         tg_printf(p->writer, "%.9g", (double)x->number);
 }
 
-/* a + b, max(a, b). The right side keeps its parentheses: a + (b + c) rounds differently. */
+/* a + b, max(a, b). The right side keeps its parentheses: a + (b + c) rounds differently, and
+ * a - -b reads badly. */
 static void print_binary(const struct printer *p, const tg_stmt *stmt, int last)
 {
     const struct notation *notation = &notations[stmt->expr[last].op];
@@ -150,7 +151,8 @@ static void print_binary(const struct printer *p, const tg_stmt *stmt, int last)
         tg_printf(p->writer, ")");
         return;
     }
-    const enum precedence above = notation->precedence == SUM ? PRODUCT : POWER;
+    const bool negated = stmt->expr[last - 1].op == TG_X_NEG;
+    const enum precedence above = notation->precedence == SUM && !negated ? PRODUCT : POWER;
     print_value(p, stmt, middle, notation->precedence);
     tg_printf(p->writer, "%s", notation->text);
     print_value(p, stmt, last - 1, above);

@@ -96,7 +96,9 @@ typedef struct tg_x {
 #define TG_CAUSAL {TG_X_CAUSAL, 0, 0, 0.0f}
 
 /* ---- statements ---------------------------------------------------------------------------------
- * Each tile is written by exactly one statement, before it is read (single assignment). */
+ * Each tile is written by exactly one statement, before it is read (single assignment). Only the out of
+ * a CARRY is there before its statement: it arrives from the previous chunk, so what goes into the state
+ * may depend on it (delta rule). */
 typedef enum tg_stmt_op {
     TG_STMT_NONE = 0,
     TG_STMT_MAP,      /* out = expr */
@@ -122,10 +124,10 @@ typedef struct tg_stmt {
     tg_operand out;
     tg_operand a, b;      /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
     tg_operand init;      /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
-    tg_operand decay;     /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} */
+    tg_operand decay;     /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none */
     tg_operand final_;    /* CARRY: tensor that receives the final state */
     uint16_t reserved;
-    tg_x expr[TG_MAX_EXPR]; /* MAP */
+    tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
     const char *file;     /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
     int line;
 } tg_stmt;

@@ -1,0 +1,93 @@
+/* tests/dsl/gla.c - gated linear attention, one decay per key dimension (reference 2.4, 5.1).
+ *
+ * The pair product sum_c q_ic k_jc 2^(b_ic - b_jc) is written as a product of scaled operands,
+ * which is right on paper but overflows for long chunks and strong gates (reference 2.8). A
+ * statement for the bounded evaluation is still to come. */
+#include "tests/dsl/declarations.h"
+
+enum { Q = 1, K, V, GX, S0, O, S, A, B, G, KE, QB, KB, C, INTER, QK, P, SUM, N_TILES };
+
+static const tg_tensor tensors[N_TILES] = {
+    [Q] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [K] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [V] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [GX] = {"gx", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [S0] = {"S0", TG_F32, TG_IN | TG_OPTIONAL, {TG_DQK, TG_DHV}},
+    [O] = {"o", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+    [S] = {"S", TG_F32, TG_OUT | TG_OPTIONAL, {TG_DQK, TG_DHV}},
+    [A] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
+    [B] = {"b", TG_F32X2, 0, {TG_T, TG_DQK}},
+    [G] = {"g", TG_F32X2, 0, {TG_CHUNK, TG_DQK}},
+    [KE] = {"ke", TG_F32, 0, {TG_T, TG_DQK}},
+    [QB] = {"qb", TG_F32, 0, {TG_T, TG_DQK}},
+    [KB] = {"kb", TG_F32, 0, {TG_T, TG_DQK}},
+    [C] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [INTER] = {"inter", TG_F32, 0, {TG_T, TG_DHV}},
+    [QK] = {"qk", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [P] = {"p", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [SUM] = {"sum", TG_F32, 0, {TG_T, TG_DHV}},
+};
+
+static const tg_stmt body[] = {
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(GX)), TG_LOGSIG2, TG_NUM(16.0f), TG_DIV),
+    TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(A)),
+    TG_TOTAL_TO(G, TG_AT_KV(A)),
+    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_GET(G), TG_GET(TG_AT_KV(B)), TG_SUB, TG_EXP2,
+              TG_MUL),
+    TG_CARRY_TO(C, S, S0, G, TG_AT_KV(KE), TG_AT_KV(V)),
+    TG_MAP_TO(TG_AT_Q(QB), TG_GET(TG_AT_Q(Q)), TG_SCALE, TG_MUL, TG_GET(TG_AT_Q(B)), TG_EXP2,
+              TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KB), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(B)), TG_NEG, TG_EXP2, TG_MUL),
+    TG_CONTRACT_TO(TG_AT_Q(INTER), TG_AT_Q(QB), C),
+    TG_CONTRACT_TO(QK, TG_AT_Q(QB), TG_AT_KV(KB)),
+    TG_MAP_TO(P, TG_GET(QK), TG_CAUSAL),
+    TG_CONTRACT_ONTO(TG_AT_Q(SUM), TG_AT_Q(INTER), P, TG_AT_KV(V)),
+    TG_MAP_TO(TG_AT_Q(O), TG_GET(TG_AT_Q(SUM))),
+};
+
+static const tg_algorithm algorithm = {
+    TG_HEADER(tg_algorithm),
+    .name = "gla",
+    .title = "gated linear attention, forward (reference 5.1)",
+    .file = __FILE__,
+    .tensors = tensors,
+    .n_tensors = N_TILES,
+    .n_body = TG_COUNT(body),
+    .body = body,
+};
+
+const tg_schedule gla_tfla = {
+    TG_HEADER(tg_schedule),
+    .name = "tfla",
+    .file = __FILE__,
+    .algorithm = &algorithm,
+    .chunk = 64,
+    .n_rows = 3,
+    .rows =
+        {
+            {.name = "gates",
+             .outputs = {B, G},
+             .warps = 4,
+             .line = __LINE__,
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_P(32)}},
+            {.name = "state",
+             .outputs = {C},
+             .mma = TG_MMA_SYNC,
+             .warps = 4,
+             .line = __LINE__,
+             .row = {[TG_CHUNK] = TG_W(1),
+                     [TG_LKV] = TG_L(64),
+                     [TG_DQK] = TG_P(64),
+                     [TG_DHV] = TG_P(64)}},
+            {.name = "O",
+             .outputs = {O},
+             .mma = TG_MMA_SYNC,
+             .warps = 4,
+             .line = __LINE__,
+             .row = {[TG_CHUNK] = TG_P(1),
+                     [TG_LQ] = TG_P(64),
+                     [TG_LKV] = TG_L(64),
+                     [TG_DQK] = TG_L(64),
+                     [TG_DHV] = TG_P(64)}},
+        },
+};

@@ -1,0 +1,52 @@
+/* tests/dsl/test.h - what the files of test_dsl share. */
+#ifndef TESTS_DSL_TEST_H
+#define TESTS_DSL_TEST_H
+
+#include "dsl/check.h"
+#include "tests/dsl/good.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- copy.c: a sink and a writer that remember, and a copy of good.c that can be spoiled ---- */
+
+struct log {
+    char codes[4096], text[65536];
+};
+
+void remember(void *user, const tg_diag *diag);           /* a tg_sink into a log */
+void collect(void *user, const char *text, size_t bytes); /* a tg_writer into a log's text */
+
+enum { SPARE = N_GOOD, MOST_VARIED = 256 };
+
+struct copy {
+    tg_tensor tensors[TG_MAX_TILES];
+    tg_stmt body[TG_MAX_BODY];
+    tg_algorithm algorithm, other;
+    tg_schedule schedule, stranger;
+    tg_vary vary[MOST_VARIED];
+    tg_space space;
+    const char *aliases[2];
+    const tg_schedule *schedules[2];
+    const tg_space *spaces[2];
+    tg_variant variant;
+};
+
+void copy_good(struct copy *c);
+
+/* ---- text.c, garbage.c ---- */
+
+void test_golden(void **state);
+void test_infix(void **state);
+void test_diff_and_apply(void **state);
+void test_apply_mistakes(void **state);
+void test_key(void **state);
+void test_garbage(void **state);
+
+#endif

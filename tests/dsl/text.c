@@ -1,0 +1,177 @@
+/* tests/dsl/text.c - printing, and the text form of schedule fields. UPDATE=1 rewrites
+ * tests/dsl/<name>.txt. */
+#include "tests/dsl/test.h"
+
+#ifndef TEST_DSL_DIR
+#define TEST_DSL_DIR "tests/dsl"
+#endif
+
+void test_golden(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name;
+        const tg_schedule *const *schedules;
+    } all[] = {
+        {"good", good.schedules},
+        {"backward", (const tg_schedule *const[]){&backward_tfla, NULL}},
+        {"gla", (const tg_schedule *const[]){&gla_tfla, NULL}},
+        {"kda", (const tg_schedule *const[]){&kda_three, &kda_one, NULL}},
+    };
+    for (uint32_t i = 0; i < TG_COUNT(all); i++) {
+        static struct log log, expected;
+        memset(&log, 0, sizeof log);
+        memset(&expected, 0, sizeof expected);
+        const tg_sink sink = {remember, &log};
+        const tg_writer writer = {collect, &log};
+        for (uint32_t s = 0; all[i].schedules[s]; s++) {
+            const tg_status status = tg_schedule_check(all[i].schedules[s], &sink);
+            if (status != TG_OK || log.codes[0])
+                fail_msg("%s: %s", all[i].name, log.text);
+        }
+        tg_algorithm_print(all[i].schedules[0]->algorithm, &writer);
+        for (uint32_t s = 0; all[i].schedules[s]; s++) {
+            tg_printf(&writer, "\n");
+            tg_schedule_print(all[i].schedules[s], &writer);
+        }
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%s.txt", TEST_DSL_DIR, all[i].name);
+        const bool update = getenv("UPDATE") != NULL;
+        FILE *file = fopen(path, update ? "w" : "r");
+        assert_non_null(file);
+        if (update)
+            (void)fputs(log.text, file);
+        else
+            (void)fread(expected.text, 1, sizeof expected.text - 1, file);
+        (void)fclose(file);
+        if (!update)
+            assert_string_equal(log.text, expected.text);
+    }
+}
+
+static void print_map(char *text, size_t size, const tg_x *codes, uint32_t n)
+{
+    static struct copy c;
+    static struct log log;
+    memset(&log, 0, sizeof log);
+    const tg_writer writer = {collect, &log};
+    copy_good(&c);
+    memset(c.body[0].expr, 0, sizeof c.body[0].expr);
+    memcpy(c.body[0].expr, codes, n * sizeof *codes);
+    c.algorithm.n_body = 1;
+    tg_algorithm_print(&c.algorithm, &writer);
+    const char *equation = strstr(log.text, "a[j] = ");
+    assert_non_null(equation);
+    (void)snprintf(text, size, "%.*s", (int)strcspn(equation + 7, "\n"), equation + 7);
+}
+
+#define ASSERT_PRINTS(expected, ...)                                                               \
+    do {                                                                                           \
+        const tg_x codes[] = {__VA_ARGS__};                                                        \
+        char text[256];                                                                            \
+        print_map(text, sizeof text, codes, TG_COUNT(codes));                                      \
+        assert_string_equal(text, expected);                                                       \
+    } while (0)
+
+void test_infix(void **state)
+{
+    (void)state;
+#define X TG_GET(TG_AT_KV(F))
+#define Y TG_GET(TG_AT_KV(I))
+    ASSERT_PRINTS("f[j] + i[j] + f[j]", X, Y, TG_ADD, X, TG_ADD);
+    ASSERT_PRINTS("f[j] + (i[j] + f[j])", X, Y, X, TG_ADD, TG_ADD);
+    ASSERT_PRINTS("f[j] - (i[j] - f[j])", X, Y, X, TG_SUB, TG_SUB);
+    ASSERT_PRINTS("(f[j] + i[j]) * f[j]", X, Y, TG_ADD, X, TG_MUL);
+    ASSERT_PRINTS("f[j] + i[j] * f[j]", X, Y, X, TG_MUL, TG_ADD);
+    ASSERT_PRINTS("f[j] / (i[j] * f[j])", X, Y, X, TG_MUL, TG_DIV);
+    ASSERT_PRINTS("2^(-f[j])", X, TG_NEG, TG_EXP2);
+    ASSERT_PRINTS("-2^f[j]", X, TG_EXP2, TG_NEG);
+    ASSERT_PRINTS("2^(2^f[j])", X, TG_EXP2, TG_EXP2);
+    ASSERT_PRINTS("-(f[j] * i[j])", X, Y, TG_MUL, TG_NEG);
+    ASSERT_PRINTS("f[j] - (-i[j])", X, Y, TG_NEG, TG_SUB);
+    ASSERT_PRINTS("max(f[j], min(i[j], -0.5)) * scale", X, Y, TG_NUM(-0.5f), TG_MIN, TG_MAX,
+                  TG_SCALE, TG_MUL);
+    ASSERT_PRINTS("f[j] * (-0.5)", X, TG_NUM(-0.5f), TG_MUL);
+    ASSERT_PRINTS("abs(log2(sigmoid(f[j])))", X, TG_SIGMOID, TG_LOG2, TG_ABS);
+    ASSERT_PRINTS("(malformed expression)", X, TG_ADD);
+#undef X
+#undef Y
+}
+
+void test_diff_and_apply(void **state)
+{
+    (void)state;
+    tg_schedule changed = *good.schedules[0], again = *good.schedules[0];
+    struct log log = {{0}, {0}};
+    const tg_writer writer = {collect, &log};
+    const tg_sink sink = {remember, &log};
+    tg_schedule_diff(good.schedules[0], &changed, &writer);
+    assert_string_equal(log.text, "");
+    changed.chunk = 256;
+    changed.rows[ROW_H].row[TG_LQ].block = 64;
+    changed.rows[ROW_H].row[TG_DHV].block = 64;
+    changed.rows[ROW_H].warps = 4;
+    changed.rows[ROW_STATE].stages = 4;
+    changed.rows[ROW_H].blocks_per_sm = 2;
+    tg_schedule_diff(good.schedules[0], &changed, &writer);
+    assert_string_equal(log.text, "chunk=256 state.stages=4 H.Lhq=64 H.dhv=64 H.warps=4 "
+                                  "H.blocks_per_sm=2");
+    assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
+    assert_memory_equal(&again, &changed, sizeof again);
+    assert_int_equal(tg_schedule_apply("", &again, &sink), TG_OK);
+    assert_string_equal(log.codes, "");
+}
+
+void test_apply_mistakes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *code, *fragment;
+    } cases[] = {
+        {"chunk", "TG0230", "'chunk' has no '='"},
+        {"X.warps=4", "TG0231", "no kernel 'X', expected one of: gates, state, H"},
+        {"H.warp=4", "TG0232",
+         "no field 'warp', expected one of: seg, chunk, Lhq, Lkv, dqk, dhv, warps,"},
+        {"chunks=4", "TG0232", "expected chunk or KERNEL.field"},
+        {"H.warps=", "TG0233", "warps is '', expected a number"},
+        {"H.warps=-4", "TG0233", "warps is '-4', expected a number"},
+        {"H.warps=99", "TG0233", "warps is '99', expected 1 to 16"},
+        {"H.Lhq=9999999999999999999", "TG0233", "expected a number of 0 to 65535"},
+        {"chunk=0", "TG0233", "chunk is '0', expected 1 to 65535"},
+        {"=", "TG0232", "no field ''"},
+        {"X.warps=4 H.warps=99", "TG0231 TG0233", "warps is '99'"},
+    };
+    for (uint32_t i = 0; i < TG_COUNT(cases); i++) {
+        struct log log = {{0}, {0}};
+        const tg_sink sink = {remember, &log};
+        tg_schedule schedule = *good.schedules[0];
+        assert_int_equal(tg_schedule_apply(cases[i].text, &schedule, &sink), TG_E_ARGUMENT);
+        assert_string_equal(log.codes, cases[i].code);
+        if (!strstr(log.text, cases[i].fragment))
+            fail_msg("%s: %s", cases[i].text, log.text);
+        assert_memory_equal(&schedule, good.schedules[0], sizeof schedule);
+    }
+    assert_int_equal(tg_schedule_apply(NULL, NULL, NULL), TG_E_ARGUMENT);
+}
+
+void test_key(void **state)
+{
+    (void)state;
+    static struct copy c;
+    static struct log one, two;
+    memset(&one, 0, sizeof one);
+    memset(&two, 0, sizeof two);
+    copy_good(&c);
+    const tg_writer first = {collect, &one}, second = {collect, &two};
+    tg_schedule_key(good.schedules[0], &first);
+    c.algorithm.name = "renamed";
+    c.tensors[QK].name = "renamed";
+    c.schedule.rows[ROW_H].name = "renamed";
+    c.body[AT_QK].line = 1;
+    tg_schedule_key(&c.schedule, &second);
+    assert_string_equal(one.text, two.text);
+    c.schedule.rows[ROW_H].warps = 4;
+    memset(&two, 0, sizeof two);
+    tg_schedule_key(&c.schedule, &second);
+    assert_string_not_equal(one.text, two.text);
+}
