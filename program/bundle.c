@@ -4,9 +4,9 @@
  *     the fields of tg_program, in the order of code_program below
  *     checksum u64 (xxhash64 of everything before it)
  *
- * Integers are little endian, text is a length and its bytes, images start at multiples of 16 so that
- * they can be used in place. One description of the fields serves measuring, writing and reading;
- * whether the values make sense is tg_program_verify's business alone. */
+ * Integers are little endian, text is a length and its bytes, images start at multiples of 16 so
+ * that they can be used in place. One description of the fields serves measuring, writing and
+ * reading; whether the values make sense is tg_program_verify's business alone. */
 #include "program/fail.h"
 
 #include <inttypes.h>
@@ -111,7 +111,8 @@ static bool code_text(struct codec *c, char *text, uint32_t capacity, const char
     return strlen(text) == length || refuse(c, field, strlen(text), length); /* a NUL inside */
 }
 
-/* Padding is zero, so that equal programs have equal bytes and every byte of a file means something. */
+/* Padding is zero, so that equal programs have equal bytes and every byte of a file means
+ * something. */
 static bool code_padding(struct codec *c, const char *field)
 {
     while (c->at % IMAGE_ALIGNMENT) {
@@ -139,7 +140,8 @@ static bool code_ptx(struct codec *c, tg_kernel *k)
 {
     const void *text = k->ptx;
     uint8_t nul = 0;
-    if (!code_image(c, &text, &k->ptx_bytes, "kernel ptx") || !code_u8(c, &nul, "end of kernel ptx"))
+    if (!code_image(c, &text, &k->ptx_bytes, "kernel ptx") ||
+        !code_u8(c, &nul, "end of kernel ptx"))
         return false;
     k->ptx = text;
     return nul == 0 || refuse(c, "end of kernel ptx", 0, nul);
@@ -154,7 +156,8 @@ static bool code_term(struct codec *c, tg_term *term)
 static bool code_arg(struct codec *c, tg_arg_desc *arg)
 {
     return code_u8(c, &arg->kind, "argument kind") && code_u8(c, &arg->index, "argument index") &&
-           code_u8(c, &arg->axis, "argument axis") && code_u8(c, &arg->reserved, "argument reserved");
+           code_u8(c, &arg->axis, "argument axis") &&
+           code_u8(c, &arg->reserved, "argument reserved");
 }
 
 static bool code_kernel(struct codec *c, tg_kernel *k)
@@ -177,8 +180,8 @@ static bool code_kernel(struct codec *c, tg_kernel *k)
 
 static bool code_tensor(struct codec *c, tg_tensor_info *t)
 {
-    return code_text(c, t->name, sizeof t->name, "tensor name") && code_u8(c, &t->dtype, "tensor dtype") &&
-           code_u8(c, &t->flags, "tensor flags") &&
+    return code_text(c, t->name, sizeof t->name, "tensor name") &&
+           code_u8(c, &t->dtype, "tensor dtype") && code_u8(c, &t->flags, "tensor flags") &&
            code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
            code_bytes(c, t->reserved, sizeof t->reserved, "tensor reserved");
 }
@@ -210,7 +213,8 @@ static void put_header(uint8_t *bytes, size_t size)
     put_little(bytes + 16, 8, size);
 }
 
-tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink)
+tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size,
+                           const tg_sink *sink)
 {
     if (!bytes || !size)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_bytes: %s is NULL",
@@ -221,7 +225,8 @@ tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size
     if (status != TG_OK)
         return status;
     tg_program copy = *program; /* the codec takes fields it may write */
-    struct codec measure = {.mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
+    struct codec measure = {
+        .mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
     if (!code_program(&measure, &copy))
         return TG_E_FORMAT;
     size_t end = measure.at;
@@ -229,7 +234,8 @@ tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size
     if (!buffer)
         return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", end);
     put_header(buffer, end + CHECKSUM_BYTES);
-    struct codec writer = {.mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
+    struct codec writer = {
+        .mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
     (void)code_program(&writer, &copy); /* the measured size is exact */
     put_little(buffer + end, CHECKSUM_BYTES, XXH64(buffer, end, 0));
     *bytes = buffer;
@@ -245,7 +251,8 @@ static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *
                        "bundle: magic: expected \"TEGULA\\r\\n\", found %zu other bytes",
                        size < sizeof magic ? size : sizeof magic);
     if (size < HEADER_BYTES + CHECKSUM_BYTES)
-        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL, "bundle: expected at least %d bytes, found %zu",
+        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
+                       "bundle: expected at least %d bytes, found %zu",
                        HEADER_BYTES + CHECKSUM_BYTES, size);
     uint64_t version = get_little(bytes + 8, 4), reserved = get_little(bytes + 12, 4);
     if (version != TG_PROGRAM_VERSION)
@@ -257,12 +264,14 @@ static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *
     uint64_t stated = get_little(bytes + 16, 8);
     if (stated != size)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
-                       "bundle: size: expected the %" PRIu64 " bytes it states, found %zu", stated, size);
+                       "bundle: size: expected the %" PRIu64 " bytes it states, found %zu", stated,
+                       size);
     uint64_t expected = get_little(bytes + size - CHECKSUM_BYTES, CHECKSUM_BYTES);
     uint64_t found = XXH64(bytes, size - CHECKSUM_BYTES, 0);
     if (expected != found)
         return tg_fail(sink, TG_E_FORMAT, "TG0714", again,
-                       "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected, found);
+                       "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected,
+                       found);
     return TG_OK;
 }
 
@@ -283,7 +292,8 @@ static tg_status read_fields(tg_program *program, size_t size, const tg_sink *si
     return tg_program_verify(program, sink);
 }
 
-tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink)
+tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program,
+                           const tg_sink *sink)
 {
     if (!bytes || !program)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_parse: %s is NULL",

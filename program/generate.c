@@ -1,8 +1,8 @@
 /* program/generate.c - a program as a pair of C files.
  *
- * Everything that is the same in all of them is text in embed_template.{h,c}.in, with @keys@ where a
- * program differs. This file makes the values of the keys and puts them in; the templates reach it as
- * arrays made by CMake. */
+ * Everything that is the same in all of them is text in embed_template.{h,c}.in, with @keys@ where
+ * a program differs. This file makes the values of the keys and puts them in; the templates reach
+ * it as arrays made by CMake. */
 #include "program/fail.h"
 
 #include <ctype.h>
@@ -118,7 +118,8 @@ static char *expand(const char *template_text, const struct keys *keys)
 static bool is_keyword(const char *name)
 {
     /* What a tensor may be called by mathematicians and not in C or C++. */
-    static const char *const words[] = {"do", "if", "or", "and", "not", "xor", "int", "new", "for", "asm"};
+    static const char *const words[] = {"do",  "if",  "or",  "and", "not",
+                                        "xor", "int", "new", "for", "asm"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return true;
@@ -133,7 +134,8 @@ static const char *suffix(const tg_tensor_info *t)
 static void describe_tensor(struct text *text, const tg_tensor_info *t)
 {
     static const char *const axes[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "", [TG_T] = ", T", [TG_CHUNK] = ", ceil(T/L)", [TG_DQK] = ", dqk", [TG_DHV] = ", dhv",
+        [TG_AXIS_NONE] = "", [TG_T] = ", T",     [TG_CHUNK] = ", ceil(T/L)",
+        [TG_DQK] = ", dqk",  [TG_DHV] = ", dhv",
     };
     append(text, "%s%s  %s [B, NH%s%s%s]%s", t->name, suffix(t), tg_dtype_name((tg_dtype)t->dtype),
            axes[t->axes[0]], axes[t->axes[1]], axes[t->axes[2]],
@@ -146,9 +148,10 @@ static void add_signature(struct keys *keys, const tg_program *program)
     struct text *types = add_key(keys, "tensor_types");
     for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags; i++) {
         const tg_tensor_info *t = &program->tensors[i];
-        append(signature, " *     %-4s ", (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
-                                          : t->flags & TG_IN                       ? "in"
-                                                                                   : "out");
+        append(signature, " *     %-4s ",
+               (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
+               : t->flags & TG_IN                        ? "in"
+                                                         : "out");
         describe_tensor(signature, t);
         append(signature, "\n");
         append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype,
@@ -159,11 +162,13 @@ static void add_signature(struct keys *keys, const tg_program *program)
     }
 }
 
-/* An extent of the tensor as a term: { size, div, mul }. The order of the sizes is that of tg_size. */
+/* An extent of the tensor as a term: { size, div, mul }. The order of the sizes is that of tg_size.
+ */
 static void append_extent(struct text *text, const tg_program *program, uint8_t axis)
 {
     static const char *const sizes[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS", [TG_CHUNK] = "CHUNKS", [TG_DQK] = "ONE", [TG_DHV] = "ONE",
+        [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS", [TG_CHUNK] = "CHUNKS",
+        [TG_DQK] = "ONE",       [TG_DHV] = "ONE",
     };
     uint32_t width = axis == TG_DQK ? program->dqk : axis == TG_DHV ? program->dhv : 1;
     append(text, ", {%s, 1, %" PRIu32 "}", sizes[axis], width);
@@ -187,7 +192,8 @@ static void add_tensors(struct keys *keys, const tg_program *program)
         else
             append(text, "    {0, ");
         int n_axes = count_axes(t);
-        bool is_vector = n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
+        bool is_vector =
+            n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
         append(text, "%d, %" PRIu32 ", %d, %d, %d, {{BATCH, 1, 1}, {HEADS, 1, 1}", t->flags,
                tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, n_axes);
         for (int a = 0; a < TG_MAX_AXES; a++)
@@ -224,7 +230,8 @@ static void add_kernels(struct keys *keys, const tg_program *program)
 }
 
 /* A string literal would be shorter, but C guarantees only 4095 characters of one. */
-static void append_image(struct text *text, const char *kind, uint32_t i, const void *image, uint64_t n)
+static void append_image(struct text *text, const char *kind, uint32_t i, const void *image,
+                         uint64_t n)
 {
     const unsigned char *bytes = image;
     append(text, "ALIGNED static const unsigned char %s_%" PRIu32 "[] = {", kind, i);
@@ -276,7 +283,8 @@ static void add_names(struct keys *keys, const tg_program *program, const char *
 {
     append_comment(add_key(keys, "variant"), program->variant);
     append_comment(add_key(keys, "schedule"), program->schedule);
-    append(add_key(keys, "arch_text"), "%s%s", program->arch, program->arch_exact ? " exactly" : " or newer");
+    append(add_key(keys, "arch_text"), "%s%s", program->arch,
+           program->arch_exact ? " exactly" : " or newer");
     append(add_key(keys, "io"), "%s", tg_dtype_name((tg_dtype)program->io_dtype));
     struct text *upper = add_key(keys, "NAME"), *indent = add_key(keys, "indent");
     for (const char *at = name; *at; at++)
@@ -312,9 +320,10 @@ tg_status tg_program_c(const tg_program *program, const char *name, char **sourc
                        source ? "header" : "source");
     *source = *header = NULL;
     if (!is_prefix(name) || strlen(name) > MAX_PREFIX)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
-                       "tg_program_c: name: expected a C identifier of at most %d characters, found %.80s",
-                       MAX_PREFIX, name ? name : "NULL");
+        return tg_fail(
+            sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
+            "tg_program_c: name: expected a C identifier of at most %d characters, found %.80s",
+            MAX_PREFIX, name ? name : "NULL");
     tg_status status = tg_program_verify(program, sink);
     if (status != TG_OK)
         return status;

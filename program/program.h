@@ -1,9 +1,10 @@
 /* program/program.h - the compiled program: the one thing that crosses from compiler to runtime.
  *
- * The compiler produces a tg_program, the runtime loads one, a bundle file and a generated C file are
- * one written down. It holds kernel images and, as data, everything that is needed to launch them:
- * grid, arguments and workspace as formulas of the run-time sizes. dqk, dhv, dtypes and tile sizes are
- * baked into the images; B, NH, T, the chunk size, strides and pointers are run-time values.
+ * The compiler produces a tg_program, the runtime loads one, a bundle file and a generated C file
+ * are one written down. It holds kernel images and, as data, everything that is needed to launch
+ * them: grid, arguments and workspace as formulas of the run-time sizes. dqk, dhv, dtypes and tile
+ * sizes are baked into the images; B, NH, T, the chunk size, strides and pointers are run-time
+ * values.
  *
  * This header is a leaf: plain C11 (and C++), no dependency on LLVM, CUDA or the rest of Tegula. */
 #ifndef TEGULA_PROGRAM_H
@@ -25,18 +26,18 @@ extern "C" {
 /* Result of every call that can fail. Values are frozen: new ones are appended. */
 typedef enum tg_status {
     TG_OK = 0,
-    TG_E_ARGUMENT = 1,     /* an argument of the call is wrong (null, out of range, misaligned) */
-    TG_E_DECLARATION = 2,  /* the algorithm, schedule or tuning space has mistakes */
-    TG_E_UNSUPPORTED = 3,  /* well formed, but this target or shape cannot do it */
-    TG_E_COMPILE = 4,      /* LLVM or ptxas refused what we generated: a defect of ours */
-    TG_E_NO_DRIVER = 5,    /* the driver library cannot be opened, or is too old */
-    TG_E_NO_DEVICE = 6,    /* no such GPU */
-    TG_E_DRIVER = 7,       /* a driver call failed; the message has its name and text */
-    TG_E_MEMORY = 8,       /* out of host or device memory */
-    TG_E_FILE = 9,         /* a file cannot be read or written */
-    TG_E_FORMAT = 10,      /* a bundle, cache or wisdom file is damaged or of another version */
-    TG_E_VERSION = 11,     /* struct_size or version says the caller was built for something newer */
-    TG_E_NUMERICS = 12,    /* a result is outside its tolerance */
+    TG_E_ARGUMENT = 1,    /* an argument of the call is wrong (null, out of range, misaligned) */
+    TG_E_DECLARATION = 2, /* the algorithm, schedule or tuning space has mistakes */
+    TG_E_UNSUPPORTED = 3, /* well formed, but this target or shape cannot do it */
+    TG_E_COMPILE = 4,     /* LLVM or ptxas refused what we generated: a defect of ours */
+    TG_E_NO_DRIVER = 5,   /* the driver library cannot be opened, or is too old */
+    TG_E_NO_DEVICE = 6,   /* no such GPU */
+    TG_E_DRIVER = 7,      /* a driver call failed; the message has its name and text */
+    TG_E_MEMORY = 8,      /* out of host or device memory */
+    TG_E_FILE = 9,        /* a file cannot be read or written */
+    TG_E_FORMAT = 10,     /* a bundle, cache or wisdom file is damaged or of another version */
+    TG_E_VERSION = 11,    /* struct_size or version says the caller was built for something newer */
+    TG_E_NUMERICS = 12,   /* a result is outside its tolerance */
 } tg_status;
 
 typedef enum tg_severity { TG_NOTE, TG_WARNING, TG_ERROR } tg_severity;
@@ -51,7 +52,8 @@ typedef struct tg_diag {
     const char *hint;    /* what to do about it; may be NULL */
 } tg_diag;
 
-/* Receives diagnostics. The library never prints. Called on the thread that made the failing call. */
+/* Receives diagnostics. The library never prints. Called on the thread that made the failing call.
+ */
 typedef struct tg_sink {
     void (*emit)(void *user, const tg_diag *diag); /* NULL: messages are dropped */
     void *user;
@@ -83,7 +85,8 @@ typedef enum tg_dtype {
 TG_API uint32_t tg_dtype_bytes(tg_dtype dtype); /* 0 for TG_IO and unknown values */
 TG_API const char *tg_dtype_name(tg_dtype dtype);
 
-/* Axes of a tensor in memory. Every tensor is [B, NH, axes...]; unused trailing axes are TG_AXIS_NONE. */
+/* Axes of a tensor in memory. Every tensor is [B, NH, axes...]; unused trailing axes are
+ * TG_AXIS_NONE. */
 typedef enum tg_axis {
     TG_AXIS_NONE = 0,
     TG_T = 1,     /* tokens of the sequence */
@@ -95,7 +98,8 @@ typedef enum tg_axis {
 
 enum { TG_MAX_AXES = 3 };
 
-/* Flags of a tensor. Neither TG_IN nor TG_OUT: a workspace tensor that one kernel writes for another. */
+/* Flags of a tensor. Neither TG_IN nor TG_OUT: a workspace tensor that one kernel writes for
+ * another. */
 enum { TG_IN = 1, TG_OUT = 2, TG_OPTIONAL = 4 };
 
 typedef struct tg_tensor_info {
@@ -116,7 +120,8 @@ typedef enum tg_size {
     TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple) */
 } tg_size;
 
-/* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in mul. */
+/* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in
+ * mul. */
 typedef struct tg_term {
     uint32_t size; /* tg_size */
     uint32_t div;  /* >= 1 */
@@ -125,11 +130,12 @@ typedef struct tg_term {
 
 enum { TG_MAX_TERMS = 6 };
 
-/* What a kernel parameter holds. Parameters are passed in this order, naturally aligned. The strides
- * of an absent tensor are 0. */
+/* What a kernel parameter holds. Parameters are passed in this order, naturally aligned. The
+ * strides of an absent tensor are 0. */
 typedef enum tg_arg_kind {
     TG_ARG_POINTER = 0, /* u64: address of tensor `index` (0 when an optional one is absent) */
-    TG_ARG_STRIDE = 1,  /* i64: elements between neighbours of tensor `index` on axis `axis` (0 B, 1 NH, 2.. axes) */
+    TG_ARG_STRIDE = 1,  /* i64: elements between neighbours of tensor `index` on axis `axis` (0 B, 1
+                           NH, 2.. axes) */
     TG_ARG_SIZE = 2,    /* u32: tg_size `index` */
     TG_ARG_SCALE = 3,   /* f32: the scale that multiplies q */
 } tg_arg_kind;
@@ -145,8 +151,8 @@ enum { TG_MAX_ARGS = 64, TG_MAX_TENSORS = 32, TG_MAX_KERNELS = 16 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
-    char name[64];     /* entry point: an identifier */
-    const char *ptx;   /* NUL-terminated; ptx_bytes without the NUL; never NULL */
+    char name[64];   /* entry point: an identifier */
+    const char *ptx; /* NUL-terminated; ptx_bytes without the NUL; never NULL */
     uint64_t ptx_bytes;
     const void *cubin; /* NULL when ptxas was not at hand */
     uint64_t cubin_bytes;
@@ -168,18 +174,18 @@ typedef struct tg_program {
     uint32_t version;     /* TG_PROGRAM_VERSION */
     char variant[32];
     char schedule[32];
-    char arch[16];           /* "sm_80": the oldest GPU the images run on */
-    uint8_t arch_exact;      /* 1: only GPUs of exactly this arch ("sm_90a") */
-    uint8_t io_dtype;        /* TG_BF16, TG_F16 or TG_F32 */
+    char arch[16];      /* "sm_80": the oldest GPU the images run on */
+    uint8_t arch_exact; /* 1: only GPUs of exactly this arch ("sm_90a") */
+    uint8_t io_dtype;   /* TG_BF16, TG_F16 or TG_F32 */
     uint8_t reserved[2];
     uint32_t dqk, dhv;
     uint32_t chunk_multiple; /* the chunk size L must be a multiple of this */
     uint32_t chunk_default;  /* the chunk size the schedule was made for */
     uint32_t n_tensors;      /* signature first (inputs, outputs), then workspace */
     tg_tensor_info tensors[TG_MAX_TENSORS];
-    uint32_t n_kernels;      /* launched in this order, on one stream */
+    uint32_t n_kernels; /* launched in this order, on one stream */
     tg_kernel kernels[TG_MAX_KERNELS];
-    void *storage;           /* one malloc'ed block that holds the images; NULL when they are static */
+    void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
 enum { TG_PROGRAM_VERSION = 1 };
@@ -194,12 +200,14 @@ typedef struct tg_sizes {
 
 /* Checks the sizes against the program, which has passed tg_program_verify: every size below 2^31,
  * chunk_multiple, grid below 2^31, tensors below 2^56 bytes. Reports all mistakes. */
-TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink);
+TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes,
+                                const tg_sink *sink);
 
-/* Value of a tg_size, and of a product of terms (saturating). Sizes must have passed tg_sizes_check. */
+/* Value of a tg_size, and of a product of terms (saturating). Sizes must have passed
+ * tg_sizes_check. */
 TG_API int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size);
-TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms,
-                              uint32_t n_terms);
+TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes,
+                              const tg_term *terms, uint32_t n_terms);
 
 /* Elements of a tensor on one axis: 0 B, 1 NH, 2.. axes. */
 TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
@@ -208,7 +216,8 @@ TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes
 /* Bytes of workspace a launch needs (0 is possible), and the offset of a workspace tensor in it.
  * Every workspace tensor starts at a multiple of 256 bytes. */
 TG_API uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes);
-TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor);
+TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes,
+                                    uint32_t tensor);
 
 /* Index of the tensor with that name, or -1. */
 TG_API int tg_program_tensor(const tg_program *program, const char *name);
@@ -216,8 +225,8 @@ TG_API int tg_program_tensor(const tg_program *program, const char *name);
 /* What defines tensor `tensor` in a call of no tokens, which launches nothing. An output without
  * tokens or chunks among its axes (a final state, its gradient) is a copy of the input of the same
  * axes it is the other end of: S of S0, dS0 of dS. Returns the index of that input, TG_SOURCE_ZERO
- * when there is none (then, as when the input is absent, the output is zeros), or TG_SOURCE_NONE for
- * tensors that need no definition. */
+ * when there is none (then, as when the input is absent, the output is zeros), or TG_SOURCE_NONE
+ * for tensors that need no definition. */
 enum { TG_SOURCE_ZERO = -1, TG_SOURCE_NONE = -2 };
 TG_API int tg_tensor_source(const tg_program *program, uint32_t tensor);
 
@@ -232,14 +241,16 @@ TG_API void tg_program_free(tg_program *program);
 
 /* Bundle file: the program as bytes (little endian, versioned, checksummed).
  * tg_program_bytes: `*bytes` is malloc'ed, the caller frees it. */
-TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink);
-TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink);
+TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size,
+                                  const tg_sink *sink);
+TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program,
+                                  const tg_sink *sink);
 
-/* The program as a pair of files NAME.c and NAME.h, C11 and C++17, that load and launch with nothing
- * but the Driver API, opened by path or given as a table of functions. `*source` and `*header` are
- * malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
-TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
-                              const tg_sink *sink);
+/* The program as a pair of files NAME.c and NAME.h, C11 and C++17, that load and launch with
+ * nothing but the Driver API, opened by path or given as a table of functions. `*source` and
+ * `*header` are malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
+TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source,
+                              char **header, const tg_sink *sink);
 
 #ifdef __cplusplus
 }

@@ -1,16 +1,16 @@
 /* program/sizes.c - what the formulas of a program come to for the sizes of one call.
  *
- * All arithmetic is 64-bit and saturates: a product too large to represent is INT64_MAX, which every
- * limit in tg_sizes_check refuses. So there is one path, used before and after the check. */
+ * All arithmetic is 64-bit and saturates: a product too large to represent is INT64_MAX, which
+ * every limit in tg_sizes_check refuses. So there is one path, used before and after the check. */
 #include "program/fail.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
-static const int64_t max_size = INT32_MAX;               /* kernels receive sizes as u32 */
-static const int64_t max_grid = INT32_MAX;               /* grid.x of CUDA */
-static const int64_t max_bytes = INT64_C(1) << 56;       /* more than any address space */
+static const int64_t max_size = INT32_MAX;         /* kernels receive sizes as u32 */
+static const int64_t max_grid = INT32_MAX;         /* grid.x of CUDA */
+static const int64_t max_bytes = INT64_C(1) << 56; /* more than any address space */
 static const uint64_t workspace_alignment = UINT64_C(256);
 
 static int64_t multiply(int64_t a, int64_t b)
@@ -60,7 +60,8 @@ int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const t
     return product;
 }
 
-int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor, uint32_t axis)
+int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
+                         uint32_t axis)
 {
     if (axis == 0)
         return sizes->batch;
@@ -128,7 +129,8 @@ static bool is_other_end(const char *name, const char *other)
     size_t n = strlen(name), m = strlen(other);
     const char *longer = n > m ? name : other;
     size_t shorter = n > m ? m : n;
-    return (n > m ? n - m : m - n) == 1 && longer[shorter] == '0' && memcmp(name, other, shorter) == 0;
+    return (n > m ? n - m : m - n) == 1 && longer[shorter] == '0' &&
+           memcmp(name, other, shorter) == 0;
 }
 
 int tg_tensor_source(const tg_program *program, uint32_t tensor)

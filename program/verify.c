@@ -1,7 +1,8 @@
 /* program/verify.c - the structural rules of a program, each in one place.
  *
- * Run on everything that comes from outside: parsed bundles, plugins, a program handed to the writer.
- * After it, no index in the program is out of its table, no string unterminated, no divisor zero. */
+ * Run on everything that comes from outside: parsed bundles, plugins, a program handed to the
+ * writer. After it, no index in the program is out of its table, no string unterminated, no divisor
+ * zero. */
 #include "program/fail.h"
 
 #include <inttypes.h>
@@ -75,11 +76,12 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "tensors[%" PRIu32 "].dtype (%s): expected bf16, f16, f32 or f32x2, found value %d", i,
             t->name, t->dtype);
     REQUIRE(t->flags <= (TG_IN | TG_OUT | TG_OPTIONAL) && t->flags != TG_OPTIONAL,
-            "tensors[%" PRIu32 "].flags (%s): expected a combination of in, out and optional, found %d",
+            "tensors[%" PRIu32
+            "].flags (%s): expected a combination of in, out and optional, found %d",
             i, t->name, t->flags);
     REQUIRE(t->flags == 0 || i == 0 || program->tensors[i - 1].flags != 0,
-            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors", i,
-            t->name);
+            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors",
+            i, t->name);
     bool ended = false;
     for (int a = 0; a < TG_MAX_AXES; a++) {
         REQUIRE(t->axes[a] < TG_N_AXES && !(ended && t->axes[a] != TG_AXIS_NONE),
@@ -87,8 +89,8 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
                 "unused one, found %d",
                 i, a, t->name, TG_N_AXES, t->axes[a]);
         ended = t->axes[a] == TG_AXIS_NONE;
-        REQUIRE(t->reserved[a] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d", i,
-                a, t->name, t->reserved[a]);
+        REQUIRE(t->reserved[a] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d",
+                i, a, t->name, t->reserved[a]);
     }
     return TG_OK;
 }
@@ -97,10 +99,11 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
 static tg_status verify_state(const tg_program *program, uint32_t i, const tg_sink *sink)
 {
     int source = tg_tensor_source(program, i);
-    const tg_tensor_info *out = &program->tensors[i], *in = &program->tensors[source < 0 ? (int)i : source];
-    REQUIRE(in->dtype == out->dtype, "tensors[%" PRIu32 "].dtype (%s): expected %s like %s, found %s", i,
-            out->name, tg_dtype_name((tg_dtype)in->dtype), in->name,
-            tg_dtype_name((tg_dtype)out->dtype));
+    const tg_tensor_info *out = &program->tensors[i],
+                         *in = &program->tensors[source < 0 ? (int)i : source];
+    REQUIRE(in->dtype == out->dtype,
+            "tensors[%" PRIu32 "].dtype (%s): expected %s like %s, found %s", i, out->name,
+            tg_dtype_name((tg_dtype)in->dtype), in->name, tg_dtype_name((tg_dtype)out->dtype));
     return TG_OK;
 }
 
@@ -108,16 +111,20 @@ static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, 
                             const tg_sink *sink)
 {
     const tg_arg_desc *arg = &kernel->args[i];
-    REQUIRE(arg->kind <= TG_ARG_SCALE, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d",
-            kernel->name, i, TG_ARG_SCALE, arg->kind);
+    REQUIRE(arg->kind <= TG_ARG_SCALE,
+            "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d", kernel->name, i,
+            TG_ARG_SCALE, arg->kind);
     bool is_tensor = arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE;
-    uint32_t end = is_tensor ? program->n_tensors : arg->kind == TG_ARG_SIZE ? TG_SIZE_CHUNK + 1 : 1;
-    REQUIRE(arg->index < end, "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
+    uint32_t end = is_tensor                  ? program->n_tensors
+                   : arg->kind == TG_ARG_SIZE ? TG_SIZE_CHUNK + 1
+                                              : 1;
+    REQUIRE(arg->index < end,
+            "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
             kernel->name, i, end, arg->index);
     uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES : 1;
     REQUIRE(arg->axis < end_axis,
-            "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d", kernel->name, i,
-            end_axis, arg->axis);
+            "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d", kernel->name,
+            i, end_axis, arg->axis);
     REQUIRE(arg->axis < 2 || program->tensors[arg->index].axes[arg->axis - 2] != TG_AXIS_NONE,
             "kernel %s: args[%" PRIu32 "].axis: expected an axis of %s, found %d", kernel->name, i,
             program->tensors[arg->index].name, arg->axis);
@@ -134,8 +141,8 @@ static tg_status verify_grid(const tg_kernel *kernel, const tg_sink *sink)
     for (uint32_t i = 0; i < kernel->n_grid; i++) {
         const tg_term *term = &kernel->grid[i];
         REQUIRE(term->size <= TG_SIZE_CHUNK,
-                "kernel %s: grid[%" PRIu32 "].size: expected 0..%d, found %" PRIu32, kernel->name, i,
-                TG_SIZE_CHUNK, term->size);
+                "kernel %s: grid[%" PRIu32 "].size: expected 0..%d, found %" PRIu32, kernel->name,
+                i, TG_SIZE_CHUNK, term->size);
         REQUIRE(term->div >= 1 && term->mul >= 1,
                 "kernel %s: grid[%" PRIu32 "]: expected div and mul of at least 1, found %" PRIu32
                 " and %" PRIu32,
@@ -153,7 +160,8 @@ static tg_status verify_images(const tg_kernel *kernel, const tg_sink *sink)
             "kernel %s: ptx: expected its only NUL after %" PRIu64 " bytes", kernel->name,
             kernel->ptx_bytes);
     REQUIRE((kernel->cubin != NULL) == (kernel->cubin_bytes > 0),
-            "kernel %s: cubin: expected a cubin and its size or neither, found %" PRIu64 " bytes at %s",
+            "kernel %s: cubin: expected a cubin and its size or neither, found %" PRIu64
+            " bytes at %s",
             kernel->name, kernel->cubin_bytes, kernel->cubin ? "an address" : "NULL");
     return TG_OK;
 }
@@ -184,7 +192,8 @@ static tg_status verify_kernel(const tg_program *program, uint32_t i, const tg_s
 
 static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 {
-    REQUIRE(is_terminated(program->variant, sizeof program->variant) && is_printable(program->variant),
+    REQUIRE(is_terminated(program->variant, sizeof program->variant) &&
+                is_printable(program->variant),
             "variant: expected at most %zu printable characters", sizeof program->variant - 1);
     REQUIRE(is_terminated(program->schedule, sizeof program->schedule) &&
                 is_printable(program->schedule),
@@ -212,7 +221,8 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
 {
     if (!program)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL, "program: expected a program, found NULL");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL,
+                       "program: expected a program, found NULL");
     if (program->struct_size != sizeof *program || program->version != TG_PROGRAM_VERSION)
         return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
                        "program: expected version %d of %zu bytes, found version %" PRIu32

@@ -1,5 +1,5 @@
-/* runtime/cuda_api.h - what we need of the CUDA Driver API, declared by ourselves: opaque handles, a
- * few constants, and a table of functions resolved by name from the library. */
+/* runtime/cuda_api.h - what we need of the CUDA Driver API, declared by ourselves: opaque handles,
+ * a few constants, and a table of functions resolved by name from the library. */
 #ifndef TEGULA_CUDA_API_H
 #define TEGULA_CUDA_API_H
 
@@ -47,7 +47,7 @@ enum cu_jit_option { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
 struct tg_driver {
     void *library; /* of dlopen */
 #define REQUIRED(field, symbol, parameters) cu_result(*field) parameters;
-#define OPTIONAL REQUIRED
+#define OPTIONAL                            REQUIRED
 #include "runtime/cuda_api.def"
 #undef REQUIRED
 #undef OPTIONAL

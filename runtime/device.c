@@ -15,7 +15,8 @@ tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *si
 }
 
 /* cuDeviceGet says only "invalid device"; people want to know how many there are. */
-static tg_status get_device(const tg_driver *driver, int ordinal, cu_device *device, const tg_sink *sink)
+static tg_status get_device(const tg_driver *driver, int ordinal, cu_device *device,
+                            const tg_sink *sink)
 {
     int count = 0;
     tg_status status = tg_device_count(driver, &count, sink);
@@ -50,7 +51,8 @@ static tg_status query_attributes(const tg_driver *driver, cu_device handle, tg_
     return status;
 }
 
-tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device, const tg_sink *sink)
+tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device,
+                          const tg_sink *sink)
 {
     if (!driver || !device)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_device_query: %s is NULL",

@@ -25,12 +25,14 @@ static tg_status resolve(tg_driver *driver, const char *path, const tg_sink *sin
     tg_status status = TG_OK;
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *address = dlsym(driver->library, entries[i].symbol);
-        /* ISO C has no cast from void * to a function pointer; POSIX gives them one representation. */
+        /* ISO C has no cast from void * to a function pointer; POSIX gives them one representation.
+         */
         memcpy((char *)driver + entries[i].offset, &address, sizeof address);
         if (!address && entries[i].is_required)
-            status = tg_fail(sink, TG_E_NO_DRIVER, "TG0802",
-                             "the driver is too old (CUDA 11.4 is needed) or this is no CUDA driver",
-                             "%s: expected the function %s, found none", path, entries[i].symbol);
+            status =
+                tg_fail(sink, TG_E_NO_DRIVER, "TG0802",
+                        "the driver is too old (CUDA 11.4 is needed) or this is no CUDA driver",
+                        "%s: expected the function %s, found none", path, entries[i].symbol);
     }
     return status;
 }
@@ -84,7 +86,8 @@ static tg_status status_of(cu_result result)
     }
 }
 
-tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink)
+tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what,
+                      const tg_sink *sink)
 {
     const char *name = NULL, *text = NULL;
     char number[32];
@@ -94,13 +97,15 @@ tg_status driver_fail(const tg_driver *driver, cu_result result, const char *wha
     }
     if (driver->cuGetErrorString(result, &text) != CU_SUCCESS || !text)
         text = "no description";
-    const char *hint = result == CU_INVALID_CONTEXT
-                           ? "make a CUDA context current first, for example with tg_context_acquire"
-                           : NULL;
+    const char *hint =
+        result == CU_INVALID_CONTEXT
+            ? "make a CUDA context current first, for example with tg_context_acquire"
+            : NULL;
     return tg_fail(sink, status_of(result), "TG0803", hint, "%s: %s: %s", what, name, text);
 }
 
-tg_status driver_status(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink)
+tg_status driver_status(const tg_driver *driver, cu_result result, const char *what,
+                        const tg_sink *sink)
 {
     return result == CU_SUCCESS ? TG_OK : driver_fail(driver, result, what, sink);
 }

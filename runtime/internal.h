@@ -19,13 +19,15 @@ struct tg_module {
 /* driver.c */
 
 /* Reports a failed call as "what: NAME: text" and yields the status that its result maps to. */
-tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
+tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what,
+                      const tg_sink *sink);
 
 /* Calls a driver function; when it fails, reports it by name. Yields the status. */
 #define DRIVER_CALL(driver, sink, function, ...)                                                   \
     driver_status((driver), (driver)->function(__VA_ARGS__), #function, (sink))
 
-tg_status driver_status(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
+tg_status driver_status(const tg_driver *driver, cu_result result, const char *what,
+                        const tg_sink *sink);
 
 /* device.c */
 tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
@@ -33,11 +35,12 @@ tg_status device_attribute(const tg_driver *driver, cu_device device, int attrib
 
 /* file.c */
 
-/* Reads a whole file. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed and followed by a
- * NUL that *size does not count. */
+/* Reads a whole file. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed and followed by
+ * a NUL that *size does not count. */
 tg_status file_read(const char *path, char **bytes, size_t *size, const tg_sink *sink);
 
-/* Writes beside the file and renames, so that a reader sees the old or the new content, never half. */
+/* Writes beside the file and renames, so that a reader sees the old or the new content, never half.
+ */
 tg_status file_replace(const char *path, const void *bytes, size_t size, const tg_sink *sink);
 
 /* Creates the folders in which the file will be. */

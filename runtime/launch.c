@@ -1,7 +1,7 @@
 /* runtime/launch.c - check the arguments of a call, then hand them to the kernels.
  *
- * The path of a launch allocates nothing, takes no lock and waits for nothing: everything lives on the
- * stack, so a module may be launched from many threads and into a stream under capture. */
+ * The path of a launch allocates nothing, takes no lock and waits for nothing: everything lives on
+ * the stack, so a module may be launched from many threads and into a stream under capture. */
 #include "runtime/internal.h"
 
 #include <inttypes.h>
@@ -49,7 +49,8 @@ static bool is_vector(const tg_tensor_info *info)
 static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 {
     static const char *const names[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "unused", [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv",
+        [TG_AXIS_NONE] = "unused", [TG_T] = "T",     [TG_CHUNK] = "chunk",
+        [TG_DQK] = "dqk",          [TG_DHV] = "dhv",
     };
     return axis == 0 ? "B" : axis == 1 ? "NH" : names[info->axes[axis - 2]];
 }
@@ -69,8 +70,10 @@ static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *st
 static void list_signature(const tg_program *program, char *text, size_t capacity)
 {
     size_t length = (size_t)snprintf(text, capacity, "the program has");
-    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags && length < capacity; i++)
-        length += (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
+    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags && length < capacity;
+         i++)
+        length +=
+            (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
 }
 
 static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t position)
@@ -87,8 +90,8 @@ static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t
     struct bound *bound = &call->bound[i];
     if (bound->is_given)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0822", NULL,
-                       "args[%" PRIu32 "].name: expected every tensor once, found %s again", position,
-                       arg->name);
+                       "args[%" PRIu32 "].name: expected every tensor once, found %s again",
+                       position, arg->name);
     bound->is_given = true;
     bound->address = arg->address;
     memcpy(bound->stride, arg->stride, sizeof bound->stride);
@@ -109,15 +112,18 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
                        "%s: stride of %s: expected at most %" PRId64 " elements, found %" PRId64,
                        info->name, name, max_reach / extent, stride);
     if ((info->flags & TG_OUT) && stride == 0)
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
-                       "%s: stride of %s: expected an output whose elements do not overlap, found 0",
-                       info->name, name);
+        return tg_fail(
+            call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
+            "%s: stride of %s: expected an output whose elements do not overlap, found 0",
+            info->name, name);
     if (is_last && is_vector(info) && stride != 1)
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "make the tensor contiguous in this axis",
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824",
+                       "make the tensor contiguous in this axis",
                        "%s: stride of %s: expected 1, found %" PRId64, info->name, name, stride);
     if (!is_last && is_vector(info) && stride * bytes % VECTOR_BYTES != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
-                       "%s: stride of %s: expected a multiple of %" PRId64 " elements (%d bytes), found "
+                       "%s: stride of %s: expected a multiple of %" PRId64
+                       " elements (%d bytes), found "
                        "%" PRId64,
                        info->name, name, VECTOR_BYTES / bytes, VECTOR_BYTES, stride);
     return TG_OK;
@@ -138,17 +144,17 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
     const tg_tensor_info *info = &call->program->tensors[tensor];
     struct bound *bound = &call->bound[tensor];
     uint64_t alignment = is_vector(info) ? VECTOR_BYTES : tg_dtype_bytes((tg_dtype)info->dtype);
-    if (bound->address == 0) {
-        if ((info->flags & TG_OPTIONAL) || is_empty(call, tensor))
-            return TG_OK;
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL, "%s: expected an address, found %s",
-                       info->name, bound->is_given ? "0" : "no argument of that name");
-    }
+    if (is_empty(call, tensor) || (bound->address == 0 && (info->flags & TG_OPTIONAL)))
+        return TG_OK; /* never followed, whatever its address and strides are */
+    if (bound->address == 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL,
+                       "%s: expected an address, found %s", info->name,
+                       bound->is_given ? "0" : "no argument of that name");
     tg_status status = TG_OK;
     if (bound->address % alignment != 0)
         status = tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
-                         "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64, info->name,
-                         alignment, bound->address);
+                         "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64,
+                         info->name, alignment, bound->address);
     if (memcmp(bound->stride, contiguous, sizeof contiguous) == 0)
         set_contiguous(call, tensor, bound->stride);
     for (uint32_t axis = 0; axis < count_axes(info); axis++)
@@ -169,8 +175,8 @@ static tg_status bind_workspace(struct call *call, uint64_t workspace)
     }
     if (workspace % WORKSPACE_ALIGNMENT != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", NULL,
-                       "workspace: expected a multiple of %d, found 0x%" PRIx64, WORKSPACE_ALIGNMENT,
-                       workspace);
+                       "workspace: expected a multiple of %d, found 0x%" PRIx64,
+                       WORKSPACE_ALIGNMENT, workspace);
     if (workspace == 0 && bytes != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", "tg_workspace_bytes says how much",
                        "workspace: expected the address of %" PRIu64 " bytes, found 0", bytes);
@@ -236,7 +242,8 @@ static tg_status define_dense(const tg_driver *driver, uint64_t to, uint64_t fro
     return DRIVER_CALL(driver, sink, cuMemsetD8Async, to, 0, bytes, stream);
 }
 
-/* Defines the elements at `to` on the axes from `axis` on, in as few pieces as the strides allow. */
+/* Defines the elements at `to` on the axes from `axis` on, in as few pieces as the strides allow.
+ */
 static tg_status define_axes(const tg_driver *driver, const struct call *call, uint32_t tensor,
                              uint32_t source, uint32_t axis, uint64_t to, uint64_t from,
                              cu_stream stream)
@@ -268,7 +275,8 @@ static tg_status define_states(const tg_driver *driver, const struct call *call,
             continue;
         uint32_t from = source == TG_SOURCE_ZERO ? i : (uint32_t)source;
         uint64_t from_address = source == TG_SOURCE_ZERO ? 0 : call->bound[from].address;
-        status = define_axes(driver, call, i, from, 0, call->bound[i].address, from_address, stream);
+        status =
+            define_axes(driver, call, i, from, 0, call->bound[i].address, from_address, stream);
     }
     return status;
 }
@@ -285,7 +293,8 @@ union value {
 
 static union value make_value(const struct call *call, const tg_arg_desc *arg, float scale)
 {
-    const struct bound *bound = &call->bound[arg->index]; /* meaningful for the first two kinds only */
+    const struct bound *bound =
+        &call->bound[arg->index]; /* meaningful for the first two kinds only */
     union value value = {0};
     switch ((tg_arg_kind)arg->kind) {
     case TG_ARG_POINTER:
@@ -304,8 +313,8 @@ static union value make_value(const struct call *call, const tg_arg_desc *arg, f
     return value;
 }
 
-static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i, float scale,
-                               cu_stream stream)
+static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i,
+                               float scale, cu_stream stream)
 {
     const tg_kernel *kernel = &module->program->kernels[i];
     union value values[TG_MAX_ARGS];
@@ -315,9 +324,9 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
         parameters[a] = &values[a];
     }
     int64_t blocks = tg_terms_value(module->program, call->sizes, kernel->grid, kernel->n_grid);
-    cu_result result = module->driver->cuLaunchKernel(module->functions[i], (unsigned int)blocks, 1, 1,
-                                                      kernel->threads, 1, 1, kernel->shared_bytes, stream,
-                                                      parameters, NULL);
+    cu_result result = module->driver->cuLaunchKernel(
+        module->functions[i], (unsigned int)blocks, 1, 1, kernel->threads, 1, 1,
+        kernel->shared_bytes, stream, parameters, NULL);
     if (result == CU_SUCCESS)
         return TG_OK;
     char what[128];

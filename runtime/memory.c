@@ -1,10 +1,12 @@
 /* runtime/memory.c - synchronous memory helpers for tools and tests. */
 #include "runtime/internal.h"
 
-tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address, const tg_sink *sink)
+tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address,
+                          const tg_sink *sink)
 {
     *address = 0;
-    return DRIVER_CALL(driver, sink, cuMemAlloc, address, bytes ? bytes : 1); /* 0 is an error of CUDA */
+    return DRIVER_CALL(driver, sink, cuMemAlloc, address,
+                       bytes ? bytes : 1); /* 0 is an error of CUDA */
 }
 
 void tg_memory_free(const tg_driver *driver, uint64_t address)

@@ -24,10 +24,11 @@ static tg_status query_limits(const tg_driver *driver, struct limits *limits, co
     if (status == TG_OK)
         status = device_attribute(driver, device, CU_DEVICE_CC_MINOR, &limits->cc_minor, sink);
     if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_SHARED_OPTIN, &limits->shared_optin, sink);
+        status =
+            device_attribute(driver, device, CU_DEVICE_SHARED_OPTIN, &limits->shared_optin, sink);
     if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_MAX_THREADS_PER_BLOCK, &limits->max_threads,
-                                  sink);
+        status = device_attribute(driver, device, CU_DEVICE_MAX_THREADS_PER_BLOCK,
+                                  &limits->max_threads, sink);
     return status;
 }
 
@@ -37,22 +38,25 @@ static int arch_number(const tg_program *program)
     return (int)strtol(program->arch + strlen("sm_"), NULL, 10);
 }
 
-static tg_status check_arch(const tg_program *program, const struct limits *limits, const tg_sink *sink)
+static tg_status check_arch(const tg_program *program, const struct limits *limits,
+                            const tg_sink *sink)
 {
     int arch = arch_number(program), device = limits->cc_major * 10 + limits->cc_minor;
     if (device == arch || (device > arch && !program->arch_exact))
         return TG_OK;
     return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", "compile the program for this GPU",
-                   "program %s: expected a GPU of %s%s, found sm_%d", program->variant, program->arch,
-                   program->arch_exact ? " exactly" : " or newer", device);
+                   "program %s: expected a GPU of %s%s, found sm_%d", program->variant,
+                   program->arch, program->arch_exact ? " exactly" : " or newer", device);
 }
 
-static tg_status check_kernel(const tg_kernel *kernel, const struct limits *limits, const tg_sink *sink)
+static tg_status check_kernel(const tg_kernel *kernel, const struct limits *limits,
+                              const tg_sink *sink)
 {
     if (kernel->shared_bytes > (uint32_t)limits->shared_optin)
-        return tg_fail(sink, TG_E_UNSUPPORTED, "TG0812", "use smaller tiles or fewer stages",
-                       "kernel %s: shared memory: expected at most %d bytes on this GPU, found %" PRIu32,
-                       kernel->name, limits->shared_optin, kernel->shared_bytes);
+        return tg_fail(
+            sink, TG_E_UNSUPPORTED, "TG0812", "use smaller tiles or fewer stages",
+            "kernel %s: shared memory: expected at most %d bytes on this GPU, found %" PRIu32,
+            kernel->name, limits->shared_optin, kernel->shared_bytes);
     if (kernel->threads > (uint32_t)limits->max_threads)
         return tg_fail(sink, TG_E_UNSUPPORTED, "TG0813", NULL,
                        "kernel %s: threads: expected at most %d on this GPU, found %" PRIu32,
@@ -60,7 +64,8 @@ static tg_status check_kernel(const tg_kernel *kernel, const struct limits *limi
     return TG_OK;
 }
 
-/* The driver's own words about PTX it refuses (line and reason) are in its log, not in the result. */
+/* The driver's own words about PTX it refuses (line and reason) are in its log, not in the result.
+ */
 static tg_status load_ptx(const tg_driver *driver, const tg_kernel *kernel, cu_module *loaded,
                           const tg_sink *sink)
 {
@@ -71,14 +76,14 @@ static tg_status load_ptx(const tg_driver *driver, const tg_kernel *kernel, cu_m
     if (result == CU_SUCCESS)
         return TG_OK;
     if (log[0])
-        tg_report(sink, TG_ERROR, "TG0815", NULL, 0, NULL, "kernel %s: the driver refuses the PTX: %s",
-                  kernel->name, log);
+        tg_report(sink, TG_ERROR, "TG0815", NULL, 0, NULL,
+                  "kernel %s: the driver refuses the PTX: %s", kernel->name, log);
     (void)snprintf(what, sizeof what, "cuModuleLoadDataEx (PTX of %s)", kernel->name);
     return driver_fail(driver, result, what, sink);
 }
 
-/* A cubin runs on its own major architecture only. One that the driver refuses (it is older than the
- * ptxas that made it) is no failure: the PTX says the same, and costs a compilation. */
+/* A cubin runs on its own major architecture only. One that the driver refuses (it is older than
+ * the ptxas that made it) is no failure: the PTX says the same, and costs a compilation. */
 static tg_status load_image(const tg_driver *driver, const tg_kernel *kernel, bool may_use_cubin,
                             cu_module *loaded, const tg_sink *sink)
 {
@@ -95,8 +100,8 @@ static tg_status load_image(const tg_driver *driver, const tg_kernel *kernel, bo
     return load_ptx(driver, kernel, loaded, sink);
 }
 
-static tg_status check_registers(const tg_driver *driver, const tg_kernel *kernel, cu_function function,
-                                 const tg_sink *sink)
+static tg_status check_registers(const tg_driver *driver, const tg_kernel *kernel,
+                                 cu_function function, const tg_sink *sink)
 {
     int max_threads = 0;
     tg_status status = DRIVER_CALL(driver, sink, cuFuncGetAttribute, &max_threads,

@@ -21,14 +21,14 @@ typedef struct tg_device {
     uint32_t struct_size;
     char name[64];
     int ordinal;
-    int cc_major, cc_minor;  /* compute capability */
-    int sms;                 /* multiprocessors */
-    int shared_optin;        /* bytes of shared memory a block may opt in to */
+    int cc_major, cc_minor; /* compute capability */
+    int sms;                /* multiprocessors */
+    int shared_optin;       /* bytes of shared memory a block may opt in to */
     int registers_per_sm;
     int l2_bytes;
     int clock_khz, memory_clock_khz, memory_bus_bits;
     uint64_t memory_bytes;
-    int driver_version;      /* 13000 = CUDA 13.0 */
+    int driver_version; /* 13000 = CUDA 13.0 */
 } tg_device;
 
 /* Opens the driver library `path` (NULL: "libcuda.so.1") and resolves every entry point.
@@ -37,79 +37,94 @@ TG_API tg_status tg_driver_open(const char *path, tg_driver **driver, const tg_s
 TG_API void tg_driver_close(tg_driver *driver);
 
 TG_API tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *sink);
-TG_API tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device, const tg_sink *sink);
+TG_API tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device,
+                                 const tg_sink *sink);
 
-/* Makes the primary context of a device current on this thread / gives it back, after which no context
- * is current. Applications that have a context of their own need neither. */
+/* Makes the primary context of a device current on this thread / gives it back, after which no
+ * context is current. Applications that have a context of their own need neither. */
 TG_API tg_status tg_context_acquire(const tg_driver *driver, int ordinal, const tg_sink *sink);
 TG_API void tg_context_release(const tg_driver *driver, int ordinal);
 
-/* Loads the program into the current context: cubin when it fits the GPU, PTX otherwise (a cubin that
- * the driver refuses is a TG_NOTE). Program and driver must outlive the module. Device, arch and
- * shared-memory limits are checked with a clear message. Unload with the same context current. */
-TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module, const tg_sink *sink);
+/* Loads the program into the current context: cubin when it fits the GPU, PTX otherwise (a cubin
+ * that the driver refuses is a TG_NOTE). Program and driver must outlive the module. Device, arch
+ * and shared-memory limits are checked with a clear message. Unload with the same context current.
+ */
+TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module,
+                         const tg_sink *sink);
 TG_API void tg_unload(tg_module *module);
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
- * contiguous [B, NH, axes...]. When the last axis is dqk or dhv, its stride is 1 and the address and
- * the other strides are multiples of 16 bytes. Strides of axes with fewer than two elements do not
- * matter; inputs may be broadcast with stride 0. */
+ * contiguous [B, NH, axes...]. When the last axis is dqk or dhv, its stride is 1 and the address
+ * and the other strides are multiples of 16 bytes. Strides of axes with fewer than two elements do
+ * not matter; inputs may be broadcast with stride 0. */
 typedef struct tg_tensor_arg {
-    const char *name;   /* as in the program's signature */
-    uint64_t address;   /* device pointer; 0 for an absent optional tensor, or one of no elements */
+    const char *name; /* as in the program's signature */
+    uint64_t address; /* device pointer; 0 for an absent optional tensor, or one of no elements */
     int64_t stride[2 + TG_MAX_AXES];
 } tg_tensor_arg;
 
-/* Checks sizes and tensors of a call without launching: names, missing or duplicate tensors, strides,
- * alignment. Costs microseconds; reports all mistakes. */
-TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
-                                 uint32_t n_args, uint64_t workspace, const tg_sink *sink);
+/* Checks sizes and tensors of a call without launching: names, missing or duplicate tensors,
+ * strides, alignment. Costs microseconds; reports all mistakes. */
+TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes,
+                                 const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                                 const tg_sink *sink);
 
-/* Launches every kernel of the program on `stream` (a CUstream, 0 = default). Performs the checks of
- * tg_launch_check. No allocation, no lock, no synchronisation; safe during stream capture.
- * `workspace`: device address, 256-byte aligned, tg_workspace_bytes() large; unused after the call's
- * work on the stream is done. `scale` multiplies q. B = 0 or T = 0 launches nothing but still defines
- * the final state (a copy of the initial one, or zeros). */
-TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, float scale, const tg_tensor_arg *args,
-                           uint32_t n_args, uint64_t workspace, void *stream, const tg_sink *sink);
+/* Launches every kernel of the program on `stream` (a CUstream, 0 = default). Performs the checks
+ * of tg_launch_check. No allocation, no lock, no synchronisation; safe during stream capture.
+ * `workspace`: device address, 256-byte aligned, tg_workspace_bytes() large; unused after the
+ * call's work on the stream is done. `scale` multiplies q. B = 0 or T = 0 launches nothing but
+ * still defines the final state (a copy of the initial one, or zeros). */
+TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, float scale,
+                           const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                           void *stream, const tg_sink *sink);
 
 /* Small helpers for tools and tests. Synchronous, current context. */
-TG_API tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address, const tg_sink *sink);
+TG_API tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address,
+                                 const tg_sink *sink);
 TG_API void tg_memory_free(const tg_driver *driver, uint64_t address);
-TG_API tg_status tg_memory_in(const tg_driver *driver, uint64_t to, const void *from, size_t bytes, const tg_sink *sink);
-TG_API tg_status tg_memory_out(const tg_driver *driver, void *to, uint64_t from, size_t bytes, const tg_sink *sink);
-TG_API tg_status tg_memory_fill(const tg_driver *driver, uint64_t to, uint8_t value, size_t bytes, const tg_sink *sink);
+TG_API tg_status tg_memory_in(const tg_driver *driver, uint64_t to, const void *from, size_t bytes,
+                              const tg_sink *sink);
+TG_API tg_status tg_memory_out(const tg_driver *driver, void *to, uint64_t from, size_t bytes,
+                               const tg_sink *sink);
+TG_API tg_status tg_memory_fill(const tg_driver *driver, uint64_t to, uint8_t value, size_t bytes,
+                                const tg_sink *sink);
 TG_API tg_status tg_synchronize(const tg_driver *driver, const tg_sink *sink);
 
-/* Times a launch on the default stream: `warmup` untimed runs, then `runs` timed with events, the L2
- * flushed before each by reading `flush_bytes` of scratch (0: no flush; twice tg_device.l2_bytes is
- * good). All runs are queued before any is waited for. Milliseconds, sorted ascending, into times[runs]. */
-TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale, const tg_tensor_arg *args,
-                         uint32_t n_args, uint64_t workspace, uint32_t warmup, uint32_t runs, size_t flush_bytes,
-                         float *times, const tg_sink *sink);
+/* Times a launch on the default stream: `warmup` untimed runs, then `runs` timed with events, the
+ * L2 flushed before each by reading `flush_bytes` of scratch (0: no flush; twice tg_device.l2_bytes
+ * is good). All runs are queued before any is waited for. Milliseconds, sorted ascending, into
+ * times[runs]. */
+TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale,
+                         const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                         uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
+                         const tg_sink *sink);
 
-/* Kernel cache on disk: key -> bundle. A key is any text that says all of what the program depends on.
- * Files are versioned and checksummed, written by rename; a damaged one is reported as a warning and
- * treated as missing. tg_cache_get gives TG_OK with *program NULL when there is none; a program it
- * gives is freed with tg_program_free. tg_cache_put creates `directory` when missing. */
-TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program, const tg_sink *sink);
-TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program, const tg_sink *sink);
+/* Kernel cache on disk: key -> bundle. A key is any text that says all of what the program depends
+ * on. Files are versioned and checksummed, written by rename; a damaged one is reported as a
+ * warning and treated as missing. tg_cache_get gives TG_OK with *program NULL when there is none; a
+ * program it gives is freed with tg_program_free. tg_cache_put creates `directory` when missing. */
+TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program,
+                              const tg_sink *sink);
+TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program,
+                              const tg_sink *sink);
 
 /* Wisdom: a text file of tuning results, one line per (variant, device, dtype, shape):
- *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 | 431000 ns
- * Lookup returns the best match: same variant, device, cc, dtype, dqk and dhv exactly, then the nearest
- * shape by log distance of tokens and batch*heads. A missing file has nothing in it; damaged lines are
- * warnings and left out. Adding replaces the entry of the same shape; written by rename under a lock
- * file, folders created when missing. Text fields may hold anything printable but '|'. */
+ *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 |
+ * 431000 ns Lookup returns the best match: same variant, device, cc, dtype, dqk and dhv exactly,
+ * then the nearest shape by log distance of tokens and batch*heads. A missing file has nothing in
+ * it; damaged lines are warnings and left out. Adding replaces the entry of the same shape; written
+ * by rename under a lock file, folders created when missing. Text fields may hold anything
+ * printable but '|'. */
 typedef struct tg_wisdom {
     char variant[32], device[64], dtype[8];
-    int cc;                               /* 90 */
+    int cc; /* 90 */
     int64_t dqk, dhv, batch, heads, tokens;
-    char schedule[256];                   /* what the compiler needs to build it again */
+    char schedule[256]; /* what the compiler needs to build it again */
     int64_t chunk;
     double milliseconds;
 } tg_wisdom;
-TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found, int *is_found, const tg_sink *sink);
+TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found,
+                                int *is_found, const tg_sink *sink);
 TG_API tg_status tg_wisdom_add(const char *path, const tg_wisdom *entry, const tg_sink *sink);
 
 #ifdef __cplusplus

@@ -1,54 +1,53 @@
 /* runtime/time.c - how long a launch takes on the GPU.
  *
  * Everything is queued before anything is waited for: the GPU always has work ahead of it, so that
- * between a pair of events lies the launch and not the CPU. Reading a scratch buffer larger than the
- * L2 between runs makes every run find its inputs in memory, as a layer of a network does. */
+ * between a pair of events lies the launch and not the CPU. Reading a scratch buffer larger than
+ * the L2 between runs makes every run find its inputs in memory, as a layer of a network does. */
 #include "runtime/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Ors together 16-byte words [0, n) of `data`, and stores the result if it is all ones: it never is,
- * since the buffer is zeroed, but the compiler of the driver cannot know. */
-static const char flush_ptx[] =
-    ".version 7.0\n"
-    ".target sm_80\n"
-    ".address_size 64\n"
-    ".visible .entry tegula_flush(.param .u64 data, .param .u64 n)\n"
-    "{\n"
-    "    .reg .pred %p<3>;\n"
-    "    .reg .b32 %r<9>;\n"
-    "    .reg .b64 %rd<7>;\n"
-    "    ld.param.u64 %rd1, [data];\n"
-    "    ld.param.u64 %rd2, [n];\n"
-    "    cvta.to.global.u64 %rd1, %rd1;\n"
-    "    mov.u32 %r6, %ntid.x;\n"
-    "    mov.u32 %r7, %nctaid.x;\n"
-    "    mul.wide.u32 %rd3, %r6, %r7;\n"
-    "    mov.u32 %r7, %ctaid.x;\n"
-    "    mul.wide.u32 %rd4, %r6, %r7;\n"
-    "    mov.u32 %r8, %tid.x;\n"
-    "    cvt.u64.u32 %rd5, %r8;\n"
-    "    add.s64 %rd4, %rd4, %rd5;\n"
-    "    mov.u32 %r5, 0;\n"
-    "$next:\n"
-    "    setp.ge.u64 %p1, %rd4, %rd2;\n"
-    "    @%p1 bra $done;\n"
-    "    shl.b64 %rd5, %rd4, 4;\n"
-    "    add.s64 %rd6, %rd1, %rd5;\n"
-    "    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd6];\n"
-    "    or.b32 %r1, %r1, %r2;\n"
-    "    or.b32 %r3, %r3, %r4;\n"
-    "    or.b32 %r5, %r5, %r1;\n"
-    "    or.b32 %r5, %r5, %r3;\n"
-    "    add.s64 %rd4, %rd4, %rd3;\n"
-    "    bra $next;\n"
-    "$done:\n"
-    "    setp.eq.s32 %p2, %r5, -1;\n"
-    "    @%p2 st.global.u32 [%rd1], %r5;\n"
-    "    ret;\n"
-    "}\n";
+/* Ors together 16-byte words [0, n) of `data`, and stores the result if it is all ones: it never
+ * is, since the buffer is zeroed, but the compiler of the driver cannot know. */
+static const char flush_ptx[] = ".version 7.0\n"
+                                ".target sm_80\n"
+                                ".address_size 64\n"
+                                ".visible .entry tegula_flush(.param .u64 data, .param .u64 n)\n"
+                                "{\n"
+                                "    .reg .pred %p<3>;\n"
+                                "    .reg .b32 %r<9>;\n"
+                                "    .reg .b64 %rd<7>;\n"
+                                "    ld.param.u64 %rd1, [data];\n"
+                                "    ld.param.u64 %rd2, [n];\n"
+                                "    cvta.to.global.u64 %rd1, %rd1;\n"
+                                "    mov.u32 %r6, %ntid.x;\n"
+                                "    mov.u32 %r7, %nctaid.x;\n"
+                                "    mul.wide.u32 %rd3, %r6, %r7;\n"
+                                "    mov.u32 %r7, %ctaid.x;\n"
+                                "    mul.wide.u32 %rd4, %r6, %r7;\n"
+                                "    mov.u32 %r8, %tid.x;\n"
+                                "    cvt.u64.u32 %rd5, %r8;\n"
+                                "    add.s64 %rd4, %rd4, %rd5;\n"
+                                "    mov.u32 %r5, 0;\n"
+                                "$next:\n"
+                                "    setp.ge.u64 %p1, %rd4, %rd2;\n"
+                                "    @%p1 bra $done;\n"
+                                "    shl.b64 %rd5, %rd4, 4;\n"
+                                "    add.s64 %rd6, %rd1, %rd5;\n"
+                                "    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd6];\n"
+                                "    or.b32 %r1, %r1, %r2;\n"
+                                "    or.b32 %r3, %r3, %r4;\n"
+                                "    or.b32 %r5, %r5, %r1;\n"
+                                "    or.b32 %r5, %r5, %r3;\n"
+                                "    add.s64 %rd4, %rd4, %rd3;\n"
+                                "    bra $next;\n"
+                                "$done:\n"
+                                "    setp.eq.s32 %p2, %r5, -1;\n"
+                                "    @%p2 st.global.u32 [%rd1], %r5;\n"
+                                "    ret;\n"
+                                "}\n";
 
 enum { FLUSH_BLOCKS = 1024, FLUSH_THREADS = 256 };
 
@@ -73,11 +72,11 @@ static tg_status prepare_flush(struct timer *timer, size_t bytes)
     flush->n_words = bytes / 16;
     if (flush->n_words == 0)
         return TG_OK;
-    tg_status status =
-        DRIVER_CALL(driver, timer->sink, cuModuleLoadDataEx, &flush->module, flush_ptx, 0, NULL, NULL);
+    tg_status status = DRIVER_CALL(driver, timer->sink, cuModuleLoadDataEx, &flush->module,
+                                   flush_ptx, 0, NULL, NULL);
     if (status == TG_OK)
-        status = DRIVER_CALL(driver, timer->sink, cuModuleGetFunction, &flush->function, flush->module,
-                             "tegula_flush");
+        status = DRIVER_CALL(driver, timer->sink, cuModuleGetFunction, &flush->function,
+                             flush->module, "tegula_flush");
     if (status == TG_OK)
         status = tg_memory_alloc(driver, flush->n_words * 16, &flush->data, timer->sink);
     if (status == TG_OK)
@@ -91,19 +90,20 @@ static tg_status run_flush(const struct timer *timer)
     void *parameters[] = {&data, &n_words};
     if (n_words == 0)
         return TG_OK;
-    return DRIVER_CALL(timer->driver, timer->sink, cuLaunchKernel, timer->flush.function, FLUSH_BLOCKS, 1,
-                       1, FLUSH_THREADS, 1, 1, 0, NULL, parameters, NULL);
+    return DRIVER_CALL(timer->driver, timer->sink, cuLaunchKernel, timer->flush.function,
+                       FLUSH_BLOCKS, 1, 1, FLUSH_THREADS, 1, 1, 0, NULL, parameters, NULL);
 }
 
 static tg_status create_events(struct timer *timer, uint32_t n)
 {
     timer->events = calloc(n ? n : 1, sizeof *timer->events);
     if (!timer->events)
-        return tg_fail(timer->sink, TG_E_MEMORY, "TG0799", NULL, "tg_time: no memory for %" PRIu32 " events",
-                       n);
+        return tg_fail(timer->sink, TG_E_MEMORY, "TG0799", NULL,
+                       "tg_time: no memory for %" PRIu32 " events", n);
     tg_status status = TG_OK;
     while (timer->n_events < n && status == TG_OK) {
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventCreate, &timer->events[timer->n_events], 0);
+        status = DRIVER_CALL(timer->driver, timer->sink, cuEventCreate,
+                             &timer->events[timer->n_events], 0);
         timer->n_events += status == TG_OK;
     }
     return status;
@@ -139,11 +139,13 @@ static tg_status queue_run(const struct timer *timer, const struct launch *launc
 {
     tg_status status = run_flush(timer);
     if (status == TG_OK)
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run], NULL);
+        status =
+            DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run], NULL);
     if (status == TG_OK)
         status = run_launch(launch, timer->sink);
     if (status == TG_OK)
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run + 1], NULL);
+        status = DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run + 1],
+                             NULL);
     return status;
 }
 
@@ -162,14 +164,15 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale, const tg_tensor_arg *args,
-                  uint32_t n_args, uint64_t workspace, uint32_t warmup, uint32_t runs,
-                  size_t flush_bytes, float *times, const tg_sink *sink)
+tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale,
+                  const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
+                  uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
 {
     enum { MAX_RUNS = 1 << 20 };
     if (!module || (!times && runs) || runs > MAX_RUNS)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
-                       "tg_time: expected a module, room for the times and at most %d runs", MAX_RUNS);
+                       "tg_time: expected a module, room for the times and at most %d runs",
+                       MAX_RUNS);
     struct timer timer = {.driver = module->driver, .sink = sink};
     struct launch launch = {module, sizes, scale, args, n_args, workspace};
     tg_status status = prepare_flush(&timer, flush_bytes);

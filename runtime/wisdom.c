@@ -1,12 +1,13 @@
 /* runtime/wisdom.c - what tuning has found out, as text people can read, merge and edit.
  *
  *     tegula-wisdom 1
- *     mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 | 431000 ns
+ *     mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64
+ * | 431000 ns
  *
  * Times are whole nanoseconds because a decimal point would depend on the locale of the process.
- * Lines that start with '#' are kept. A line that does not parse is reported and left out; no result
- * depends on wisdom, only the time it takes. Writers lock a file beside it and rename, readers need
- * no lock. */
+ * Lines that start with '#' are kept. A line that does not parse is reported and left out; no
+ * result depends on wisdom, only the time it takes. Writers lock a file beside it and rename,
+ * readers need no lock. */
 #include "runtime/internal.h"
 
 #include <errno.h>
@@ -103,7 +104,8 @@ static bool parse_entry(const char *line, tg_wisdom *w)
     memset(w, 0, sizeof *w);
     int end = -1;
     const char *at = line;
-    if (!take_text(&at, w->variant, sizeof w->variant) || !take_text(&at, w->device, sizeof w->device))
+    if (!take_text(&at, w->variant, sizeof w->variant) ||
+        !take_text(&at, w->device, sizeof w->device))
         return false;
     if (sscanf(at,
                " %9d %7[^ |] | dqk %10" SCNd64 " dhv %10" SCNd64 " | B %10" SCNd64 " NH %10" SCNd64
@@ -188,8 +190,9 @@ static bool read_entry(const struct wisdom_file *file, const char *line, tg_wisd
 
 static bool is_comparable(const tg_wisdom *a, const tg_wisdom *b)
 {
-    return strcmp(a->variant, b->variant) == 0 && strcmp(a->device, b->device) == 0 && a->cc == b->cc &&
-           strcmp(a->dtype, b->dtype) == 0 && a->dqk == b->dqk && a->dhv == b->dhv;
+    return strcmp(a->variant, b->variant) == 0 && strcmp(a->device, b->device) == 0 &&
+           a->cc == b->cc && strcmp(a->dtype, b->dtype) == 0 && a->dqk == b->dqk &&
+           a->dhv == b->dhv;
 }
 
 static bool is_same_shape(const tg_wisdom *a, const tg_wisdom *b)
@@ -237,7 +240,8 @@ tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *f
 
 /* ---- adding ---- */
 
-/* Everything worth keeping of the old file, then the new entry: it replaces one of the same shape. */
+/* Everything worth keeping of the old file, then the new entry: it replaces one of the same shape.
+ */
 static tg_status print_file(struct wisdom_file *file, const tg_wisdom *added, FILE *out)
 {
     fprintf(out, "%s\n", first_line);
@@ -250,7 +254,8 @@ static tg_status print_file(struct wisdom_file *file, const tg_wisdom *added, FI
             fprintf(out, "%s\n", line);
     }
     print_entry(out, added);
-    return ferror(out) ? tg_fail(file->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory") : TG_OK;
+    return ferror(out) ? tg_fail(file->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory")
+                       : TG_OK;
 }
 
 static tg_status rewrite(const char *path, const tg_wisdom *entry, const tg_sink *sink)
@@ -273,8 +278,8 @@ static tg_status rewrite(const char *path, const tg_wisdom *entry, const tg_sink
     return status;
 }
 
-/* The lock is a file of its own, since the wisdom file is replaced. It goes with the descriptor, so a
- * writer that dies leaves no lock behind. Yields the descriptor or -1. */
+/* The lock is a file of its own, since the wisdom file is replaced. It goes with the descriptor, so
+ * a writer that dies leaves no lock behind. Yields the descriptor or -1. */
 static int lock_file(const char *path, const tg_sink *sink)
 {
     char *name = NULL;

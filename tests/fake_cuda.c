@@ -1,7 +1,7 @@
 /* tests/fake_cuda.c - a driver library that records what it is asked and fails when told to.
  *
- * Device memory is host memory and kernels do nothing. Built a second time with OLD_DRIVER it lacks a
- * function. */
+ * Device memory is host memory and kernels do nothing. Built a second time with OLD_DRIVER it lacks
+ * a function. */
 #include "tests/fake_cuda.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT    __attribute__((visibility("default")))
 #define UNUSED(x) ((void)(x))
 
 extern EXPORT struct fake_state fake_state;
@@ -82,8 +82,9 @@ API(cuDeviceGetAttribute, (int *value, int attribute, int device))
 {
     UNUSED(device);
     const int known[][2] = {
-        {1, fake_state.max_threads}, {75, fake_state.cc_major},     {76, fake_state.cc_minor},
-        {16, 132},                   {97, fake_state.shared_optin}, {38, 50 << 20},
+        {1, fake_state.max_threads},   {75, fake_state.cc_major},
+        {76, fake_state.cc_minor},     {16, 132},
+        {97, fake_state.shared_optin}, {38, 50 << 20},
     };
     *value = 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -92,7 +93,7 @@ API(cuDeviceGetAttribute, (int *value, int attribute, int device))
     return record("cuDeviceGetAttribute");
 }
 
-API(cuDeviceTotalMem_v2, (size_t *bytes, int device))
+API(cuDeviceTotalMem_v2, (size_t * bytes, int device))
 {
     UNUSED(device);
     *bytes = (size_t)141 << 30;
@@ -130,7 +131,8 @@ API(cuCtxSynchronize, (void))
 }
 
 /* A cubin (ELF) and PTX fail separately: as "cubin" and as the function's name. */
-API(cuModuleLoadDataEx, (void **module, const void *image, unsigned int n, int *options, void **values))
+API(cuModuleLoadDataEx,
+    (void **module, const void *image, unsigned int n, int *options, void **values))
 {
     bool is_cubin = memcmp(image, "\177ELF", 4) == 0;
     int result = record(is_cubin ? "cubin" : "cuModuleLoadDataEx");
@@ -188,9 +190,9 @@ API(cuFuncLoad, (void *function))
 }
 
 #ifndef OLD_DRIVER
-API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-                     unsigned int by, unsigned int bz, unsigned int shared, void *stream,
-                     void **parameters, void **extra))
+API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned int gz,
+                     unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+                     void *stream, void **parameters, void **extra))
 {
     struct fake_state *s = &fake_state;
     UNUSED(function);
@@ -207,7 +209,7 @@ API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned 
 }
 #endif
 
-API(cuMemAlloc_v2, (uint64_t *address, size_t bytes))
+API(cuMemAlloc_v2, (uint64_t * address, size_t bytes))
 {
     int result = record("cuMemAlloc");
     void *memory = result ? NULL : aligned_alloc(256, (bytes + 255) / 256 * 256);

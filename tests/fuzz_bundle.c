@@ -1,7 +1,8 @@
 /* tests/fuzz_bundle.c - libFuzzer target: any bytes parse into a valid program or into a message.
  *
- *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz_bundle.c program/{report,sizes,verify,bundle}.c \
- *           -lxxhash -o fuzz_bundle && ./fuzz_bundle CORPUS tests/bundle/seeds
+ *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz_bundle.c
+ * program/{report,sizes,verify,bundle}.c \ -lxxhash -o fuzz_bundle && ./fuzz_bundle CORPUS
+ * tests/bundle/seeds
  *
  * Inputs whose first byte is odd get the right size and checksum first, so that mutations reach the
  * fields behind them; the other ones exercise the header. */

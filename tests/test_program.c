@@ -76,8 +76,14 @@ static void chunk_sizes_follow_the_sequence(void **state)
     const struct {
         int64_t tokens, chunk, expected_chunks, expected_chunk;
     } rows[] = {
-        {0, 0, 0, 0},        {1, 0, 1, 16},       {16, 0, 1, 16}, {17, 0, 1, 32},
-        {64, 0, 1, 64},      {65, 0, 2, 64},      {100, 32, 4, 32}, {1000000, 128, 7813, 128},
+        {0, 0, 0, 0},
+        {1, 0, 1, 16},
+        {16, 0, 1, 16},
+        {17, 0, 1, 32},
+        {64, 0, 1, 64},
+        {65, 0, 2, 64},
+        {100, 32, 4, 32},
+        {1000000, 128, 7813, 128},
         {INT32_MAX, 16, 134217728, 16},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -117,12 +123,14 @@ static void products_beyond_the_limits_are_refused(void **state)
     LOG(grid);
     tg_sizes sizes = {65536, 32768, 1, 0}; /* 2^31 blocks */
     assert_int_equal(tg_sizes_check(&p, &sizes, &grid_sink), TG_E_ARGUMENT);
-    assert_says(&grid, "TG0702 kernel recurrence: expected at most 2147483647 blocks, found 2147483648");
+    assert_says(&grid,
+                "TG0702 kernel recurrence: expected at most 2147483647 blocks, found 2147483648");
     LOG(tensor);
     p.kernels[0].n_grid = 1;
     sizes = (tg_sizes){INT32_MAX, INT32_MAX, INT32_MAX, 0}; /* saturates rather than wraps */
     assert_int_equal(tg_sizes_check(&p, &sizes, &tensor_sink), TG_E_ARGUMENT);
-    assert_says(&tensor, "tensor q: expected at most 72057594037927936 bytes, found 9223372036854775807");
+    assert_says(&tensor,
+                "tensor q: expected at most 72057594037927936 bytes, found 9223372036854775807");
 }
 
 static void workspace_is_aligned_and_64_bit(void **state)
@@ -163,97 +171,84 @@ static void states_are_paired_by_a_final_0(void **state)
 
 /* ---- verify ---- */
 
-struct damage {
-    const char *expected; /* in the message */
-    void (*apply)(tg_program *p);
-};
+/* One row for every rule: a name, what breaks it, what the message says. */
+/* clang-format off */
+#define DAMAGES(ROW) \
+    ROW(variant, memset(p->variant, 'x', sizeof p->variant), \
+        "variant: expected at most 31 printable") \
+    ROW(variant_empty, p->variant[0] = '\0', "variant: expected at most 31 printable") \
+    ROW(schedule, p->schedule[0] = '\n', "schedule: expected") \
+    ROW(arch, strcpy(p->arch, "gfx90a"), "arch: expected a name like sm_80") \
+    ROW(arch_suffix, strcpy(p->arch, "sm_90ax"), "arch: expected a name like sm_80") \
+    ROW(arch_exact, p->arch_exact = 2, "arch_exact: expected 0 or 1, found 2") \
+    ROW(io, p->io_dtype = TG_IO, "io_dtype: expected bf16, f16 or f32, found value 1") \
+    ROW(reserved, p->reserved[1] = 1, "reserved: expected 0 0, found 0 1") \
+    ROW(dqk, p->dqk = 0, "dqk: expected 1..65536, found 0") \
+    ROW(dhv, p->dhv = 1u << 31, "dhv: expected 1..65536, found 2147483648") \
+    ROW(multiple, p->chunk_multiple = 0, "chunk_multiple: expected 1..16777216, found 0") \
+    ROW(default, p->chunk_default = 65, \
+        "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
+    ROW(n_tensors, p->n_tensors = 33, "n_tensors: expected 1..32, found 33") \
+    ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..16, found 0") \
+    ROW(name, strcpy(p->tensors[1].name, "a b"), "tensors[1].name: expected an identifier") \
+    ROW(twice, strcpy(p->tensors[1].name, "q"), \
+        "tensors[1].name: expected every name once, found q again") \
+    ROW(dtype, p->tensors[1].dtype = TG_IO, \
+        "tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1") \
+    ROW(state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16, \
+        "tensors[7].dtype (S): expected f32 like S0, found bf16") \
+    ROW(flags, p->tensors[1].flags = TG_OPTIONAL, "tensors[1].flags (k): expected a combination") \
+    ROW(order, p->tensors[1].flags = 0, \
+        "tensors[2].flags (v): expected the signature before all workspace") \
+    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, \
+        "tensors[1].axes[1] (k): expected an axis below 5") \
+    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, \
+        "tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one") \
+    ROW(tensor_reserved, p->tensors[1].reserved[2] = 1, \
+        "tensors[1].reserved[2] (k): expected 0, found 1") \
+    ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
+    ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
+    ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \
+    ROW(cubin, p->kernels[1].cubin = NULL, \
+        "kernel second: cubin: expected a cubin and its size or neither, found 8 bytes at NULL") \
+    ROW(threads, p->kernels[1].threads = 2048, \
+        "kernel second: threads: expected 1..1024, found 2048") \
+    ROW(shared, p->kernels[1].shared_bytes = UINT32_MAX, \
+        "kernel second: shared_bytes: expected at most 1048576, found 4294967295") \
+    ROW(n_grid, p->kernels[1].n_grid = 0, "kernel second: n_grid: expected 1..6, found 0") \
+    ROW(grid_size, p->kernels[1].grid[1].size = 6, \
+        "kernel second: grid[1].size: expected 0..5, found 6") \
+    ROW(grid_div, p->kernels[1].grid[1].div = 0, \
+        "kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1") \
+    ROW(n_args, p->kernels[1].n_args = 65, \
+        "kernel second: n_args: expected at most 64, found 65") \
+    ROW(kind, p->kernels[1].args[2].kind = 4, \
+        "kernel second: args[2].kind: expected 0..3, found 4") \
+    ROW(index, p->kernels[1].args[0].index = 9, \
+        "kernel second: args[0].index: expected below 9, found 9") \
+    ROW(size_index, p->kernels[1].args[33].index = 6, \
+        "kernel second: args[33].index: expected below 6, found 6") \
+    ROW(arg_axis, p->kernels[1].args[2].axis = 5, \
+        "kernel second: args[2].axis: expected below 5, found 5") \
+    ROW(absent_axis, p->kernels[1].args[2].axis = 4, \
+        "kernel second: args[2].axis: expected an axis of q, found 4") \
+    ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, \
+        "kernel second: args[2].reserved: expected 0, found 1")
+/* clang-format on */
 
-#define DAMAGE(name, statement)                                                                    \
-    static void name(tg_program *p)                                                                \
+#define DEFINE(name, statement, expected)                                                          \
+    static void damage_##name(tg_program *p)                                                       \
     {                                                                                              \
         statement;                                                                                 \
     }
-DAMAGE(damage_variant, memset(p->variant, 'x', sizeof p->variant))
-DAMAGE(damage_variant_empty, p->variant[0] = '\0')
-DAMAGE(damage_schedule, p->schedule[0] = '\n')
-DAMAGE(damage_arch, strcpy(p->arch, "gfx90a"))
-DAMAGE(damage_arch_suffix, strcpy(p->arch, "sm_90ax"))
-DAMAGE(damage_arch_exact, p->arch_exact = 2)
-DAMAGE(damage_io, p->io_dtype = TG_IO)
-DAMAGE(damage_reserved, p->reserved[1] = 1)
-DAMAGE(damage_dqk, p->dqk = 0)
-DAMAGE(damage_dhv, p->dhv = 1u << 31)
-DAMAGE(damage_multiple, p->chunk_multiple = 0)
-DAMAGE(damage_default, p->chunk_default = 65)
-DAMAGE(damage_n_tensors, p->n_tensors = 33)
-DAMAGE(damage_n_kernels, p->n_kernels = 0)
-DAMAGE(damage_name, strcpy(p->tensors[1].name, "a b"))
-DAMAGE(damage_twice, strcpy(p->tensors[1].name, "q"))
-DAMAGE(damage_dtype, p->tensors[1].dtype = TG_IO)
-DAMAGE(damage_state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16)
-DAMAGE(damage_flags, p->tensors[1].flags = TG_OPTIONAL)
-DAMAGE(damage_order, p->tensors[1].flags = 0)
-DAMAGE(damage_axis, p->tensors[1].axes[1] = TG_N_AXES)
-DAMAGE(damage_gap, p->tensors[SAMPLE_F].axes[2] = TG_T)
-DAMAGE(damage_tensor_reserved, p->tensors[1].reserved[2] = 1)
-DAMAGE(damage_entry, p->kernels[1].name[0] = '9')
-DAMAGE(damage_ptx, p->kernels[1].ptx = NULL)
-DAMAGE(damage_ptx_bytes, p->kernels[1].ptx_bytes--)
-DAMAGE(damage_cubin, p->kernels[1].cubin = NULL)
-DAMAGE(damage_threads, p->kernels[1].threads = 2048)
-DAMAGE(damage_shared, p->kernels[1].shared_bytes = UINT32_MAX)
-DAMAGE(damage_n_grid, p->kernels[1].n_grid = 0)
-DAMAGE(damage_grid_size, p->kernels[1].grid[1].size = 6)
-DAMAGE(damage_grid_div, p->kernels[1].grid[1].div = 0)
-DAMAGE(damage_n_args, p->kernels[1].n_args = 65)
-DAMAGE(damage_kind, p->kernels[1].args[2].kind = 4)
-DAMAGE(damage_index, p->kernels[1].args[0].index = 9)
-DAMAGE(damage_size_index, p->kernels[1].args[33].index = 6)
-DAMAGE(damage_arg_axis, p->kernels[1].args[2].axis = 5)
-DAMAGE(damage_absent_axis, p->kernels[1].args[2].axis = 4)
-DAMAGE(damage_arg_reserved, p->kernels[1].args[2].reserved = 1)
+DAMAGES(DEFINE)
 
-static const struct damage damages[] = {
-    {"variant: expected at most 31 printable", damage_variant},
-    {"variant: expected at most 31 printable", damage_variant_empty},
-    {"schedule: expected", damage_schedule},
-    {"arch: expected a name like sm_80", damage_arch},
-    {"arch: expected a name like sm_80", damage_arch_suffix},
-    {"arch_exact: expected 0 or 1, found 2", damage_arch_exact},
-    {"io_dtype: expected bf16, f16 or f32, found value 1", damage_io},
-    {"reserved: expected 0 0, found 0 1", damage_reserved},
-    {"dqk: expected 1..65536, found 0", damage_dqk},
-    {"dhv: expected 1..65536, found 2147483648", damage_dhv},
-    {"chunk_multiple: expected 1..16777216, found 0", damage_multiple},
-    {"chunk_default: expected a multiple of 16 up to 16777216, found 65", damage_default},
-    {"n_tensors: expected 1..32, found 33", damage_n_tensors},
-    {"n_kernels: expected 1..16, found 0", damage_n_kernels},
-    {"tensors[1].name: expected an identifier", damage_name},
-    {"tensors[1].name: expected every name once, found q again", damage_twice},
-    {"tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1", damage_dtype},
-    {"tensors[7].dtype (S): expected f32 like S0, found bf16", damage_state_dtype},
-    {"tensors[1].flags (k): expected a combination", damage_flags},
-    {"tensors[2].flags (v): expected the signature before all workspace", damage_order},
-    {"tensors[1].axes[1] (k): expected an axis below 5", damage_axis},
-    {"tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one", damage_gap},
-    {"tensors[1].reserved[2] (k): expected 0, found 1", damage_tensor_reserved},
-    {"kernels[1].name: expected an identifier", damage_entry},
-    {"kernel second: ptx: expected text", damage_ptx},
-    {"kernel second: ptx: expected its only NUL after", damage_ptx_bytes},
-    {"kernel second: cubin: expected a cubin and its size or neither, found 8 bytes at NULL", damage_cubin},
-    {"kernel second: threads: expected 1..1024, found 2048", damage_threads},
-    {"kernel second: shared_bytes: expected at most 1048576, found 4294967295", damage_shared},
-    {"kernel second: n_grid: expected 1..6, found 0", damage_n_grid},
-    {"kernel second: grid[1].size: expected 0..5, found 6", damage_grid_size},
-    {"kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1", damage_grid_div},
-    {"kernel second: n_args: expected at most 64, found 65", damage_n_args},
-    {"kernel second: args[2].kind: expected 0..3, found 4", damage_kind},
-    {"kernel second: args[0].index: expected below 9, found 9", damage_index},
-    {"kernel second: args[33].index: expected below 6, found 6", damage_size_index},
-    {"kernel second: args[2].axis: expected below 5, found 5", damage_arg_axis},
-    {"kernel second: args[2].axis: expected an axis of q, found 4", damage_absent_axis},
-    {"kernel second: args[2].reserved: expected 0, found 1", damage_arg_reserved},
-};
+static const struct {
+    void (*apply)(tg_program *p);
+    const char *expected;
+} damages[] = {
+#define LIST(name, statement, expected) {damage_##name, expected},
+    DAMAGES(LIST)};
 
 static void every_wrong_field_is_named(void **state)
 {
@@ -450,7 +445,8 @@ static void compile(const char *folder, const char *flags)
 {
     char command[700];
     snprintf(command, sizeof command,
-             "cd %s && %s %s -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c sample.c -o sample.o",
+             "cd %s && %s %s -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c sample.c -o "
+             "sample.o",
              folder, TEST_C_COMPILER, flags);
     assert_int_equal(system(command), 0);
 }
@@ -459,8 +455,8 @@ static void generated_c_compiles_without_warnings(void **state)
 {
     (void)state;
     tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
-    strcpy(p.tensors[SAMPLE_H].name, "do");       /* a keyword */
-    strcpy(p.variant, "tricky */ @name@ \\");     /* ends no comment, is no key */
+    strcpy(p.tensors[SAMPLE_H].name, "do");   /* a keyword */
+    strcpy(p.variant, "tricky */ @name@ \\"); /* ends no comment, is no key */
     char *source, *header, folder[] = "/tmp/tegula-test-XXXXXX";
     assert_int_equal(tg_program_c(&p, "sample", &source, &header, NULL), TG_OK);
     assert_null(strchr(source, '@'));

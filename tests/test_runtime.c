@@ -1,4 +1,5 @@
-/* tests/test_runtime.c - the runtime against a fake driver: loading, marshalling, errors, capture. */
+/* tests/test_runtime.c - the runtime against a fake driver: loading, marshalling, errors, capture.
+ */
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
 #include "tests/fake_cuda.h"
@@ -176,7 +177,8 @@ static void load_prefers_the_cubin_of_this_gpu(void **state)
     fake->result = 209;
     assert_int_equal(tg_load(driver, &p, &module, &log_sink), TG_OK);
     assert_ptr_equal(fake->image, ptx);
-    assert_says(&log, "TG0814 kernel second: the driver refuses the cubin (CUDA_ERROR_NO_BINARY_FOR_GPU)");
+    assert_says(
+        &log, "TG0814 kernel second: the driver refuses the cubin (CUDA_ERROR_NO_BINARY_FOR_GPU)");
     tg_unload(module);
 }
 
@@ -202,13 +204,15 @@ static void load_refuses_before_the_driver_does(void **state)
     assert_load_says(&p, TG_E_UNSUPPORTED, "expected a GPU of sm_80 exactly, found sm_90");
     p.arch_exact = 0;
     p.kernels[1].shared_bytes = 232449;
-    assert_load_says(&p, TG_E_UNSUPPORTED,
-                     "TG0812 kernel second: shared memory: expected at most 232448 bytes on this GPU, "
-                     "found 232449");
+    assert_load_says(
+        &p, TG_E_UNSUPPORTED,
+        "TG0812 kernel second: shared memory: expected at most 232448 bytes on this GPU, "
+        "found 232449");
     p.kernels[1].shared_bytes = 0;
     p.kernels[1].threads = 1024;
     fake->max_threads = 512;
-    assert_load_says(&p, TG_E_UNSUPPORTED, "TG0813 kernel second: threads: expected at most 512 on");
+    assert_load_says(&p, TG_E_UNSUPPORTED,
+                     "TG0813 kernel second: threads: expected at most 512 on");
     assert_null(strstr(fake->log, "cuModuleLoadDataEx"));
     fake->max_threads = 1024;
     fake->function_threads = 256;
@@ -226,8 +230,9 @@ static void load_errors_carry_the_drivers_words(void **state)
     fake->result = 209;
     fake->fail_after = 1; /* the first kernel loads, and is unloaded again */
     fake->jit_log = "ptxas application ptx input, line 7; error : Unknown opcode";
-    assert_load_says(&p, TG_E_DRIVER,
-                     "TG0815 kernel second: the driver refuses the PTX: ptxas application ptx input, line 7");
+    assert_load_says(
+        &p, TG_E_DRIVER,
+        "TG0815 kernel second: the driver refuses the PTX: ptxas application ptx input, line 7");
     fake->fail_after = 0;
     assert_load_says(&p, TG_E_DRIVER,
                      "cuModuleLoadDataEx (PTX of recurrence): CUDA_ERROR_NO_BINARY_FOR_GPU");
@@ -276,17 +281,27 @@ static void values_arrive_in_order(void **state)
     args[SAMPLE_Q].stride[3] = 1;
     args[SAMPLE_S0] = args[SAMPLE_S]; /* S0 is absent; the order does not matter */
     tg_sizes sizes = {3, 5, 70, 0};
-    assert_int_equal(tg_launch(module, &sizes, 0.25f, args, N_ARGS - 1, 0x100, (void *)0x77, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, 0.25f, args, N_ARGS - 1, 0x100, (void *)0x77, NULL),
+                     TG_OK);
     const uint64_t expected[] = {
-        0x10000, UINT64_C(1) << 40, 0, (uint64_t)-16, /* q */
-        0x20000, 5 * 70 * 16, 70 * 16, 16,            /* k, contiguous */
-        0x30000, 5 * 70 * 16, 70 * 16, 16,            /* v */
-        0x40000, 5 * 70, 70, 1,                       /* f */
-        0x50000, 5 * 70, 70, 1,                       /* i */
-        0, 0, 0, 0,                                   /* S0 */
-        0x70000, 5 * 70 * 16, 70 * 16, 16,            /* h */
-        0x80000, 5 * 256, 256, 16,                    /* S */
-        0x100, 5, 70, 0x3e800000,                     /* workspace, NH, T, scale */
+        0x10000, UINT64_C(1) << 40,
+        0,       (uint64_t)-16, /* q */
+        0x20000, 5 * 70 * 16,
+        70 * 16, 16, /* k, contiguous */
+        0x30000, 5 * 70 * 16,
+        70 * 16, 16, /* v */
+        0x40000, 5 * 70,
+        70,      1, /* f */
+        0x50000, 5 * 70,
+        70,      1, /* i */
+        0,       0,
+        0,       0, /* S0 */
+        0x70000, 5 * 70 * 16,
+        70 * 16, 16, /* h */
+        0x80000, 5 * 256,
+        256,     16, /* S */
+        0x100,   5,
+        70,      0x3e800000, /* workspace, NH, T, scale */
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_int_equal(fake->values[i], expected[i]);
@@ -297,7 +312,8 @@ static void values_arrive_in_order(void **state)
     tg_unload(module);
 }
 
-/* What a stream under capture forbids: anything but asynchronous work; and no allocation of ours. */
+/* What a stream under capture forbids: anything but asynchronous work; and no allocation of ours.
+ */
 static void a_launch_only_launches(void **state)
 {
     (void)state;
@@ -313,7 +329,8 @@ static void a_launch_only_launches(void **state)
     LOG(log);
     fake->failing = "cuLaunchKernel";
     fake->result = 700;
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, &log_sink), TG_E_DRIVER);
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, &log_sink),
+                     TG_E_DRIVER);
     assert_says(&log, "cuLaunchKernel (recurrence): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory");
     tg_unload(module);
 }
@@ -335,9 +352,11 @@ static void all_mistakes_of_a_call_are_named(void **state)
     args[9] = (tg_tensor_arg){.name = "C", .address = 0x100};
     tg_sizes sizes = {3, 5, 70, 0};
     LOG(log);
-    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS + 2, 0x10, &log_sink), TG_E_ARGUMENT);
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS + 2, 0x10, &log_sink),
+                     TG_E_ARGUMENT);
     const char *const expected[] = {
-        "TG0821 args[0].name: expected a tensor of the signature, found x (the program has q k v f i S0 h S)",
+        "TG0821 args[0].name: expected a tensor of the signature, found x (the program has q k v f "
+        "i S0 h S)",
         "TG0822 args[8].name: expected every tensor once, found k again",
         "TG0821 args[9].name: expected a tensor of the signature, found C",
         "TG0823 q: expected an address, found no argument of that name",
@@ -358,7 +377,8 @@ static void all_mistakes_of_a_call_are_named(void **state)
     assert_says(&more, "TG0823 k: expected an address, found 0");
     assert_says(&more, "TG0826 workspace: expected the address of 15360 bytes, found 0");
     sizes.chunk = 7;
-    assert_int_equal(tg_launch(module, &sizes, 1, args, N_ARGS, 0, NULL, &more_sink), TG_E_ARGUMENT);
+    assert_int_equal(tg_launch(module, &sizes, 1, args, N_ARGS, 0, NULL, &more_sink),
+                     TG_E_ARGUMENT);
     assert_says(&more, "sizes.chunk");
     assert_int_equal(tg_launch_check(NULL, &sizes, args, N_ARGS, 0, NULL), TG_E_ARGUMENT);
     assert_string_equal(fake->log, "");
@@ -376,31 +396,33 @@ static void an_empty_call_defines_the_state(void **state)
         (&from[0][0][0][0])[i] = (float)i;
     memset(to, 0xff, sizeof to);
     tg_tensor_arg args[] = {
+        {.name = "h", .address = 1, .stride = {0, 0, 3, 2}}, /* of no elements: never followed */
         {.name = "S0", .address = (uintptr_t)from},
         {.name = "S", .address = (uintptr_t)to, .stride = {3 * 512, 512, 32, 1}},
     };
     tg_sizes sizes = {2, 3, 0, 0};
     int before = n_mallocs;
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, (void *)5, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, (void *)5, NULL), TG_OK);
     assert_ptr_equal(fake->stream, (void *)5);
     for (int row = 0; row < 2 * 3 * 16; row++) {
         assert_memory_equal((&to[0][0][0])[row], (&from[0][0][0])[row], 16 * sizeof(float));
         assert_int_equal(((uint8_t *)(&to[0][0][0])[row])[16 * sizeof(float)], 0xff);
     }
     fake->log[0] = '\0';
-    memset(args[1].stride, 0, sizeof args[1].stride); /* dense: one piece; broadcast: one for each */
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, NULL, NULL), TG_OK);
+    memset(args[2].stride, 0,
+           sizeof args[2].stride); /* dense: one piece; broadcast: one for each */
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuMemcpyDtoDAsync ");
-    memcpy(args[0].stride, (int64_t[]){0, 256, 16, 1}, 4 * sizeof(int64_t));
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0x100, NULL, NULL), TG_OK);
+    memcpy(args[1].stride, (int64_t[]){0, 256, 16, 1}, 4 * sizeof(int64_t));
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuMemcpyDtoDAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync ");
     assert_memory_equal((float *)to + 3 * 256, from, sizeof from / 2);
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args + 1, 1, 0x100, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args + 2, 1, 0x100, NULL, NULL), TG_OK);
     assert_non_null(strstr(fake->log, "cuMemsetD8Async"));
     assert_true(to[0][0][0][1] == 0.0f);
     sizes.batch = 0; /* nothing at all */
     fake->log[0] = '\0';
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 2, 0, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "");
     assert_int_equal(n_mallocs, before);
     tg_unload(module);
@@ -416,20 +438,24 @@ static void times_are_sorted_and_nothing_leaks(void **state)
     fake->n_values = 2; /* of the flush kernel */
     tg_sizes sizes = {3, 5, 70, 0};
     float times[8];
-    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL), TG_OK);
+    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL),
+                     TG_OK);
     for (int i = 1; i < 8; i++)
         assert_true(times[i - 1] <= times[i]);
-    const char *const failing[] = {"cuEventCreate", "cuEventRecord", "cuLaunchKernel", "cuMemsetD8",
-                                   "cuMemAlloc",    "cuCtxSynchronize", "cuEventElapsedTime"};
+    const char *const failing[] = {"cuEventCreate",     "cuEventRecord", "cuLaunchKernel",
+                                   "cuMemsetD8",        "cuMemAlloc",    "cuCtxSynchronize",
+                                   "cuEventElapsedTime"};
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         fake->failing = failing[i];
         fake->result = 700;
         fake->fail_after = 0;
-        assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
-                         TG_E_DRIVER);
+        assert_int_equal(
+            tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
+            TG_E_DRIVER);
     }
     fake->failing = NULL;
-    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL), TG_OK);
+    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL),
+                     TG_OK);
     tg_unload(module);
 }
 

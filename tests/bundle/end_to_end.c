@@ -2,9 +2,9 @@
  *
  *     end_to_end DRIVER recurrence.ptx
  *
- * Loads the recurrence of recurrence.cl, launches it with strides, with and without initial state, with
- * no tokens at all, and compares with the same recurrence in double precision. The driver is libcuda.so.1
- * or the emulator: nothing here knows which. */
+ * Loads the recurrence of recurrence.cl, launches it with strides, with and without initial state,
+ * with no tokens at all, and compares with the same recurrence in double precision. The driver is
+ * libcuda.so.1 or the emulator: nothing here knows which. */
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
 
@@ -54,7 +54,9 @@ static float noise(uint32_t *seed)
 
 static int64_t row_of(int tensor)
 {
-    return tensor == SAMPLE_F || tensor == SAMPLE_I ? 1 : tensor == SAMPLE_V || tensor == SAMPLE_H ? PITCH : W;
+    return tensor == SAMPLE_F || tensor == SAMPLE_I   ? 1
+           : tensor == SAMPLE_V || tensor == SAMPLE_H ? PITCH
+                                                      : W;
 }
 
 static void make_arrays(struct setting *s, const tg_sizes *sizes, const tg_program *program)
@@ -102,7 +104,8 @@ static double compare(const struct setting *s, int64_t sequence, bool has_state,
         for (int c = 0; c < W; c++)
             state[r][c] = has_state ? (double)at(s, SAMPLE_S0, sequence, r)[c] : 0.0;
     for (int64_t t = 0; t < s->tokens; t++) {
-        double keep = sigmoid((double)*at(s, SAMPLE_F, sequence, t)), take = sigmoid((double)*at(s, SAMPLE_I, sequence, t));
+        double keep = sigmoid((double)*at(s, SAMPLE_F, sequence, t)),
+               take = sigmoid((double)*at(s, SAMPLE_I, sequence, t));
         for (int c = 0; c < W; c++) {
             double h = 0.0;
             for (int r = 0; r < W; r++) {
@@ -131,8 +134,8 @@ static void fill_args(const struct setting *s, tg_tensor_arg *args, bool has_sta
     args[SAMPLE_S0].address = has_state ? args[SAMPLE_S0].address : 0;
 }
 
-static bool run(const tg_driver *driver, const tg_module *module, const tg_program *program, int64_t tokens,
-                bool has_state)
+static bool run(const tg_driver *driver, const tg_module *module, const tg_program *program,
+                int64_t tokens, bool has_state)
 {
     const float scale = 0.25f;
     tg_sizes sizes = {B, NH, tokens, 0};
@@ -144,12 +147,14 @@ static bool run(const tg_driver *driver, const tg_module *module, const tg_progr
     MUST(tg_launch(module, &sizes, scale, args, N_TENSORS, s.workspace, NULL, &sink));
     MUST(tg_synchronize(driver, &sink));
     for (int t = SAMPLE_H; t <= SAMPLE_S; t++)
-        MUST(tg_memory_out(driver, s.arrays[t].host, s.arrays[t].device, (size_t)s.arrays[t].n * sizeof(float), &sink));
+        MUST(tg_memory_out(driver, s.arrays[t].host, s.arrays[t].device,
+                           (size_t)s.arrays[t].n * sizeof(float), &sink));
     for (int64_t sequence = 0; sequence < B * NH; sequence++)
         worst = fmax(worst, compare(&s, sequence, has_state, (double)scale));
     float times[3] = {0};
     if (tokens > 0)
-        MUST(tg_time(module, &sizes, scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times, &sink));
+        MUST(tg_time(module, &sizes, scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times,
+                     &sink));
     printf("T %3lld, %s initial state: largest error %.2e, %.3f ms\n", (long long)tokens,
            has_state ? "with" : "no", worst, (double)times[0]);
     free_arrays(&s);
@@ -179,7 +184,8 @@ int main(int argc, char **argv)
     tg_program program = sample_program(ptx);
     MUST(tg_driver_open(argv[1], &driver, &sink));
     MUST(tg_device_query(driver, 0, &device, &sink));
-    printf("%s, sm_%d%d, driver %d\n", device.name, device.cc_major, device.cc_minor, device.driver_version);
+    printf("%s, sm_%d%d, driver %d\n", device.name, device.cc_major, device.cc_minor,
+           device.driver_version);
     MUST(tg_context_acquire(driver, 0, &sink));
     MUST(tg_load(driver, &program, &module, &sink));
     const int64_t lengths[] = {1, 65, 0};

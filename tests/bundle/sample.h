@@ -1,4 +1,5 @@
-/* tests/bundle/sample.h - a small valid program: the recurrence of recurrence.cl, with its signature. */
+/* tests/bundle/sample.h - a small valid program: the recurrence of recurrence.cl, with its
+ * signature. */
 #ifndef TEGULA_TEST_SAMPLE_H
 #define TEGULA_TEST_SAMPLE_H
 

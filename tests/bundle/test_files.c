@@ -146,7 +146,8 @@ static void the_cache_survives_concurrent_writers(void **state)
         LOG(log);
         p.kernels[0].registers = i;
         bool ok = tg_cache_put(directory, "key", &p, &log_sink) == TG_OK &&
-                  tg_cache_get(directory, "key", &read, &log_sink) == TG_OK && read && !log.n_warnings;
+                  tg_cache_get(directory, "key", &read, &log_sink) == TG_OK && read &&
+                  !log.n_warnings;
         if (child == 0 && (!ok || i == 199))
             _exit(!ok);
         assert_true(ok);
@@ -161,9 +162,18 @@ static void the_cache_survives_concurrent_writers(void **state)
 
 static tg_wisdom sample_wisdom(int64_t tokens)
 {
-    return (tg_wisdom){.variant = "mlstm-sig", .device = "NVIDIA H200", .dtype = "bf16", .cc = 90, .dqk = 128,
-                       .dhv = 256, .batch = 4, .heads = 16, .tokens = tokens,
-                       .schedule = "walk stages=3 lhq=64", .chunk = 64, .milliseconds = 0.431234};
+    return (tg_wisdom){.variant = "mlstm-sig",
+                       .device = "NVIDIA H200",
+                       .dtype = "bf16",
+                       .cc = 90,
+                       .dqk = 128,
+                       .dhv = 256,
+                       .batch = 4,
+                       .heads = 16,
+                       .tokens = tokens,
+                       .schedule = "walk stages=3 lhq=64",
+                       .chunk = 64,
+                       .milliseconds = 0.431234};
 }
 
 static void lookup_finds_the_nearest_shape(void **state)
@@ -180,7 +190,8 @@ static void lookup_finds_the_nearest_shape(void **state)
     }
     const struct {
         int64_t tokens, batch, expected;
-    } rows[] = {{1024, 4, 1024}, {2000, 4, 1024}, {4000, 4, 8192}, {1000000, 1, 65536}, {20000, 64, 8192}};
+    } rows[] = {
+        {1024, 4, 1024}, {2000, 4, 1024}, {4000, 4, 8192}, {1000000, 1, 65536}, {20000, 64, 8192}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wanted.tokens = rows[i].tokens;
         wanted.batch = rows[i].batch;
@@ -208,14 +219,16 @@ static void adding_replaces_the_same_shape(void **state)
     strcpy(w.schedule, "other");
     assert_int_equal(tg_wisdom_add(path, &w, NULL), TG_OK);
     slurp(path, text, sizeof text);
-    assert_string_equal(text, "tegula-wisdom 1\nmlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | "
-                              "B 4 NH 16 T 8192 | other | L 64 | 250000 ns\n");
+    assert_string_equal(text,
+                        "tegula-wisdom 1\nmlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | "
+                        "B 4 NH 16 T 8192 | other | L 64 | 250000 ns\n");
 }
 
 static void damaged_lines_are_left_out(void **state)
 {
     (void)state;
-    static const char good[] = "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 | s | L 64 | 1000 ns";
+    static const char good[] =
+        "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 | s | L 64 | 1000 ns";
     char text[8192] = "tegula-wisdom 1\n# by hand\n\n", line[sizeof good];
     int n_damaged = 0;
     for (size_t cut = 1; cut < sizeof good - 1; cut += 3, n_damaged++) { /* cut short */
@@ -229,14 +242,23 @@ static void damaged_lines_are_left_out(void **state)
         "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 99999999999999999999 | s | L 64 | 1000 ns",
         "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 | s | L 64 | -5 ns",
         "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 |  | L 64 | 1000 ns",
-        "a name that is longer than the field has room for | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 "
+        "a name that is longer than the field has room for | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH "
+        "1 T 64 "
         "| s | L 64 | 1000 ns",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++, n_damaged++)
         strcat(strcat(text, wrong[i]), "\n");
     strcat(text, good); /* no newline at the end of the file */
-    tg_wisdom w = sample_wisdom(64), wanted = {.variant = "v", .device = "d", .dtype = "bf16", .cc = 90,
-                                               .dqk = 16, .dhv = 16, .batch = 1, .heads = 1, .tokens = 64},
+    tg_wisdom w = sample_wisdom(64),
+              wanted = {.variant = "v",
+                        .device = "d",
+                        .dtype = "bf16",
+                        .cc = 90,
+                        .dqk = 16,
+                        .dhv = 16,
+                        .batch = 1,
+                        .heads = 1,
+                        .tokens = 64},
               found;
     assert_int_equal(tg_wisdom_add(path, &w, NULL), TG_OK); /* makes the folders */
     overwrite(path, text, strlen(text));
@@ -270,7 +292,8 @@ static void a_file_of_another_version_is_not_touched(void **state)
     assert_false(is_found);
     assert_int_equal(log.n_warnings, 1);
     assert_int_equal(tg_wisdom_add(path, &w, &log_sink), TG_E_FORMAT);
-    assert_non_null(strstr(log.text, "expected the first line \"tegula-wisdom 1\", found \"tegula-wisdom 2\""));
+    assert_non_null(
+        strstr(log.text, "expected the first line \"tegula-wisdom 1\", found \"tegula-wisdom 2\""));
     slurp(path, text, sizeof text);
     assert_string_equal(text, newer);
 }
