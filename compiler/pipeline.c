@@ -88,8 +88,10 @@ static void insert_copies(struct plan *p)
             }
             visible = true;
         }
-        if (op->kind == OP_NEST && op->n > 0 && p->row->mma != TG_MMA_NONE)
+        if (op->kind == OP_NEST && op->n > 0 && p->row->mma != TG_MMA_NONE) {
+            plan_add_op(p, OP_BARRIER, -1); /* all threads have left the ring of the nest before */
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
+        }
         *plan_add_op(p, OP_NEST, -1) = *op;
         if (op->kind == OP_NEST && p->row->mma == TG_MMA_NONE)
             for (uint32_t k = 0; k < p->nests[op->n].n_loads; k++)
@@ -97,27 +99,35 @@ static void insert_copies(struct plan *p)
     }
 }
 
-static void place_shared(struct plan *p)
+/* Places the shared tiles of a nest (-1: of the whole kernel) from `offset` on; returns their end. */
+static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
 {
-    uint32_t offset = 0;
     for (uint32_t pass = 0; pass < 2; pass++) /* matrices first: their swizzle wants 128-byte alignment */
         for (uint32_t i = 0; i < p->n_values; i++) {
             struct value *v = &p->values[i];
-            if (v->space != (pass == 0 ? SPACE_MATRIX : SPACE_VECTOR))
+            if (v->nest != nest || v->space != (pass == 0 ? SPACE_MATRIX : SPACE_VECTOR))
                 continue;
             if (pass == 0)
-                offset = round_up(offset, 1024);
+                offset = round_up(offset, 128);
             v->offset = offset;
             offset += v->stage_bytes * v->stages;
         }
-    offset = round_up(offset, 16);
-    p->scratch_offset = offset;
+    return offset;
+}
+
+/* Nests run one after the other and share the memory of their rings. */
+static void place_shared(struct plan *p)
+{
+    const uint32_t begin = round_up(place_nest(p, -1, 0), 128);
+    uint32_t end = begin;
+    for (uint32_t n = 0; n < p->n_nests; n++) {
+        const uint32_t nest_end = place_nest(p, (int)n, begin);
+        end = nest_end > end ? nest_end : end;
+    }
+    p->scratch_offset = p->shared_bytes = round_up(end, 16);
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_SCAN || p->ops[i].kind == OP_TOTAL) {
-            p->shared_bytes = offset + 8u * 32u; /* one fp64 sum a warp */
-            return;
-        }
-    p->shared_bytes = offset;
+        if (p->ops[i].kind == OP_SCAN || p->ops[i].kind == OP_TOTAL)
+            p->shared_bytes = p->scratch_offset + 8u * 32u; /* one fp64 sum a warp */
 }
 
 bool pass_pipeline(struct plan *p)

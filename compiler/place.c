@@ -172,8 +172,22 @@ static bool check_vector_kernel(const struct plan *p)
     return false;
 }
 
+/* The schedule says which instruction; the types must be able to. */
+static bool check_instruction(const struct plan *p)
+{
+    const bool is_f32 = p->shape.io == TG_F32;
+    if (p->row->mma == TG_MMA_NONE || (p->row->mma == TG_MMA_TF32X3) == is_f32)
+        return true;
+    plan_refuse(p, "TG0515", p->row->line, is_f32 ? "use a schedule with TG_MMA_TF32X3" : "use a schedule with TG_MMA_SYNC",
+                "kernel %s: mma.sync m16n8k%u takes %s operands, the inputs are %s", p->row->name, is_f32 ? 16 : 8,
+                is_f32 ? "bf16 or f16" : "f32", tg_dtype_name(p->shape.io));
+    return false;
+}
+
 bool pass_place(struct plan *p)
 {
+    if (!check_instruction(p))
+        return false;
     bool ok = p->row->mma != TG_MMA_NONE || check_vector_kernel(p);
     for (uint32_t i = 0; i < p->n_values; i++)
         ok = place_value(p, i) && ok;

@@ -81,7 +81,8 @@ static void plan_blocks(struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const tg_axis_role *role = &p->row->row[d];
-        const uint32_t size = round_up(plan_dim_size(p, d), 16);
+        /* a tile of 32 x 32 can be shared by 4 warps; what is outside of the tensor counts as zero */
+        const uint32_t size = round_up(plan_dim_size(p, d), role->role == TG_ROLE_P ? 32 : 16);
         uint32_t block = role->block;
         if (size && (block == 0 || block > size))
             block = size;

@@ -68,8 +68,8 @@ static void check_row_alone(const struct kernel *k)
     check_number(k, "warps", TG_FIELD_WARPS, k->row->warps);
     check_number(k, "stages", TG_FIELD_STAGES, k->row->stages);
     check_number(k, "blocks_per_sm", TG_FIELD_BLOCKS_PER_SM, k->row->blocks_per_sm);
-    if (k->row->mma > TG_MMA_SYNC)
-        tg_fault(k->check, TG0222, "use TG_MMA_NONE or TG_MMA_SYNC", "%s: mma %u is unknown",
+    if (k->row->mma > TG_MMA_TF32X3)
+        tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC or TG_MMA_TF32X3", "%s: mma %u is unknown",
                  k->name, k->row->mma);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (k->row->row[dim].role > TG_ROLE_W)
@@ -240,9 +240,9 @@ static void check_matrix(const struct kernel *k)
     if (k->slice.matrix && k->row->mma == TG_MMA_NONE)
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_SYNC",
                  "%s: it computes matrix products, but mma is TG_MMA_NONE", k->name);
-    if (!k->slice.matrix && k->row->mma == TG_MMA_SYNC)
+    if (!k->slice.matrix && k->row->mma != TG_MMA_NONE)
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
-                 "%s: it computes no matrix product, but mma is TG_MMA_SYNC", k->name);
+                 "%s: it computes no matrix product, but mma is not TG_MMA_NONE", k->name);
 }
 
 static void check_crossing(const struct kernel *k)

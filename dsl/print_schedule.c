@@ -83,6 +83,7 @@ static void fill_row(struct table *table, const tg_schedule *schedule, uint32_t 
     (void)snprintf(cells[MMA], CELL, "%s",
                    row->mma == TG_MMA_NONE   ? "."
                    : row->mma == TG_MMA_SYNC ? "sync"
+                   : row->mma == TG_MMA_TF32X3 ? "tf32x3"
                                              : "?");
     if (row->blocks_per_sm)
         (void)snprintf(cells[PER_SM], CELL, "%u", row->blocks_per_sm);

@@ -181,7 +181,8 @@ typedef struct tg_axis_role {
  * never a silent fallback. */
 typedef enum tg_mma {
     TG_MMA_NONE = 0, /* no matrix products in this kernel */
-    TG_MMA_SYNC = 1, /* mma.sync m16n8k16 (bf16, f16) or m16n8k8 3xTF32 (f32): sm_80 and later */
+    TG_MMA_SYNC = 1, /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
+    TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
 } tg_mma;
 
 enum { TG_MAX_OUTPUTS = 6, TG_MAX_ROWS = 8 };

@@ -47,6 +47,7 @@ struct emit {
     tg_operand scanned;                 /* operand whose block sum is in scan_total, in this nest */
     LLVMValueRef scan_total;
     int line;                           /* of the statement being emitted */
+    bool abandoned;                     /* LLVM's objects are in an unknown state: leave them */
 };
 
 /* ---- build.c: short names for LLVM ------------------------------------------------------------- */

@@ -302,10 +302,12 @@ bool lower_plan(const struct plan *p, bool keep_llvm, struct lowered *out)
     const bool ok = emit_finish(e, keep_llvm, out);
     for (uint32_t i = 0; i < p->n_values; i++)
         free(e->registers[i]);
-    LLVMDisposeDIBuilder(e->debug);
-    LLVMDisposeBuilder(e->b);
-    LLVMDisposeModule(e->module);
-    LLVMContextDispose(e->context);
+    if (!e->abandoned) {
+        LLVMDisposeDIBuilder(e->debug);
+        LLVMDisposeBuilder(e->b);
+        LLVMDisposeModule(e->module);
+        LLVMContextDispose(e->context);
+    }
     free(e);
     return ok;
 }

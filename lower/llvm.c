@@ -6,16 +6,31 @@
 #include "lower/emit.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const passes = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),gvn,instcombine,simplifycfg,dce)";
+static const char *const passes = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+                                  "instcombine<no-verify-fixpoint>,simplifycfg,dce)";
+
+/* LLVM reports what it cannot do by ending the process. As a last resort we jump out instead: what it had
+ * allocated for this module is lost, the process is not. */
+static _Thread_local jmp_buf *escape;
+static _Thread_local char fatal_text[256];
+
+static void on_fatal(const char *text)
+{
+    snprintf(fatal_text, sizeof fatal_text, "%s", text);
+    if (escape)
+        longjmp(*escape, 1);
+}
 
 static void initialise(void)
 {
@@ -23,6 +38,7 @@ static void initialise(void)
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    LLVMInstallFatalErrorHandler(on_fatal);
 }
 
 static bool failed(const struct plan *p, const char *what, const char *text)
@@ -83,6 +99,32 @@ static bool write_ptx(struct emit *e, LLVMTargetMachineRef machine, struct lower
     return true;
 }
 
+static bool prepare(struct emit *e, LLVMTargetMachineRef machine)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetModuleDataLayout(e->module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(e->module, "nvptx64-nvidia-cuda");
+    char *error = NULL;
+    const bool ok = !LLVMVerifyModule(e->module, LLVMReturnStatusAction, &error);
+    if (!ok)
+        failed(e->p, "the IR is malformed", error);
+    LLVMDisposeMessage(error);
+    return ok;
+}
+
+static bool finish(struct emit *e, LLVMTargetMachineRef machine, bool keep_llvm, struct lowered *out)
+{
+    if (!prepare(e, machine) || !optimise(e, machine))
+        return false;
+    if (keep_llvm) {
+        char *text = LLVMPrintModuleToString(e->module);
+        out->llvm = strdup(text);
+        LLVMDisposeMessage(text);
+    }
+    return write_ptx(e, machine, out);
+}
+
 bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
 {
     char *error = NULL;
@@ -92,21 +134,13 @@ bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
         LLVMDisposeMessage(error);
         return false;
     }
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-    LLVMSetModuleDataLayout(e->module, layout);
-    LLVMDisposeTargetData(layout);
-    LLVMSetTarget(e->module, "nvptx64-nvidia-cuda");
-    bool ok = !LLVMVerifyModule(e->module, LLVMReturnStatusAction, &error);
-    if (!ok)
-        failed(e->p, "the IR is malformed", error);
-    LLVMDisposeMessage(error);
-    ok = ok && optimise(e, machine);
-    if (ok && keep_llvm) {
-        char *text = LLVMPrintModuleToString(e->module);
-        out->llvm = strdup(text);
-        LLVMDisposeMessage(text);
-    }
-    ok = ok && write_ptx(e, machine, out);
+    jmp_buf here;
+    e->abandoned = setjmp(here) != 0;
+    escape = e->abandoned ? NULL : &here;
+    if (e->abandoned)
+        return failed(e->p, "LLVM gave up", fatal_text);
+    const bool ok = finish(e, machine, keep_llvm, out);
+    escape = NULL;
     LLVMDisposeTargetMachine(machine);
     return ok;
 }

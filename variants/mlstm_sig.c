@@ -86,7 +86,7 @@ static const tg_schedule tfla = {
     },
 };
 
-/* The same for 99 KB of shared memory (RTX 30xx, 40xx, 50xx) and for fp32 inputs. */
+/* The same for 99 KB of shared memory (RTX 30xx, 40xx, 50xx). */
 static const tg_schedule tfla_small = {
     TG_HEADER(tg_schedule),
     .name = "tfla-small",
@@ -105,6 +105,25 @@ static const tg_schedule tfla_small = {
     },
 };
 
+/* fp32 inputs: operands split in two take twice the registers, and four times the shared memory of a bf16. */
+static const tg_schedule tfla_fp32 = {
+    TG_HEADER(tg_schedule),
+    .name = "tfla-fp32",
+    .file = __FILE__,
+    .algorithm = &tg_mlstm_sig_algorithm,
+    .chunk = 128,
+    .n_rows = 3,
+    .rows = {
+        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        {.name = "state", .outputs = {C}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(32),
+                 [TG_DHV] = TG_P(32)}},
+    },
+};
+
 static const tg_vary tfla_vary[] = {
     {.field = TG_FIELD_CHUNK, .values = {64, 128, 192, 256, 384, 512, 1024, 2048, 4096}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = 1, .dim = TG_DQK, .values = {32, 64, 128}, .line = __LINE__},
@@ -116,6 +135,21 @@ static const tg_vary tfla_vary[] = {
     {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_DHV, .values = {64, 128, 256}, .line = __LINE__},
     {.field = TG_FIELD_WARPS, .row = 2, .values = {4, 8}, .line = __LINE__},
     {.field = TG_FIELD_STAGES, .row = 2, .values = {2, 3}, .line = __LINE__},
+};
+
+static const tg_vary small_vary[] = {
+    {.field = TG_FIELD_CHUNK, .values = {64, 128, 192, 256, 384, 512, 1024, 2048}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCK, .row = 1, .dim = TG_DHV, .values = {32, 64, 128}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_LKV, .values = {16, 32, 64}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_DHV, .values = {32, 64, 128}, .line = __LINE__},
+};
+
+static const tg_space small_space = {
+    TG_HEADER(tg_space), .name = "tfla-small", .file = __FILE__, .schedule = &tfla_small, .vary = small_vary, .n_vary = TG_COUNT(small_vary),
+};
+
+static const tg_space fp32_space = {
+    TG_HEADER(tg_space), .name = "tfla-fp32", .file = __FILE__, .schedule = &tfla_fp32, .vary = small_vary, .n_vary = TG_COUNT(small_vary),
 };
 
 static const tg_space tfla_space = {
@@ -158,8 +192,8 @@ static void oracle(const tg_oracle_call *c)
 }
 
 static const char *const aliases[] = {"mlstmsig", NULL};
-static const tg_schedule *const schedules[] = {&tfla, &tfla_small, NULL};
-static const tg_space *const spaces[] = {&tfla_space, NULL};
+static const tg_schedule *const schedules[] = {&tfla, &tfla_small, &tfla_fp32, NULL};
+static const tg_space *const spaces[] = {&tfla_space, &small_space, &fp32_space, NULL};
 
 const tg_variant tg_mlstm_sig = {
     TG_HEADER(tg_variant),
