@@ -26,7 +26,8 @@ static void report(const struct bench *bench, const struct shape *shape,
     const struct context *context = bench->context;
     const double median = median_of(bench->times, bench->runs);
     const double least = (double)bench->times[0], most = (double)bench->times[bench->runs - 1];
-    char size[32];
+    char size[32], text[SCHEDULE_TEXT];
+    schedule_text(bench->variant, &choice->schedule, text);
     if (context->options.json) {
         json_print(json_pack(
             "{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, "
@@ -34,19 +35,19 @@ static void report(const struct bench *bench, const struct shape *shape,
             "variant", bench->variant->name, "device", context->machine.device.name, "dtype",
             tg_dtype_name(bench->io), "shape", "B", (json_int_t)shape->batch, "NH",
             (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk", (json_int_t)shape->dqk,
-            "dhv", (json_int_t)shape->dhv, "schedule", choice->schedule.name, "chunk",
-            (int)choice->schedule.chunk, "origin", choice->origin, "runs", (int)bench->runs,
-            "flush", context->options.flush, "median_ms", median, "min_ms", least, "max_ms", most,
-            "gb_per_s", cost->bytes / median / 1e6, "tflop_per_s", cost->flops / median / 1e9,
+            "dhv", (json_int_t)shape->dhv, "schedule", text, "chunk", (int)choice->schedule.chunk,
+            "origin", choice->origin, "runs", (int)bench->runs, "flush", context->options.flush,
+            "median_ms", median, "min_ms", least, "max_ms", most, "gb_per_s",
+            cost->bytes / median / 1e6, "tflop_per_s", cost->flops / median / 1e9,
             "workspace_bytes", workspace));
         return;
     }
     printf("  %4lld %4lld %7lld %4lld %4lld  %9.3f ms (%.3f .. %.3f)  %6.0f GB/s  %6.1f TFLOP/s  "
-           "%9s  chunk %u, %s\n",
+           "%9s  %s (%s)\n",
            (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens,
            (long long)shape->dqk, (long long)shape->dhv, median, least, most,
            cost->bytes / median / 1e6, cost->flops / median / 1e9, bytes_text(workspace, size),
-           choice->schedule.chunk, choice->origin);
+           text, choice->origin);
     fflush(stdout);
 }
 

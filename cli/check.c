@@ -129,15 +129,12 @@ static void report_skipped(struct file_check *check)
 static void print_head(const struct file_check *check, const struct choice *choice)
 {
     const struct shape *shape = &check->problem.shape;
-    struct text row = {0};
-    tg_writer writer = text_writer(&row);
-    tg_schedule_diff(check->variant->schedules[0], &choice->schedule, &writer);
-    printf("%s\n  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s chunk %u%s%s (%s)\n",
-           check->path, check->variant->name, tg_dtype_name(check->problem.io),
-           (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens,
-           (long long)shape->dqk, (long long)shape->dhv, choice->schedule.name,
-           choice->schedule.chunk, row.size ? " " : "", text_of(&row), choice->origin);
-    text_free(&row);
+    char text[SCHEDULE_TEXT];
+    schedule_text(check->variant, &choice->schedule, text);
+    printf("%s\n  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s)\n", check->path,
+           check->variant->name, tg_dtype_name(check->problem.io), (long long)shape->batch,
+           (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+           (long long)shape->dhv, text, choice->origin);
 }
 
 static int run_problem(struct file_check *check)

@@ -195,6 +195,10 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const char *text, tg_schedule *schedule);
+/* The other way round: "tfla chunk=256", as wisdom keeps it. */
+enum { SCHEDULE_TEXT = 256 };
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
+                   char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, --dqk and --dhv, else bf16, 128 and 256. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape);

@@ -36,15 +36,29 @@ static bool write_file(const struct output *output, const char *suffix, const vo
     return ok;
 }
 
+/* "tegula_mlstm_sig_H" is the H kernel: what all entry points share is left out. */
+static const char *short_name(const tg_program *program, uint32_t kernel)
+{
+    const char *name = program->kernels[kernel].name, *last = name;
+    for (size_t n = 1; name[n - 1] != '\0'; n++) {
+        for (uint32_t i = 0; i < program->n_kernels; i++)
+            if (strncmp(program->kernels[i].name, name, n) != 0)
+                return last;
+        if (name[n - 1] == '_' && name[n] != '\0')
+            last = name + n;
+    }
+    return last;
+}
+
 static bool write_images(const struct output *output, const tg_program *program)
 {
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         const tg_kernel *kernel = &program->kernels[i];
         char suffix[96];
-        snprintf(suffix, sizeof suffix, ".%s.ptx", kernel->name);
+        snprintf(suffix, sizeof suffix, ".%s.ptx", short_name(program, i));
         if (!write_file(output, suffix, kernel->ptx, kernel->ptx_bytes))
             return false;
-        snprintf(suffix, sizeof suffix, ".%s.cubin", kernel->name);
+        snprintf(suffix, sizeof suffix, ".%s.cubin", short_name(program, i));
         if (kernel->cubin && !write_file(output, suffix, kernel->cubin, kernel->cubin_bytes))
             return false;
     }

@@ -207,6 +207,19 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
     return tg_schedule_apply(text, schedule, &context->sink) == TG_OK;
 }
 
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
+{
+    struct text changes = {0};
+    tg_writer writer = text_writer(&changes);
+    const tg_schedule *base = variant->schedules[0];
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if (strcmp((*s)->name, schedule->name) == 0)
+            base = *s;
+    tg_schedule_diff(base, schedule, &writer);
+    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "", text_of(&changes));
+    text_free(&changes);
+}
+
 /* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice:
  * damage to it, or a schedule that no longer fits, must not stop a run. */
 static bool schedule_remembered(struct context *context, const tg_variant *variant,

@@ -77,7 +77,7 @@ static tg_status run_kernel(struct run *run)
 static bool write_output(const struct run *run)
 {
     struct st_tensor tensors[TG_MAX_TENSORS];
-    char names[TG_MAX_TENSORS][32], scale[40], error[512];
+    char names[TG_MAX_TENSORS][32], scale[40], error[512], schedule[SCHEDULE_TEXT];
     size_t n = 0;
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
         const struct host_tensor *tensor = &run->problem.tensors[i];
@@ -94,11 +94,12 @@ static bool write_output(const struct run *run)
         memcpy(tensors[n].shape, tensor->extent, sizeof tensor->extent);
         n++;
     }
+    schedule_text(run->variant, &run->choice.schedule, schedule);
     snprintf(scale, sizeof scale, "{\"scale\": %.17g}", run->problem.scale);
     const struct st_pair meta[] = {
         {"variant", run->variant->name},
         {"device", run->context->machine.device.name},
-        {"schedule", run->choice.schedule.name},
+        {"schedule", schedule},
         {"scalars", scale},
     };
     const struct st_contents contents = {tensors, n, meta, sizeof meta / sizeof meta[0]};
@@ -124,14 +125,15 @@ static void report(const struct run *run)
     const struct shape *shape = &run->problem.shape;
     const double ours = run->phases[COMPILE] + run->phases[LOAD];
     const bool json = run->context->options.json;
+    char text[SCHEDULE_TEXT];
+    schedule_text(run->variant, &run->choice.schedule, text);
     json_t *times = json ? json_object() : NULL;
     if (!json)
-        printf(
-            "%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld, chunk %u (%s schedule), on %s: %s\n",
-            run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
-            (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
-            (long long)shape->dhv, run->choice.schedule.chunk, run->choice.origin,
-            run->context->machine.device.name, run->context->options.output);
+        printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s), on %s: %s\n",
+               run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
+               (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+               (long long)shape->dhv, text, run->choice.origin, run->context->machine.device.name,
+               run->context->options.output);
     for (int i = 0; i < N_PHASES && run->context->options.time; i++) {
         if (json)
             json_object_set_new(times, names[i], json_real(run->phases[i]));
@@ -147,11 +149,10 @@ static void report(const struct run *run)
         printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
     }
     if (json)
-        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:b, s:o}", "ok", 1, "out",
-                             run->context->options.output, "device",
-                             run->context->machine.device.name, "schedule",
-                             run->choice.schedule.name, "chunk", (int)run->choice.schedule.chunk,
-                             "cached", run->kernel.is_cached, "seconds", times));
+        json_print(json_pack(
+            "{s:b, s:s, s:s, s:s, s:i, s:b, s:o}", "ok", 1, "out", run->context->options.output,
+            "device", run->context->machine.device.name, "schedule", text, "chunk",
+            (int)run->choice.schedule.chunk, "cached", run->kernel.is_cached, "seconds", times));
 }
 
 static int run_opened(struct run *run)

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-enum { MAX_CANDIDATES = 256, MAX_TRUTHS = 8, SCHEDULE_TEXT = 256 };
+enum { MAX_CANDIDATES = 256, MAX_TRUTHS = 8 };
 
 enum candidate_state { TIMED, PREDICTED, NOT_BUILT, WRONG, NOT_TIMED };
 
@@ -54,8 +54,6 @@ struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule);
 /* Times it again, with more runs, for the final choice. */
 bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs);
 void tuner_free(struct tuner *tuner);
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
-                   char text[SCHEDULE_TEXT]);
 
 /* ---- tune_show.c ---- */
 

@@ -7,19 +7,6 @@
 
 enum { QUICK_RUNS = 10 };
 
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
-{
-    struct text changes = {0};
-    tg_writer writer = text_writer(&changes);
-    const tg_schedule *base = variant->schedules[0];
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strcmp((*s)->name, schedule->name) == 0)
-            base = *s;
-    tg_schedule_diff(base, schedule, &writer);
-    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "", text_of(&changes));
-    text_free(&changes);
-}
-
 static struct candidate *find_candidate(struct tuner *tuner, const char *text)
 {
     for (uint32_t i = 0; i < tuner->n_candidates; i++)
