@@ -7,10 +7,61 @@
 /* All bits set is a NaN in bf16, f16 and f32. */
 enum { POISON = 0xff, MAX_PATTERN = 8 << 20 };
 
+/* [B, NH, T, ...] on the host and [B, T, NH, ...] on the device, or back. */
+static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *from, char *to,
+                                  bool is_back)
+{
+    const size_t heads = (size_t)tensor->extent[1], tokens = (size_t)tensor->extent[2];
+    const size_t rows = (size_t)tensor->extent[0] * heads * tokens;
+    const size_t bytes = rows ? tensor->bytes / rows : 0;
+    for (size_t row = 0; row < rows; row++) {
+        size_t batch = row / (heads * tokens), head = row / tokens % heads, token = row % tokens;
+        size_t other = (batch * tokens + token) * heads + head;
+        memcpy(to + (is_back ? row : other) * bytes, from + (is_back ? other : row) * bytes, bytes);
+    }
+}
+
 static tg_status copy_in(struct call *call, const struct host_tensor *tensor, uint64_t address,
                          const tg_sink *sink)
 {
-    return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
+    if (!call->is_token_major || !tensor->has_tokens)
+        return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
+    char *swapped = malloc(tensor->bytes + 1);
+    if (!swapped)
+        return TG_E_MEMORY;
+    swap_heads_and_tokens(tensor, tensor->data, swapped, false);
+    tg_status status = tg_memory_in(call->machine->driver, address, swapped, tensor->bytes, sink);
+    free(swapped);
+    return status;
+}
+
+static tg_status copy_out(const struct call *call, const struct host_tensor *tensor,
+                          uint64_t address, const tg_sink *sink)
+{
+    if (!call->is_token_major || !tensor->has_tokens)
+        return tg_memory_out(call->machine->driver, tensor->data, address, tensor->bytes, sink);
+    char *swapped = malloc(tensor->bytes + 1);
+    tg_status status =
+        swapped ? tg_memory_out(call->machine->driver, swapped, address, tensor->bytes, sink)
+                : TG_E_MEMORY;
+    if (status == TG_OK)
+        swap_heads_and_tokens(tensor, swapped, tensor->data, true);
+    free(swapped);
+    return status;
+}
+
+/* All zero, the default, means contiguous [B, NH, axes...]. */
+static void set_strides(const struct call *call, const struct host_tensor *tensor,
+                        tg_tensor_arg *arg)
+{
+    if (!call->is_token_major || !tensor->has_tokens)
+        return;
+    const int64_t width = tensor->rank > 3 ? tensor->extent[3] : 1;
+    arg->stride[0] = tensor->extent[2] * tensor->extent[1] * width;
+    arg->stride[1] = width;
+    arg->stride[2] = tensor->extent[1] * width;
+    if (tensor->rank > 3)
+        arg->stride[3] = 1;
 }
 
 /* A tensor too large to make number by number repeats a block of random numbers. What it holds does
@@ -43,6 +94,7 @@ static tg_status add_tensor(struct call *call, const struct host_tensor *tensor,
     const tg_driver *driver = call->machine->driver;
     tg_tensor_arg *arg = &call->args[call->n_args];
     *arg = (tg_tensor_arg){.name = tensor->name};
+    set_strides(call, tensor, arg);
     call->n_args++;
     if (!is_present)
         return TG_OK;
@@ -73,6 +125,7 @@ static tg_status open_with(struct call *call, const struct machine *machine,
 {
     const struct shape *shape = &problem->shape;
     *call = (struct call){.machine = machine, .kernel = kernel, .scale = (float)problem->scale};
+    call->is_token_major = problem->is_token_major;
     call->sizes = (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
     tg_status status = tg_sizes_check(kernel->program, &call->sizes, sink);
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
@@ -157,8 +210,7 @@ tg_status call_fetch(const struct call *call, struct problem *problem, const tg_
             if (!tensor->data)
                 status = TG_E_MEMORY;
             else if (tensor->bytes)
-                status = tg_memory_out(call->machine->driver, tensor->data, call->args[a].address,
-                                       tensor->bytes, sink);
+                status = copy_out(call, tensor, call->args[a].address, sink);
         }
     }
     return status;

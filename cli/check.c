@@ -23,6 +23,8 @@ struct file_check {
 static const struct st_tensor *truth_in_file(const struct file_check *check, const char *name)
 {
     char full[64];
+    if (!check->file)
+        return NULL;
     /* Rounded inputs or another scale: the file's outputs answer another question. */
     if (check->problem.is_rounded || check->context->options.scale > 0)
         return NULL;
@@ -98,8 +100,10 @@ static int compare_outputs(struct file_check *check)
             continue;
         if (!reference_of(check, tensor, &reference, &against))
             return CODE_USAGE;
-        struct verdict verdict = judge(tensor, reference, check->problem.io,
-                                       levels_of_file(check->file, tensor, check->problem.io));
+        struct verdict verdict =
+            judge(tensor, reference, check->problem.io,
+                  check->file ? levels_of_file(check->file, tensor, check->problem.io)
+                              : (struct levels){0, 0});
         verdict.against = against;
         tensor_report(check, tensor, &verdict);
         check->ok &= verdict.ok;
@@ -111,7 +115,7 @@ static int compare_outputs(struct file_check *check)
 static void report_skipped(struct file_check *check)
 {
     bool any = false;
-    for (size_t i = 0; i < st_count(check->file); i++) {
+    for (size_t i = 0; check->file && i < st_count(check->file); i++) {
         const char *name = st_at(check->file, i)->name;
         if (strncmp(name, "grad.", 5) != 0)
             continue;
@@ -177,11 +181,10 @@ static bool file_variant(struct file_check *check)
     return check->variant != NULL;
 }
 
-static int check_opened(struct file_check *check)
+static int check_problem(struct file_check *check)
 {
-    if (!file_variant(check) ||
-        !problem_read(check->context, check->variant, check->file, check->path, &check->problem))
-        return CODE_USAGE;
+    const char *layout = check->context->options.layout;
+    check->problem.is_token_major = layout && strcmp(layout, "bthd") == 0;
     int code = run_problem(check);
     if (code == CODE_OK)
         code = compare_outputs(check);
@@ -191,6 +194,44 @@ static int check_opened(struct file_check *check)
     if (check->has_truth)
         truth_free(&check->truth);
     return code;
+}
+
+static int check_tensors(struct file_check *check)
+{
+    if (!file_variant(check) ||
+        !problem_read(check->context, check->variant, check->file, check->path, &check->problem))
+        return CODE_USAGE;
+    return check_problem(check);
+}
+
+static int check_opened(struct context *context, struct file_check *check)
+{
+    char error[512];
+    if (!st_open(check->path, &check->file, error, sizeof error)) {
+        complain(context, "give a safetensors file with in.* tensors", "%s", error);
+        return CODE_USAGE;
+    }
+    int code = check_tensors(check);
+    st_close(check->file);
+    return code;
+}
+
+/* Random inputs of a shape, every optional one included, against the oracle. */
+static int check_random(struct context *context, struct file_check *check,
+                        const struct shape *shape)
+{
+    const struct options *options = &context->options;
+    tg_dtype io = TG_BF16;
+    if (options->dtype && !dtype_parse(context, options->dtype, &io))
+        return CODE_USAGE;
+    const tg_shape_class class = shape_class_of(shape, io);
+    if (!shape_class_check(context, &class) ||
+        !problem_random(context, check->variant, shape, io, (uint64_t)options->seed,
+                        &check->problem))
+        return CODE_USAGE;
+    if (options->scale > 0)
+        check->problem.scale = options->scale;
+    return check_problem(check);
 }
 
 static void print_json(struct file_check *check, int code)
@@ -206,21 +247,16 @@ static void print_json(struct file_check *check, int code)
     json_print(object);
 }
 
-static int check_file(struct context *context, const tg_variant *variant, const char *path)
+/* `shape` NULL: a file. */
+static int check_one(struct context *context, const tg_variant *variant, const char *path,
+                     const struct shape *shape)
 {
     struct file_check check = {.context = context, .path = path, .variant = variant, .ok = true};
-    char error[512];
-    int code = CODE_USAGE;
     if (context->options.json) {
         check.tensors = json_array();
         check.skipped = json_array();
     }
-    if (st_open(path, &check.file, error, sizeof error)) {
-        code = check_opened(&check);
-        st_close(check.file);
-    } else {
-        complain(context, "give a safetensors file with in.* tensors", "%s", error);
-    }
+    int code = shape ? check_random(context, &check, shape) : check_opened(context, &check);
     if (check.tensors)
         print_json(&check, code);
     else
@@ -246,28 +282,41 @@ static bool first_is_variant(struct context *context, const tg_variant **variant
     return false;
 }
 
+static bool layout_is_known(struct context *context)
+{
+    const char *layout = context->options.layout;
+    if (!layout || strcmp(layout, "bhtd") == 0 || strcmp(layout, "bthd") == 0)
+        return true;
+    complain(context, "choose bhtd or bthd", "--layout: unknown layout '%s'", layout);
+    return false;
+}
+
 int command_check(struct context *context)
 {
     const struct options *options = &context->options;
     const tg_variant *variant;
     uint32_t n_ok = 0;
     int code = CODE_OK;
-    if (!first_is_variant(context, &variant))
+    if (!layout_is_known(context) || !first_is_variant(context, &variant))
         return CODE_USAGE;
     const uint32_t first = variant ? 1 : 0;
-    if (first == options->n_args) {
-        complain(context, "usage: tegula check [VARIANT] FILE...", "no file to check");
+    const uint32_t n = options->n_args - first + options->n_shapes;
+    if (n == 0 || (options->n_shapes && !variant)) {
+        complain(context, "usage: tegula check [VARIANT] FILE..., or VARIANT --shape SHAPE", "%s",
+                 n == 0 ? "no file to check" : "no variant for the random inputs of --shape");
         return CODE_USAGE;
     }
     if (!machine_open(context))
         return CODE_USAGE;
-    for (uint32_t i = first; i < options->n_args; i++) {
-        int one = check_file(context, variant, options->args[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool is_file = i < options->n_args - first;
+        const struct shape *shape = is_file ? NULL : &options->shapes[i - options->n_args + first];
+        int one = check_one(context, variant, is_file ? options->args[first + i] : "random inputs",
+                            shape);
         n_ok += one == CODE_OK;
         code = one > code ? one : code;
     }
-    if (!options->json && options->n_args - first > 1)
-        printf("%u of %u files within tolerance on %s\n", n_ok, options->n_args - first,
-               context->machine.device.name);
+    if (!options->json && n > 1)
+        printf("%u of %u within tolerance on %s\n", n_ok, n, context->machine.device.name);
     return code;
 }

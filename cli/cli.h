@@ -36,7 +36,7 @@ enum { MAX_SHAPES = 8 };
 
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
-    const char *cache, *wisdom, *load, *ptxas;
+    const char *cache, *wisdom, *load, *ptxas, *layout;
     struct shape shapes[MAX_SHAPES];
     uint32_t n_shapes;
     int64_t dqk, dhv, chunk, seed, runs, keep; /* 0: not given */
@@ -60,6 +60,7 @@ enum option_id {
     OPT_STAGE,
     OPT_SEED,
     OPT_SCALE,
+    OPT_LAYOUT,
     OPT_IN,
     OPT_OUT,
     OPT_NAME,
@@ -207,8 +208,9 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape);
 
 struct host_tensor {
     const char *name;
-    uint32_t tile; /* in the algorithm */
-    uint8_t flags; /* TG_IN, TG_OUT, TG_OPTIONAL */
+    uint32_t tile;   /* in the algorithm */
+    uint8_t flags;   /* TG_IN, TG_OUT, TG_OPTIONAL */
+    bool has_tokens; /* T is the axis after NH */
     enum st_dtype dtype;
     int rank;
     int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes... */
@@ -222,6 +224,7 @@ struct problem {
     tg_dtype io;
     double scale;
     bool is_rounded; /* --dtype changed some input: what the file says of outputs no longer holds */
+    bool is_token_major;                        /* [B, T, NH, ...] in device memory */
     bool is_prefixed;                           /* the file says in.q, not q */
     struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
     uint32_t n_tensors;
@@ -265,6 +268,7 @@ struct call {
     const struct kernel *kernel;
     tg_sizes sizes;
     float scale;
+    bool is_token_major;
     tg_tensor_arg args[TG_MAX_TENSORS];
     uint32_t n_args;
     uint64_t workspace;

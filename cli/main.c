@@ -30,10 +30,13 @@ static const struct command commands[N_COMMANDS] = {
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
-    {"check", "[VARIANT] FILE...", "compare a kernel with the truth in files, or with the oracle",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED),
+    {"check", "[VARIANT] FILE... [--shape SHAPE]",
+     "compare a kernel with the truth in files, or with the oracle",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED) |
+         TAKES(OPT_SHAPE) | TAKES(OPT_LAYOUT),
      1, UINT32_MAX, command_check,
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
+     "  tegula check mlstm-sig --shape B=1,NH=2,T=333,dqk=40,dhv=72 --dtype f32\n"
      "The variant comes from the file's metadata unless named. Exit status: 0 all within\n"
      "tolerance, 1 some are not, 2 something could not be checked.\n"},
     {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",

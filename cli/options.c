@@ -39,6 +39,8 @@ static const struct option_row rows[N_OPTIONS] = {
                   "of random inputs, and of the emulator's hostile order"},
     [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale),
                    "factor of q (default: the file's, else 1/sqrt(dqk))"},
+    [OPT_LAYOUT] = {"layout", "bhtd|bthd", TEXT, AT(layout),
+                    "[B, NH, T, d] or [B, T, NH, d] in device memory (default bhtd)"},
     [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
     [OPT_OUT] = {"out", "PATH", TEXT, AT(output), "where to write; also -o"},
     [OPT_NAME] = {"name", "NAME", TEXT, AT(name),

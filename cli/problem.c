@@ -47,6 +47,7 @@ bool problem_layout(struct context *context, const tg_variant *variant, const st
         tensor->flags = declared->flags;
         tensor->dtype = declared->dtype == TG_IO ? st_of_dtype(io) : ST_F32;
         tensor->rank = rank_of(declared);
+        tensor->has_tokens = declared->axes[0] == TG_T;
         tensor->n = 1;
         for (int i = 0; i < tensor->rank; i++) {
             tensor->extent[i] = i == 0   ? shape->batch

@@ -73,3 +73,27 @@ bench mlstm-sig --device emu
 -- exit 2
 -- stderr
 too large to emulate
+
+-- case random inputs against the oracle, in a layout whose strides are not the default
+-- args
+check mlstm-sig --device emu --layout bthd --shape B=2,NH=3,T=67,dqk=24,dhv=40
+-- exit 0
+-- stdout
+out.h
+against the oracle
+! FAILED
+
+-- case random inputs of what?
+-- args
+check --shape B=1,NH=1,T=64,dqk=32,dhv=32 $DATA/mlstmsig_a.safetensors
+-- exit 2
+-- stderr
+no variant for the random inputs of --shape
+
+-- case a layout that is none
+-- args
+check mlstm-sig --layout thd --shape B=1,NH=1,T=64,dqk=32,dhv=32
+-- exit 2
+-- stderr
+--layout: unknown layout 'thd'
+hint: choose bhtd or bthd

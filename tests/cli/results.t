@@ -1,0 +1,87 @@
+What the commands print when all is well; one object a file, with these keys, is what scripts read.
+
+-- case a golden file
+-- args
+check $DATA/mlstmsig_a.safetensors --device emu
+-- exit 0
+-- stdout
+out.h    rms
+against the file
+grad.q, grad.k, grad.v, grad.f, grad.i: not checked: no backward yet
+  ok
+! FAILED
+
+-- case the same as JSON
+-- args
+check mlstmsig $DATA/mlstmsig_b.safetensors --device emu --json
+-- exit 0
+-- stdout
+"ok":true,"device":"Tegula emulator","tensors":[{"name":"out.h","rms_ratio":
+"max_ratio":
+! not checked
+
+-- case one file is good and one does not exist
+-- args
+check $DATA/mlstmsig_x.safetensors nowhere.safetensors --device emu --json
+-- exit 2
+-- stdout
+"ok":true
+{"file":"nowhere.safetensors","ok":false
+
+-- case a truth that is wrong fails the check
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+in.k BF16 1,2,64,32
+in.v BF16 1,2,64,32
+in.f F32 1,2,64
+in.i F32 1,2,64
+out.h F32 1,2,64,32
+meta variant mlstmsig
+-- args
+check x.safetensors --device emu
+-- exit 1
+-- stdout
+out.h
+FAILED, against the file
+furthest off at [
+against the oracle
+
+-- case inputs under their plain names
+-- tensors x.safetensors
+q F16 1,2,64,32
+k F16 1,2,64,32
+v F16 1,2,64,32
+f F32 1,2,64
+i F32 1,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu --time
+-- exit 0
+-- stdout
+mlstm-sig f16, B=1 NH=2 T=64 dqk=32 dhv=32
+of that our own: compile and load
+
+-- case a program as files
+-- args
+compile mlstm-sig --arch sm_80 --dtype bf16 --dqk 32 --dhv 64 -o out --name my_kernel
+-- exit 0
+-- stdout
+out/my_kernel.H.ptx
+out/my_kernel.tgb
+out/my_kernel.c
+out/my_kernel.h
+
+-- case every stage can be printed
+-- args
+explain mlstm-sig --arch sm_80 --dqk 32 --dhv 64 --stage ptx
+-- exit 0
+-- stdout
+accepted on sm_80
+.visible .entry
+mma.sync
+
+-- case a schedule refused, with the reason and its numbers
+-- args
+explain mlstm-sig --arch sm_80 --dtype bf16 --dqk 512 --dhv 512 --schedule "tfla H.dhv=512"
+-- exit 2
+-- stderr
+H
