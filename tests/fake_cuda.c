@@ -25,6 +25,13 @@ static int record(const char *name)
     return fake_state.result;
 }
 
+static void record_piece(uint64_t to, uint64_t from, size_t bytes)
+{
+    const uint64_t parts[] = {to, from, bytes};
+    for (int i = 0; i < 3; i++)
+        fake_state.pieces = (fake_state.pieces ^ parts[i]) * 0x100000001b3; /* as FNV does */
+}
+
 /* The definition of an exported function, after its prototype. */
 #define API(name, parameters)                                                                      \
     EXPORT int name parameters;                                                                    \
@@ -240,6 +247,7 @@ API(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t bytes))
 API(cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void *stream))
 {
     fake_state.stream = stream;
+    record_piece(to, from, bytes);
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return record("cuMemcpyDtoDAsync");
 }
@@ -253,6 +261,7 @@ API(cuMemsetD8_v2, (uint64_t to, unsigned char value, size_t bytes))
 API(cuMemsetD8Async, (uint64_t to, unsigned char value, size_t bytes, void *stream))
 {
     fake_state.stream = stream;
+    record_piece(to, value, bytes);
     memset((void *)(uintptr_t)to, value, bytes);
     return record("cuMemsetD8Async");
 }

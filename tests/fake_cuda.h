@@ -18,6 +18,7 @@ struct fake_state {
     int dynamic_shared;                     /* last cuFuncSetAttribute */
     int n_modules, n_events, n_allocations; /* alive */
     const void *image;                      /* last loaded */
+    uint64_t pieces; /* a hash of where asynchronous copies and fills went, and from where */
     /* the last launch */
     unsigned int grid[3], block[3], shared;
     void *stream;

@@ -174,8 +174,7 @@ static void states_are_paired_by_a_final_0(void **state)
 /* One row for every rule: a name, what breaks it, what the message says. */
 /* clang-format off */
 #define DAMAGES(ROW) \
-    ROW(variant, memset(p->variant, 'x', sizeof p->variant), \
-        "variant: expected at most 31 printable") \
+    ROW(variant, memset(p->variant, 'x', sizeof p->variant), "variant: expected at most 31 printable") \
     ROW(variant_empty, p->variant[0] = '\0', "variant: expected at most 31 printable") \
     ROW(schedule, p->schedule[0] = '\n', "schedule: expected") \
     ROW(arch, strcpy(p->arch, "gfx90a"), "arch: expected a name like sm_80") \
@@ -186,54 +185,34 @@ static void states_are_paired_by_a_final_0(void **state)
     ROW(dqk, p->dqk = 0, "dqk: expected 1..65536, found 0") \
     ROW(dhv, p->dhv = 1u << 31, "dhv: expected 1..65536, found 2147483648") \
     ROW(multiple, p->chunk_multiple = 0, "chunk_multiple: expected 1..16777216, found 0") \
-    ROW(default, p->chunk_default = 65, \
-        "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
+    ROW(default, p->chunk_default = 65, "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
     ROW(n_tensors, p->n_tensors = 33, "n_tensors: expected 1..32, found 33") \
     ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..16, found 0") \
     ROW(name, strcpy(p->tensors[1].name, "a b"), "tensors[1].name: expected an identifier") \
-    ROW(twice, strcpy(p->tensors[1].name, "q"), \
-        "tensors[1].name: expected every name once, found q again") \
-    ROW(dtype, p->tensors[1].dtype = TG_IO, \
-        "tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1") \
-    ROW(state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16, \
-        "tensors[7].dtype (S): expected f32 like S0, found bf16") \
+    ROW(twice, strcpy(p->tensors[1].name, "q"), "tensors[1].name: expected every name once, found q again") \
+    ROW(dtype, p->tensors[1].dtype = TG_IO, "tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1") \
+    ROW(state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16, "tensors[7].dtype (S): expected f32 like S0, found bf16") \
     ROW(flags, p->tensors[1].flags = TG_OPTIONAL, "tensors[1].flags (k): expected a combination") \
-    ROW(order, p->tensors[1].flags = 0, \
-        "tensors[2].flags (v): expected the signature before all workspace") \
-    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, \
-        "tensors[1].axes[1] (k): expected an axis below 5") \
-    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, \
-        "tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one") \
-    ROW(tensor_reserved, p->tensors[1].reserved[2] = 1, \
-        "tensors[1].reserved[2] (k): expected 0, found 1") \
+    ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
+    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 5") \
+    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one") \
+    ROW(tensor_reserved, p->tensors[1].reserved[2] = 1, "tensors[1].reserved[2] (k): expected 0, found 1") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \
-    ROW(cubin, p->kernels[1].cubin = NULL, \
-        "kernel second: cubin: expected a cubin and its size or neither, found 8 bytes at NULL") \
-    ROW(threads, p->kernels[1].threads = 2048, \
-        "kernel second: threads: expected 1..1024, found 2048") \
-    ROW(shared, p->kernels[1].shared_bytes = UINT32_MAX, \
-        "kernel second: shared_bytes: expected at most 1048576, found 4294967295") \
+    ROW(cubin, p->kernels[1].cubin = NULL, "kernel second: cubin: expected a cubin and its size or neither, found 8 bytes at NULL") \
+    ROW(threads, p->kernels[1].threads = 2048, "kernel second: threads: expected 1..1024, found 2048") \
+    ROW(shared, p->kernels[1].shared_bytes = UINT32_MAX, "kernel second: shared_bytes: expected at most 1048576, found 4294967295") \
     ROW(n_grid, p->kernels[1].n_grid = 0, "kernel second: n_grid: expected 1..6, found 0") \
-    ROW(grid_size, p->kernels[1].grid[1].size = 6, \
-        "kernel second: grid[1].size: expected 0..5, found 6") \
-    ROW(grid_div, p->kernels[1].grid[1].div = 0, \
-        "kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1") \
-    ROW(n_args, p->kernels[1].n_args = 65, \
-        "kernel second: n_args: expected at most 64, found 65") \
-    ROW(kind, p->kernels[1].args[2].kind = 4, \
-        "kernel second: args[2].kind: expected 0..3, found 4") \
-    ROW(index, p->kernels[1].args[0].index = 9, \
-        "kernel second: args[0].index: expected below 9, found 9") \
-    ROW(size_index, p->kernels[1].args[33].index = 6, \
-        "kernel second: args[33].index: expected below 6, found 6") \
-    ROW(arg_axis, p->kernels[1].args[2].axis = 5, \
-        "kernel second: args[2].axis: expected below 5, found 5") \
-    ROW(absent_axis, p->kernels[1].args[2].axis = 4, \
-        "kernel second: args[2].axis: expected an axis of q, found 4") \
-    ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, \
-        "kernel second: args[2].reserved: expected 0, found 1")
+    ROW(grid_size, p->kernels[1].grid[1].size = 6, "kernel second: grid[1].size: expected 0..5, found 6") \
+    ROW(grid_div, p->kernels[1].grid[1].div = 0, "kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1") \
+    ROW(n_args, p->kernels[1].n_args = 65, "kernel second: n_args: expected at most 64, found 65") \
+    ROW(kind, p->kernels[1].args[2].kind = 4, "kernel second: args[2].kind: expected 0..3, found 4") \
+    ROW(index, p->kernels[1].args[0].index = 9, "kernel second: args[0].index: expected below 9, found 9") \
+    ROW(size_index, p->kernels[1].args[33].index = 6, "kernel second: args[33].index: expected below 6, found 6") \
+    ROW(arg_axis, p->kernels[1].args[2].axis = 5, "kernel second: args[2].axis: expected below 5, found 5") \
+    ROW(absent_axis, p->kernels[1].args[2].axis = 4, "kernel second: args[2].axis: expected an axis of q, found 4") \
+    ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, "kernel second: args[2].reserved: expected 0, found 1")
 /* clang-format on */
 
 #define DEFINE(name, statement, expected)                                                          \

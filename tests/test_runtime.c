@@ -301,7 +301,8 @@ static void values_arrive_in_order(void **state)
         0x80000, 5 * 256,
         256,     16, /* S */
         0x100,   5,
-        70,      0x3e800000, /* workspace, NH, T, scale */
+        70,      0x3e800000,
+        2,       64, /* workspace, NH, T, scale, chunks, L */
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_int_equal(fake->values[i], expected[i]);

@@ -1,12 +1,11 @@
 /* examples/embed/main.c - README: `embed libcuda.so.1` (or the emulator's library) runs one forward
- * pass of the generated kernels mlstm_sig.{c,h} on small random data and compares it with the
- * recurrence
+ * pass of the generated kernels mlstm_sig.{c,h} on small random data and compares it with
  *
  *     C_t = sigmoid(f_t) C_{t-1} + sigmoid(i_t) k_t v_t^T,     h_t = scale * C_t^T q_t
  *
  * in double precision. It shows all an engine has to do: open the driver, load, ask for the
- * workspace, launch. The engine's own part (context, memory, copies) is here done with six more
- * driver functions. */
+ * workspace, launch. The engine's own part (context, memory, copies) is done with eight more driver
+ * functions. */
 #include "mlstm_sig.h"
 
 #include <dlfcn.h>
@@ -21,9 +20,11 @@ enum { B = 2, NH = 2, T = 150, DQK = MLSTM_SIG_DQK, DHV = MLSTM_SIG_DHV, SEQUENC
 
 static struct {
     int (*cuDevicePrimaryCtxRetain)(void **context, int device);
+    int (*cuDevicePrimaryCtxRelease)(int device);
     int (*cuCtxSetCurrent)(void *context);
     int (*cuCtxSynchronize)(void);
     int (*cuMemAlloc)(uint64_t *address, size_t bytes);
+    int (*cuMemFree)(uint64_t address);
     int (*cuMemcpyHtoD)(uint64_t to, const void *from, size_t bytes);
     int (*cuMemcpyDtoH)(void *to, uint64_t from, size_t bytes);
 } engine;
@@ -50,13 +51,21 @@ static void open_driver(const char *path)
     void *context;
     must(mlstm_sig_driver_open(&driver, path), path);
     find("cuDevicePrimaryCtxRetain", &engine.cuDevicePrimaryCtxRetain);
+    find("cuDevicePrimaryCtxRelease_v2", &engine.cuDevicePrimaryCtxRelease);
     find("cuCtxSetCurrent", &engine.cuCtxSetCurrent);
     find("cuCtxSynchronize", &engine.cuCtxSynchronize);
     find("cuMemAlloc_v2", &engine.cuMemAlloc);
+    find("cuMemFree_v2", &engine.cuMemFree);
     find("cuMemcpyHtoD_v2", &engine.cuMemcpyHtoD);
     find("cuMemcpyDtoH_v2", &engine.cuMemcpyDtoH);
     must(engine.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
     must(engine.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+static void close_driver(void)
+{
+    must(engine.cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
+    mlstm_sig_driver_close(&driver);
 }
 
 /* ---- numbers of the kernels' types ---- */
@@ -136,6 +145,12 @@ static struct array make_array(int type, size_t n, float size)
     return a;
 }
 
+static void free_array(struct array *a)
+{
+    must(engine.cuMemFree(a->device.address), "cuMemFree");
+    free(a->host);
+}
+
 static void fetch(struct array *a)
 {
     must(engine.cuMemcpyDtoH(a->host, a->device.address, a->n * type_bytes(a->type)),
@@ -212,6 +227,13 @@ static struct arrays make_arrays(void)
     return a;
 }
 
+static void free_arrays(struct arrays *a)
+{
+    struct array *all[] = {&a->q, &a->k, &a->v, &a->f, &a->i, &a->S0, &a->h, &a->S};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free_array(all[i]);
+}
+
 static void forward(const struct arrays *a, float scale)
 {
     const mlstm_sig_tensors tensors = {
@@ -233,6 +255,8 @@ static void forward(const struct arrays *a, float scale)
     must(mlstm_sig_launch(&module, &sizes, scale, &tensors, workspace, NULL), "mlstm_sig_launch");
     must(engine.cuCtxSynchronize(), "cuCtxSynchronize");
     mlstm_sig_unload(&module);
+    if (bytes)
+        must(engine.cuMemFree(workspace), "cuMemFree");
 }
 
 int main(int argc, char **argv)
@@ -251,6 +275,7 @@ int main(int argc, char **argv)
     printf(
         "B %d NH %d T %d dqk %d dhv %d: relative RMS error of h %.2e, of S %.2e, tolerance %.0e\n",
         B, NH, T, DQK, DHV, h_error, S_error, tolerance);
-    mlstm_sig_driver_close(&driver);
+    free_arrays(&a);
+    close_driver();
     return h_error <= tolerance && S_error <= tolerance ? 0 : 1; /* NaN fails too */
 }

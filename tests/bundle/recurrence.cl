@@ -2,7 +2,7 @@
  *
  * The simplest kernel with every kind of argument: inputs, outputs, optional states, workspace,
  * strides, sizes and scale. recurrence.ptx is made from it by
- *     clang -x cl -cl-std=CL2.0 -O1 -S --target=nvptx64-nvidia-cuda -Xclang -target-cpu
+ *     clang -x cl -cl-std=CL2.0 -O1 -fno-unroll-loops -S --target=nvptx64-nvidia-cuda -Xclang -target-cpu
  *           -Xclang sm_80 -Xclang -target-feature -Xclang +ptx70 recurrence.cl -o recurrence.ptx */
 #define WIDTH 16 /* dqk = dhv = threads of the block */
 
@@ -19,7 +19,8 @@ __kernel void recurrence(ulong q_, long q_b, long q_n, long q_t, ulong k_, long 
                          ulong v_, long v_b, long v_n, long v_t, ulong f_, long f_b, long f_n, long f_t,
                          ulong i_, long i_b, long i_n, long i_t, ulong S0_, long S0_b, long S0_n,
                          long S0_r, ulong h_, long h_b, long h_n, long h_t, ulong S_, long S_b,
-                         long S_n, long S_r, ulong C_, uint heads, uint tokens, float scale)
+                         long S_n, long S_r, ulong C_, uint heads, uint tokens, float scale,
+                         uint chunks_unused, uint chunk_unused)
 {
     uint block = __nvvm_read_ptx_sreg_ctaid_x(), column = __nvvm_read_ptx_sreg_tid_x();
     long b = block / heads, n = block % heads;

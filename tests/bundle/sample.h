@@ -29,6 +29,8 @@ static inline void sample_args(tg_kernel *kernel)
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_HEADS},
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_TOKENS},
         {.kind = TG_ARG_SCALE},
+        {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNKS},
+        {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNK},
     };
     for (uint8_t tensor = SAMPLE_Q; tensor < SAMPLE_C; tensor++) {
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = tensor};
