@@ -1,6 +1,7 @@
 /* compiler/compile.c - the whole way from schedule to program, read top to bottom. */
 #include "compiler/lower.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,43 +154,65 @@ static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const
     return true;
 }
 
-static void stage(const tg_compile_options *o, const struct plan *p, tg_stage which, const char *text)
+/* One kernel on its way; each has a thread of its own, since ptxas takes longer than everything else. */
+struct job {
+    struct plan *plan;
+    const tg_compile_options *options;
+    struct lowered lowered;
+    struct text messages; /* what the thread reported: handed on by the caller's thread */
+    bool ok;
+};
+
+/* A message as a line of fields; read back by replay(). */
+static void keep_message(void *user, const tg_diag *d)
 {
-    if (o && o->stage && text)
-        o->stage(o->user, p->name, which, text);
+    const tg_writer writer = {text_write, user};
+    const char *fields[] = {d->code, d->file, d->hint, d->message};
+    tg_printf(&writer, "%d%c%d%c", (int)d->severity, 0, d->line, 0);
+    for (int i = 0; i < 4; i++)
+        tg_printf(&writer, "%s%c", fields[i] ? fields[i] : "", 0);
 }
 
-/* The images move to one block owned by the program. */
-static bool keep_images(tg_program *program, struct lowered *lowered)
+static void replay(const struct text *messages, const tg_sink *sink)
 {
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < program->n_kernels; k++)
-        bytes += strlen(lowered[k].ptx) + 1 + lowered[k].cubin_bytes;
-    char *at = malloc(bytes + 1);
-    if (!at)
-        return false;
-    program->storage = at;
-    for (uint32_t k = 0; k < program->n_kernels; k++) {
-        tg_kernel *kernel = &program->kernels[k];
-        kernel->ptx_bytes = strlen(lowered[k].ptx);
-        kernel->ptx = memcpy(at, lowered[k].ptx, kernel->ptx_bytes + 1);
-        at += kernel->ptx_bytes + 1;
-        kernel->cubin_bytes = lowered[k].cubin_bytes;
-        if (kernel->cubin_bytes) {
-            kernel->cubin = memcpy(at, lowered[k].cubin, kernel->cubin_bytes);
-            at += kernel->cubin_bytes;
-        }
+    const char *at = messages->bytes, *end = at + messages->size;
+    while (at && at < end) {
+        const char *field[6];
+        for (int i = 0; i < 6; i++, at += strlen(at) + 1)
+            field[i] = at;
+        tg_report(sink, (tg_severity)atoi(field[0]), field[2], *field[3] ? field[3] : NULL, atoi(field[1]), *field[4] ? field[4] : NULL, "%s",
+                  field[5]);
     }
-    return true;
 }
 
-static bool compile_kernel(const struct plan *p, const tg_compile_options *o, const uint8_t index[TG_MAX_TILES], tg_kernel *kernel,
-                           struct lowered *lowered)
+static void *run_job(void *user)
 {
+    struct job *job = user;
+    const tg_compile_options *o = job->options;
+    const tg_sink sink = {keep_message, &job->messages};
+    job->plan->sink = &sink;
+    job->ok = lower_plan(job->plan, o && o->stage, &job->lowered) &&
+              (!o || !o->ptxas || lower_assemble(job->plan, o->ptxas, o->strict, &job->lowered));
+    return NULL;
+}
+
+static void show_stages(const struct job *job)
+{
+    const tg_compile_options *o = job->options;
+    if (!o || !o->stage)
+        return;
     struct text text = {0};
-    plan_print(p, &(tg_writer){text_write, &text});
-    stage(o, p, TG_STAGE_PLAN, text.bytes);
+    plan_print(job->plan, &(tg_writer){text_write, &text});
+    const char *const texts[] = {text.bytes, job->lowered.llvm, job->lowered.ptx};
+    for (int stage = TG_STAGE_PLAN; stage <= TG_STAGE_PTX; stage++)
+        if (texts[stage])
+            o->stage(o->user, job->plan->name, (tg_stage)stage, texts[stage]);
     free(text.bytes);
+}
+
+static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES], tg_kernel *kernel)
+{
+    const struct plan *p = job->plan;
     copy_name(kernel->name, sizeof kernel->name, p->name);
     kernel->threads = p->threads;
     kernel->shared_bytes = p->shared_bytes;
@@ -198,15 +221,47 @@ static bool compile_kernel(const struct plan *p, const tg_compile_options *o, co
     for (uint32_t i = 0; i < kernel->n_args; i++)
         if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE)
             kernel->args[i].index = index[kernel->args[i].index];
-    if (!lower_plan(p, o && o->stage, lowered))
+    kernel->registers = job->lowered.registers;
+    kernel->spill_bytes = job->lowered.spill_bytes;
+    kernel->n_mma = job->lowered.n_mma;
+}
+
+/* Runs all jobs; where no thread can be had, on this one. */
+static void run_jobs(struct job *jobs, uint32_t n)
+{
+    pthread_t threads[TG_MAX_ROWS];
+    bool started[TG_MAX_ROWS] = {false};
+    for (uint32_t i = 0; i + 1 < n; i++)
+        started[i] = pthread_create(&threads[i], NULL, run_job, &jobs[i]) == 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!started[i])
+            run_job(&jobs[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (started[i])
+            pthread_join(threads[i], NULL);
+}
+
+/* The images move to one block owned by the program. */
+static bool keep_images(tg_program *program, const struct job *jobs)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < program->n_kernels; k++)
+        bytes += strlen(jobs[k].lowered.ptx) + 1 + jobs[k].lowered.cubin_bytes;
+    char *at = malloc(bytes + 1);
+    if (!at)
         return false;
-    stage(o, p, TG_STAGE_LLVM, lowered->llvm);
-    stage(o, p, TG_STAGE_PTX, lowered->ptx);
-    if (o && o->ptxas && !lower_assemble(p, o->ptxas, o->strict, lowered))
-        return false;
-    kernel->registers = lowered->registers;
-    kernel->spill_bytes = lowered->spill_bytes;
-    kernel->n_mma = lowered->n_mma;
+    program->storage = at;
+    for (uint32_t k = 0; k < program->n_kernels; k++) {
+        tg_kernel *kernel = &program->kernels[k];
+        kernel->ptx_bytes = strlen(jobs[k].lowered.ptx);
+        kernel->ptx = memcpy(at, jobs[k].lowered.ptx, kernel->ptx_bytes + 1);
+        at += kernel->ptx_bytes + 1;
+        kernel->cubin_bytes = jobs[k].lowered.cubin_bytes;
+        if (kernel->cubin_bytes) {
+            kernel->cubin = memcpy(at, jobs[k].lowered.cubin, kernel->cubin_bytes);
+            at += kernel->cubin_bytes;
+        }
+    }
     return true;
 }
 
@@ -229,20 +284,33 @@ static void fill_header(tg_program *program, const char *variant, const tg_sched
 static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                               const tg_compile_options *options, const tg_sink *sink)
 {
-    struct lowered lowered[TG_MAX_ROWS] = {0};
+    struct job jobs[TG_MAX_ROWS] = {0};
     uint8_t index[TG_MAX_TILES] = {0};
-    struct plan *p = malloc(sizeof *p);
-    tg_status status = p ? TG_OK : TG_E_MEMORY;
-    if (p && !fill_tensors(program, schedule, shape, index, sink))
+    struct plan *plans = calloc(schedule->n_rows, sizeof *plans);
+    tg_status status = plans ? TG_OK : TG_E_MEMORY;
+    if (plans && !fill_tensors(program, schedule, shape, index, sink))
         status = TG_E_UNSUPPORTED;
-    for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++)
-        if (!plan_build(p, schedule, r, target, shape, sink) || !compile_kernel(p, options, index, &program->kernels[r], &lowered[r]))
-            status = TG_E_COMPILE;
-    if (status == TG_OK && !keep_images(program, lowered))
+    for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++) {
+        jobs[r] = (struct job){.plan = &plans[r], .options = options};
+        if (!plan_build(&plans[r], schedule, r, target, shape, sink))
+            status = TG_E_UNSUPPORTED;
+    }
+    if (status == TG_OK)
+        run_jobs(jobs, schedule->n_rows);
+    for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++, program->n_kernels++) {
+        replay(&jobs[r].messages, sink);
+        show_stages(&jobs[r]);
+        fill_kernel(&jobs[r], index, &program->kernels[r]);
+    }
+    for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++)
+        status = jobs[r].ok ? TG_OK : TG_E_COMPILE;
+    if (status == TG_OK && !keep_images(program, jobs))
         status = TG_E_MEMORY;
-    for (uint32_t r = 0; r < TG_MAX_ROWS; r++)
-        lower_free(&lowered[r]);
-    free(p);
+    for (uint32_t r = 0; r < TG_MAX_ROWS; r++) {
+        lower_free(&jobs[r].lowered);
+        free(jobs[r].messages.bytes);
+    }
+    free(plans);
     return status;
 }
 
