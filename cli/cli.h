@@ -120,9 +120,10 @@ struct context {
     void *emulator; /* dlopen handle, to configure it */
     const tg_variant *const *plugin_variants;
     double process_start; /* seconds on the clock of `now` */
-    char cache[4096], wisdom[4096];
+    char cache[4096], wisdom[4096], ptxas[4096];
     double progress_start, progress_shown;
     bool progress_open, is_cache_warned;
+    bool is_advice; /* what is found wrong now can be done without: errors become warnings */
 };
 
 void context_init(struct context *context);
@@ -257,9 +258,12 @@ struct kernel {
 
 bool kernel_build(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
                   const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink);
+/* The kernel owns the program from here on, also when loading fails. */
+bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel,
+                 const tg_sink *sink);
 void kernel_free(struct kernel *kernel);
 /* Path of ptxas: --ptxas, else on PATH; NULL if there is none. */
-const char *ptxas_find(struct context *context, char *buffer, size_t size);
+const char *ptxas_find(struct context *context);
 
 /* ---- call.c: a launch with its device memory ---- */
 

@@ -129,10 +129,9 @@ static int compile_to(struct context *context, struct output *output, const tg_v
 {
     struct choice choice;
     tg_program *program = NULL;
-    char path[4096];
     if (!schedule_choose(context, variant, target, shape, NULL, &choice))
         return CODE_USAGE;
-    const tg_compile_options how = {.ptxas = ptxas_find(context, path, sizeof path)};
+    const tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();
     tg_status status =
         tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);

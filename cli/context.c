@@ -59,9 +59,11 @@ static void emit(void *user, const tg_diag *diag)
 {
     static const char *const severities[] = {"note", "warning", "error"};
     struct context *context = user;
+    const tg_severity severity =
+        context->is_advice && diag->severity == TG_ERROR ? TG_WARNING : diag->severity;
 
     progress_end(context);
-    fputs(severities[diag->severity], stderr);
+    fputs(severities[severity], stderr);
     if (diag->code)
         fprintf(stderr, " %s", diag->code);
     if (diag->file && diag->line)
@@ -71,7 +73,7 @@ static void emit(void *user, const tg_diag *diag)
     fprintf(stderr, ": %s\n", diag->message);
     if (diag->hint)
         fprintf(stderr, "  hint: %s\n", diag->hint);
-    if (context->errors && diag->severity == TG_ERROR)
+    if (context->errors && severity == TG_ERROR)
         collect(context, diag);
 }
 

@@ -108,7 +108,6 @@ static int explain_all(struct context *context, const tg_variant *variant, const
     tg_writer writer = json ? text_writer(&equations) : file_writer(stdout);
     struct choice choice;
     tg_program *program = NULL;
-    char path[4096];
 
     tg_algorithm_print(variant->algorithm, &writer);
     if (!json)
@@ -124,7 +123,7 @@ static int explain_all(struct context *context, const tg_variant *variant, const
         explain_schedule(&choice.schedule, target, shape, schedules);
 
     const tg_compile_options how = {
-        .ptxas = ptxas_find(context, path, sizeof path), .stage = dump_stage, .user = dump};
+        .ptxas = ptxas_find(context), .stage = dump_stage, .user = dump};
     tg_status status =
         tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
     if (status == TG_OK) {

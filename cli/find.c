@@ -241,10 +241,13 @@ static bool schedule_remembered(struct context *context, const tg_variant *varia
     snprintf(wanted.dtype, sizeof wanted.dtype, "%s", tg_dtype_name(shape->io));
     if (!*path || context->options.no_wisdom || access(path, F_OK) != 0)
         return false;
-    if (tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) != TG_OK || !is_found)
-        return false;
-    return schedule_from_text(context, variant, target, shape, found.schedule, schedule) &&
-           tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
+    context->is_advice = true;
+    bool ok = tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) == TG_OK &&
+              is_found &&
+              schedule_from_text(context, variant, target, shape, found.schedule, schedule) &&
+              tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
+    context->is_advice = false;
+    return ok;
 }
 
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,

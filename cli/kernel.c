@@ -5,20 +5,22 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *ptxas_find(struct context *context, char *buffer, size_t size)
+const char *ptxas_find(struct context *context)
 {
+    char *found = context->ptxas;
+    const size_t size = sizeof context->ptxas;
     if (context->options.ptxas)
         return context->options.ptxas;
     const char *path = getenv("PATH");
     while (path && *path) {
         size_t length = strcspn(path, ":");
-        snprintf(buffer, size, "%.*s/ptxas", (int)length, path);
-        if (length && access(buffer, X_OK) == 0)
-            return buffer;
+        snprintf(found, size, "%.*s/ptxas", (int)length, path);
+        if (length && access(found, X_OK) == 0)
+            return found;
         path += length + (path[length] == ':');
     }
-    snprintf(buffer, size, "/usr/local/cuda/bin/ptxas"); /* where NVIDIA's packages put it */
-    return access(buffer, X_OK) == 0 ? buffer : NULL;
+    snprintf(found, size, "/usr/local/cuda/bin/ptxas"); /* where NVIDIA's packages put it */
+    return access(found, X_OK) == 0 ? found : NULL;
 }
 
 static tg_status program_make(struct context *context, const tg_variant *variant,
@@ -50,20 +52,33 @@ static tg_status program_make(struct context *context, const tg_variant *variant
     return status;
 }
 
+bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel,
+                 const tg_sink *sink)
+{
+    *kernel = (struct kernel){.program = program};
+    double start = now();
+    tg_status status = tg_load(context->machine.driver, program, &kernel->module, sink);
+    kernel->load_seconds = now() - start;
+    if (status != TG_OK) {
+        kernel->module = NULL;
+        kernel_free(kernel);
+    }
+    return status == TG_OK;
+}
+
 bool kernel_build(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
                   const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink)
 {
-    *kernel = (struct kernel){.program = NULL};
+    struct kernel made = {.program = NULL};
     double start = now();
-    tg_status status = program_make(context, variant, schedule, shape, kernel, sink);
-    double compiled = now();
-    if (status == TG_OK)
-        status = tg_load(context->machine.driver, kernel->program, &kernel->module, sink);
-    kernel->compile_seconds = compiled - start;
-    kernel->load_seconds = now() - compiled;
-    if (status != TG_OK)
-        kernel_free(kernel);
-    return status == TG_OK;
+    *kernel = made;
+    tg_status status = program_make(context, variant, schedule, shape, &made, sink);
+    double seconds = now() - start;
+    if (status != TG_OK || !kernel_load(context, made.program, kernel, sink))
+        return false;
+    kernel->is_cached = made.is_cached;
+    kernel->compile_seconds = seconds;
+    return true;
 }
 
 void kernel_free(struct kernel *kernel)

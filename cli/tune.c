@@ -11,6 +11,8 @@
 enum { KEEP = 6, FINALISTS = 3, FINAL_RUNS = 30, ROUNDS = 2, MAX_SWEEP = TG_MAX_VALUES };
 
 static const double default_budget = 20; /* seconds: DESIGN section 5 */
+/* Blocks and stages change a time by less than this factor. */
+static const double hopeless = 1.4;
 
 static void set_field(tg_schedule *schedule, const tg_vary *vary, uint16_t value)
 {
@@ -52,6 +54,20 @@ static int by_model(const void *a, const void *b)
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
+/* A block wider than the dimension is cut to it: one such value is enough. */
+static bool is_repeated(const struct tuner *tuner, const tg_vary *vary, int index)
+{
+    const int64_t width = vary->dim == TG_DQK   ? tuner->shape.dqk
+                          : vary->dim == TG_DHV ? tuner->shape.dhv
+                                                : INT64_MAX;
+    if (vary->field != TG_FIELD_BLOCK)
+        return false;
+    for (int i = 0; i < TG_MAX_VALUES && vary->values[i]; i++)
+        if (vary->values[i] >= width && vary->values[i] < vary->values[index])
+            return true;
+    return false;
+}
+
 /* The field's values that the checker accepts on top of `base`; how many. */
 static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *base,
                                 const tg_vary *vary, struct option_value values[TG_MAX_VALUES])
@@ -61,6 +77,8 @@ static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *ba
         struct option_value *value = &values[n];
         value->schedule = *base;
         set_field(&value->schedule, vary, vary->values[i]);
+        if (is_repeated(tuner, vary, i))
+            continue;
         /* Beyond twice T a chunk only grows its padding. */
         if (vary->field == TG_FIELD_CHUNK && vary->values[i] / 2 >= tuner->shape.tokens)
             continue;
@@ -76,6 +94,18 @@ static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *ba
         n++;
     }
     return n;
+}
+
+/* Those not tried yet are compiled together. */
+static void prepare(struct tuner *tuner, const struct option_value *values, uint32_t n)
+{
+    const tg_schedule *schedules[TG_MAX_VALUES];
+    uint32_t n_new = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!tuner_has(tuner, &values[i].schedule))
+            schedules[n_new++] = &values[i].schedule;
+    if (n_new > 0 && !tuner->is_prediction && !is_out_of_time(tuner))
+        tuner_prepare(tuner, schedules, n_new);
 }
 
 static void sweep_chunks(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
@@ -107,7 +137,9 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
                 continue;
             uint32_t n = accepted_values(tuner, &here->schedule, &space->vary[v], values);
             qsort(values, n, sizeof values[0], by_model);
-            for (uint32_t i = 0; i < n && (int64_t)i < keep && !is_out_of_time(tuner); i++) {
+            n = n < keep ? n : (uint32_t)keep;
+            prepare(tuner, values, n);
+            for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
                 const struct candidate *there = tuner_try(tuner, &values[i].schedule);
                 if (there && there->state <= PREDICTED && there->milliseconds < here->milliseconds)
                     here = there;
@@ -156,7 +188,8 @@ static void search(struct tuner *tuner, const tg_space *space)
         }
     }
     for (int i = 0; i < 2 && starts[i]; i++)
-        descend(tuner, space, starts[i]);
+        if (starts[i]->milliseconds < hopeless * tuner->best->milliseconds)
+            descend(tuner, space, starts[i]);
 }
 
 /* A difference of a few percent between ten runs may be noise; thirty runs decide. */
@@ -182,7 +215,7 @@ static void decide(struct tuner *tuner)
     }
 }
 
-static bool remember(const struct tuner *tuner)
+static bool remember(struct tuner *tuner)
 {
     struct context *context = tuner->context;
     const tg_device *device = &context->machine.device;
@@ -205,6 +238,7 @@ static bool remember(const struct tuner *tuner)
     }
     if (tg_wisdom_add(path, &entry, &context->sink) != TG_OK)
         return false;
+    tuner_keep_kernel(tuner, &tuner->best->schedule);
     if (!context->options.json)
         printf("\n  best: %s\n  remembered in %s\n", tuner->best->text, path);
     return true;

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-enum { MAX_CANDIDATES = 256, MAX_TRUTHS = 8 };
+enum { MAX_CANDIDATES = 256, MAX_TRUTHS = 8, MAX_READY = 16 };
 
 enum candidate_state { TIMED, PREDICTED, NOT_BUILT, WRONG, NOT_TIMED };
 
@@ -25,6 +25,13 @@ struct reference_case {
     struct truth truth;
 };
 
+/* Code that is compiled and waits for its turn. */
+struct ready {
+    char text[SCHEDULE_TEXT]; /* of the schedule without its chunk size; empty: taken */
+    tg_schedule schedule;
+    tg_program *program; /* NULL: could not be compiled, or taken */
+};
+
 struct tuner {
     struct context *context;
     const tg_variant *variant;
@@ -43,6 +50,8 @@ struct tuner {
     bool is_call_open;
     struct kernel kernel; /* of the last candidate: other chunk sizes run the same code */
     char kernel_text[SCHEDULE_TEXT];
+    struct ready ready[MAX_READY];
+    uint32_t n_ready;
     struct reference_case cases[MAX_TRUTHS];
     uint32_t n_cases;
 };
@@ -51,9 +60,20 @@ struct tuner {
 
 /* Adds the candidate, or finds it; NULL when there is no room. */
 struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule);
+bool tuner_has(struct tuner *tuner, const tg_schedule *schedule);
 /* Times it again, with more runs, for the final choice. */
 bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs);
 void tuner_free(struct tuner *tuner);
+
+/* ---- tune_build.c ---- */
+
+/* Compiles what these schedules need, at once; tuner_kernel then finds it ready. */
+void tuner_prepare(struct tuner *tuner, const tg_schedule *const *schedules, uint32_t n);
+/* Makes tuner->kernel run this schedule. */
+bool tuner_kernel(struct tuner *tuner, const tg_schedule *schedule);
+/* Leaves the schedule's code in the cache on disk. */
+void tuner_keep_kernel(struct tuner *tuner, const tg_schedule *schedule);
+void tuner_forget_kernels(struct tuner *tuner);
 
 /* ---- tune_show.c ---- */
 

@@ -68,15 +68,19 @@ static void print_chart(const struct tuner *tuner)
         slowest = fmax(slowest, candidate->milliseconds);
         largest = fmax(largest, candidate->workspace);
     }
-    printf("\n  %6s  %-*s  %s\n", "chunk", BAR + 11, "time", "workspace");
+    const char *shown = "";
     for (uint32_t i = 0; i < tuner->n_candidates; i++) {
         const struct candidate *candidate = &tuner->candidates[i];
         char workspace[32];
         if (!candidate->is_sweep || !is_usable(candidate))
             continue;
+        if (strcmp(shown, candidate->schedule.name) != 0)
+            printf("\n  %s\n  %6s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time",
+                   "workspace");
+        shown = candidate->schedule.name;
         printf("  %6u  ", candidate->schedule.chunk);
         bar(candidate->milliseconds, slowest);
-        printf(" %7.3f ms  ", candidate->milliseconds);
+        printf(" %8.3f ms  ", candidate->milliseconds);
         bar(candidate->workspace, largest);
         printf(" %s\n", bytes_text(candidate->workspace, workspace));
     }

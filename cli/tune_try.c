@@ -15,20 +15,11 @@ static struct candidate *find_candidate(struct tuner *tuner, const char *text)
     return NULL;
 }
 
-/* The chunk size is a run-time value: code is the same for all of them. */
-static bool kernel_for(struct tuner *tuner, const tg_schedule *schedule)
+bool tuner_has(struct tuner *tuner, const tg_schedule *schedule)
 {
-    tg_schedule same = *schedule;
     char text[SCHEDULE_TEXT];
-    same.chunk = tuner->variant->schedules[0]->chunk;
-    schedule_text(tuner->variant, &same, text);
-    if (tuner->kernel.module && strcmp(text, tuner->kernel_text) == 0 &&
-        schedule->chunk % tuner->kernel.program->chunk_multiple == 0)
-        return true;
-    kernel_free(&tuner->kernel);
-    snprintf(tuner->kernel_text, sizeof tuner->kernel_text, "%s", text);
-    return kernel_build(tuner->context, tuner->variant, schedule, &tuner->class, &tuner->kernel,
-                        &silent_sink);
+    schedule_text(tuner->variant, schedule, text);
+    return find_candidate(tuner, text) != NULL;
 }
 
 /* ---- is it right? ---- */
@@ -128,7 +119,7 @@ static uint32_t runs_wanted(const struct tuner *tuner, uint32_t otherwise)
 
 static enum candidate_state measure(struct tuner *tuner, struct candidate *candidate)
 {
-    if (!kernel_for(tuner, &candidate->schedule))
+    if (!tuner_kernel(tuner, &candidate->schedule))
         return NOT_BUILT;
     if (!is_right(tuner, candidate))
         return WRONG;
@@ -170,7 +161,7 @@ struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule)
 
 bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs)
 {
-    return kernel_for(tuner, &candidate->schedule) &&
+    return tuner_kernel(tuner, &candidate->schedule) &&
            time_it(tuner, candidate, runs_wanted(tuner, runs));
 }
 
@@ -178,7 +169,7 @@ void tuner_free(struct tuner *tuner)
 {
     if (tuner->is_call_open)
         call_close(&tuner->call);
-    kernel_free(&tuner->kernel);
+    tuner_forget_kernels(tuner);
     for (uint32_t i = 0; i < tuner->n_cases; i++)
         case_free(&tuner->cases[i]);
     problem_free(&tuner->timed);
