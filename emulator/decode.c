@@ -449,9 +449,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     while (i < n_rows && !try_row(b, &op_rows[i], name, &in))
         i++;
     if (i == n_rows)
-        fail(b, "%s", !strcmp(name, "call") || !strncmp(name, "call.", 5)
-                          ? "call: functions are not supported, inline them"
-                          : "instruction not supported, or its operands do not fit");
+        fail(b, "instruction not supported, or its operands do not fit");
     note_granule(k, &in, name);
     const u32 n = k->n_code;
     *PUSH(k->code, k->n_code, b->cap_code) = in;

@@ -201,6 +201,20 @@ static inline float max_f32(float a, float b)
     return a > b || b != b ? a : b;
 }
 
+static inline double min_f64(double a, double b)
+{
+    if (a != a && b != b)
+        return bits_double(0x7ff8000000000000ull);
+    if (a == b)
+        return bits_double(double_bits(a) | double_bits(b));
+    return a < b || b != b ? a : b;
+}
+
+static inline double max_f64(double a, double b)
+{
+    return -min_f64(-a, -b);
+}
+
 static inline float saturate_f32(float x, bool is_on)
 {
     return !is_on ? x : x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; /* NaN gives 0 */

@@ -348,6 +348,8 @@ static struct operand read_operand(struct builder *b)
 static void read_statement(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)
 {
     const u32 line = b->line;
+    if (name_is(mnemonic, length < 4 ? length : 4, "call"))
+        fail(b, "functions are not supported, inline them");
     b->n_given = 0;
     if (peek(b) != ';') {
         do {

@@ -173,6 +173,9 @@ static bool write_granule(struct warp *w, int lane, u32 g, int what)
         }
     }
     const u32 time = c->now > MAX_TIME ? MAX_TIME : c->now;
+    /* A plain store of this moment still races with the others, though an atomic of the same warp came after it. */
+    if (what & ACCESS_STRONG && s->write[g] == (time << TIME_SHIFT | (u32)WRITTEN | w->id))
+        what &= ~ACCESS_STRONG;
     s->write[g] = time << TIME_SHIFT | (what & ACCESS_ASYNC ? (u32)IN_FLIGHT : (u32)WRITTEN) |
                   (what & ACCESS_STRONG ? (u32)STRONG : 0u) | w->id;
     s->write_at[g] = w->at->serial;

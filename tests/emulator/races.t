@@ -1,0 +1,142 @@
+# Two warps exchange words through shared memory; a barrier lies between.
+-- launch 1 64 256
+-- kernel
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, smem;
+add.u32 %r4, %r3, %r2;
+st.shared.u32 [%r4], %r1;
+bar.sync 0;
+xor.b32 %r5, %r2, 128;
+add.u32 %r5, %r3, %r5;
+ld.shared.u32 %r6, [%r5];
+bar.sync 0;
+st.shared.u32 [%r4], %r6;
+cvt.u64.u32 %rd3, %r2;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+-- out 32 33 34 35 36
+-- mutate shared-race,unwritten-read | bar.sync 0;\n | 
+-- mutate shared-race | bar.sync 0;\nst.shared.u32 [%r4], %r6; | st.shared.u32 [%r4], %r6; | which warp
+
+# Named barriers of two pairs of warps: each orders its own pair only.
+-- launch 1 128 512
+-- kernel
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, smem;
+add.u32 %r4, %r3, %r2;
+st.shared.u32 [%r4], %r1;
+shr.u32 %r7, %r1, 6;
+add.u32 %r7, %r7, 1;
+bar.sync %r7, 64;
+xor.b32 %r5, %r2, 128;
+add.u32 %r5, %r3, %r5;
+ld.shared.u32 %r6, [%r5];
+cvt.u64.u32 %rd3, %r2;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+-- out 32 33 34
+-- mutate shared-race,unwritten-read | xor.b32 %r5, %r2, 128; | xor.b32 %r5, %r2, 256;
+
+# A producer warp arrives without waiting; the consumer waits. The other way round is not ordered.
+-- launch 1 64 256
+-- kernel
+setp.lt.u32 %p1, %r1, 32;
+and.b32 %r2, %r1, 31;
+shl.b32 %r2, %r2, 2;
+mov.u32 %r3, smem;
+add.u32 %r4, %r3, %r2;
+@!%p1 bra consumer;
+st.shared.u32 [%r4], %r1;
+bar.arrive 3, 64;
+st.shared.u32 [%r4+128], %r1;
+bra done;
+consumer:
+bar.sync 3, 64;
+ld.shared.u32 %r6, [%r4];
+cvt.u64.u32 %rd3, %r2;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+done:
+-- out 0 1 2 3
+-- mutate shared-race | bar.arrive 3, 64; | bar.arrive 3, 64;\nst.shared.u32 [%r4], %r1;
+
+# Readers of two warps at different times, then a writer: it must come after both.
+-- launch 1 96 64
+-- kernel
+mov.u32 %r3, smem;
+shr.u32 %r2, %r1, 5;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r2, 2;
+setp.lt.u32 %p3, %r2, 2;
+setp.eq.u32 %p4, %r2, 0;
+setp.eq.u32 %p5, %r2, 1;
+@%p1 st.shared.u32 [%r3], 77;
+bar.sync 0;
+@!%p4 bra not0;
+ld.shared.u32 %r6, [%r3];
+bar.arrive 1, 64;
+not0:
+@!%p5 bra not1;
+ld.shared.u32 %r6, [%r3];
+bar.arrive 2, 64;
+not1:
+@!%p2 bra not2;
+bar.sync 1, 64;
+bar.sync 2, 64;
+setp.eq.u32 %p6, %r1, 64;
+@%p6 st.shared.u32 [%r3], 78;
+mov.u32 %r6, 79;
+not2:
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+-- out 77 77
+-- mutate shared-race | bar.arrive 2, 64;\nnot1: | bar.arrive 2, 64;\nld.shared.u32 %r6, [%r3];\nnot1:
+
+# Two halves of a word belong to two warps: no race, as the shadow is as fine as the narrowest access.
+-- launch 1 64 128
+-- kernel
+and.b32 %r2, %r1, 31;
+shr.u32 %r5, %r1, 5;
+shl.b32 %r2, %r2, 2;
+mad.lo.u32 %r4, %r5, 2, %r2;
+mov.u32 %r3, smem;
+add.u32 %r4, %r3, %r4;
+cvt.u16.u32 %h1, %r1;
+st.shared.u16 [%r4], %h1;
+bar.sync 0;
+add.u32 %r3, %r3, %r2;
+ld.shared.u32 %r6, [%r3];
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+-- out 0x200000 0x210001
+-- mutate shared-race | mad.lo.u32 %r4, %r5, 2, %r2; | mad.lo.u32 %r4, %r5, 0, %r2;
+
+# Lanes that store the same value to one place agree; different values do not.
+-- launch 1 32 64
+-- kernel
+mov.u32 %r3, smem;
+mov.u32 %r2, 5;
+st.shared.u32 [%r3], %r2;
+ld.shared.u32 %r6, [%r3];
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r6;
+-- out 5 5
+-- mutate lane-conflict | st.shared.u32 [%r3], %r2; | st.shared.u32 [%r3], %r1;
+
+# Atomics do not race with each other, but a plain store does.
+-- launch 1 128 64
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.shared.u32 [%r3], 0;
+bar.sync 0;
+atom.shared.add.u32 %r5, [%r3], 1;
+bar.sync 0;
+ld.shared.u32 %r6, [%r3];
+st.global.u32 [%rd2], %r6;
+-- out 128
+-- mutate shared-race,unwritten-read | @%p1 st.shared.u32 [%r3], 0;\nbar.sync 0; | @%p1 st.shared.u32 [%r3], 0;
+-- mutate shared-race | bar.sync 0;\nld.shared | ld.shared
