@@ -42,6 +42,7 @@ static void report(const struct bench *bench, const struct shape *shape,
             "workspace_bytes", workspace));
         return;
     }
+    progress_hide(bench->context);
     printf("  %4lld %4lld %7lld %4lld %4lld  %9.3f ms (%.3f .. %.3f)  %6.0f GB/s  %6.1f TFLOP/s  "
            "%9s  %s (%s)\n",
            (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens,
@@ -124,7 +125,7 @@ int command_bench(struct context *context)
         printf("%s %s on %s, median of %u%s\n  %4s %4s %7s %4s %4s\n", bench.variant->name,
                tg_dtype_name(bench.io), context->machine.device.name, bench.runs,
                options->flush ? ", L2 flushed" : "", "B", "NH", "T", "dqk", "dhv");
-    progress_begin(context);
+    progress_begin(context, "compiling");
     int code = CODE_OK;
     for (uint32_t i = 0; i < n; i++) {
         int one = bench_shape(&bench, &shapes[i]);

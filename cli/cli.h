@@ -25,6 +25,7 @@ enum exit_code {
 };
 
 struct context;
+struct progress;
 
 struct shape {
     int64_t batch, heads, tokens, dqk, dhv;
@@ -121,8 +122,8 @@ struct context {
     const tg_variant *const *plugin_variants;
     double process_start; /* seconds on the clock of `now` */
     char cache[4096], wisdom[4096], ptxas[4096];
-    double progress_start, progress_shown;
-    bool progress_open, is_cache_warned;
+    struct progress *progress; /* NULL: nothing that may take long is going on */
+    bool is_cache_warned;
     bool is_advice; /* what is found wrong now can be done without: errors become warnings */
 };
 
@@ -139,12 +140,6 @@ extern const tg_sink silent_sink;
 int code_of_status(tg_status status);
 const char *name_of_status(tg_status status);
 
-/* A line on stderr once work has lasted more than a second, renewed at most ten times a second. */
-void progress_begin(struct context *context);
-void progress(struct context *context, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void progress_end(struct context *context);
-
 /* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. */
 bool machine_open(struct context *context);
 /* Where libtegula-emu.so lies beside this executable. */
@@ -154,6 +149,17 @@ const tg_target *target_wanted(struct context *context);
 bool target_of_arch(struct context *context, const char *arch, const tg_target **target);
 
 double now(void); /* seconds, monotonic */
+
+/* ---- progress.c ---- */
+
+/* Between begin and end a line on stderr says what is going on, once it lasts more than a second.
+ * Pairs may nest; the text is that of the last call. */
+void progress_begin(struct context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void progress(struct context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void progress_hide(struct context *context); /* before other text on stderr */
+void progress_end(struct context *context);
 
 /* ---- text.c: text in memory, and numbers for people ---- */
 

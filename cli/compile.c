@@ -133,9 +133,11 @@ static int compile_to(struct context *context, struct output *output, const tg_v
         return CODE_USAGE;
     const tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();
+    progress_begin(context, "compiling %s for %s", variant->name, target->arch);
     tg_status status =
         tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
     double seconds = now() - start;
+    progress_end(context);
     if (status != TG_OK)
         return code_of_status(status);
 

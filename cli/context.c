@@ -62,7 +62,7 @@ static void emit(void *user, const tg_diag *diag)
     const tg_severity severity =
         context->is_advice && diag->severity == TG_ERROR ? TG_WARNING : diag->severity;
 
-    progress_end(context);
+    progress_hide(context);
     fputs(severities[severity], stderr);
     if (diag->code)
         fprintf(stderr, " %s", diag->code);
@@ -114,39 +114,6 @@ int code_of_status(tg_status status)
     }
 }
 
-void progress_begin(struct context *context)
-{
-    progress_end(context);
-    context->progress_start = now();
-    context->progress_shown = 0;
-}
-
-void progress(struct context *context, const char *format, ...)
-{
-    double time = now();
-    if (time - context->progress_start < 1.0 || time - context->progress_shown < 0.1)
-        return;
-    /* A log gets a line every five seconds, a terminal a line that changes. */
-    const bool is_terminal = isatty(STDERR_FILENO);
-    if (!is_terminal && time - context->progress_shown < 5.0)
-        return;
-    va_list list;
-    va_start(list, format);
-    fputs(is_terminal ? "\r\033[K" : "", stderr);
-    vfprintf(stderr, format, list);
-    fprintf(stderr, " (%.0f s)%s", time - context->progress_start, is_terminal ? "" : "\n");
-    va_end(list);
-    context->progress_shown = time;
-    context->progress_open = is_terminal;
-}
-
-void progress_end(struct context *context)
-{
-    if (context->progress_open)
-        fputs("\r\033[K", stderr);
-    context->progress_open = false;
-}
-
 static void default_paths(struct context *context)
 {
     const char *base = getenv("XDG_CACHE_HOME");
@@ -165,14 +132,12 @@ void context_init(struct context *context)
 {
     *context = (struct context){0};
     context->process_start = now() - process_age();
-    context->progress_start = now();
     context->sink = (tg_sink){emit, context};
     default_paths(context);
 }
 
 void context_close(struct context *context)
 {
-    progress_end(context);
     if (context->machine.driver) {
         tg_context_release(context->machine.driver, context->machine.device.ordinal);
         tg_driver_close(context->machine.driver);

@@ -124,8 +124,10 @@ static int explain_all(struct context *context, const tg_variant *variant, const
 
     const tg_compile_options how = {
         .ptxas = ptxas_find(context), .stage = dump_stage, .user = dump};
+    progress_begin(context, "compiling %s for %s", variant->name, target->arch);
     tg_status status =
         tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
+    progress_end(context);
     if (status == TG_OK) {
         if (!json)
             printf("\nkernels of %s, in launch order%s:\n", choice.schedule.name,

@@ -105,6 +105,10 @@ static int dispatch(struct context *context, int argc, char **argv)
             print_help(stdout);
         return CODE_OK;
     }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        puts("tegula " TEGULA_VERSION);
+        return CODE_OK;
+    }
     context->command = find_command(name);
     if (!context->command)
         return unknown_command(context, name);

@@ -56,7 +56,7 @@ static void run_all_heads(struct context *context, struct work *work)
         n++;
     if (n == 0)
         worker(work);
-    progress_begin(context);
+    progress_begin(context, "fp64 oracle of %s", work->problem->variant->name);
     for (long long done; n > 0 && (done = atomic_load(&work->next)) < heads;) {
         progress(context, "fp64 oracle: head %lld of %lld", done, heads);
         usleep(1000);

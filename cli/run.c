@@ -64,6 +64,7 @@ static tg_status run_kernel(struct run *run)
     if (status != TG_OK)
         return status;
     phase_end(run, COPY_IN);
+    progress(context, "running on %s", context->machine.device.name);
     status = call_run(&call, &context->sink);
     phase_end(run, RUN);
     run->first_result = run->mark - context->process_start;
@@ -198,7 +199,9 @@ int command_run(struct context *context)
     int code = CODE_USAGE;
     if (machine_open(context)) {
         phase_end(&run, OPEN_DRIVER);
+        progress_begin(context, "compiling %s", run.variant->name);
         code = run_opened(&run);
+        progress_end(context);
     }
     problem_free(&run.problem);
     return code;

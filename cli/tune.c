@@ -292,7 +292,7 @@ static int tune(struct tuner *tuner)
                  tuner->variant->name);
         return CODE_USAGE;
     }
-    progress_begin(context);
+    progress_begin(context, "tuning %s", tuner->variant->name);
     for (; *space && !is_out_of_time(tuner); space++)
         search(tuner, *space);
     if (!tuner->is_prediction)
