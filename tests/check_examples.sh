@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# tests/check_examples.sh BUILD_FOLDER - the examples as a user builds them: CMake projects of their own,
+# run on the emulator.
+set -uo pipefail
+build=$(cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/check_lib.sh
+tegula=$build/bin/tegula
+emulator=$build/lib/libtegula-emu.so
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
+
+make_project() {
+    local source=$1 folder=$2
+    shift 2
+    cmake -S "$source" -B "$folder" -DCMAKE_BUILD_TYPE=Release "$@" && cmake --build "$folder"
+}
+
+embed() { # NAME COMPILE_OPTIONS...
+    local name=$1
+    shift
+    check "embed, $name: compile" "$tegula" compile mlstm-sig --arch sm_80 "$@" -o "$work/$name"
+    check "embed, $name: build" make_project examples/embed "$work/$name/build" "-DTEGULA_GENERATED=$work/$name"
+    check "embed, $name: run" "$work/$name/build/embed" "$emulator"
+}
+
+needed_by() {
+    readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^lib(c|m|dl)\.so'
+}
+
+schedule() {
+    local mine=$work/mine/mine.so data=tests/data/mlstmsig_a.safetensors
+    check "schedule: build" make_project examples/schedule "$work/mine"
+    check "schedule: check" "$tegula" check --device emu --load "$mine" mine "$data"
+    check "schedule: run" "$tegula" run --device emu --load "$mine" mine --in "$data" --out "$work/h.safetensors"
+    check "schedule: explain" "$tegula" explain --load "$mine" mine
+}
+
+embed bf16 --dtype bf16 --dqk 64 --dhv 128
+embed f16 --dtype f16 --dqk 40 --dhv 72
+embed f32 --dtype f32 --dqk 32 --dhv 32
+check "embed needs the C library only" none needed_by "$work/bf16/build/embed"
+schedule
+finish

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# tests/check_includes.sh - who may include whom (the layers of the design):
+#   variants -> dsl -> program; lower -> compiler -> dsl; runtime -> program only; emulator nothing of
+#   ours; llvm-c/* only in lower/; CUDA declarations only in runtime/ and emulator/.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/check_lib.sh
+
+# wrong_includes FOLDER ALLOWED...: the includes of FOLDER that begin with none of ALLOWED. One without a folder name lies beside it.
+wrong_includes() {
+    local folder=$1
+    shift
+    local allowed
+    allowed=$(IFS='|'; echo "$*")
+    grep -nE '^ *# *include *"[^"]*/' "$folder"/*.[ch] | grep -vE "\"($allowed)[^\"]*\""
+}
+
+# Headers of libraries that belong to another folder.
+wrong_libraries() {
+    grep -nE '^ *# *include *[<"](llvm|clang)' $(sources_except lower)
+    grep -nE '^ *# *include *[<"](cuda|nv[a-z]+)[^/]*\.h' $(sources_except runtime emulator)
+}
+
+sources_except() {
+    local folder
+    for folder in program dsl compiler lower variants runtime emulator cli; do
+        [[ " $* " == *" $folder "* ]] || ls "$folder"/*.[ch]
+    done
+}
+
+# Types and functions of the Driver API. Generated C needs them too: a template (*.in), not a source.
+cuda_names() {
+    grep -nE '\bCU(device|deviceptr|context|stream|module|function|result|event|tensorMap)\b|\bcu[A-Z][A-Za-z]+ *\(' \
+        $(sources_except runtime emulator)
+}
+
+check "program includes program" none wrong_includes program program/
+check "dsl includes program" none wrong_includes dsl dsl/ program/
+check "compiler includes dsl, program" none wrong_includes compiler compiler/ dsl/ program/
+check "lower includes compiler, dsl, program" none wrong_includes lower lower/ compiler/ dsl/ program/
+check "variants includes dsl" none wrong_includes variants variants/ dsl/
+check "runtime includes the program format only" none wrong_includes runtime runtime/ program/
+check "emulator includes nothing of ours" none wrong_includes emulator emulator/
+check "cli includes public headers only" none wrong_includes cli \
+    compiler/compiler.h dsl/tegula.h program/program.h runtime/runtime.h variants/variants.h \
+    emulator/tegula_emu.h
+check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
+check "CUDA names only in runtime and emulator" none cuda_names
+finish

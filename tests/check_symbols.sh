@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# tests/check_symbols.sh BUILD_FOLDER - what the libraries need and show.
+set -uo pipefail
+build=$(cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/check_lib.sh
+lib=$build/lib
+
+needed() {
+    readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
+}
+
+# needed_but FILE PATTERN: the libraries it needs that do not match.
+needed_but() {
+    needed "$1" | grep -vE "^($2)\.so"
+}
+
+# exports_but FILE PATTERN: the symbols it shows that do not match.
+exports_but() {
+    nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | grep -vE "^($2)"
+}
+
+needs_cuda() {
+    needed "$1" | grep -i cuda
+}
+
+check "libtegula-rt needs neither LLVM nor libcuda" none needed_but "$lib/libtegula-rt.so" 'libc|libm|libdl|libxxhash'
+check "libtegula-rt shows tg_* only" none exports_but "$lib/libtegula-rt.so" tg_
+check "libtegula does not need libcuda" none needs_cuda "$lib/libtegula.so"
+check "libtegula shows tg_* only" none exports_but "$lib/libtegula.so" tg_
+check "libtegula-emu needs the C library only" none needed_but "$lib/libtegula-emu.so" 'libc|libm|libpthread|ld-linux-[a-z0-9_-]*'
+check "libtegula-emu shows cu* and tgemu_* only" none exports_but "$lib/libtegula-emu.so" 'cu[A-Z]|tgemu_'
+check "the command does not need libcuda" none needs_cuda "$build/bin/tegula"
+# Variables of the C library that a program uses become its own.
+check "the command shows tg_* only" none exports_but "$build/bin/tegula" 'tg_|opt(arg|err|ind)$|std(in|out|err)$|_IO_stdin_used$'
+finish
