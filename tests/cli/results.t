@@ -85,3 +85,31 @@ explain mlstm-sig --arch sm_80 --dtype bf16 --dqk 512 --dhv 512 --schedule "tfla
 -- exit 2
 -- stderr
 H
+
+-- case a sequence of no tokens: no output, and the state that came in goes out
+-- tensors x.safetensors
+q BF16 1,2,0,32
+k BF16 1,2,0,32
+v BF16 1,2,0,32
+f F32 1,2,0
+i F32 1,2,0
+S0 F32 1,2,32,32
+-- args
+check mlstm-sig x.safetensors --device emu
+-- exit 0
+-- stdout
+out.S    rms 0.00e+00
+! FAILED
+
+-- case a batch of no sequences
+-- tensors x.safetensors
+q BF16 0,2,64,32
+k BF16 0,2,64,32
+v BF16 0,2,64,32
+f F32 0,2,64
+i F32 0,2,64
+-- args
+run mlstm-sig --in x.safetensors --out h.safetensors --device emu
+-- exit 0
+-- stdout
+B=0 NH=2 T=64
