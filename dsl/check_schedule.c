@@ -259,9 +259,10 @@ static void check_crossing(const struct kernel *k)
     }
 }
 
+/* Blocks of a matrix product must not straddle chunks; a kernel without one masks the end of a chunk. */
 static void check_chunk_blocks(const struct kernel *k)
 {
-    for (uint32_t dim = TG_LQ; dim <= TG_LKV; dim++) {
+    for (uint32_t dim = TG_LQ; k->row->mma != TG_MMA_NONE && dim <= TG_LKV; dim++) {
         const uint32_t block = k->row->row[dim].block;
         if (block && block <= MAX_BLOCK && k->schedule->chunk % block != 0)
             tg_fault(k->check, TG0220, "make chunk a multiple of all blocks of Lhq and Lkv",

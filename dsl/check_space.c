@@ -135,7 +135,8 @@ static void check_row(struct check *check, const tg_space *space, const tg_vary 
     const uint32_t n_rows = schedule_ok ? space->schedule->n_rows : 0;
     for (uint32_t row = 0; v.at.field == TG_FIELD_CHUNK && row < n_rows; row++)
         for (uint32_t dim = TG_LQ; dim <= TG_LKV; dim++)
-            check_divides(&v, row, dim);
+            if (space->schedule->rows[row].mma != TG_MMA_NONE)
+                check_divides(&v, row, dim);
 }
 
 void tg_check_space(struct check *check, const tg_space *space, bool schedule_ok)
