@@ -16,44 +16,52 @@ struct tiles {
     float a[16][16], b[16][8], d[16][8];
 };
 
+/* Four rows at a time, so that their sums do not wait for each other. */
 CLONES static void multiply(struct tiles *t, u32 depth)
 {
-    for (u32 i = 0; i < 16; i++) {
-        float sum[8];
-        for (u32 j = 0; j < 8; j++)
-            sum[j] = t->d[i][j];
+    for (u32 i = 0; i < 16; i += 4) {
+        float sum[4][8];
+        memcpy(sum, t->d[i], sizeof sum);
         for (u32 k = 0; k < depth; k++)
-            for (u32 j = 0; j < 8; j++)
-                sum[j] += t->a[i][k] * t->b[k][j];
-        for (u32 j = 0; j < 8; j++)
-            t->d[i][j] = sum[j];
+            for (u32 r = 0; r < 4; r++)
+                for (u32 j = 0; j < 8; j++)
+                    sum[r][j] += t->a[i + r][k] * t->b[k][j];
+        memcpy(t->d[i], sum, sizeof sum);
     }
 }
 
-static inline float widen(u16 x, bool is_half)
+/* Two columns a register; depth / 4 registers for A, depth / 8 for B. */
+static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
+                                                         bool is_half, struct tiles *t)
 {
-    return is_half ? half_to_float(x) : bfloat_to_float(x);
+    float low[LANES], high[LANES];
+    for (u32 r = 0; r < depth / 4 + depth / 8; r++) {
+        const bool is_a = r < depth / 4;
+        const u32 *row = row32(w, is_a ? a[r] : b[r - depth / 4]);
+        for (u32 l = 0; l < LANES; l++) {
+            low[l] = is_half ? half_to_float((u16)row[l]) : bits_float(row[l] << 16);
+            high[l] = is_half ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u);
+        }
+        for (u32 l = 0; l < LANES && is_a; l++) {
+            float *out = &t->a[l / 4 + (r & 1) * 8][l % 4 * 2 + (r >> 1) * 8];
+            out[0] = low[l];
+            out[1] = high[l];
+        }
+        for (u32 l = 0; l < LANES && !is_a; l++) {
+            float(*out)[8] = &t->b[l % 4 * 2 + (r - depth / 4) * 8];
+            out[0][l / 4] = low[l];
+            out[1][l / 4] = high[l];
+        }
+    }
 }
 
-/* Two columns a register; K/8 pairs of registers for A, K/8 registers for B. */
 CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth, bool is_half,
                                 struct tiles *t)
 {
-    for (u32 r = 0; r < depth / 4; r++) {
-        const u32 *row = row32(w, a[r]);
-        for (u32 l = 0; l < LANES; l++) {
-            float *out = &t->a[l / 4 + (r & 1) * 8][l % 4 * 2 + (r >> 1) * 8];
-            out[0] = widen((u16)row[l], is_half);
-            out[1] = widen((u16)(row[l] >> 16), is_half);
-        }
-    }
-    for (u32 r = 0; r < depth / 8; r++) {
-        const u32 *row = row32(w, b[r]);
-        for (u32 l = 0; l < LANES; l++) {
-            t->b[l % 4 * 2 + r * 8][l / 4] = widen((u16)row[l], is_half);
-            t->b[l % 4 * 2 + r * 8 + 1][l / 4] = widen((u16)(row[l] >> 16), is_half);
-        }
-    }
+    if (is_half)
+        unpack(w, a, b, depth, true, t);
+    else
+        unpack(w, a, b, depth, false, t);
 }
 
 /* The hardware does not look at the low 13 bits. */

@@ -218,6 +218,7 @@ static bool test_class(double x, int class)
     }
 }
 
+/* The PTX ISA: zeros count as normal. */
 static bool test_size(bool is_normal, bool is_subnormal, int class)
 {
     return class == TEST_NORMAL ? is_normal : is_subnormal;
@@ -231,7 +232,7 @@ RUN(testp_f32)
     {
         const float x = bits_float(row32(w, in->op[1])[l]);
         const int c = fpclassify(x);
-        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL, c == FP_SUBNORMAL, class)
+        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class)
                                         : test_class((double)x, class))
              << l;
     }
@@ -246,7 +247,7 @@ RUN(testp_f64)
     {
         const double x = bits_double(row64(w, in->op[1])[l]);
         const int c = fpclassify(x);
-        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL, c == FP_SUBNORMAL, class) : test_class(x, class))
+        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class) : test_class(x, class))
              << l;
     }
     pred_set(w, in->op[0], mask, r);

@@ -402,7 +402,7 @@ static void run_lanes(const struct test_file *t)
                 fail_msg("%s: no %s in '%s'", t->path, r->name, t->lanes[l]);
             const uint64_t got = out[k * MAX_LANES + l], expected = parse_value(r->type, value);
             if (!agrees(t, r->type, got, expected))
-                fail_msg("%s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->lanes[l], r->name,
+                fail_msg("%s: %s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->insn, t->lanes[l], r->name,
                          (unsigned long long)got, (unsigned long long)expected);
         }
     cu.cuMemFree_v2(cu.in);

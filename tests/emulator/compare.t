@@ -3083,7 +3083,7 @@ a=0x1.c363cbf21f28ap+127 r=0
 # testp
 -- insn testp.normal.f32 r, a;
 -- regs a:f32 -> r:pred
-a=0x0.0p+0 r=0
+a=0x0.0p+0 r=1
 a=0x1.0000000000000p+0 r=1
 a=-inf r=0
 a=nan r=0
