@@ -1,0 +1,11 @@
+/* tests/kernels/suites.h - the parts of test_kernels. */
+#ifndef TEGULA_TESTS_SUITES_H
+#define TEGULA_TESTS_SUITES_H
+
+void suite_cases(void);      /* cases.def against the oracle */
+void suite_properties(void); /* what must hold between runs */
+void suite_nan(void);        /* where a NaN goes */
+void suite_mutants(void);    /* damaged kernels are found out; emulator only */
+void suite_large(void);      /* sizes that take a GPU */
+
+#endif

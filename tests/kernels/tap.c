@@ -1,0 +1,104 @@
+/* tests/kernels/tap.c */
+#include "tap.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12 };
+
+static struct {
+    const char *only;
+    int n_tests, n_failed, n_skipped;
+    char name[NAME], skip[NAME], notes[NOTES];
+    size_t n_notes;
+    int failures; /* of the test begun last */
+    struct timespec start;
+} tap;
+
+void tap_only(const char *text)
+{
+    tap.only = text;
+}
+
+bool tap_begin(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(tap.name, sizeof tap.name, format, list);
+    va_end(list);
+    if (tap.only && !strstr(tap.name, tap.only))
+        return false;
+    tap.n_tests++;
+    tap.failures = 0;
+    tap.n_notes = 0;
+    tap.notes[0] = tap.skip[0] = '\0';
+    clock_gettime(CLOCK_MONOTONIC, &tap.start);
+    return true;
+}
+
+static void add_note(const char *format, va_list list)
+{
+    char text[4096];
+    vsnprintf(text, sizeof text, format, list);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        int n = snprintf(tap.notes + tap.n_notes, NOTES - tap.n_notes, "#   %s\n", line);
+        tap.n_notes += (size_t)n < NOTES - tap.n_notes ? (size_t)n : 0;
+        tap.notes[tap.n_notes] = '\0';
+    }
+}
+
+void tap_note(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    add_note(format, list);
+    va_end(list);
+}
+
+bool tap_expect(bool ok, const char *format, ...)
+{
+    if (ok)
+        return true;
+    va_list list;
+    va_start(list, format);
+    if (tap.failures++ < MAX_FAILURES_SHOWN)
+        add_note(format, list);
+    va_end(list);
+    return false;
+}
+
+void tap_skip(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(tap.skip, sizeof tap.skip, format, list);
+    va_end(list);
+}
+
+void tap_end(void)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double seconds =
+        (double)(end.tv_sec - tap.start.tv_sec) + 1e-9 * (double)(end.tv_nsec - tap.start.tv_nsec);
+    printf("%s %d - %s%s%s\n", tap.failures ? "not ok" : "ok", tap.n_tests, tap.name,
+           *tap.skip ? " # SKIP " : "", tap.skip);
+    if (tap.failures > MAX_FAILURES_SHOWN)
+        printf("#   and %d more failures, not shown\n", tap.failures - MAX_FAILURES_SHOWN);
+    fputs(tap.notes, stdout);
+    if (seconds >= 1)
+        printf("#   %.1f s\n", seconds);
+    fflush(stdout);
+    tap.n_failed += tap.failures > 0;
+    tap.n_skipped += *tap.skip != '\0';
+}
+
+int tap_finish(void)
+{
+    printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap.n_tests, tap.n_tests, tap.n_failed,
+           tap.n_skipped);
+    return tap.n_failed == 0 && tap.n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

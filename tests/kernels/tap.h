@@ -1,0 +1,22 @@
+/* tests/kernels/tap.h - tests as TAP, with nothing to install: the binary is carried to GPU
+ * machines. */
+#ifndef TEGULA_TESTS_TAP_H
+#define TEGULA_TESTS_TAP_H
+
+#include <stdbool.h>
+
+/* Begins a test, unless its name lacks the text given to --only. Every begun test is ended. */
+bool tap_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tap_end(void);
+/* A failure does not end the test; what went wrong is printed under its name. Returns ok. */
+bool tap_expect(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line under the test's name. */
+void tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The test begun last cannot run here. */
+void tap_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void tap_only(const char *text);
+/* Prints the plan; the exit code. */
+int tap_finish(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* test_kernels.c - the kernels that the compiler makes, run and judged. The same file runs on the
+ * emulator (in CI) and on a GPU:
+ *     test_kernels --device emu|0 [--only TEXT] */
+#include "kernels/harness.h"
+#include "kernels/suites.h"
+
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const char *device = "emu";
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--device") == 0)
+            device = argv[i + 1];
+        else if (strcmp(argv[i], "--only") == 0)
+            tap_only(argv[i + 1]);
+    }
+    if (!harness_open(device))
+        return 2;
+    suite_cases();
+    suite_properties();
+    suite_nan();
+    suite_mutants();
+    suite_large();
+    harness_close();
+    return tap_finish();
+}
