@@ -119,6 +119,20 @@ static tg_status add_workspace(struct call *call, const tg_sink *sink)
     return status;
 }
 
+static void report_size(const struct call *call, const struct problem *problem, const tg_sink *sink)
+{
+    char tensors[32], workspace[32], memory[32];
+    double bytes = 0;
+    for (uint32_t i = 0; i < problem->n_tensors; i++)
+        bytes += (double)problem->tensors[i].bytes;
+    tg_report(
+        sink, TG_ERROR, NULL, NULL, 0,
+        "use a smaller batch, or a larger chunk: the states of all chunks are the workspace",
+        "%s of tensors and %s of workspace do not fit %s, which has %s", bytes_text(bytes, tensors),
+        bytes_text((double)tg_workspace_bytes(call->kernel->program, &call->sizes), workspace),
+        call->machine->device.name, bytes_text((double)call->machine->device.memory_bytes, memory));
+}
+
 static tg_status open_with(struct call *call, const struct machine *machine,
                            const struct kernel *kernel, const struct problem *problem,
                            int64_t chunk, fill_fn *fill, const tg_sink *sink)
@@ -139,6 +153,8 @@ static tg_status open_with(struct call *call, const struct machine *machine,
     }
     if (status == TG_OK)
         status = add_workspace(call, sink);
+    if (status == TG_E_MEMORY)
+        report_size(call, problem, sink);
     if (status != TG_OK)
         call_close(call);
     return status;

@@ -42,7 +42,7 @@ struct options {
     uint32_t n_shapes;
     int64_t dqk, dhv, chunk, seed, runs, keep; /* 0: not given */
     double scale, budget_seconds;              /* 0: not given */
-    bool json, time, flush, no_cache, no_wisdom, all_stages, help;
+    bool json, time, flush, no_cache, no_wisdom, help;
     char *const *args; /* what is not an option */
     uint32_t n_args;
 };
@@ -138,7 +138,6 @@ void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Drops every message: for candidates that may be refused. */
 extern const tg_sink silent_sink;
 int code_of_status(tg_status status);
-const char *name_of_status(tg_status status);
 
 /* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. */
 bool machine_open(struct context *context);

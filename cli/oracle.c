@@ -17,7 +17,7 @@ struct work {
     const double *in[256]; /* by tile; [B, NH, axes...] */
     double *out[256];
     size_t stride[256]; /* elements of one head */
-    atomic_llong next;
+    atomic_llong next, n_done;
 };
 
 static void run_head(struct work *work, size_t head)
@@ -39,8 +39,10 @@ static void *worker(void *user)
 {
     struct work *work = user;
     const long long heads = work->problem->shape.batch * work->problem->shape.heads;
-    for (long long head; (head = atomic_fetch_add(&work->next, 1)) < heads;)
+    for (long long head; (head = atomic_fetch_add(&work->next, 1)) < heads;) {
         run_head(work, (size_t)head);
+        atomic_fetch_add(&work->n_done, 1);
+    }
     return NULL;
 }
 
@@ -57,8 +59,8 @@ static void run_all_heads(struct context *context, struct work *work)
     if (n == 0)
         worker(work);
     progress_begin(context, "fp64 oracle of %s", work->problem->variant->name);
-    for (long long done; n > 0 && (done = atomic_load(&work->next)) < heads;) {
-        progress(context, "fp64 oracle: head %lld of %lld", done, heads);
+    for (long long done; n > 0 && (done = atomic_load(&work->n_done)) < heads;) {
+        progress(context, "fp64 oracle: %lld of %lld heads", done, heads);
         usleep(1000);
     }
     for (long i = 0; i < n; i++)

@@ -105,3 +105,11 @@ check mlstm-sig --device emu --shape B=4000000000,NH=4000000000,T=4000000000,dqk
 -- stderr
 does not fit an address space
 hint: use a smaller shape
+
+-- case larger than the device
+-- args
+bench mlstm-sig --device emu --shape B=1000,NH=16,T=65536,dqk=512,dhv=512
+-- exit 1
+-- stderr
+of workspace do not fit Tegula emulator, which has
+hint: use a smaller batch, or a larger chunk
