@@ -60,14 +60,18 @@ static u32 generic_space(u64 *address)
     return SPACE_GLOBAL;
 }
 
+static int strength(const struct insn *in)
+{
+    return in->mod[MOD_STRONG] ? ACCESS_STRONG : 0;
+}
+
 /* Host memory of what the lane accesses, and its space; NULL after a fault. */
 u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes, int what, u32 *space)
 {
     *space = in->mod[MOD_SPACE];
     if (*space == SPACE_GENERIC)
         *space = generic_space(address);
-    if (in->mod[MOD_STRONG])
-        what |= ACCESS_STRONG;
+    what |= strength(in);
     switch (*space) {
     case SPACE_SHARED_CTA:
         *space = SPACE_SHARED;
@@ -128,8 +132,11 @@ RUN(ld)
             return;
         if (space == SPACE_SHARED)
             shared |= 1u << l;
-        else if (space == SPACE_GLOBAL)
-            w->cta->counters->global_load_bytes += bytes;
+        if (space != SPACE_GLOBAL)
+            continue;
+        w->cta->counters->global_load_bytes += bytes;
+        if (!owner_access(w, in, (int)l, address[l], bytes, ACCESS_READ | strength(in), NULL, NULL))
+            return;
     }
     if (shared)
         count_wavefronts(w->cta, address, shared, bytes);
@@ -164,6 +171,8 @@ RUN(st)
                 return;
         } else if (space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;
+            if (!owner_access(w, in, (int)l, address[l], bytes * n, ACCESS_WRITE | strength(in), to, value))
+                return;
         }
         memcpy(to, value, bytes * n);
     }

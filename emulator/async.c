@@ -83,6 +83,9 @@ static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *
             global_access(w, in, (int)lane, copy->src, copy->bytes, ACCESS_READ);
             return false;
         }
+        c->cached[in->serial] = a;
+        if (!owner_access(w, in, (int)lane, copy->src, copy->src_bytes, ACCESS_READ, NULL, NULL))
+            return false;
     }
     u8 *to = shared_access(w, (int)lane, dst, copy->bytes, ACCESS_WRITE | ACCESS_ASYNC);
     if (!to)

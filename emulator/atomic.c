@@ -97,8 +97,11 @@ static u8 *atomic_access(struct warp *w, const struct insn *in, u32 k, int lane)
         return NULL;
     address = address_of(w, in, k, lane);
     u8 *p = resolve_access(w, in, lane, &address, bytes, ACCESS_WRITE | ACCESS_STRONG, &space);
-    if (p && space == SPACE_GLOBAL)
+    if (p && space == SPACE_GLOBAL) {
         w->cta->counters->global_store_bytes += bytes;
+        if (!owner_access(w, in, lane, address, bytes, ACCESS_WRITE | ACCESS_STRONG, NULL, NULL))
+            return NULL;
+    }
     return p;
 }
 

@@ -419,18 +419,30 @@ static bool try_row(struct builder *b, const struct op_row *row, const char *mne
     return false;
 }
 
-/* Accesses to shared memory decide how fine its shadow is. A generic one may be shared. */
-static void note_granule(struct kernel *k, const struct insn *in, const char *mnemonic)
+static void narrow(u32 *log2, u32 bytes)
+{
+    if ((u32)__builtin_ctz(bytes) < *log2)
+        *log2 = (u32)__builtin_ctz(bytes);
+}
+
+/* The narrowest accesses decide how fine the shadows are. A generic one may be to any space. */
+static void note_access(struct kernel *k, const struct insn *in, const char *mnemonic)
 {
     const u32 space = in->mod[MOD_SPACE];
-    u32 bytes = 16;
-    if (in->kind != KIND_ACCESS || !in->mod[MOD_TYPE] || !strncmp(mnemonic, "div", 3) || !strncmp(mnemonic, "rem", 3))
-        bytes = strncmp(mnemonic, "cp.async.ca", 11) ? 16 : (u32)in->imm & 15 ? (u32)in->imm & 15 : 16;
-    else if (space == SPACE_GENERIC || space == SPACE_SHARED || space == SPACE_SHARED_CTA)
-        bytes = type_bytes(in->mod[MOD_TYPE]);
-    const u32 log2 = (u32)__builtin_ctz(bytes);
-    if (log2 < k->granule_log2)
-        k->granule_log2 = log2;
+    if (!strncmp(mnemonic, "cp.async.ca", 11) && in->imm) {
+        narrow(&k->granule_log2, (u32)in->imm);
+        narrow(&k->global_granule_log2, (u32)in->imm);
+    }
+    const bool is_division = !strncmp(mnemonic, "div", 3) || !strncmp(mnemonic, "rem", 3);
+    if (in->kind == KIND_ACCESS && in->mod[MOD_TYPE] && !is_division) {
+        if (space == SPACE_GENERIC || space == SPACE_SHARED || space == SPACE_SHARED_CTA)
+            narrow(&k->granule_log2, type_bytes(in->mod[MOD_TYPE]));
+        if (space == SPACE_GENERIC || space == SPACE_GLOBAL)
+            narrow(&k->global_granule_log2, type_bytes(in->mod[MOD_TYPE]));
+    }
+    const bool is_fence = !strncmp(mnemonic, "fence", 5) || in->mod[MOD_STRONG] >= STRONG_ACQUIRE;
+    k->has_gpu_fence |= (is_fence && in->mod[MOD_SCOPE] >= SCOPE_CLUSTER) ||
+                        (!strncmp(mnemonic, "membar", 6) && strcmp(mnemonic, "membar.cta") != 0);
 }
 
 void decode(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)
@@ -450,7 +462,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
         i++;
     if (i == n_rows)
         fail(b, "instruction not supported, or its operands do not fit");
-    note_granule(k, &in, name);
+    note_access(k, &in, name);
     const u32 n = k->n_code;
     *PUSH(k->code, k->n_code, b->cap_code) = in;
     if (n == b->cap_first)

@@ -88,6 +88,8 @@ enum { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPAC
        SPACE_PARAM_ENTRY };
 enum { TYPE_B8 = 1, TYPE_U8, TYPE_S8, TYPE_B16, TYPE_U16, TYPE_S16, TYPE_F16, TYPE_BF16, TYPE_B32, TYPE_U32, TYPE_S32,
        TYPE_F32, TYPE_F16X2, TYPE_BF16X2, TYPE_TF32, TYPE_B64, TYPE_U64, TYPE_S64, TYPE_F64 };
+enum { STRONG_VOLATILE = 1, STRONG_RELAXED, STRONG_ACQUIRE, STRONG_RELEASE, STRONG_ACQ_REL };
+enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
 enum { HOW_UP = 1, HOW_DOWN, HOW_BFLY, HOW_IDX };
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 enum { RMW_ADD = 1, RMW_MIN, RMW_MAX, RMW_AND, RMW_OR, RMW_XOR, RMW_EXCH, RMW_INC, RMW_DEC, RMW_POPC, RMW_CAS };
@@ -191,6 +193,8 @@ struct kernel {
     u32 max_dynamic_smem; /* cuFuncSetAttribute */
     u32 reqntid[3], max_threads, max_regs;
     u32 granule_log2; /* width of the narrowest access to shared memory */
+    u32 global_granule_log2;
+    bool has_gpu_fence;
     struct kernel *next;
 };
 
@@ -211,6 +215,7 @@ struct allocation {
     u64 base, bytes;
     u8 *data;
     u8 *written; /* one byte per byte; NULL: all of it is */
+    u64 *owner;  /* owner.c, during a launch */
     bool is_freed;
 };
 
@@ -367,6 +372,11 @@ void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
 u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what);
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
+
+/* owner.c */
+bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, const u8 *to,
+                  const u8 *value);
+void owner_forget(struct memory *m);
 
 /* shared.c */
 bool shadow_init(struct cta *c);

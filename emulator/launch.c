@@ -256,6 +256,7 @@ void launch_run(const struct launch *l, struct report *r, struct tgemu_counters 
         pthread_join(threads[--n], NULL);
     pthread_mutex_destroy(&t.lock);
     counters->launches = 1;
+    owner_forget(l->memory);
     if (t.is_out_of_memory && !r->is_set)
         report_set(r, REPORT_LAUNCH, "out of host memory");
 }

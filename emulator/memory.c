@@ -101,6 +101,7 @@ void memory_clear(struct memory *m)
     for (u32 i = 0; i < m->n; i++) {
         free(m->list[i]->data);
         free(m->list[i]->written);
+        free(m->list[i]->owner);
         free(m->list[i]);
     }
     free(m->list);

@@ -747,7 +747,7 @@ static void read_kernel(struct builder *b)
     k->name = copy_name(name, n);
     k->n_rows = N_FIXED_ROWS;
     k->n_preds = N_FIXED_PREDS;
-    k->granule_log2 = 4;
+    k->granule_log2 = k->global_granule_log2 = 4;
     k->dynamic_base = 1; /* an alignment, until all is known */
     k->next = b->module->kernels;
     b->module->kernels = b->kernel = k;

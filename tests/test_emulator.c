@@ -865,7 +865,7 @@ static void test_counters(void **state)
         assert_int_equal(c.bank_conflicts, cases[i].conflicts);
     }
     fresh();
-    ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0, NULL, 0));
+    ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0, NULL, 0));
     cu.tgemu_counters(&c);
     assert_int_equal(c.launches, 1);
     assert_int_equal(c.global_load_bytes, 3 * 64 * 8);

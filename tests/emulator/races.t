@@ -140,3 +140,22 @@ st.global.u32 [%rd2], %r6;
 -- out 128
 -- mutate shared-race,unwritten-read | @%p1 st.shared.u32 [%r3], 0;\nbar.sync 0; | @%p1 st.shared.u32 [%r3], 0;
 -- mutate shared-race | bar.sync 0;\nld.shared | ld.shared
+
+# Global memory: each CTA has its own words; a barrier orders the warps of a CTA.
+-- launch 2 64 0
+-- kernel
+mov.u32 %r2, %ctaid.x;
+mad.lo.u32 %r3, %r2, 64, %r1;
+mul.wide.u32 %rd3, %r3, 4;
+add.u64 %rd4, %rd2, %rd3;
+st.global.u32 [%rd4], %r3;
+bar.sync 0;
+xor.b64 %rd5, %rd3, 128;
+add.u64 %rd5, %rd2, %rd5;
+ld.global.u32 %r4, [%rd5];
+bar.sync 1;
+st.global.u32 [%rd4], %r4;
+-- out 32 33 34
+-- mutate global-race | mad.lo.u32 %r3, %r2, 64, %r1; | mad.lo.u32 %r3, %r2, 32, %r1;
+-- mutate global-race,unwritten-read | bar.sync 0;\n | 
+-- mutate global-race,unwritten-read | xor.b64 %rd5, %rd3, 128; | xor.b64 %rd5, %rd3, 256;
