@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# bench/gpu.sh - everything that is to be known from a GPU, in one run of less than four minutes:
+#
+#     bench/gpu.sh [--commit ID] [--out FOLDER] [PART...]
+#
+#   test    ./dev gpu-test
+#   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
+#   bench   tegula bench at the four standard shapes, by default and with what tune found
+#   time    from process start to the first result, caches cold
+#   peers   bench/peers.py: the same shapes by mlstm_kernels
+#   demo    ./dev demo
+#
+# Default: all but demo. FOLDER (default $OUT, else bench/results) receives results.json, a line of JSON
+# for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
+# ID is for a machine without the .git folder.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+commit=$(git describe --always --dirty 2>/dev/null)
+out=${OUT:-bench/results}
+parts=()
+while (($#)); do
+    case $1 in
+    --commit) commit=$2; shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    test | tune | bench | time | peers | demo) parts+=("$1"); shift ;;
+    *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
+    esac
+done
+((${#parts[@]})) || parts=(test tune bench time peers)
+
+mkdir -p "$out"
+results=$out/results.json
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export XDG_CACHE_HOME=$scratch # wisdom of this run only
+shapes=(B=8,NH=16,T=8192,dqk=128,dhv=256 B=1,NH=16,T=65536,dqk=128,dhv=256)
+real=tests/data/mlstmsig_real.safetensors
+failures=0
+
+query() {
+    nvidia-smi --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1
+}
+
+gpu=$(query name)
+driver=$(query driver_version)
+
+# measure PART COMMAND...: a line of JSON from the command becomes one of results.json.
+measure() {
+    local part=$1 log=$out/$1.log command
+    shift
+    command=${*//\"/\'}
+    echo "$ $*" | tee -a "$log"
+    "$@" 2>>"$log" >"$scratch/lines" || failed "$*"
+    sed -n "s|^{|{\"part\":\"$part\",\"machine\":\"$gpu, driver $driver\",\"commit\":\"${commit:-unknown}\",\"date\":\"$(date -u +%FT%TZ)\",\"command\":\"$command\",|p" \
+        "$scratch/lines" >>"$results"
+    grep -v '^{' "$scratch/lines" >>"$log"
+}
+
+failed() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+run_test() {
+    ./dev gpu-test 2>&1 | tee "$out/test.log" || failed ./dev gpu-test
+}
+
+run_tune() {
+    local shape
+    for shape in "${shapes[@]}"; do
+        measure tune ./dev tegula tune mlstm-sig --device 0 --shape "$shape" --budget-seconds 20 --json
+    done
+}
+
+run_bench() {
+    measure bench ./dev tegula bench mlstm-sig --device 0 --flush --no-wisdom --json
+    measure bench-tuned ./dev tegula bench mlstm-sig --device 0 --flush --json
+}
+
+# A cache of its own, and the driver's off: everything is compiled.
+run_time() {
+    XDG_CACHE_HOME=$scratch/cold CUDA_CACHE_DISABLE=1 measure time \
+        ./dev tegula run mlstm-sig --device 0 --in $real --out "$scratch/h.safetensors" --time --json
+}
+
+run_peers() {
+    measure peers python3 bench/peers.py
+}
+
+run_demo() {
+    ./dev demo 2>&1 | tee "$out/demo.log" || failed ./dev demo
+}
+
+: >"$results"
+for part in "${parts[@]}"; do
+    begin=$SECONDS
+    echo "== $part"
+    run_"$part"
+    echo "== $part took $((SECONDS - begin)) s"
+done
+python3 bench/plot.py "$results" --table
+((failures == 0))
