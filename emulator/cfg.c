@@ -1,8 +1,9 @@
 /* cfg.c - where diverged lanes meet again: the immediate post-dominator of each conditional jump.
  *
- * The compiler of a real GPU puts its reconvergence points there, so PTX that is right by the rules for aligned
- * barriers and warp collectives finds its warps whole. Post-dominators are found by the iteration of Cooper, Harvey
- * and Kennedy on the reversed graph; the exit is a node of its own, after all blocks. */
+ * The compiler of a real GPU puts its reconvergence points there, so PTX that is right by the rules
+ * for aligned barriers and warp collectives finds its warps whole. Post-dominators are found by the
+ * iteration of Cooper, Harvey and Kennedy on the reversed graph; the exit is a node of its own,
+ * after all blocks. */
 #include "emu.h"
 
 #include <stdlib.h>

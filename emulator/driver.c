@@ -1,7 +1,7 @@
 /* driver.c - the cu* functions for devices, contexts, memory, streams and events.
  *
- * Everything happens at once, so streams and events keep nothing but the time. Every failure leaves a report that says
- * more than its code; cuGetErrorString gives it. */
+ * Everything happens at once, so streams and events keep nothing but the time. Every failure leaves
+ * a report that says more than its code; cuGetErrorString gives it. */
 #include "driver.h"
 
 #include <pthread.h>
@@ -11,10 +11,11 @@
 
 #define DEVICE_BYTES (24ull << 30)
 
-#define DEFAULT_CONFIG                                                                                                 \
-    {                                                                                                                  \
-        .struct_size = sizeof(struct tgemu_config), .seed = 1, .cc_major = 8, .cc_minor = 0, .smem_optin = 232448,     \
-        .sm_count = 4, .threads = 0, .step_limit = 1ull << 32, .checks = TGEMU_CHECK_ALL                               \
+#define DEFAULT_CONFIG                                                                             \
+    {                                                                                              \
+        .struct_size = sizeof(struct tgemu_config), .seed = 1, .cc_major = 8, .cc_minor = 0,       \
+        .smem_optin = 232448, .sm_count = 4, .threads = 0, .step_limit = 1ull << 32,               \
+        .checks = TGEMU_CHECK_ALL                                                                  \
     }
 
 struct driver driver = {.config = DEFAULT_CONFIG};
@@ -35,7 +36,8 @@ CUresult driver_unlock(CUresult result)
     return result;
 }
 
-/* Fails with a report of its own. An execution fault's report is not replaced: it is the reason for what follows. */
+/* Fails with a report of its own. An execution fault's report is not replaced: it is the reason for
+ * what follows. */
 CUresult driver_error(CUresult result, const char *format, ...)
 {
     va_list args;
@@ -78,14 +80,14 @@ void driver_clear(void)
     driver.report.text[0] = 0;
 }
 
-/* -- errors --------------------------------------------------------------------------------------------------------- */
+/* -- errors ----------------------------------------------------------------------------------- */
 
 API CUresult cuGetErrorName(CUresult error, const char **name)
 {
     switch (error) {
-#define X(id, value, text)                                                                                             \
-    case value:                                                                                                        \
-        *name = #id;                                                                                                   \
+#define X(id, value, text)                                                                         \
+    case value:                                                                                    \
+        *name = #id;                                                                               \
         return CUDA_SUCCESS;
         CUDA_RESULTS(X)
 #undef X
@@ -98,8 +100,8 @@ API CUresult cuGetErrorName(CUresult error, const char **name)
 static const char *plain_text(CUresult error)
 {
     switch (error) {
-#define X(id, value, text)                                                                                             \
-    case value:                                                                                                        \
+#define X(id, value, text)                                                                         \
+    case value:                                                                                    \
         return text;
         CUDA_RESULTS(X)
 #undef X
@@ -116,7 +118,7 @@ API CUresult cuGetErrorString(CUresult error, const char **text)
     return driver_unlock(*text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* -- the emulator's own --------------------------------------------------------------------------------------------- */
+/* -- the emulator's own ----------------------------------------------------------------------- */
 
 API void tgemu_get_config(struct tgemu_config *config)
 {
@@ -134,8 +136,9 @@ API int tgemu_configure(const struct tgemu_config *config)
     c = driver.config;
     memcpy(&c, config, config->struct_size < sizeof c ? config->struct_size : sizeof c);
     c.struct_size = sizeof c;
-    const bool ok = c.cc_major >= 8 && c.cc_minor >= 0 && c.cc_minor < 10 && c.smem_optin >= DEFAULT_SHARED &&
-                    c.smem_optin <= 1 << 20 && c.sm_count > 0 && c.threads >= 0 && c.threads <= 256 && c.step_limit;
+    const bool ok = c.cc_major >= 8 && c.cc_minor >= 0 && c.cc_minor < 10 &&
+                    c.smem_optin >= DEFAULT_SHARED && c.smem_optin <= 1 << 20 && c.sm_count > 0 &&
+                    c.threads >= 0 && c.threads <= 256 && c.step_limit;
     if (ok)
         driver.config = c;
     driver_unlock(CUDA_SUCCESS);
@@ -177,7 +180,7 @@ API void tgemu_reset(void)
     driver_unlock(CUDA_SUCCESS);
 }
 
-/* -- the device ----------------------------------------------------------------------------------------------------- */
+/* -- the device ------------------------------------------------------------------------------- */
 
 API CUresult cuInit(unsigned flags)
 {
@@ -197,12 +200,13 @@ API CUresult cuDeviceGetCount(int *count)
 {
     BEGIN(false)
     *count = 1;
-    END
+    return driver_unlock(result);
 }
 
 static CUresult check_device(CUdevice device)
 {
-    return device == 0 ? CUDA_SUCCESS : driver_error(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", device);
+    return device == 0 ? CUDA_SUCCESS
+                       : driver_error(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", device);
 }
 
 API CUresult cuDeviceGet(CUdevice *device, int ordinal)
@@ -210,7 +214,7 @@ API CUresult cuDeviceGet(CUdevice *device, int ordinal)
     BEGIN(false)
     result = check_device(ordinal);
     *device = 0;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
@@ -219,7 +223,7 @@ API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
     result = check_device(device);
     if (!result && length > 0)
         snprintf(name, (size_t)length, "Tegula emulator");
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
@@ -227,7 +231,7 @@ API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
     BEGIN(false)
     result = check_device(device);
     memcpy(uuid->bytes, "tegula emulator", 16);
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
@@ -235,7 +239,7 @@ API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
     BEGIN(false)
     result = check_device(device);
     *bytes = DEVICE_BYTES;
-    END
+    return driver_unlock(result);
 }
 
 static int device_attribute(int attribute)
@@ -243,29 +247,29 @@ static int device_attribute(int attribute)
     static const struct {
         int id, value;
     } constants[] = {
-        {1, 1024},        /* MAX_THREADS_PER_BLOCK */
-        {2, 1024},        /* MAX_BLOCK_DIM_X */
-        {3, 1024},        /* MAX_BLOCK_DIM_Y */
-        {4, 64},          /* MAX_BLOCK_DIM_Z */
-        {5, 0x7fffffff},  /* MAX_GRID_DIM_X */
-        {6, 65535},       /* MAX_GRID_DIM_Y */
-        {7, 65535},       /* MAX_GRID_DIM_Z */
+        {1, 1024},           /* MAX_THREADS_PER_BLOCK */
+        {2, 1024},           /* MAX_BLOCK_DIM_X */
+        {3, 1024},           /* MAX_BLOCK_DIM_Y */
+        {4, 64},             /* MAX_BLOCK_DIM_Z */
+        {5, 0x7fffffff},     /* MAX_GRID_DIM_X */
+        {6, 65535},          /* MAX_GRID_DIM_Y */
+        {7, 65535},          /* MAX_GRID_DIM_Z */
         {8, DEFAULT_SHARED}, /* MAX_SHARED_MEMORY_PER_BLOCK */
-        {9, 65536},       /* TOTAL_CONSTANT_MEMORY */
-        {10, 32},         /* WARP_SIZE */
-        {11, 0x7fffffff}, /* MAX_PITCH */
-        {12, 65536},      /* MAX_REGISTERS_PER_BLOCK */
-        {13, 1000000},    /* CLOCK_RATE, kHz */
-        {14, 512},        /* TEXTURE_ALIGNMENT */
-        {31, 1},          /* CONCURRENT_KERNELS */
-        {36, 1000000},    /* MEMORY_CLOCK_RATE, kHz */
-        {37, 256},        /* GLOBAL_MEMORY_BUS_WIDTH, bits */
-        {38, 4 << 20},    /* L2_CACHE_SIZE */
-        {39, 2048},       /* MAX_THREADS_PER_MULTIPROCESSOR */
-        {41, 1},          /* UNIFIED_ADDRESSING */
-        {82, 65536},      /* MAX_REGISTERS_PER_MULTIPROCESSOR */
-        {106, 32},        /* MAX_BLOCKS_PER_MULTIPROCESSOR */
-        {111, 1024},      /* RESERVED_SHARED_MEMORY_PER_BLOCK */
+        {9, 65536},          /* TOTAL_CONSTANT_MEMORY */
+        {10, 32},            /* WARP_SIZE */
+        {11, 0x7fffffff},    /* MAX_PITCH */
+        {12, 65536},         /* MAX_REGISTERS_PER_BLOCK */
+        {13, 1000000},       /* CLOCK_RATE, kHz */
+        {14, 512},           /* TEXTURE_ALIGNMENT */
+        {31, 1},             /* CONCURRENT_KERNELS */
+        {36, 1000000},       /* MEMORY_CLOCK_RATE, kHz */
+        {37, 256},           /* GLOBAL_MEMORY_BUS_WIDTH, bits */
+        {38, 4 << 20},       /* L2_CACHE_SIZE */
+        {39, 2048},          /* MAX_THREADS_PER_MULTIPROCESSOR */
+        {41, 1},             /* UNIFIED_ADDRESSING */
+        {82, 65536},         /* MAX_REGISTERS_PER_MULTIPROCESSOR */
+        {106, 32},           /* MAX_BLOCKS_PER_MULTIPROCESSOR */
+        {111, 1024},         /* RESERVED_SHARED_MEMORY_PER_BLOCK */
     };
     switch (attribute) {
     case 16:
@@ -291,10 +295,10 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     BEGIN(false)
     result = check_device(device);
     *value = device_attribute(attribute);
-    END
+    return driver_unlock(result);
 }
 
-/* -- contexts ------------------------------------------------------------------------------------------------------- */
+/* -- contexts --------------------------------------------------------------------------------- */
 
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
@@ -304,7 +308,7 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
         driver.context.retained++;
         *context = &driver.context;
     }
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
@@ -315,7 +319,7 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
         result = driver_error(CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained");
     if (!result && !--driver.context.retained)
         driver_clear();
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
@@ -324,7 +328,7 @@ API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
     result = check_device(device);
     if (!result)
         driver_clear();
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxSetCurrent(CUcontext context)
@@ -336,24 +340,25 @@ API CUresult cuCtxSetCurrent(CUcontext context)
         context_stack[context_depth - 1] = context;
     else
         context_stack[context_depth++] = context;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxGetCurrent(CUcontext *context)
 {
     BEGIN(false)
     *context = current_context();
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
     BEGIN(false)
     if (context != &driver.context || context_depth == MAX_CONTEXT_STACK)
-        result = driver_error(CUDA_ERROR_INVALID_CONTEXT, "cuCtxPushCurrent: not a context, or too many pushed");
+        result = driver_error(CUDA_ERROR_INVALID_CONTEXT,
+                              "cuCtxPushCurrent: not a context, or too many pushed");
     else
         context_stack[context_depth++] = context;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxPopCurrent_v2(CUcontext *context)
@@ -365,23 +370,23 @@ API CUresult cuCtxPopCurrent_v2(CUcontext *context)
         *context = context_stack[--context_depth];
     else
         context_depth--;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxGetDevice(CUdevice *device)
 {
     BEGIN(true)
     *device = 0;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuCtxSynchronize(void)
 {
     BEGIN(true)
-    END
+    return driver_unlock(result);
 }
 
-/* -- memory --------------------------------------------------------------------------------------------------------- */
+/* -- memory ----------------------------------------------------------------------------------- */
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
 {
@@ -389,12 +394,14 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
     struct allocation *a = NULL;
     if (!bytes)
         result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuMemAlloc: zero bytes");
-    else if (bytes > DEVICE_BYTES - driver.memory.used || !(a = memory_alloc(&driver.memory, bytes)))
-        result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc: %zu bytes; %llu of %llu are in use", bytes,
-                              (unsigned long long)driver.memory.used, DEVICE_BYTES);
+    else if (bytes > DEVICE_BYTES - driver.memory.used ||
+             !(a = memory_alloc(&driver.memory, bytes)))
+        result =
+            driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc: %zu bytes; %llu of %llu are in use",
+                         bytes, (unsigned long long)driver.memory.used, DEVICE_BYTES);
     if (a)
         *pointer = a->base;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuMemFree_v2(CUdeviceptr pointer)
@@ -404,8 +411,9 @@ API CUresult cuMemFree_v2(CUdeviceptr pointer)
     if (a && a->base == pointer)
         memory_release(&driver.memory, a);
     else if (pointer)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuMemFree: 0x%llx is not the start of an allocation", pointer);
-    END
+        result = driver_error(CUDA_ERROR_INVALID_VALUE,
+                              "cuMemFree: 0x%llx is not the start of an allocation", pointer);
+    return driver_unlock(result);
 }
 
 API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
@@ -413,15 +421,17 @@ API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
     BEGIN(true)
     *total = DEVICE_BYTES;
     *left = DEVICE_BYTES - driver.memory.used;
-    END
+    return driver_unlock(result);
 }
 
-static struct allocation *range(const char *what, CUdeviceptr pointer, size_t bytes, CUresult *result)
+static struct allocation *range(const char *what, CUdeviceptr pointer, size_t bytes,
+                                CUresult *result)
 {
     struct allocation *a = memory_find(&driver.memory, pointer, bytes);
     if (!a)
-        *result = driver_error(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at 0x%llx are not within one allocation", what,
-                               bytes, pointer);
+        *result = driver_error(CUDA_ERROR_INVALID_VALUE,
+                               "%s: %zu bytes at 0x%llx are not within one allocation", what, bytes,
+                               pointer);
     return a;
 }
 
@@ -433,7 +443,7 @@ API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
         memcpy(a->data + (to - a->base), from, bytes);
         memory_mark(a, to, bytes);
     }
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
@@ -442,7 +452,7 @@ API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
     const struct allocation *a = bytes ? range("cuMemcpyDtoH", from, bytes, &result) : NULL;
     if (a)
         memcpy(to, a->data + (from - a->base), bytes);
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
@@ -457,7 +467,7 @@ API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
         else if (d->written)
             memmove(d->written + (to - d->base), s->written + (from - s->base), bytes);
     }
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
@@ -487,7 +497,7 @@ static CUresult fill(CUdeviceptr to, const void *value, size_t size, size_t coun
             memcpy(a->data + (to - a->base) + i * size, value, size);
         memory_mark(a, to, size * count);
     }
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
@@ -523,15 +533,24 @@ API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUst
     return fill(to, &value, 4, count);
 }
 
-enum { POINTER_CONTEXT = 1, POINTER_MEMORY_TYPE, POINTER_DEVICE, POINTER_HOST, POINTER_IS_MANAGED = 8, POINTER_ORDINAL,
-       POINTER_RANGE_START = 11, POINTER_RANGE_SIZE };
+enum {
+    POINTER_CONTEXT = 1,
+    POINTER_MEMORY_TYPE,
+    POINTER_DEVICE,
+    POINTER_HOST,
+    POINTER_IS_MANAGED = 8,
+    POINTER_ORDINAL,
+    POINTER_RANGE_START = 11,
+    POINTER_RANGE_SIZE
+};
 
 API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointer)
 {
     BEGIN(true)
     const struct allocation *a = memory_find(&driver.memory, pointer, 1);
     if (!a)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: 0x%llx is no device memory", pointer);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE,
+                              "cuPointerGetAttribute: 0x%llx is no device memory", pointer);
     else if (attribute == POINTER_CONTEXT)
         memcpy(data, &(CUcontext){&driver.context}, sizeof(CUcontext));
     else if (attribute == POINTER_MEMORY_TYPE)
@@ -545,11 +564,12 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointe
     else if (attribute == POINTER_RANGE_SIZE)
         memcpy(data, &(size_t){a->bytes}, sizeof(size_t));
     else
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d", attribute);
-    END
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d",
+                              attribute);
+    return driver_unlock(result);
 }
 
-/* -- streams and events --------------------------------------------------------------------------------------------- */
+/* -- streams and events ----------------------------------------------------------------------- */
 
 struct stream {
     unsigned flags;
@@ -568,7 +588,7 @@ API CUresult cuStreamCreate(CUstream *stream, unsigned flags)
         (*stream)->flags = flags;
     else
         result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuStreamCreate: out of host memory");
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
@@ -587,7 +607,7 @@ API CUresult cuStreamSynchronize(CUstream stream)
 {
     (void)stream;
     BEGIN(true)
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuStreamQuery(CUstream stream)
@@ -607,7 +627,7 @@ API CUresult cuStreamIsCapturing(CUstream stream, int *status)
     (void)stream;
     BEGIN(true)
     *status = 0;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuEventCreate(CUevent *event, unsigned flags)
@@ -617,7 +637,7 @@ API CUresult cuEventCreate(CUevent *event, unsigned flags)
     *event = calloc(1, sizeof **event);
     if (!*event)
         result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuEventCreate: out of host memory");
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuEventDestroy_v2(CUevent event)
@@ -632,14 +652,14 @@ API CUresult cuEventRecord(CUevent event, CUstream stream)
     BEGIN(true)
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     event->is_recorded = true;
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuEventSynchronize(CUevent event)
 {
     (void)event;
     BEGIN(true)
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuEventQuery(CUevent event)
@@ -651,11 +671,12 @@ API CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
 {
     BEGIN(true)
     if (!from->is_recorded || !to->is_recorded)
-        result = driver_error(CUDA_ERROR_INVALID_HANDLE, "cuEventElapsedTime: an event was not recorded");
+        result = driver_error(CUDA_ERROR_INVALID_HANDLE,
+                              "cuEventElapsedTime: an event was not recorded");
     else
         *milliseconds = (float)((double)(to->time.tv_sec - from->time.tv_sec) * 1e3 +
                                 (double)(to->time.tv_nsec - from->time.tv_nsec) * 1e-6);
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent from, CUevent to)

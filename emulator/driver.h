@@ -1,5 +1,6 @@
-/* driver.h - the state behind the cu* functions, shared by driver.c (device, memory, streams) and program.c (modules,
- * launches). It is the one mutable global: the driver ABI has no other place for it. */
+/* driver.h - the state behind the cu* functions, shared by driver.c (device, memory, streams) and
+ * program.c (modules, launches). It is the one mutable global: the driver ABI has no other place
+ * for it. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -31,16 +32,16 @@ extern struct driver driver;
 
 void driver_lock(void);
 CUresult driver_unlock(CUresult result);
-CUresult driver_error(CUresult result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+CUresult driver_error(CUresult result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 CUresult driver_check(bool needs_context);
 void driver_clear(void);
 
-/* Between BEGIN and END the driver is locked and usable; `return` only through END. */
-#define BEGIN(needs_context)                                                                                           \
-    driver_lock();                                                                                                     \
-    CUresult result = driver_check(needs_context);                                                                     \
-    if (result)                                                                                                        \
+/* From here to `return driver_unlock(result)` the driver is locked and usable. */
+#define BEGIN(needs_context)                                                                       \
+    driver_lock();                                                                                 \
+    CUresult result = driver_check(needs_context);                                                 \
+    if (result)                                                                                    \
         return driver_unlock(result);
-#define END return driver_unlock(result);
 
 #endif

@@ -1,8 +1,8 @@
 /* emu.h - the emulator's inside: what parse, decode, execution and driver share.
  *
- * The one idea: a PTX register is a row of 32 lanes. Immediates, special registers and addresses of variables are rows
- * too, written before the kernel starts, so an operand is always just a row number and an instruction is a loop over
- * lanes. The table of instructions is ops.def. */
+ * The one idea: a PTX register is a row of 32 lanes. Immediates, special registers and addresses of
+ * variables are rows too, written before the kernel starts, so an operand is always just a row
+ * number and an instruction is a loop over lanes. The table of instructions is ops.def. */
 #ifndef EMU_H
 #define EMU_H
 
@@ -27,7 +27,8 @@ enum {
     MAX_WARPS = 32,
     N_BARRIERS = 16,
     ALL_LANES = -1,
-    SHARED_BASE = 1024, /* not 0: a kernel that takes shared addresses for offsets is wrong on sm_90 */
+    SHARED_BASE =
+        1024, /* not 0: a kernel that takes shared addresses for offsets is wrong on sm_90 */
 };
 
 #define FULL_MASK 0xffffffffu
@@ -47,29 +48,34 @@ enum {
 #define CLONES
 #endif
 
-/* -- modifiers ------------------------------------------------------------------------------------------------------
- * A class names the words that may stand at one place of a mnemonic. insn->mod[class] is the word's place in the list,
- * counted from 1; 0 means none. X(class, name in ops.def patterns, words) */
-#define MOD_CLASSES(X)                                                                                                 \
-    X(CMP, "cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan")                                     \
-    X(BOOL, "bool", "and or xor")                                                                                      \
-    X(FTZ, "ftz", "ftz")                                                                                               \
-    X(SAT, "sat", "sat relu")                                                                                          \
-    X(RND, "rnd", "rn rz rm rp rni rzi rmi rpi rna")                                                                   \
-    X(SPACE, "space", "global shared local param const shared::cta param::entry")                                      \
-    X(TYPE, "type", "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")                 \
-    X(FROM, "from", "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")                 \
-    X(STRONG, "strong", "volatile relaxed acquire release acq_rel")                                                    \
-    X(SCOPE, "scope", "cta cluster gpu sys")                                                                           \
-    X(HINT, "hint",                                                                                                    \
-      "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last "        \
-      "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal L2::evict_first")      \
-    X(HOW, "how", "up down bfly idx")                                                                                  \
-    X(VOTE, "vote", "all any uni ballot")                                                                              \
-    X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                                          \
-    X(TRANS, "trans", "trans")                                                                                         \
-    X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                                        \
-    X(TEST, "test", "finite infinite number notanumber normal subnormal")                                              \
+/* -- modifiers
+ * ------------------------------------------------------------------------------------------------------
+ * A class names the words that may stand at one place of a mnemonic. insn->mod[class] is the word's
+ * place in the list, counted from 1; 0 means none. X(class, name in ops.def patterns, words) */
+#define MOD_CLASSES(X)                                                                             \
+    X(CMP, "cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan")                 \
+    X(BOOL, "bool", "and or xor")                                                                  \
+    X(FTZ, "ftz", "ftz")                                                                           \
+    X(SAT, "sat", "sat relu")                                                                      \
+    X(RND, "rnd", "rn rz rm rp rni rzi rmi rpi rna")                                               \
+    X(SPACE, "space", "global shared local param const shared::cta param::entry")                  \
+    X(TYPE, "type",                                                                                \
+      "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")           \
+    X(FROM, "from",                                                                                \
+      "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")           \
+    X(STRONG, "strong", "volatile relaxed acquire release acq_rel")                                \
+    X(SCOPE, "scope", "cta cluster gpu sys")                                                       \
+    X(HINT, "hint",                                                                                \
+      "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first "   \
+      "L1::evict_last "                                                                            \
+      "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal "  \
+      "L2::evict_first")                                                                           \
+    X(HOW, "how", "up down bfly idx")                                                              \
+    X(VOTE, "vote", "all any uni ballot")                                                          \
+    X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                      \
+    X(TRANS, "trans", "trans")                                                                     \
+    X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                    \
+    X(TEST, "test", "finite infinite number notanumber normal subnormal")                          \
     X(CLAMP, "clamp", "clamp wrap")
 
 enum mod_class {
@@ -79,20 +85,77 @@ enum mod_class {
         N_MODS
 };
 
-enum { CMP_EQ = 1, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_LO, CMP_LS, CMP_HI, CMP_HS, CMP_EQU, CMP_NEU,
-       CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN };
+enum {
+    CMP_EQ = 1,
+    CMP_NE,
+    CMP_LT,
+    CMP_LE,
+    CMP_GT,
+    CMP_GE,
+    CMP_LO,
+    CMP_LS,
+    CMP_HI,
+    CMP_HS,
+    CMP_EQU,
+    CMP_NEU,
+    CMP_LTU,
+    CMP_LEU,
+    CMP_GTU,
+    CMP_GEU,
+    CMP_NUM,
+    CMP_NAN
+};
 enum { BOOL_AND = 1, BOOL_OR, BOOL_XOR };
 enum { SAT_SAT = 1, SAT_RELU };
 enum { RND_RN = 1, RND_RZ, RND_RM, RND_RP, RND_RNI, RND_RZI, RND_RMI, RND_RPI, RND_RNA };
-enum { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_CONST, SPACE_SHARED_CTA,
-       SPACE_PARAM_ENTRY };
-enum { TYPE_B8 = 1, TYPE_U8, TYPE_S8, TYPE_B16, TYPE_U16, TYPE_S16, TYPE_F16, TYPE_BF16, TYPE_B32, TYPE_U32, TYPE_S32,
-       TYPE_F32, TYPE_F16X2, TYPE_BF16X2, TYPE_TF32, TYPE_B64, TYPE_U64, TYPE_S64, TYPE_F64 };
+enum {
+    SPACE_GENERIC,
+    SPACE_GLOBAL,
+    SPACE_SHARED,
+    SPACE_LOCAL,
+    SPACE_PARAM,
+    SPACE_CONST,
+    SPACE_SHARED_CTA,
+    SPACE_PARAM_ENTRY
+};
+enum {
+    TYPE_B8 = 1,
+    TYPE_U8,
+    TYPE_S8,
+    TYPE_B16,
+    TYPE_U16,
+    TYPE_S16,
+    TYPE_F16,
+    TYPE_BF16,
+    TYPE_B32,
+    TYPE_U32,
+    TYPE_S32,
+    TYPE_F32,
+    TYPE_F16X2,
+    TYPE_BF16X2,
+    TYPE_TF32,
+    TYPE_B64,
+    TYPE_U64,
+    TYPE_S64,
+    TYPE_F64
+};
 enum { STRONG_VOLATILE = 1, STRONG_RELAXED, STRONG_ACQUIRE, STRONG_RELEASE, STRONG_ACQ_REL };
 enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
 enum { HOW_UP = 1, HOW_DOWN, HOW_BFLY, HOW_IDX };
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
-enum { RMW_ADD = 1, RMW_MIN, RMW_MAX, RMW_AND, RMW_OR, RMW_XOR, RMW_EXCH, RMW_INC, RMW_DEC, RMW_POPC, RMW_CAS };
+enum {
+    RMW_ADD = 1,
+    RMW_MIN,
+    RMW_MAX,
+    RMW_AND,
+    RMW_OR,
+    RMW_XOR,
+    RMW_EXCH,
+    RMW_INC,
+    RMW_DEC,
+    RMW_POPC,
+    RMW_CAS
+};
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL };
 
 static inline u32 type_bytes(u32 type)
@@ -105,18 +168,21 @@ static inline bool type_is_signed(u32 type)
     return type == TYPE_S8 || type == TYPE_S16 || type == TYPE_S32 || type == TYPE_S64;
 }
 
-/* -- decoded code -------------------------------------------------------------------------------------------------- */
+/* -- decoded code ------------------------------------------------------------------------------- */
 struct warp;
 struct insn;
 typedef void insn_run(struct warp *w, const struct insn *in, u32 mask);
 
 /* An operand is a register row and its width, or a predicate and its sense. */
-#define ROW_MASK       0x0fffffffu
-#define NO_OPERAND     0xffffffffu
-#define OPERAND_ROW(x) ((x) & ROW_MASK)
+#define ROW_MASK        0x0fffffffu
+#define NO_OPERAND      0xffffffffu
+#define OPERAND_ROW(x)  ((x)&ROW_MASK)
 #define OPERAND_BITS(x) (8u << ((x) >> 28)) /* 16, 32 or 64 */
 enum { PRED_FALSE, PRED_TRUE, PRED_SINK, N_FIXED_PREDS };
-enum { ROW_SINK, N_FIXED_ROWS = 2 }; /* `_` as a destination: a row of its own, written and never read */
+enum {
+    ROW_SINK,
+    N_FIXED_ROWS = 2
+}; /* `_` as a destination: a row of its own, written and never read */
 
 enum insn_kind {
     KIND_LANE,   /* touches nothing but registers: cannot fault, block or jump */
@@ -151,15 +217,18 @@ struct param {
 
 enum special {
     SPECIAL_NONE,
-#define SPECIALS(X)                                                                                                    \
-    X(TID_X, "%tid.x") X(TID_Y, "%tid.y") X(TID_Z, "%tid.z")                                                           \
-    X(NTID_X, "%ntid.x") X(NTID_Y, "%ntid.y") X(NTID_Z, "%ntid.z")                                                     \
-    X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y") X(CTAID_Z, "%ctaid.z")                                               \
-    X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y") X(NCTAID_Z, "%nctaid.z")                                         \
-    X(LANEID, "%laneid") X(WARPID, "%warpid") X(NWARPID, "%nwarpid") X(SMID, "%smid") X(NSMID, "%nsmid")               \
-    X(LANEMASK_EQ, "%lanemask_eq") X(LANEMASK_LT, "%lanemask_lt") X(LANEMASK_LE, "%lanemask_le")                       \
-    X(LANEMASK_GT, "%lanemask_gt") X(LANEMASK_GE, "%lanemask_ge")                                                      \
-    X(DYNAMIC_SMEM, "%dynamic_smem_size") X(TOTAL_SMEM, "%total_smem_size")
+#define SPECIALS(X)                                                                                \
+    X(TID_X, "%tid.x")                                                                             \
+    X(TID_Y, "%tid.y")                                                                             \
+    X(TID_Z, "%tid.z") X(NTID_X, "%ntid.x") X(NTID_Y, "%ntid.y") X(NTID_Z, "%ntid.z")              \
+        X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y") X(CTAID_Z, "%ctaid.z")                       \
+            X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y") X(NCTAID_Z, "%nctaid.z")             \
+                X(LANEID, "%laneid") X(WARPID, "%warpid") X(NWARPID, "%nwarpid") X(SMID, "%smid")  \
+                    X(NSMID, "%nsmid") X(LANEMASK_EQ, "%lanemask_eq")                              \
+                        X(LANEMASK_LT, "%lanemask_lt") X(LANEMASK_LE, "%lanemask_le")              \
+                            X(LANEMASK_GT, "%lanemask_gt") X(LANEMASK_GE, "%lanemask_ge")          \
+                                X(DYNAMIC_SMEM, "%dynamic_smem_size")                              \
+                                    X(TOTAL_SMEM, "%total_smem_size")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
 #undef X
@@ -168,7 +237,8 @@ enum special {
 
 struct symbol; /* parse.c */
 
-/* A row that is written before the kernel starts: an immediate, a variable's address, a special register. */
+/* A row that is written before the kernel starts: an immediate, a variable's address, a special
+ * register. */
 struct fixed_row {
     u32 row, bits;
     u64 value;
@@ -210,7 +280,7 @@ struct module {
     struct module *next;
 };
 
-/* -- memory -------------------------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------- */
 struct allocation {
     u64 base, bytes;
     u8 *data;
@@ -225,7 +295,8 @@ struct memory {
     u64 next_base, used;
 };
 
-/* Shared memory's shadow, one entry per granule. `write` and `read_gen` are times on the CTA's clock. */
+/* Shared memory's shadow, one entry per granule. `write` and `read_gen` are times on the CTA's
+ * clock. */
 struct shadow {
     u32 granule_log2, n;
     u32 *write;     /* time << 8 | flags << 5 | warp; see shared.c */
@@ -233,11 +304,11 @@ struct shadow {
     u32 *read_mask; /* by which warps */
     u32 *write_at;  /* insn serial, for reports */
     u32 *read_at;
-    u32 *store_id;  /* the store instruction that wrote it last, to find two lanes in one place */
-    u32 *history;   /* [granule][warp] read times, made when read_mask cannot tell */
+    u32 *store_id; /* the store instruction that wrote it last, to find two lanes in one place */
+    u32 *history;  /* [granule][warp] read times, made when read_mask cannot tell */
 };
 
-/* -- execution ----------------------------------------------------------------------------------------------------- */
+/* -- execution ---------------------------------------------------------------------------------- */
 enum warp_event { EVENT_NONE, EVENT_YIELD, EVENT_BLOCK, EVENT_EXIT, EVENT_FAULT };
 
 struct frame {
@@ -269,8 +340,9 @@ struct warp {
     u32 depth;
     enum warp_event event;
     bool is_done, is_blocked;
-    u32 barrier; /* blocked on it */
-    u32 seen[MAX_WARPS]; /* times up to which the other warps' accesses are ordered before this one's */
+    u32 barrier;         /* blocked on it */
+    u32 seen[MAX_WARPS]; /* times up to which the other warps' accesses are ordered before this
+                            one's */
     u32 seen_all;        /* the least of them */
     struct pending pending;
     u8 *local, *local_written;
@@ -280,8 +352,8 @@ struct barrier {
     u32 expected, arrived; /* threads */
     u32 waiting, present;  /* warps */
     u32 first_at;          /* insn serial of the first arrival */
-    u32 popc, n_red;         /* bar.red */
-    u32 joined[MAX_WARPS];   /* what those who arrived have seen */
+    u32 popc, n_red;       /* bar.red */
+    u32 joined[MAX_WARPS]; /* what those who arrived have seen */
 };
 
 struct launch {
@@ -308,29 +380,29 @@ struct cta {
     u32 now;      /* the clock of shared.c */
     u32 store_id; /* counts store instructions */
     u64 steps, random;
-    u32 patience; /* accesses until the next switch of warps */
+    u32 patience;               /* accesses until the next switch of warps */
     struct allocation **cached; /* per instruction, the allocation it last touched */
     struct tgemu_counters *counters;
     struct report *report;
 };
 
-/* -- reports ------------------------------------------------------------------------------------------------------- */
+/* -- reports ------------------------------------------------------------------------------------ */
 /* X(id, name, CUresult) */
-#define REPORT_KINDS(X)                                                                                                \
-    X(OUT_OF_BOUNDS, "out-of-bounds", 700)                                                                             \
-    X(MISALIGNED, "misaligned", 716)                                                                                   \
-    X(SHARED_RACE, "shared-race", 719)                                                                                 \
-    X(GLOBAL_RACE, "global-race", 719)                                                                                 \
-    X(LANE_CONFLICT, "lane-conflict", 719)                                                                             \
-    X(UNWRITTEN, "unwritten-read", 719)                                                                                \
-    X(IN_FLIGHT, "in-flight", 719)                                                                                     \
-    X(BARRIER, "barrier-mismatch", 719)                                                                                \
-    X(DIVERGENT, "divergent", 719)                                                                                     \
-    X(DEADLOCK, "deadlock", 702)                                                                                       \
-    X(STEP_LIMIT, "step-limit", 702)                                                                                   \
-    X(ARITHMETIC, "arithmetic", 719)                                                                                   \
-    X(TRAP, "trap", 719)                                                                                               \
-    X(INVALID_PTX, "invalid-ptx", 218)                                                                                 \
+#define REPORT_KINDS(X)                                                                            \
+    X(OUT_OF_BOUNDS, "out-of-bounds", 700)                                                         \
+    X(MISALIGNED, "misaligned", 716)                                                               \
+    X(SHARED_RACE, "shared-race", 719)                                                             \
+    X(GLOBAL_RACE, "global-race", 719)                                                             \
+    X(LANE_CONFLICT, "lane-conflict", 719)                                                         \
+    X(UNWRITTEN, "unwritten-read", 719)                                                            \
+    X(IN_FLIGHT, "in-flight", 719)                                                                 \
+    X(BARRIER, "barrier-mismatch", 719)                                                            \
+    X(DIVERGENT, "divergent", 719)                                                                 \
+    X(DEADLOCK, "deadlock", 702)                                                                   \
+    X(STEP_LIMIT, "step-limit", 702)                                                               \
+    X(ARITHMETIC, "arithmetic", 719)                                                               \
+    X(TRAP, "trap", 719)                                                                           \
+    X(INVALID_PTX, "invalid-ptx", 218)                                                             \
     X(LAUNCH, "launch", 1)
 
 enum report_kind {
@@ -347,7 +419,8 @@ struct report {
 
 /* report.c */
 int report_result(enum report_kind kind);
-void report_set(struct report *r, enum report_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void report_set(struct report *r, enum report_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void fault(struct warp *w, enum report_kind kind, int lane, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void describe_insn(char *out, size_t size, const struct kernel *k, u32 serial);
@@ -361,8 +434,15 @@ bool module_find_global(const struct module *m, const char *name, u64 *address, 
 void find_reconvergence(struct kernel *k);
 
 /* access.c */
-enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_STRONG = 4, ACCESS_ASYNC = 8, ACCESS_ARRIVAL = 16 };
-u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes, int what, u32 *space);
+enum {
+    ACCESS_READ = 1,
+    ACCESS_WRITE = 2,
+    ACCESS_STRONG = 4,
+    ACCESS_ASYNC = 8,
+    ACCESS_ARRIVAL = 16
+};
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes,
+                   int what, u32 *space);
 
 /* memory.c */
 struct allocation *memory_alloc(struct memory *m, u64 bytes);
@@ -370,12 +450,13 @@ struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes);
 void memory_release(struct memory *m, struct allocation *a);
 void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
-u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what);
+u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes,
+                  int what);
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
 
 /* owner.c */
-bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, const u8 *to,
-                  const u8 *value);
+bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
+                  const u8 *to, const u8 *value);
 void owner_forget(struct memory *m);
 
 /* shared.c */
@@ -383,7 +464,8 @@ bool shadow_init(struct cta *c);
 void shadow_reset(struct cta *c);
 void shadow_free(struct shadow *s);
 u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what);
-bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old, const u8 *value);
+bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
+                            const u8 *value);
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes);
 void count_wavefronts(struct cta *c, const u64 *address, u32 mask, u32 bytes);
 
@@ -448,8 +530,9 @@ static inline int first_lane(u32 mask)
     return __builtin_ctz(mask);
 }
 
-#define FOR_LANES(lane, mask)                                                                                          \
-    for (u32 rest_##lane = (mask), lane = 0; rest_##lane && (lane = (u32)__builtin_ctz(rest_##lane), 1);                 \
+#define FOR_LANES(lane, mask)                                                                      \
+    for (u32 rest_##lane = (mask), lane = 0;                                                       \
+         rest_##lane && (lane = (u32)__builtin_ctz(rest_##lane), 1);                               \
          rest_##lane &= rest_##lane - 1)
 
 #endif

@@ -1,5 +1,6 @@
-/* float_bits.h - f16, bf16 and tf32 as bit patterns, without help from the compiler or the CPU, so that every machine
- * gives the same bits. NaN results are the canonical 0x7fff and 0x7fffffff of the PTX ISA. */
+/* float_bits.h - f16, bf16 and tf32 as bit patterns, without help from the compiler or the CPU, so
+ * that every machine gives the same bits. NaN results are the canonical 0x7fff and 0x7fffffff of
+ * the PTX ISA. */
 #ifndef FLOAT_BITS_H
 #define FLOAT_BITS_H
 
@@ -76,7 +77,8 @@ static inline u16 float_to_half(float x)
     return (u16)(sign | m);
 }
 
-/* To f32 with the last bit sticky: rounding it again, to 22 bits or fewer, is the same as rounding x itself. */
+/* To f32 with the last bit sticky: rounding it again, to 22 bits or fewer, is the same as rounding
+ * x itself. */
 static inline float double_to_odd_float(double x)
 {
     float f = (float)x;
@@ -102,7 +104,9 @@ static inline u16 double_to_bfloat(double x)
 /* tf32 is f32 without its low 13 bits. */
 static inline u32 round_tf32_away(u32 u)
 {
-    return (u & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (u & 0x7f800000u) == 0x7f800000u ? u : (u + 0x1000u) & ~0x1fffu;
+    return (u & 0x7fffffffu) > 0x7f800000u    ? 0x7fffffffu
+           : (u & 0x7f800000u) == 0x7f800000u ? u
+                                              : (u + 0x1000u) & ~0x1fffu;
 }
 
 static inline u32 round_tf32_even(u32 u)

@@ -1,30 +1,31 @@
-/* lanes.c - the instructions of each lane by itself: ops.def's LANE, FLOAT and HALF rows become functions here.
+/* lanes.c - the instructions of each lane by itself: ops.def's LANE, FLOAT and HALF rows become
+ * functions here.
  *
- * Each is a loop over 32 lanes without a branch, which the compiler turns into vector code; a warp with lanes off takes
- * the slower loop below it. */
+ * Each is a loop over 32 lanes without a branch, which the compiler turns into vector code; a warp
+ * with lanes off takes the slower loop below it. */
 #include "float_bits.h"
 
 #include <math.h>
 
 /* PTX arithmetic is modular on 16, 32 and 64 bits. */
-#define GET_h(p, l)        ((const u32 *)(p))[l]
-#define GET_sh(p, l)       (s32)(s16)((const u32 *)(p))[l]
-#define GET_u32(p, l)      ((const u32 *)(p))[l]
-#define GET_s32(p, l)      ((const s32 *)(p))[l]
-#define GET_f32(p, l)      ((const float *)(p))[l]
-#define GET_uf32(p, l)     ((const u32 *)(p))[l]
-#define GET_u64(p, l)      ((const u64 *)(p))[l]
-#define GET_s64(p, l)      ((const s64 *)(p))[l]
-#define GET_f64(p, l)      ((const double *)(p))[l]
-#define GET_uf64(p, l)     ((const u64 *)(p))[l]
-#define PUT_h(p, l, x)     ((u32 *)(p))[l] = (u16)(x)
-#define PUT_sh(p, l, x)    ((u32 *)(p))[l] = (u16)(x)
-#define PUT_u32(p, l, x)   ((u32 *)(p))[l] = (x)
-#define PUT_s32(p, l, x)   ((s32 *)(p))[l] = (x)
-#define PUT_f32(p, l, x)   ((float *)(p))[l] = (x)
-#define PUT_u64(p, l, x)   ((u64 *)(p))[l] = (x)
-#define PUT_s64(p, l, x)   ((s64 *)(p))[l] = (x)
-#define PUT_f64(p, l, x)   ((double *)(p))[l] = (x)
+#define GET_h(p, l)      ((const u32 *)(p))[l]
+#define GET_sh(p, l)     (s32)(s16)((const u32 *)(p))[l]
+#define GET_u32(p, l)    ((const u32 *)(p))[l]
+#define GET_s32(p, l)    ((const s32 *)(p))[l]
+#define GET_f32(p, l)    ((const float *)(p))[l]
+#define GET_uf32(p, l)   ((const u32 *)(p))[l]
+#define GET_u64(p, l)    ((const u64 *)(p))[l]
+#define GET_s64(p, l)    ((const s64 *)(p))[l]
+#define GET_f64(p, l)    ((const double *)(p))[l]
+#define GET_uf64(p, l)   ((const u64 *)(p))[l]
+#define PUT_h(p, l, x)   ((u32 *)(p))[l] = (u16)(x)
+#define PUT_sh(p, l, x)  ((u32 *)(p))[l] = (u16)(x)
+#define PUT_u32(p, l, x) ((u32 *)(p))[l] = (x)
+#define PUT_s32(p, l, x) ((s32 *)(p))[l] = (x)
+#define PUT_f32(p, l, x) ((float *)(p))[l] = (x)
+#define PUT_u64(p, l, x) ((u64 *)(p))[l] = (x)
+#define PUT_s64(p, l, x) ((s64 *)(p))[l] = (x)
+#define PUT_f64(p, l, x) ((double *)(p))[l] = (x)
 
 typedef u32 value_h, value_u32, value_uf32;
 typedef s32 value_sh, value_s32;
@@ -33,7 +34,7 @@ typedef s64 value_s64;
 typedef float value_f32;
 typedef double value_f64;
 
-/* -- what the expressions of ops.def use ---------------------------------------------------------------------------- */
+/* -- what the expressions of ops.def use -------------------------------------------------------- */
 
 static u64 window_base(const struct insn *in)
 {
@@ -173,7 +174,8 @@ static inline u32 dp4a(u32 a, u32 b, bool is_signed)
 {
     u32 r = 0;
     for (u32 i = 0; i < 32; i += 8)
-        r += is_signed ? (u32)((int8_t)(a >> i) * (int8_t)(b >> i)) : (a >> i & 0xff) * (b >> i & 0xff);
+        r += is_signed ? (u32)((int8_t)(a >> i) * (int8_t)(b >> i))
+                       : (a >> i & 0xff) * (b >> i & 0xff);
     return r;
 }
 
@@ -220,88 +222,95 @@ static inline float saturate_f32(float x, bool is_on)
     return !is_on ? x : x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; /* NaN gives 0 */
 }
 
-/* -- the loops ------------------------------------------------------------------------------------------------------ */
+/* -- the loops ---------------------------------------------------------------------------------- */
 
-#define EACH_LANE(body)                                                                                                \
-    if (mask == FULL_MASK) {                                                                                           \
-        _Pragma("GCC ivdep") for (u32 l = 0; l < LANES; l++) { body }                                                  \
-    } else {                                                                                                           \
-        for (u32 l = 0; l < LANES; l++)                                                                                \
-            if (mask >> l & 1) {                                                                                       \
-                body                                                                                                   \
-            }                                                                                                          \
+#define EACH_LANE(body)                                                                            \
+    if (mask == FULL_MASK) {                                                                       \
+        _Pragma("GCC ivdep") for (u32 l = 0; l < LANES; l++)                                       \
+        {                                                                                          \
+            body                                                                                   \
+        }                                                                                          \
+    } else {                                                                                       \
+        for (u32 l = 0; l < LANES; l++)                                                            \
+            if (mask >> l & 1) {                                                                   \
+                body                                                                               \
+            }                                                                                      \
     }
 
 #define SOURCE(n, name, T) const value_##T name = GET_##T(p##n, l);
-#define BEGIN(id)                                                                                                      \
-    insn_run run_##id;                                                                                                 \
+#define BEGIN(id)                                                                                  \
+    insn_run run_##id;                                                                             \
     CLONES void run_##id(struct warp *w, const struct insn *in, u32 mask)
 #define OP(id, kind, pattern, operands)
 
-#define LANE1(id, pattern, D, A, expr)                                                                                 \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        void *p0 = row32(w, in->op[0]);                                                                                \
-        const void *p1 = row32(w, in->op[1]);                                                                          \
-        EACH_LANE(SOURCE(1, a, A) PUT_##D(p0, l, expr);)                                                               \
+#define LANE1(id, pattern, D, A, expr)                                                             \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        void *p0 = row32(w, in->op[0]);                                                            \
+        const void *p1 = row32(w, in->op[1]);                                                      \
+        EACH_LANE(SOURCE(1, a, A) PUT_##D(p0, l, expr);)                                           \
     }
-#define LANE2(id, pattern, D, A, B, expr)                                                                              \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        void *p0 = row32(w, in->op[0]);                                                                                \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                                               \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) PUT_##D(p0, l, expr);)                                               \
+#define LANE2(id, pattern, D, A, B, expr)                                                          \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        void *p0 = row32(w, in->op[0]);                                                            \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                           \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) PUT_##D(p0, l, expr);)                           \
     }
-#define LANE3(id, pattern, D, A, B, C, expr)                                                                           \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        void *p0 = row32(w, in->op[0]);                                                                                \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]);                    \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) PUT_##D(p0, l, expr);)                               \
+#define LANE3(id, pattern, D, A, B, C, expr)                                                       \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        void *p0 = row32(w, in->op[0]);                                                            \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
+                   *p3 = row32(w, in->op[3]);                                                      \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) PUT_##D(p0, l, expr);)           \
     }
-#define LANE4(id, pattern, D, A, B, C, E, expr)                                                                        \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        void *p0 = row32(w, in->op[0]);                                                                                \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]),                    \
-                   *p4 = row32(w, in->op[4]);                                                                          \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) SOURCE(4, e, E) PUT_##D(p0, l, expr);)               \
+#define LANE4(id, pattern, D, A, B, C, E, expr)                                                    \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        void *p0 = row32(w, in->op[0]);                                                            \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
+                   *p3 = row32(w, in->op[3]), *p4 = row32(w, in->op[4]);                           \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) SOURCE(4, e, E)                  \
+                      PUT_##D(p0, l, expr);)                                                       \
     }
 
 #define FLOAT_SOURCE(n, name) const float name = flush_float(((const float *)p##n)[l], flush);
-#define FLOAT_MODES                                                                                                    \
-    const u32 flush = in->mod[MOD_FTZ] ? 0x7fffffffu : 0;                                                              \
+#define FLOAT_MODES                                                                                \
+    const u32 flush = in->mod[MOD_FTZ] ? 0x7fffffffu : 0;                                          \
     const bool is_saturated = in->mod[MOD_SAT] == SAT_SAT;
 #define FLOAT_RESULT(expr) p0[l] = saturate_f32(flush_float(expr, flush), is_saturated);
 
-#define FLOAT1(id, pattern, expr)                                                                                      \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        FLOAT_MODES                                                                                                    \
-        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
-        const void *p1 = row32(w, in->op[1]);                                                                          \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_RESULT(expr))                                                               \
+#define FLOAT1(id, pattern, expr)                                                                  \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        FLOAT_MODES                                                                                \
+        float *p0 = (float *)row32(w, in->op[0]);                                                  \
+        const void *p1 = row32(w, in->op[1]);                                                      \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_RESULT(expr))                                           \
     }
-#define FLOAT2(id, pattern, expr)                                                                                      \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        FLOAT_MODES                                                                                                    \
-        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                                               \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_RESULT(expr))                                            \
+#define FLOAT2(id, pattern, expr)                                                                  \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        FLOAT_MODES                                                                                \
+        float *p0 = (float *)row32(w, in->op[0]);                                                  \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                           \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_RESULT(expr))                        \
     }
-#define FLOAT3(id, pattern, expr)                                                                                      \
-    BEGIN(id)                                                                                                          \
-    {                                                                                                                  \
-        FLOAT_MODES                                                                                                    \
-        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]);                    \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_SOURCE(3, c) FLOAT_RESULT(expr))                         \
+#define FLOAT3(id, pattern, expr)                                                                  \
+    BEGIN(id)                                                                                      \
+    {                                                                                              \
+        FLOAT_MODES                                                                                \
+        float *p0 = (float *)row32(w, in->op[0]);                                                  \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
+                   *p3 = row32(w, in->op[3]);                                                      \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_SOURCE(3, c) FLOAT_RESULT(expr))     \
     }
 
-/* -- 16-bit floats -------------------------------------------------------------------------------------------------- */
+/* -- 16-bit floats ------------------------------------------------------------------------------ */
 
-/* f64 holds the exact product of any two, and their sum to far more bits than decide the rounding. */
+/* f64 holds the exact product of any two, and their sum to far more bits than decide the rounding.
+ */
 struct half_format {
     double (*widen)(u16);
     u16 (*narrow)(double);
@@ -323,7 +332,8 @@ static const struct half_format bfloat_format = {widen_bfloat, double_to_bfloat,
 
 typedef double half_expr(double a, double b, double c);
 
-static u16 half_compute(const struct half_format *f, const struct insn *in, half_expr *expr, const u16 *x)
+static u16 half_compute(const struct half_format *f, const struct insn *in, half_expr *expr,
+                        const u16 *x)
 {
     double v[3];
     for (u32 i = 0; i < 3; i++) {
@@ -339,8 +349,8 @@ static u16 half_compute(const struct half_format *f, const struct insn *in, half
     return in->mod[MOD_FTZ] && !(bits & f->exponent) ? bits & 0x8000u : bits;
 }
 
-static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const struct half_format *f, half_expr *expr,
-                       u32 n_halves)
+static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const struct half_format *f,
+                       half_expr *expr, u32 n_halves)
 {
     FOR_LANES(l, mask)
     {
@@ -355,32 +365,32 @@ static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const st
     }
 }
 
-#define HALF_RUN(id, format, n_halves)                                                                                 \
-    insn_run run_##id##_##format;                                                                                      \
+#define HALF_RUN(id, format, n_halves)                                                             \
+    insn_run run_##id##_##format;                                                                  \
     void run_##id##_##format(struct warp *w, const struct insn *in, u32 mask)
 
-#define HALF(id, expr)                                                                                                 \
-    static double half_##id(double a, double b, double c)                                                              \
-    {                                                                                                                  \
-        (void)b;                                                                                                       \
-        (void)c;                                                                                                       \
-        return expr;                                                                                                   \
-    }                                                                                                                  \
-    HALF_RUN(id, f16, 1)                                                                                               \
-    {                                                                                                                  \
-        half_lanes(w, in, mask, &half_format, half_##id, 1);                                                           \
-    }                                                                                                                  \
-    HALF_RUN(id, bf16, 1)                                                                                              \
-    {                                                                                                                  \
-        half_lanes(w, in, mask, &bfloat_format, half_##id, 1);                                                         \
-    }                                                                                                                  \
-    HALF_RUN(id, f16x2, 2)                                                                                             \
-    {                                                                                                                  \
-        half_lanes(w, in, mask, &half_format, half_##id, 2);                                                           \
-    }                                                                                                                  \
-    HALF_RUN(id, bf16x2, 2)                                                                                            \
-    {                                                                                                                  \
-        half_lanes(w, in, mask, &bfloat_format, half_##id, 2);                                                         \
+#define HALF(id, expr)                                                                             \
+    static double half_##id(double a, double b, double c)                                          \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        (void)c;                                                                                   \
+        return expr;                                                                               \
+    }                                                                                              \
+    HALF_RUN(id, f16, 1)                                                                           \
+    {                                                                                              \
+        half_lanes(w, in, mask, &half_format, half_##id, 1);                                       \
+    }                                                                                              \
+    HALF_RUN(id, bf16, 1)                                                                          \
+    {                                                                                              \
+        half_lanes(w, in, mask, &bfloat_format, half_##id, 1);                                     \
+    }                                                                                              \
+    HALF_RUN(id, f16x2, 2)                                                                         \
+    {                                                                                              \
+        half_lanes(w, in, mask, &half_format, half_##id, 2);                                       \
+    }                                                                                              \
+    HALF_RUN(id, bf16x2, 2)                                                                        \
+    {                                                                                              \
+        half_lanes(w, in, mask, &bfloat_format, half_##id, 2);                                     \
     }
 #define HALF1(id, name, modifiers, expr) HALF(id, expr)
 #define HALF2(id, name, modifiers, expr) HALF(id, expr)

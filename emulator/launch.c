@@ -1,7 +1,8 @@
 /* launch.c - a grid: its CTAs in order, taken by as many threads as there are cores.
  *
- * A CTA's run depends on the seed and its index alone, so the number of threads changes nothing; of several faults the
- * one of the lowest CTA is reported. Each thread keeps one CTA's worth of registers, shared memory and shadow. */
+ * A CTA's run depends on the seed and its index alone, so the number of threads changes nothing; of
+ * several faults the one of the lowest CTA is reported. Each thread keeps one CTA's worth of
+ * registers, shared memory and shadow. */
 #include "emu.h"
 
 #include <pthread.h>
@@ -238,7 +239,9 @@ static void *work(void *argument)
 static u32 thread_count(const struct launch *l)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const u64 wanted = l->config->threads > 0 ? (u64)l->config->threads : cores > 0 ? (u64)cores : 1;
+    const u64 wanted = l->config->threads > 0 ? (u64)l->config->threads
+                       : cores > 0            ? (u64)cores
+                                              : 1;
     return (u32)(wanted < l->n_ctas ? wanted : l->n_ctas);
 }
 

@@ -1,15 +1,15 @@
 /* matrix.c - ldmatrix, movmatrix and mma.sync, by the fragment layouts of the PTX ISA (9.7.14).
  *
- * Lane l is in group g = l / 4 and is the t = l % 4 -th of it. A 16-bit register pair holds columns 2t, 2t+1.
- *   A (16 x K)  a0 (g, 2t)  a1 (g+8, 2t)  a2 (g, 2t+8)  a3 (g+8, 2t+8)      tf32: one column, t, and +4 instead of +8
- *   B (K x 8)   b0 (2t, g)  b1 (2t+8, g)
- *   C, D        c0 (g, 2t)  c1 (g, 2t+1)  c2 (g+8, 2t)  c3 (g+8, 2t+1)
- * Products are exact in f32; their sum is made in f32, k ascending, rounding to nearest. Hardware keeps a few bits
- * fewer or more, in an order it does not tell. */
+ * Lane l is in group g = l / 4 and is the t = l % 4 -th of it. A 16-bit register pair holds columns
+ * 2t, 2t+1. A (16 x K)  a0 (g, 2t)  a1 (g+8, 2t)  a2 (g, 2t+8)  a3 (g+8, 2t+8)      tf32: one
+ * column, t, and +4 instead of +8 B (K x 8)   b0 (2t, g)  b1 (2t+8, g) C, D        c0 (g, 2t)  c1
+ * (g, 2t+1)  c2 (g+8, 2t)  c3 (g+8, 2t+1) Products are exact in f32; their sum is made in f32, k
+ * ascending, rounding to nearest. Hardware keeps a few bits fewer or more, in an order it does not
+ * tell. */
 #include "float_bits.h"
 
-#define RUN(id)                                                                                                        \
-    insn_run run_##id;                                                                                                 \
+#define RUN(id)                                                                                    \
+    insn_run run_##id;                                                                             \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 struct tiles {
@@ -31,8 +31,9 @@ CLONES static void multiply(struct tiles *t, u32 depth)
 }
 
 /* Two columns a register; depth / 4 registers for A, depth / 8 for B. */
-static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
-                                                         bool is_half, struct tiles *t)
+static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a,
+                                                         const u32 *b, u32 depth, bool is_half,
+                                                         struct tiles *t)
 {
     float low[LANES], high[LANES];
     for (u32 r = 0; r < depth / 4 + depth / 8; r++) {
@@ -40,7 +41,8 @@ static inline __attribute__((always_inline)) void unpack(const struct warp *w, c
         const u32 *row = row32(w, is_a ? a[r] : b[r - depth / 4]);
         for (u32 l = 0; l < LANES; l++) {
             low[l] = is_half ? half_to_float((u16)row[l]) : bits_float(row[l] << 16);
-            high[l] = is_half ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u);
+            high[l] =
+                is_half ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u);
         }
         for (u32 l = 0; l < LANES && is_a; l++) {
             float *out = &t->a[l / 4 + (r & 1) * 8][l % 4 * 2 + (r >> 1) * 8];
@@ -55,8 +57,8 @@ static inline __attribute__((always_inline)) void unpack(const struct warp *w, c
     }
 }
 
-CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth, bool is_half,
-                                struct tiles *t)
+CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
+                                bool is_half, struct tiles *t)
 {
     if (is_half)
         unpack(w, a, b, depth, true, t);
@@ -65,11 +67,13 @@ CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b
 }
 
 /* The hardware does not look at the low 13 bits. */
-static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth, struct tiles *t)
+static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
+                        struct tiles *t)
 {
     for (u32 l = 0; l < LANES; l++) {
         for (u32 r = 0; r < depth / 2; r++)
-            t->a[l / 4 + (r & 1) * 8][l % 4 + (r >> 1) * 4] = bits_float(row32(w, a[r])[l] & ~0x1fffu);
+            t->a[l / 4 + (r & 1) * 8][l % 4 + (r >> 1) * 4] =
+                bits_float(row32(w, a[r])[l] & ~0x1fffu);
         for (u32 r = 0; r < depth / 4; r++)
             t->b[l % 4 + r * 4][l / 4] = bits_float(row32(w, b[r])[l] & ~0x1fffu);
     }
@@ -155,8 +159,8 @@ RUN(mma_tf32_k4)
     mma_tf32(w, in, mask, 4);
 }
 
-/* Row i of matrix m is the 16 bytes that lane 8m + i points to; lane l receives elements 2(l%4), 2(l%4)+1 of row l/4,
- * or of column l/4 when transposed. */
+/* Row i of matrix m is the 16 bytes that lane 8m + i points to; lane l receives elements 2(l%4),
+ * 2(l%4)+1 of row l/4, or of column l/4 when transposed. */
 static void ldmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
 {
     u16 matrix[4][8][8];

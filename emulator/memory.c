@@ -1,7 +1,8 @@
 /* memory.c - the device's memory: allocations, their bounds, and which bytes were ever written.
  *
- * Device addresses are not host addresses and are never given out twice; between two allocations lies a red zone. So
- * an address is either inside one allocation that is alive, or it is a mistake with a name. */
+ * Device addresses are not host addresses and are never given out twice; between two allocations
+ * lies a red zone. So an address is either inside one allocation that is alive, or it is a mistake
+ * with a name. */
 #include "emu.h"
 
 #include <stdlib.h>
@@ -130,15 +131,19 @@ static void report_bounds(struct warp *w, int lane, u64 address, u32 bytes)
 {
     const struct allocation *a = find_before(w->cta->launch->memory, address);
     if (!a)
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at global address 0x%llx, which is no device memory", bytes,
+        fault(w, REPORT_OUT_OF_BOUNDS, lane,
+              "%u bytes at global address 0x%llx, which is no device memory", bytes,
               (unsigned long long)address);
     else if (a->is_freed && address - a->base < a->bytes)
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at 0x%llx, in memory that was freed (0x%llx, %llu bytes)", bytes,
-              (unsigned long long)address, (unsigned long long)a->base, (unsigned long long)a->bytes);
-    else
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at 0x%llx: offset %llu of the allocation 0x%llx of %llu bytes",
-              bytes, (unsigned long long)address, (unsigned long long)(address - a->base), (unsigned long long)a->base,
+        fault(w, REPORT_OUT_OF_BOUNDS, lane,
+              "%u bytes at 0x%llx, in memory that was freed (0x%llx, %llu bytes)", bytes,
+              (unsigned long long)address, (unsigned long long)a->base,
               (unsigned long long)a->bytes);
+    else
+        fault(w, REPORT_OUT_OF_BOUNDS, lane,
+              "%u bytes at 0x%llx: offset %llu of the allocation 0x%llx of %llu bytes", bytes,
+              (unsigned long long)address, (unsigned long long)(address - a->base),
+              (unsigned long long)a->base, (unsigned long long)a->bytes);
 }
 
 /* Host memory of a device address; NULL after a fault. */
@@ -154,14 +159,16 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
         w->cta->cached[in->serial] = a;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane, "%u bytes at global address 0x%llx, which is not a multiple of %u", bytes,
+        fault(w, REPORT_MISALIGNED, lane,
+              "%u bytes at global address 0x%llx, which is not a multiple of %u", bytes,
               (unsigned long long)address, bytes);
         return NULL;
     }
     if (!(what & ACCESS_WRITE) && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN &&
         !global_is_written(a, address, bytes)) {
         fault(w, REPORT_UNWRITTEN, lane,
-              "reads %u bytes at 0x%llx (offset %llu of an allocation of %llu bytes), not all of which were ever written",
+              "reads %u bytes at 0x%llx (offset %llu of an allocation of %llu bytes), not all of "
+              "which were ever written",
               bytes, (unsigned long long)address, (unsigned long long)(address - a->base),
               (unsigned long long)a->bytes);
         return NULL;

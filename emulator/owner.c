@@ -1,10 +1,11 @@
 /* owner.c - races on global memory: who of this launch stored to a place last.
  *
- * A place is a granule as wide as the kernel's narrowest global access. Stores to it by two CTAs leave a result that
- * depends on their order, and a load of what another CTA stores in the same launch may come before it: both are
- * reported, unless values agree or the accesses are strong (volatile, relaxed, atomic). Within a CTA the clocks of
- * shared.c decide. Loads are not remembered, so a store after an unordered load is found in other seeds or never; and
- * a kernel with a fence of gpu scope is trusted to order its CTAs by flags. */
+ * A place is a granule as wide as the kernel's narrowest global access. Stores to it by two CTAs
+ * leave a result that depends on their order, and a load of what another CTA stores in the same
+ * launch may come before it: both are reported, unless values agree or the accesses are strong
+ * (volatile, relaxed, atomic). Within a CTA the clocks of shared.c decide. Loads are not
+ * remembered, so a store after an unordered load is found in other seeds or never; and a kernel
+ * with a fence of gpu scope is trusted to order its CTAs by flags. */
 #include "emu.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static u64 *owner_table(struct allocation *a, u32 log2)
     if (table)
         return table;
     table = calloc((a->bytes >> log2) + 1, sizeof *table);
-    if (__atomic_compare_exchange_n(&a->owner, &none, table, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(&a->owner, &none, table, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
         return table;
     free(table); /* another thread was faster */
     return none;
@@ -34,8 +36,8 @@ static bool is_ordered(const struct warp *w, u64 old, u64 self, int what)
 }
 
 /* False after a fault. For stores `value` is what will be written to `to`. */
-bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, const u8 *to,
-                  const u8 *value)
+bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
+                  const u8 *to, const u8 *value)
 {
     const struct cta *c = w->cta;
     struct allocation *a = c->cached[in->serial];
@@ -55,8 +57,10 @@ bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, 
                                            : __atomic_exchange_n(&table[g], self, __ATOMIC_RELAXED);
         if (is_ordered(w, old, self, what) || (value && !memcmp(to, value, bytes)))
             continue;
-        fault(w, REPORT_GLOBAL_RACE, lane, "%s global address 0x%llx, which warp %u of CTA %llu has stored to, with nothing "
-              "to order them", what & ACCESS_READ ? "reads" : "writes a different value to",
+        fault(w, REPORT_GLOBAL_RACE, lane,
+              "%s global address 0x%llx, which warp %u of CTA %llu has stored to, with nothing "
+              "to order them",
+              what & ACCESS_READ ? "reads" : "writes a different value to",
               (unsigned long long)(a->base + (g << log2)), (u32)old & WARP,
               (unsigned long long)(old >> CTA_SHIFT) - 1);
         return false;

@@ -1,175 +1,14 @@
-/* parse.c - PTX text: lexing, directives, names and scopes. Each statement goes to decode() as it is read.
+/* parse.c - PTX text: directives, names and scopes. Each statement goes to decode() as it is read.
  *
- * Registers get their rows when first used, so what the compiler declared for nothing costs nothing. */
+ * Registers get their rows when first used, so what the compiler declared for nothing costs
+ * nothing. */
 #include "parse.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void *grow_list(void *list, u32 *capacity, size_t size)
-{
-    *capacity = *capacity ? 2 * *capacity : 32;
-    list = realloc(list, *capacity * size);
-    if (!list)
-        abort(); /* nothing of ours is this large: the machine is gone */
-    return list;
-}
-
-void fail(struct builder *b, const char *format, ...)
-{
-    char what[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    const char *text = b->line <= b->module->n_lines ? b->module->lines[b->line] : "";
-    while (*text == ' ' || *text == '\t')
-        text++;
-    const int n = (int)strcspn(text, "\n");
-    report_set(b->report, REPORT_INVALID_PTX, "%s\n  ptx line %u: %.*s%s%s", what, b->line, n > 300 ? 300 : n, text,
-               b->kernel ? "\n  kernel " : "", b->kernel ? b->kernel->name : "");
-    longjmp(b->failed, 1);
-}
-
-/* -- lexing --------------------------------------------------------------------------------------------------------- */
-
-static bool is_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
-static void skip_space(struct builder *b)
-{
-    while (b->at < b->end) {
-        if (*b->at == '\n') {
-            b->line++;
-            b->at++;
-        } else if (isspace((unsigned char)*b->at)) {
-            b->at++;
-        } else if (b->at[0] == '/' && b->at[1] == '/') {
-            while (b->at < b->end && *b->at != '\n')
-                b->at++;
-        } else if (b->at[0] == '/' && b->at[1] == '*') {
-            for (b->at += 2; b->at < b->end && !(b->at[0] == '*' && b->at[1] == '/'); b->at++)
-                b->line += *b->at == '\n';
-            b->at += 2;
-        } else {
-            break;
-        }
-    }
-    if (b->at > b->end)
-        b->at = b->end;
-}
-
-static char peek(struct builder *b)
-{
-    skip_space(b);
-    return b->at < b->end ? *b->at : 0;
-}
-
-static bool accept(struct builder *b, char c)
-{
-    if (peek(b) != c || !c)
-        return false;
-    b->at++;
-    return true;
-}
-
-static void expect(struct builder *b, char c)
-{
-    if (!accept(b, c))
-        fail(b, "expected '%c'", c);
-}
-
-/* A name; `dots` takes those in it too, as mnemonics, directives and %tid.x need. */
-static const char *read_name(struct builder *b, u32 *length, bool dots)
-{
-    skip_space(b);
-    const char *start = b->at;
-    while (b->at < b->end && (is_name(*b->at) || (dots && (*b->at == '.' || *b->at == ':'))))
-        b->at++;
-    *length = (u32)(b->at - start);
-    return start;
-}
-
-static bool name_is(const char *name, u32 length, const char *what)
-{
-    return length == strlen(what) && !memcmp(name, what, length);
-}
-
-static bool accept_word(struct builder *b, const char *word)
-{
-    u32 n;
-    skip_space(b);
-    const char *at = b->at, *name = read_name(b, &n, true);
-    if (name_is(name, n, word))
-        return true;
-    b->at = at;
-    return false;
-}
-
-static u64 read_hex(struct builder *b, u32 digits)
-{
-    char text[20] = "";
-    if ((size_t)(b->end - b->at) < digits)
-        fail(b, "number cut off");
-    memcpy(text, b->at, digits);
-    b->at += digits;
-    return strtoull(text, NULL, 16);
-}
-
-/* An integer, or a float in one of its forms. */
-static struct operand read_number(struct builder *b)
-{
-    struct operand o = {.kind = OPERAND_IMM, .second = -1, .bits = 64};
-    const bool is_negative = accept(b, '-');
-    skip_space(b);
-    if (b->at[0] == '0' && (b->at[1] == 'f' || b->at[1] == 'F' || b->at[1] == 'd' || b->at[1] == 'D')) {
-        const bool is_float = b->at[1] == 'f' || b->at[1] == 'F';
-        b->at += 2;
-        o.kind = is_float ? OPERAND_FLOAT : OPERAND_DOUBLE;
-        o.value = read_hex(b, is_float ? 8 : 16);
-        if (is_negative)
-            o.value ^= is_float ? 1ull << 31 : 1ull << 63;
-        return o;
-    }
-    char *stop, *float_stop;
-    const bool is_binary = b->at[0] == '0' && (b->at[1] == 'b' || b->at[1] == 'B');
-    o.value = strtoull(is_binary ? b->at + 2 : b->at, &stop, is_binary ? 2 : 0);
-    if (stop == b->at)
-        fail(b, "expected a number");
-    if (*stop == '.' || ((*stop == 'e' || *stop == 'E') && b->at[1] != 'x')) {
-        const double d = strtod(b->at, &float_stop) * (is_negative ? -1 : 1);
-        memcpy(&o.value, &d, sizeof d);
-        o.kind = OPERAND_DOUBLE;
-        stop = float_stop;
-    } else if (is_negative) {
-        o.value = 0 - o.value;
-    }
-    b->at = stop;
-    if (*b->at == 'U')
-        b->at++;
-    return o;
-}
-
-static u64 read_integer(struct builder *b)
-{
-    const struct operand o = read_number(b);
-    if (o.kind != OPERAND_IMM)
-        fail(b, "expected an integer");
-    return o.value;
-}
-
-static char *copy_name(const char *name, u32 length)
-{
-    char *s = malloc(length + 1);
-    memcpy(s, name, length);
-    s[length] = 0;
-    return s;
-}
-
-/* -- names ---------------------------------------------------------------------------------------------------------- */
+/* -- names -------------------------------------------------------------------------------------- */
 
 static u32 new_row(struct builder *b, u32 bits)
 {
@@ -186,7 +25,8 @@ static bool find_register(struct builder *b, const char *name, u32 length, struc
     for (u32 i = b->n_ranges; i-- > 0;) {
         struct reg_range *r = &b->ranges[i];
         u32 index = 0, n = r->length;
-        if (length < n || memcmp(name, r->name, n) || (!r->count && length != n) || (r->count && length == n))
+        if (length < n || memcmp(name, r->name, n) || (!r->count && length != n) ||
+            (r->count && length == n))
             continue;
         for (; n < length && isdigit((unsigned char)name[n]) && index < 100000000; n++)
             index = index * 10 + (u32)(name[n] - '0');
@@ -211,13 +51,13 @@ static const struct symbol *find_symbol(const struct symbol *list, const char *n
 
 static bool find_special(const char *name, u32 length, struct operand *o)
 {
-    static const char *const names[] = {
-        "",
+    static const char *const names[] = {"",
 #define X(id, text) text,
-        SPECIALS(X)
+                                        SPECIALS(X)
 #undef X
     };
-    static const char *const clocks[] = {"%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo"};
+    static const char *const clocks[] = {"%clock", "%clock64", "%globaltimer", "%clock_hi",
+                                         "%globaltimer_lo"};
     for (u32 i = 1; i < N_SPECIALS; i++)
         if (name_is(name, length, names[i])) {
             o->kind = OPERAND_SPECIAL;
@@ -243,7 +83,8 @@ static struct operand resolve(struct builder *b, const char *name, u32 length)
         o.value = LANES;
     } else if (find_register(b, name, length, &o) || find_special(name, length, &o)) {
         return o;
-    } else if ((s = find_symbol(b->locals, name, length)) || (s = find_symbol(b->module->globals, name, length))) {
+    } else if ((s = find_symbol(b->locals, name, length)) ||
+               (s = find_symbol(b->module->globals, name, length))) {
         o.kind = OPERAND_SYMBOL;
         o.symbol = s;
         o.bits = 64;
@@ -274,7 +115,7 @@ struct symbol *symbol_place(struct builder *b, const struct symbol *symbol)
     return s;
 }
 
-/* -- operands ------------------------------------------------------------------------------------------------------- */
+/* -- operands ----------------------------------------------------------------------------------- */
 
 static u32 add_part(struct builder *b, struct operand o)
 {
@@ -290,7 +131,7 @@ static struct operand read_simple(struct builder *b)
     const char c = peek(b);
     if (c == '-' || isdigit((unsigned char)c))
         return read_number(b);
-    if (accept(b, '!')) {
+    if (take(b, '!')) {
         struct operand o = read_simple(b);
         o.is_negated = !o.is_negated;
         if (o.kind != OPERAND_PRED)
@@ -311,8 +152,8 @@ static struct operand read_vector(struct builder *b)
         if (o.n == MAX_OPERANDS)
             fail(b, "vector too long");
         list[o.n++] = read_simple(b);
-    } while (accept(b, ','));
-    expect(b, '}');
+    } while (take(b, ','));
+    need(b, '}');
     o.first = b->n_parts;
     for (u32 i = 0; i < o.n; i++)
         add_part(b, list[i]);
@@ -323,29 +164,30 @@ static struct operand read_memory(struct builder *b)
 {
     struct operand o = {.kind = OPERAND_MEMORY, .second = -1};
     o.first = add_part(b, read_simple(b));
-    if (accept(b, '+'))
+    if (take(b, '+'))
         o.value = read_integer(b);
     else if (peek(b) == '-')
         o.value = read_integer(b);
-    expect(b, ']');
+    need(b, ']');
     return o;
 }
 
 static struct operand read_operand(struct builder *b)
 {
-    if (accept(b, '{'))
+    if (take(b, '{'))
         return read_vector(b);
-    if (accept(b, '['))
+    if (take(b, '['))
         return read_memory(b);
     struct operand o = read_simple(b);
-    if (accept(b, '|'))
+    if (take(b, '|'))
         o.second = (int)add_part(b, read_simple(b));
-    else if (o.kind == OPERAND_SYMBOL && accept(b, '+'))
+    else if (o.kind == OPERAND_SYMBOL && take(b, '+'))
         o.value = read_integer(b);
     return o;
 }
 
-static void read_statement(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)
+static void read_statement(struct builder *b, const char *mnemonic, u32 length,
+                           const struct operand *guard)
 {
     const u32 line = b->line;
     if (name_is(mnemonic, length < 4 ? length : 4, "call"))
@@ -357,9 +199,9 @@ static void read_statement(struct builder *b, const char *mnemonic, u32 length, 
                 fail(b, "too many operands");
             const struct operand o = read_operand(b);
             b->operands[b->n_given++] = o;
-        } while (accept(b, ','));
+        } while (take(b, ','));
     }
-    expect(b, ';');
+    need(b, ';');
     const u32 now = b->line;
     b->line = line;
     decode(b, mnemonic, length, guard);
@@ -367,17 +209,17 @@ static void read_statement(struct builder *b, const char *mnemonic, u32 length, 
     b->n_parts = 0;
 }
 
-/* -- declarations --------------------------------------------------------------------------------------------------- */
+/* -- declarations ------------------------------------------------------------------------------- */
 
 static u32 type_bits(struct builder *b, const char *name, u32 length)
 {
     static const struct {
         const char *name;
         u32 bits;
-    } types[] = {{".pred", 1}, {".b8", 8},    {".u8", 8},    {".s8", 8},    {".b16", 16}, {".u16", 16},
-                 {".s16", 16}, {".f16", 16},  {".bf16", 16}, {".b32", 32},  {".u32", 32}, {".s32", 32},
-                 {".f32", 32}, {".f16x2", 32}, {".bf16x2", 32}, {".b64", 64}, {".u64", 64}, {".s64", 64},
-                 {".f64", 64}};
+    } types[] = {{".pred", 1}, {".b8", 8},   {".u8", 8},   {".s8", 8},     {".b16", 16},
+                 {".u16", 16}, {".s16", 16}, {".f16", 16}, {".bf16", 16},  {".b32", 32},
+                 {".u32", 32}, {".s32", 32}, {".f32", 32}, {".f16x2", 32}, {".bf16x2", 32},
+                 {".b64", 64}, {".u64", 64}, {".s64", 64}, {".f64", 64}};
     for (u32 i = 0; i < sizeof types / sizeof *types; i++)
         if (name_is(name, length, types[i].name))
             return types[i].bits;
@@ -396,23 +238,23 @@ static void read_registers(struct builder *b)
         r.name = read_name(b, &r.length, false);
         if (!r.length)
             fail(b, "expected a register name");
-        if (accept(b, '<')) {
+        if (take(b, '<')) {
             r.count = (u32)read_integer(b);
-            expect(b, '>');
+            need(b, '>');
         }
         if (r.count > 10000000)
             fail(b, "too many registers");
         r.slots = calloc(r.count + 1, sizeof *r.slots);
         *PUSH(b->ranges, b->n_ranges, b->cap_ranges) = r;
-    } while (accept(b, ','));
-    expect(b, ';');
+    } while (take(b, ','));
+    need(b, ';');
 }
 
 /* {1, 2, 3} or a number: `bytes` each. */
 static void read_values(struct builder *b, struct symbol *s, u32 bytes)
 {
     u64 at = 0;
-    const bool is_list = accept(b, '{');
+    const bool is_list = take(b, '{');
     do {
         if (peek(b) == '}')
             break;
@@ -423,9 +265,9 @@ static void read_values(struct builder *b, struct symbol *s, u32 bytes)
             fail(b, "too many initial values");
         memcpy(s->allocation->data + at, &o.value, bytes);
         at += bytes;
-    } while (is_list && accept(b, ','));
+    } while (is_list && take(b, ','));
     if (is_list)
-        expect(b, '}');
+        need(b, '}');
 }
 
 static u32 read_u32(struct builder *b, u64 limit, const char *what)
@@ -447,8 +289,9 @@ static u32 read_variable(struct builder *b, struct symbol *s)
         if (name_is(word, n, ".align"))
             s->align = read_u32(b, 65536, "alignment");
         else if (n && *word == '.' && !name_is(word, n, ".ptr") && !name_is(word, n, ".global") &&
-                 !name_is(word, n, ".shared") && !name_is(word, n, ".const") && !name_is(word, n, ".local") &&
-                 !name_is(word, n, ".v2") && !name_is(word, n, ".v4"))
+                 !name_is(word, n, ".shared") && !name_is(word, n, ".const") &&
+                 !name_is(word, n, ".local") && !name_is(word, n, ".v2") &&
+                 !name_is(word, n, ".v4"))
             bytes = type_bits(b, word, n) / 8;
         else if (!n || *word != '.')
             break;
@@ -457,9 +300,9 @@ static u32 read_variable(struct builder *b, struct symbol *s)
         fail(b, "expected a variable");
     s->name = copy_name(word, n);
     s->bytes = bytes;
-    while (accept(b, '[')) {
+    while (take(b, '[')) {
         s->bytes = peek(b) == ']' ? 0 : s->bytes * read_u32(b, 1u << 30, "array");
-        expect(b, ']');
+        need(b, ']');
     }
     return bytes;
 }
@@ -494,9 +337,9 @@ static void declare_variable(struct builder *b, u32 space, bool is_extern)
         s->address = s->allocation->base;
         memory_mark(s->allocation, s->address, s->bytes);
     }
-    if (accept(b, '='))
+    if (take(b, '='))
         read_values(b, s, bytes);
-    expect(b, ';');
+    need(b, ';');
 }
 
 /* .file 1 "name", with time and size perhaps. */
@@ -504,13 +347,13 @@ static void read_file_directive(struct builder *b)
 {
     struct module *m = b->module;
     const u32 index = read_u32(b, 10000, "file number");
-    expect(b, '"');
+    need(b, '"');
     const char *start = b->at;
     while (b->at < b->end && *b->at != '"' && *b->at != '\n')
         b->at++;
     const u32 n = (u32)(b->at - start);
-    expect(b, '"');
-    while (accept(b, ','))
+    need(b, '"');
+    while (take(b, ','))
         read_integer(b);
     if (index >= m->n_files) {
         m->files = realloc(m->files, (index + 1) * sizeof *m->files);
@@ -547,10 +390,10 @@ static void skip_to_semicolon(struct builder *b)
 {
     while (peek(b) && *b->at != ';')
         b->at++;
-    expect(b, ';');
+    need(b, ';');
 }
 
-/* -- kernels -------------------------------------------------------------------------------------------------------- */
+/* -- kernels ------------------------------------------------------------------------------------ */
 
 static void open_scope(struct builder *b)
 {
@@ -579,19 +422,23 @@ static void read_branch_targets(struct builder *b, struct label *l)
     l->table = k->n_tables;
     u32 capacity = 0;
     do {
-        struct fixup f = {.pc = NO_PC, .scope = b->scope, .line = b->line, .table = k->n_tables - 1, .entry = t->n};
+        struct fixup f = {.pc = NO_PC,
+                          .scope = b->scope,
+                          .line = b->line,
+                          .table = k->n_tables - 1,
+                          .entry = t->n};
         f.name = read_name(b, &f.length, false);
         *PUSH(t->target, t->n, capacity) = 0;
         *PUSH(b->fixups, b->n_fixups, b->cap_fixups) = f;
-    } while (accept(b, ','));
-    expect(b, ';');
+    } while (take(b, ','));
+    need(b, ';');
 }
 
 static void read_label(struct builder *b, const char *name, u32 length)
 {
     struct label *l = PUSH(b->labels, b->n_labels, b->cap_labels);
     *l = (struct label){.name = name, .length = length, .scope = b->scope, .pc = b->kernel->n_code};
-    if (accept_word(b, ".branchtargets"))
+    if (take_word(b, ".branchtargets"))
         read_branch_targets(b, l);
 }
 
@@ -617,7 +464,7 @@ static void read_body_item(struct builder *b)
     struct operand guard = {0};
     bool is_guarded = false;
     u32 n;
-    if (accept(b, '@')) {
+    if (take(b, '@')) {
         guard = read_simple(b);
         is_guarded = true;
         if (guard.kind != OPERAND_PRED)
@@ -643,16 +490,16 @@ static void read_body_item(struct builder *b)
 static void read_body(struct builder *b)
 {
     const u32 bottom = b->depth;
-    expect(b, '{');
+    need(b, '{');
     open_scope(b);
     while (b->depth > bottom) {
         if (!peek(b))
             fail(b, "missing '}'");
-        if (accept(b, '{'))
+        if (take(b, '{'))
             open_scope(b);
-        else if (accept(b, '}'))
+        else if (take(b, '}'))
             close_scope(b);
-        else if (!accept(b, ';'))
+        else if (!take(b, ';'))
             read_body_item(b);
     }
 }
@@ -660,11 +507,11 @@ static void read_body(struct builder *b)
 static void read_parameters(struct builder *b)
 {
     struct kernel *k = b->kernel;
-    if (!accept(b, '(') || accept(b, ')'))
+    if (!take(b, '(') || take(b, ')'))
         return;
     do {
         struct symbol value = {.space = SPACE_PARAM};
-        if (!accept_word(b, ".param"))
+        if (!take_word(b, ".param"))
             fail(b, "expected .param");
         /* .ptr .align N tells about what is pointed to, not about the parameter. */
         const u32 element = read_variable(b, &value);
@@ -672,18 +519,19 @@ static void read_parameters(struct builder *b)
         k->param_bytes = (k->param_bytes + align - 1) & ~(align - 1);
         value.address = k->param_bytes;
         struct param *p = PUSH(k->params, k->n_params, b->cap_params);
-        *p = (struct param){copy_name(value.name, (u32)strlen(value.name)), k->param_bytes, (u32)value.bytes};
+        *p = (struct param){copy_name(value.name, (u32)strlen(value.name)), k->param_bytes,
+                            (u32)value.bytes};
         k->param_bytes += (u32)value.bytes;
         add_symbol(&b->locals, value);
-    } while (accept(b, ','));
-    expect(b, ')');
+    } while (take(b, ','));
+    need(b, ')');
 }
 
 static u32 read_triple(struct builder *b, u32 *out)
 {
     u32 n = 1;
     for (u32 i = 0; i < 3; i++) {
-        out[i] = i == 0 || accept(b, ',') ? read_u32(b, 1 << 20, "dimension") : 1;
+        out[i] = i == 0 || take(b, ',') ? read_u32(b, 1 << 20, "dimension") : 1;
         n *= out[i];
     }
     return n;
@@ -766,7 +614,7 @@ static void skip_function(struct builder *b)
 {
     while (peek(b) && *b->at != '{' && *b->at != ';')
         b->at++;
-    if (!accept(b, ';'))
+    if (!take(b, ';'))
         skip_braces(b);
 }
 
@@ -779,7 +627,7 @@ static void read_target(struct builder *b)
     for (u32 i = 3; i < n && isdigit((unsigned char)name[i]); i++)
         b->module->target = b->module->target * 10 + (u32)(name[i] - '0');
     b->module->is_arch_specific = !isdigit((unsigned char)name[n - 1]);
-    while (accept(b, ','))
+    while (take(b, ','))
         read_name(b, &n, false);
 }
 
@@ -788,8 +636,8 @@ static void read_module_item(struct builder *b)
     u32 n;
     bool is_extern = false;
     const char *word = read_name(b, &n, true);
-    while (name_is(word, n, ".visible") || name_is(word, n, ".extern") || name_is(word, n, ".weak") ||
-           name_is(word, n, ".common")) {
+    while (name_is(word, n, ".visible") || name_is(word, n, ".extern") ||
+           name_is(word, n, ".weak") || name_is(word, n, ".common")) {
         is_extern |= name_is(word, n, ".extern");
         word = read_name(b, &n, true);
     }
@@ -821,7 +669,7 @@ static void read_module_item(struct builder *b)
         fail(b, n ? "'%.*s' is not supported" : "unexpected text%.*s", (int)n, word);
 }
 
-/* -- modules -------------------------------------------------------------------------------------------------------- */
+/* -- modules ------------------------------------------------------------------------------------ */
 
 static void index_lines(struct module *m)
 {
@@ -853,7 +701,12 @@ struct module *module_parse(const char *text, size_t size, struct memory *memory
     struct module *m = calloc(1, sizeof *m);
     m->text = copy_name(text, (u32)size);
     index_lines(m);
-    *b = (struct builder){.report = r, .module = m, .memory = memory, .at = m->text, .end = m->text + size, .line = 1};
+    *b = (struct builder){.report = r,
+                          .module = m,
+                          .memory = memory,
+                          .at = m->text,
+                          .end = m->text + size,
+                          .line = 1};
     const bool ok = read_module(b);
     forget_kernel(b);
     free(b->ranges);

@@ -92,11 +92,25 @@ struct builder {
     u32 n_given, n_parts;
 };
 
-#define PUSH(list, n, capacity)                                                                                        \
-    ((n) == (capacity) ? (void)((list) = grow_list((list), &(capacity), sizeof *(list))) : (void)0, &(list)[(n)++])
+#define PUSH(list, n, capacity)                                                                    \
+    ((n) == (capacity) ? (void)((list) = grow_list((list), &(capacity), sizeof *(list)))           \
+                       : (void)0,                                                                  \
+     &(list)[(n)++])
 
+/* lex.c */
 void *grow_list(void *list, u32 *capacity, size_t size);
-void fail(struct builder *b, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void fail(struct builder *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+void skip_space(struct builder *b);
+char peek(struct builder *b);
+bool take(struct builder *b, char c);
+bool take_word(struct builder *b, const char *word);
+void need(struct builder *b, char c);
+const char *read_name(struct builder *b, u32 *length, bool dots);
+bool name_is(const char *name, u32 length, const char *what);
+struct operand read_number(struct builder *b);
+u64 read_integer(struct builder *b);
+char *copy_name(const char *name, u32 length);
 
 /* decode.c */
 void decode(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard);

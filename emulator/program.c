@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- modules -------------------------------------------------------------------------------------------------------- */
+/* -- modules ---------------------------------------------------------------------------------- */
 
 /* The text goes to the error log if the caller gave one; an empty one to the info log. */
 static void write_logs(unsigned n, const int *options, void **values, const char *text)
@@ -36,8 +36,9 @@ static CUresult check_target(const struct module *m)
     const u32 device = (u32)(c->cc_major * 10 + c->cc_minor);
     if (m->target == device || (m->target < device && !m->is_arch_specific))
         return CUDA_SUCCESS;
-    return driver_error(CUDA_ERROR_INVALID_PTX, "[invalid-ptx] the module is for sm_%u%s, the device is sm_%u",
-                        m->target, m->is_arch_specific ? "a" : "", device);
+    return driver_error(CUDA_ERROR_INVALID_PTX,
+                        "[invalid-ptx] the module is for sm_%u%s, the device is sm_%u", m->target,
+                        m->is_arch_specific ? "a" : "", device);
 }
 
 static CUresult load(struct module **out, const void *image)
@@ -46,7 +47,8 @@ static CUresult load(struct module **out, const void *image)
     if (!image)
         return driver_error(CUDA_ERROR_INVALID_VALUE, "cuModuleLoadData: no image");
     if (is_binary(image))
-        return driver_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "the emulator runs PTX, not cubins or fat binaries");
+        return driver_error(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                            "the emulator runs PTX, not cubins or fat binaries");
     struct module *m = module_parse(image, strlen(image), &driver.memory, &report);
     if (!m)
         return driver_error(CUDA_ERROR_INVALID_PTX, "%s", report.text);
@@ -60,12 +62,13 @@ static CUresult load(struct module **out, const void *image)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n, int *options, void **values)
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n, int *options,
+                                void **values)
 {
     BEGIN(true)
     result = load(module, image);
     write_logs(n, options, values, result ? driver.report.text : "");
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -85,7 +88,7 @@ API CUresult cuModuleUnload(CUmodule module)
     } else {
         result = driver_error(CUDA_ERROR_INVALID_HANDLE, "cuModuleUnload: not a module");
     }
-    END
+    return driver_unlock(result);
 }
 
 API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
@@ -97,10 +100,11 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
     *function = k;
     if (!k)
         result = driver_error(CUDA_ERROR_NOT_FOUND, "the module has no kernel '%s'", name);
-    END
+    return driver_unlock(result);
 }
 
-API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name)
+API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module,
+                                  const char *name)
 {
     BEGIN(true)
     u64 address = 0, size = 0;
@@ -110,10 +114,10 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule 
         *pointer = address;
     if (bytes)
         *bytes = size;
-    END
+    return driver_unlock(result);
 }
 
-/* -- functions ------------------------------------------------------------------------------------------------------ */
+/* -- functions -------------------------------------------------------------------------------- */
 
 static struct kernel *find_kernel(CUfunction function, CUresult *result)
 {
@@ -143,18 +147,23 @@ API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
     const struct kernel *k = find_kernel(function, &result);
     const int version = driver.config.cc_major * 10 + driver.config.cc_minor;
     if (!k)
-        END
+        return driver_unlock(result);
     const int values[] = {
-        [FUNC_MAX_THREADS] = (int)max_threads(k),   [FUNC_SHARED_BYTES] = (int)k->static_smem,
-        [FUNC_LOCAL_BYTES] = (int)k->local_bytes,   [FUNC_NUM_REGS] = (int)register_count(k),
-        [FUNC_PTX_VERSION] = (int)k->module->target, [FUNC_BINARY_VERSION] = version,
-        [FUNC_MAX_DYNAMIC_SHARED] = (int)k->max_dynamic_smem, [FUNC_CARVEOUT] = -1,
+        [FUNC_MAX_THREADS] = (int)max_threads(k),
+        [FUNC_SHARED_BYTES] = (int)k->static_smem,
+        [FUNC_LOCAL_BYTES] = (int)k->local_bytes,
+        [FUNC_NUM_REGS] = (int)register_count(k),
+        [FUNC_PTX_VERSION] = (int)k->module->target,
+        [FUNC_BINARY_VERSION] = version,
+        [FUNC_MAX_DYNAMIC_SHARED] = (int)k->max_dynamic_smem,
+        [FUNC_CARVEOUT] = -1,
     };
     if (attribute >= 0 && (size_t)attribute < sizeof values / sizeof *values)
         *value = values[attribute];
     else
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: attribute %d", attribute);
-    END
+        result =
+            driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: attribute %d", attribute);
+    return driver_unlock(result);
 }
 
 API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
@@ -162,16 +171,18 @@ API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
     BEGIN(true)
     struct kernel *k = find_kernel(function, &result);
     if (!k || attribute == FUNC_CARVEOUT)
-        END
+        return driver_unlock(result);
     if (attribute != FUNC_MAX_DYNAMIC_SHARED)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d", attribute);
+        result =
+            driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d", attribute);
     else if (value < 0 || (size_t)value + k->static_smem > driver.config.smem_optin)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE,
-                              "%s: %d bytes of dynamic and %u of static shared memory; the device allows %zu", k->name,
-                              value, k->static_smem, driver.config.smem_optin);
+        result = driver_error(
+            CUDA_ERROR_INVALID_VALUE,
+            "%s: %d bytes of dynamic and %u of static shared memory; the device allows %zu",
+            k->name, value, k->static_smem, driver.config.smem_optin);
     else
         k->max_dynamic_smem = (u32)value;
-    END
+    return driver_unlock(result);
 }
 
 /* Without the attribute, 48 KiB together with the static. */
@@ -181,15 +192,16 @@ static size_t dynamic_limit(const struct kernel *k)
     return k->max_dynamic_smem > plain ? k->max_dynamic_smem : plain;
 }
 
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t smem)
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                         int threads, size_t smem)
 {
     BEGIN(true)
     const struct kernel *k = find_kernel(function, &result);
     if (!k)
-        END
+        return driver_unlock(result);
     if (threads < 1) {
         result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuOccupancy: %d threads", threads);
-        END
+        return driver_unlock(result);
     }
     const u32 rounded = ((u32)threads + LANES - 1) & ~(LANES - 1u);
     const size_t shared = smem + k->static_smem + 1024;
@@ -199,34 +211,38 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     if (65536 / (rounded * register_count(k)) < n)
         n = 65536 / (rounded * register_count(k));
     *blocks = smem > dynamic_limit(k) || (u32)threads > max_threads(k) ? 0 : (int)n;
-    END
+    return driver_unlock(result);
 }
 
-/* -- launches ------------------------------------------------------------------------------------------------------- */
+/* -- launches --------------------------------------------------------------------------------- */
 
 static CUresult check_shape(const struct kernel *k, const CUlaunchConfig *c)
 {
     const u64 threads = (u64)c->block_x * c->block_y * c->block_z;
     const u32 block[3] = {c->block_x, c->block_y, c->block_z};
     const char *name = k->name;
-    if (!c->grid_x || !c->grid_y || !c->grid_z || c->grid_x > 0x7fffffff || c->grid_y > 65535 || c->grid_z > 65535)
-        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a grid of %u x %u x %u", name, c->grid_x, c->grid_y,
-                            c->grid_z);
+    if (!c->grid_x || !c->grid_y || !c->grid_z || c->grid_x > 0x7fffffff || c->grid_y > 65535 ||
+        c->grid_z > 65535)
+        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a grid of %u x %u x %u", name,
+                            c->grid_x, c->grid_y, c->grid_z);
     if (!threads || threads > 1024 || c->block_z > 64)
-        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a block of %u x %u x %u", name, c->block_x,
-                            c->block_y, c->block_z);
+        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a block of %u x %u x %u", name,
+                            c->block_x, c->block_y, c->block_z);
     if (threads > max_threads(k) || (k->reqntid[0] && memcmp(block, k->reqntid, sizeof block)))
-        return driver_error(CUDA_ERROR_INVALID_VALUE,
-                            "[launch] %s: a block of %u x %u x %u threads; the kernel is compiled for %s%u", name,
-                            c->block_x, c->block_y, c->block_z, k->reqntid[0] ? "" : "at most ", max_threads(k));
+        return driver_error(
+            CUDA_ERROR_INVALID_VALUE,
+            "[launch] %s: a block of %u x %u x %u threads; the kernel is compiled for %s%u", name,
+            c->block_x, c->block_y, c->block_z, k->reqntid[0] ? "" : "at most ", max_threads(k));
     if (c->shared_bytes > dynamic_limit(k))
-        return driver_error(CUDA_ERROR_INVALID_VALUE,
-                            "[launch] %s: %u bytes of dynamic shared memory; %zu are allowed (cuFuncSetAttribute)", name,
-                            c->shared_bytes, dynamic_limit(k));
+        return driver_error(
+            CUDA_ERROR_INVALID_VALUE,
+            "[launch] %s: %u bytes of dynamic shared memory; %zu are allowed (cuFuncSetAttribute)",
+            name, c->shared_bytes, dynamic_limit(k));
     for (u32 i = 0; i < c->n_attributes; i++) {
         const unsigned *dim = c->attributes[i].value.dim;
         if (c->attributes[i].id == LAUNCH_ATTRIBUTE_CLUSTER && dim[0] * dim[1] * dim[2] != 1)
-            return driver_error(CUDA_ERROR_NOT_SUPPORTED, "[launch] %s: clusters are not supported", name);
+            return driver_error(CUDA_ERROR_NOT_SUPPORTED, "[launch] %s: clusters are not supported",
+                                name);
     }
     return CUDA_SUCCESS;
 }
@@ -243,7 +259,8 @@ static CUresult gather_buffer(const struct kernel *k, void **extra, u8 *out)
             size = *(const size_t *)extra[1];
     }
     if (!buffer || size < k->param_bytes)
-        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: %zu bytes of parameters, it takes %u", k->name, size,
+        return driver_error(CUDA_ERROR_INVALID_VALUE,
+                            "[launch] %s: %zu bytes of parameters, it takes %u", k->name, size,
                             k->param_bytes);
     memcpy(out, buffer, k->param_bytes);
     return CUDA_SUCCESS;
@@ -255,7 +272,8 @@ static CUresult gather_parameters(const struct kernel *k, void **params, void **
         return gather_buffer(k, extra, out);
     for (u32 i = 0; i < k->n_params; i++) {
         if (!params || !params[i])
-            return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: parameter %u of %u is missing", k->name, i,
+            return driver_error(CUDA_ERROR_INVALID_VALUE,
+                                "[launch] %s: parameter %u of %u is missing", k->name, i,
                                 k->n_params);
         memcpy(out + k->params[i].offset, params[i], k->params[i].bytes);
     }
@@ -290,12 +308,13 @@ static CUresult run(const struct kernel *k, const CUlaunchConfig *c, u8 *params)
     return result;
 }
 
-static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
+static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params,
+                       void **extra)
 {
     BEGIN(true)
     const struct kernel *k = find_kernel(function, &result);
     if (!k)
-        END
+        return driver_unlock(result);
     u8 *buffer = calloc(k->param_bytes + 1, 1);
     if (!buffer)
         result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "[launch] out of host memory");
@@ -306,12 +325,12 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     if (!result)
         result = run(k, config, buffer);
     free(buffer);
-    END
+    return driver_unlock(result);
 }
 
-API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                            unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **params,
-                            void **extra)
+API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z,
+                            unsigned shared_bytes, CUstream stream, void **params, void **extra)
 {
     const CUlaunchConfig config = {.grid_x = grid_x,
                                    .grid_y = grid_y,
@@ -324,7 +343,8 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
     return launch(&config, function, params, extra);
 }
 
-API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                              void **extra)
 {
     return launch(config, function, params, extra);
 }

@@ -1,17 +1,27 @@
-/* shared.c - shared memory and its shadow: races, bytes in flight, bytes never written, bank conflicts.
+/* shared.c - shared memory and its shadow: races, bytes in flight, bytes never written, bank
+ * conflicts.
  *
- * Two accesses by different warps to one place, one of them a write, race unless a barrier lies between them. The CTA
- * has one clock, which steps when barriers complete and when a warp arrives without waiting. Each place remembers the
- * time and warp of its last write and the time and warps of the reads since; each warp knows, for every other one, up
- * to which time that one's accesses lie before its own (warp->seen, a vector clock; sync.c moves it).
+ * Two accesses by different warps to one place, one of them a write, race unless a barrier lies
+ * between them. The CTA has one clock, which steps when barriers complete and when a warp arrives
+ * without waiting. Each place remembers the time and warp of its last write and the time and warps
+ * of the reads since; each warp knows, for every other one, up to which time that one's accesses
+ * lie before its own (warp->seen, a vector clock; sync.c moves it).
  *
- * A place is a granule: as many bytes as the kernel's narrowest access to shared memory has. Accesses are aligned to
- * their width, so each covers whole granules and nothing is lost by not looking closer. */
+ * A place is a granule: as many bytes as the kernel's narrowest access to shared memory has.
+ * Accesses are aligned to their width, so each covers whole granules and nothing is lost by not
+ * looking closer. */
 #include "emu.h"
 
 #include <stdlib.h>
 
-enum { WRITTEN = 1 << 5, IN_FLIGHT = 2 << 5, STRONG = 4 << 5, WARP = 31, TIME_SHIFT = 8, MAX_TIME = (1 << 24) - 1 };
+enum {
+    WRITTEN = 1 << 5,
+    IN_FLIGHT = 2 << 5,
+    STRONG = 4 << 5,
+    WARP = 31,
+    TIME_SHIFT = 8,
+    MAX_TIME = (1 << 24) - 1
+};
 
 #define MIXED 0xffffffffu /* read_gen: see history */
 
@@ -20,7 +30,8 @@ bool shadow_init(struct cta *c)
     struct shadow *s = &c->shadow;
     s->granule_log2 = c->kernel->granule_log2;
     s->n = (c->shared_bytes + (1u << s->granule_log2) - 1) >> s->granule_log2;
-    u32 **arrays[] = {&s->write, &s->read_gen, &s->read_mask, &s->write_at, &s->read_at, &s->store_id};
+    u32 **arrays[] = {&s->write,    &s->read_gen, &s->read_mask,
+                      &s->write_at, &s->read_at,  &s->store_id};
     bool ok = true;
     for (u32 i = 0; i < sizeof arrays / sizeof *arrays; i++)
         ok &= (*arrays[i] = calloc(s->n + 1, sizeof(u32))) != NULL;
@@ -58,23 +69,29 @@ static bool is_before(const struct warp *w, u32 other, u32 time)
     return other == w->id || time <= w->seen_all || time <= w->seen[other];
 }
 
-static void report_race(struct warp *w, int lane, u32 g, int what, u32 other, const char *other_did, u32 at)
+static void report_race(struct warp *w, int lane, u32 g, int what, u32 other, const char *other_did,
+                        u32 at)
 {
     char insn[320];
     const u32 bytes = 1u << w->cta->shadow.granule_log2;
     describe_insn(insn, sizeof insn, w->kernel, at);
-    fault(w, REPORT_SHARED_RACE, lane, "%s shared bytes %u..%u, which warp %u %s with no barrier between\n    at %s",
-          what & ACCESS_ASYNC ? "starts a cp.async to" : what & ACCESS_WRITE ? "writes" : "reads", g * bytes,
-          (g + 1) * bytes - 1, other, other_did, insn);
+    fault(w, REPORT_SHARED_RACE, lane,
+          "%s shared bytes %u..%u, which warp %u %s with no barrier between\n    at %s",
+          what & ACCESS_ASYNC   ? "starts a cp.async to"
+          : what & ACCESS_WRITE ? "writes"
+                                : "reads",
+          g * bytes, (g + 1) * bytes - 1, other, other_did, insn);
 }
 
 static void report_in_flight(struct warp *w, int lane, u32 g, int what)
 {
     char copy[512];
     const u32 offset = g << w->cta->shadow.granule_log2;
-    fault(w, REPORT_IN_FLIGHT, lane, "%s shared byte %u, to which a cp.async is in flight: no cp.async.wait_group by its "
+    fault(w, REPORT_IN_FLIGHT, lane,
+          "%s shared byte %u, to which a cp.async is in flight: no cp.async.wait_group by its "
           "thread covers it\n    %s",
-          what & ACCESS_WRITE ? "writes" : "reads", offset, async_describe(w->cta, offset, copy, sizeof copy));
+          what & ACCESS_WRITE ? "writes" : "reads", offset,
+          async_describe(w->cta, offset, copy, sizeof copy));
 }
 
 /* What holds for reads and writes: the last write is finished and lies before. */
@@ -148,10 +165,12 @@ static bool read_granule(struct warp *w, int lane, u32 g, int what)
     const struct shadow *s = &w->cta->shadow;
     if (!check_last_write(w, lane, g, what))
         return false;
-    if (!(s->write[g] & (WRITTEN | IN_FLIGHT)) && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
+    if (!(s->write[g] & (WRITTEN | IN_FLIGHT)) &&
+        w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
         const u32 offset = g << s->granule_log2;
         fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u, which %s", offset,
-              s->write[g] ? "was copied by cp.async from global bytes never written" : "nothing has written");
+              s->write[g] ? "was copied by cp.async from global bytes never written"
+                          : "nothing has written");
         return false;
     }
     if (!(what & ACCESS_STRONG))
@@ -173,7 +192,8 @@ static bool write_granule(struct warp *w, int lane, u32 g, int what)
         }
     }
     const u32 time = c->now > MAX_TIME ? MAX_TIME : c->now;
-    /* A plain store of this moment still races with the others, though an atomic of the same warp came after it. */
+    /* A plain store of this moment still races with the others, though an atomic of the same warp
+     * came after it. */
     if (what & ACCESS_STRONG && s->write[g] == (time << TIME_SHIFT | (u32)WRITTEN | w->id))
         what &= ~ACCESS_STRONG;
     s->write[g] = time << TIME_SHIFT | (what & ACCESS_ASYNC ? (u32)IN_FLIGHT : (u32)WRITTEN) |
@@ -185,18 +205,20 @@ static bool write_granule(struct warp *w, int lane, u32 g, int what)
     return true;
 }
 
-/* Host memory of a shared address; NULL after a fault. An access that reads and writes is an atomic one. */
+/* Host memory of a shared address; NULL after a fault. An access that reads and writes is an atomic
+ * one. */
 u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
 {
     struct cta *c = w->cta;
     const u64 offset = address - SHARED_BASE;
     if (offset >= c->shared_bytes || bytes > c->shared_bytes - offset) {
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at shared offset %lld; the CTA has %u bytes", bytes,
-              (long long)offset, c->shared_bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at shared offset %lld; the CTA has %u bytes",
+              bytes, (long long)offset, c->shared_bytes);
         return NULL;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane, "%u bytes at shared offset %llu, which is not a multiple of %u", bytes,
+        fault(w, REPORT_MISALIGNED, lane,
+              "%u bytes at shared offset %llu, which is not a multiple of %u", bytes,
               (unsigned long long)offset, bytes);
         return NULL;
     }
@@ -212,16 +234,20 @@ u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
 }
 
 /* Two lanes of one store in one place must agree; `old` is what lies there. */
-bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old, const u8 *value)
+bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
+                            const u8 *value)
 {
     struct cta *c = w->cta;
     struct shadow *s = &c->shadow;
     const u32 log2 = s->granule_log2, size = 1u << log2;
     for (u32 i = 0; i < bytes; i += size) {
         u32 *id = &s->store_id[(offset + i) >> log2];
-        if (*id == c->store_id && memcmp(old + i, value + i, size) && c->launch->config->checks & TGEMU_CHECK_RACES) {
+        if (*id == c->store_id && memcmp(old + i, value + i, size) &&
+            c->launch->config->checks & TGEMU_CHECK_RACES) {
             fault(w, REPORT_LANE_CONFLICT, lane,
-                  "writes shared byte %u, to which another lane of the same store writes a different value", offset + i);
+                  "writes shared byte %u, to which another lane of the same store writes a "
+                  "different value",
+                  offset + i);
             return true;
         }
         *id = c->store_id;

@@ -1,14 +1,15 @@
 /* sync.c - barriers, and what they order.
  *
- * A barrier joins what its warps have seen: whoever leaves it has seen all that every arriver had done when it arrived.
- * The rules checked are those of the PTX ISA for .aligned: all threads of a warp arrive together, the same warps at the
- * same barrier with the same count; a warp that has exited can arrive nowhere. */
+ * A barrier joins what its warps have seen: whoever leaves it has seen all that every arriver had
+ * done when it arrived. The rules checked are those of the PTX ISA for .aligned: all threads of a
+ * warp arrive together, the same warps at the same barrier with the same count; a warp that has
+ * exited can arrive nowhere. */
 #include "emu.h"
 
 #include <stdio.h>
 
-#define RUN(id)                                                                                                        \
-    insn_run run_##id;                                                                                                 \
+#define RUN(id)                                                                                    \
+    insn_run run_##id;                                                                             \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 insn_run run_bar_red, run_bar_red_popc;
@@ -26,8 +27,10 @@ bool is_convergent(struct warp *w, const struct insn *in, u32 mask)
     (void)in;
     if (mask == FULL_MASK)
         return true;
-    fault(w, REPORT_DIVERGENT, ALL_LANES, "executed by lanes 0x%08x only; all 32 must execute it together%s%s", mask,
-          w->exited ? "; some have exited" : "", w->exists != FULL_MASK ? "; the block does not fill its last warp" : "");
+    fault(w, REPORT_DIVERGENT, ALL_LANES,
+          "executed by lanes 0x%08x only; all 32 must execute it together%s%s", mask,
+          w->exited ? "; some have exited" : "",
+          w->exists != FULL_MASK ? "; the block does not fill its last warp" : "");
     return false;
 }
 
@@ -35,7 +38,8 @@ static bool is_whole(struct warp *w, u32 mask)
 {
     if (mask == w->exists)
         return true;
-    fault(w, REPORT_BARRIER, ALL_LANES, "a barrier reached by lanes 0x%08x of the warp's 0x%08x%s", mask, w->exists,
+    fault(w, REPORT_BARRIER, ALL_LANES, "a barrier reached by lanes 0x%08x of the warp's 0x%08x%s",
+          mask, w->exists,
           w->exited ? ": some have exited" : ": the others are elsewhere, or are guarded off");
     return false;
 }
@@ -46,7 +50,8 @@ static bool is_uniform(struct warp *w, u32 operand, u32 mask, const char *what)
     FOR_LANES(l, mask)
     {
         if (row[l] != first) {
-            fault(w, REPORT_BARRIER, (int)l, "the lanes of the warp disagree on the barrier's %s: %u and %u", what, first,
+            fault(w, REPORT_BARRIER, (int)l,
+                  "the lanes of the warp disagree on the barrier's %s: %u and %u", what, first,
                   row[l]);
             return false;
         }
@@ -70,7 +75,8 @@ static void deliver(struct warp *w, const struct barrier *b)
     if (in->run == run_bar_red_popc)
         FOR_LANES(l, w->mask) row32(w, in->op[0])[l] = b->popc;
     else if (in->run == run_bar_red)
-        pred_set(w, in->op[0], w->mask, (in->mod[MOD_RMW] == RMW_AND ? b->popc == b->n_red : b->popc > 0) ? FULL_MASK : 0);
+        pred_set(w, in->op[0], w->mask,
+                 (in->mod[MOD_RMW] == RMW_AND ? b->popc == b->n_red : b->popc > 0) ? FULL_MASK : 0);
 }
 
 static void complete(struct cta *c, struct barrier *b)
@@ -98,12 +104,14 @@ static bool joins(struct warp *w, const struct barrier *b, u32 id, u32 expected)
         return true;
     describe_insn(first, sizeof first, w->kernel, b->first_at);
     if (b->expected != expected)
-        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u expects %u threads here, %u at %s", id, expected, b->expected,
-              first);
+        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u expects %u threads here, %u at %s", id,
+              expected, b->expected, first);
     else if (b->present >> w->id & 1)
-        fault(w, REPORT_BARRIER, ALL_LANES, "the warp arrives at barrier %u again before it has completed", id);
+        fault(w, REPORT_BARRIER, ALL_LANES,
+              "the warp arrives at barrier %u again before it has completed", id);
     else if (b->arrived + LANES > expected)
-        fault(w, REPORT_BARRIER, ALL_LANES, "more threads arrive at barrier %u than the %u it expects", id, expected);
+        fault(w, REPORT_BARRIER, ALL_LANES,
+              "more threads arrive at barrier %u than the %u it expects", id, expected);
     return w->event != EVENT_FAULT;
 }
 
@@ -119,8 +127,9 @@ static struct barrier *arrive(struct warp *w, u32 mask, u32 id_operand, u32 coun
     const u32 id = row32(w, id_operand)[lane];
     const u32 expected = count == NO_OPERAND ? c->n_warps * LANES : row32(w, count)[lane];
     if (id >= N_BARRIERS || expected % LANES || !expected || expected > c->n_warps * LANES) {
-        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u of %u threads: there are 16 barriers, and the CTA has %u threads",
-              id, expected, c->n_warps * LANES);
+        fault(w, REPORT_BARRIER, ALL_LANES,
+              "barrier %u of %u threads: there are 16 barriers, and the CTA has %u threads", id,
+              expected, c->n_warps * LANES);
         return NULL;
     }
     struct barrier *b = &c->barriers[id];
@@ -181,15 +190,16 @@ RUN(bar_red_popc)
     reduce(w, in, mask);
 }
 
-/* A warp is one thread of the race check already; what is left is that the lanes named must be here. */
+/* A warp is one thread of the race check already; what is left is that the lanes named must be
+ * here. */
 RUN(bar_warp)
 {
     FOR_LANES(l, mask)
     {
         const u32 named = row32(w, in->op[0])[l] & w->exists;
         if (!(named >> l & 1) || (named & ~mask)) {
-            fault(w, REPORT_DIVERGENT, (int)l, "bar.warp.sync names lanes 0x%08x, of which 0x%08x execute it", named,
-                  mask);
+            fault(w, REPORT_DIVERGENT, (int)l,
+                  "bar.warp.sync names lanes 0x%08x, of which 0x%08x execute it", named, mask);
             return;
         }
     }
@@ -218,10 +228,12 @@ void barriers_check_stuck(struct cta *c)
         }
         const struct barrier *b = &c->barriers[w->barrier];
         describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
-        n += (size_t)snprintf(list + n, sizeof list - n, "\n    warp %u waits at barrier %u (%u of %u threads), %s", i,
+        n += (size_t)snprintf(list + n, sizeof list - n,
+                              "\n    warp %u waits at barrier %u (%u of %u threads), %s", i,
                               w->barrier, b->arrived, b->expected, insn);
         is_mismatch |= b->expected == c->n_warps * LANES;
         culprit = culprit ? culprit : w;
     }
-    fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES, "no warp can go on:%s", list);
+    fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES,
+          "no warp can go on:%s", list);
 }

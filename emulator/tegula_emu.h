@@ -1,23 +1,28 @@
 /* tegula_emu.h - the emulator's own interface, beside the cu* functions it exports.
  *
- * libtegula-emu.so stands in for libcuda.so.1: a program which loads the driver by path and calls cu* runs its kernels
- * on the CPU, without knowing it. The emulator executes PTX (sm_80 and what of it later targets share), and stops a
- * kernel at its first mistake with a report: what happened, in which kernel, CTA, warp and lane, at which PTX line and
- * source line. The report is the text of the error: cuGetErrorString() of the code that the failed call returned gives
- * it whole, so a runtime that prints driver errors needs no change.
+ * libtegula-emu.so stands in for libcuda.so.1: a program which loads the driver by path and calls
+ * cu* runs its kernels on the CPU, without knowing it. The emulator executes PTX (sm_80 and what of
+ * it later targets share), and stops a kernel at its first mistake with a report: what happened, in
+ * which kernel, CTA, warp and lane, at which PTX line and source line. The report is the text of
+ * the error: cuGetErrorString() of the code that the failed call returned gives it whole, so a
+ * runtime that prints driver errors needs no change.
  *
- * Everything below is optional. Without it the device is "Tegula emulator", cc 8.0, all checks on, seed 1.
- * The library reads no environment variable and prints nothing.
+ * Everything below is optional. Without it the device is "Tegula emulator", cc 8.0, all checks on,
+ * seed 1. The library reads no environment variable and prints nothing.
  *
  * What a caller has to know
- *   - Launches run inside cuLaunchKernel; an execution fault is its result, and every later call's (sticky), until the
- *     primary context is released or reset, or tgemu_reset() is called.
- *   - Device pointers are not host pointers. Addresses are never reused, so a stale one is always found out.
- *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA starts.
- *   - Asynchronous copies complete as late as they may, warps run in a random order. The seed fixes both: the same seed
- *     gives the same run whatever the number of threads; a right kernel gives the same result for every seed.
- *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and
- *     text of the instruction in the JIT error log and in the report. */
+ *   - Launches run inside cuLaunchKernel; an execution fault is its result, and every later call's
+ * (sticky), until the primary context is released or reset, or tgemu_reset() is called.
+ *   - Device pointers are not host pointers. Addresses are never reused, so a stale one is always
+ * found out.
+ *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA
+ * starts.
+ *   - Asynchronous copies complete as late as they may, warps run in a random order. The seed fixes
+ * both: the same seed gives the same run whatever the number of threads; a right kernel gives the
+ * same result for every seed.
+ *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; unknown PTX with
+ * CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
+ * report. */
 #ifndef TEGULA_EMU_H
 #define TEGULA_EMU_H
 
@@ -28,25 +33,30 @@
 extern "C" {
 #endif
 
-/* Checks, one bit each. What is always checked: addresses, alignment, barriers, convergence, deadlock. */
+/* Checks, one bit each. What is always checked: addresses, alignment, barriers, convergence,
+ * deadlock. */
 enum tgemu_check {
-    TGEMU_CHECK_RACES = 1 << 0,    /* unordered accesses to shared memory by two warps, or by two lanes of one store */
+    TGEMU_CHECK_RACES =
+        1 << 0, /* unordered accesses to shared memory by two warps, or by two lanes of one store */
     TGEMU_CHECK_UNWRITTEN = 1 << 1, /* loads of bytes that nothing has written */
-    TGEMU_CHECK_IN_FLIGHT = 1 << 2, /* accesses to bytes that a cp.async not yet waited for will write */
-    TGEMU_CHECK_GLOBAL = 1 << 3,   /* two warps of one launch storing to the same global word, or one reading it */
+    TGEMU_CHECK_IN_FLIGHT =
+        1 << 2, /* accesses to bytes that a cp.async not yet waited for will write */
+    TGEMU_CHECK_GLOBAL =
+        1 << 3, /* two warps of one launch storing to the same global word, or one reading it */
     TGEMU_CHECK_ALL = 0xf,
 };
 
 struct tgemu_config {
-    size_t struct_size;  /* sizeof(struct tgemu_config) */
-    uint64_t seed;       /* order of warps and of asynchronous completions */
-    int cc_major;        /* compute capability; PTX for a newer one is refused */
+    size_t struct_size; /* sizeof(struct tgemu_config) */
+    uint64_t seed;      /* order of warps and of asynchronous completions */
+    int cc_major;       /* compute capability; PTX for a newer one is refused */
     int cc_minor;
-    size_t smem_optin;   /* bytes of shared memory a CTA may ask for through cuFuncSetAttribute */
-    int sm_count;        /* what the device reports; execution does not depend on it */
-    int threads;         /* CPU threads for CTAs; 0 = as many as there are cores */
-    uint64_t step_limit; /* warp instructions a CTA may execute before it counts as an endless loop */
-    unsigned checks;     /* enum tgemu_check, or-ed */
+    size_t smem_optin; /* bytes of shared memory a CTA may ask for through cuFuncSetAttribute */
+    int sm_count;      /* what the device reports; execution does not depend on it */
+    int threads;       /* CPU threads for CTAs; 0 = as many as there are cores */
+    uint64_t
+        step_limit;  /* warp instructions a CTA may execute before it counts as an endless loop */
+    unsigned checks; /* enum tgemu_check, or-ed */
 };
 
 struct tgemu_counters {
@@ -57,13 +67,14 @@ struct tgemu_counters {
     uint64_t global_load_bytes;  /* ld and cp.async from global memory, counted by lane */
     uint64_t global_store_bytes; /* st, and red and atom, to global memory */
     uint64_t shared_wavefronts;  /* passes through the shared memory banks */
-    uint64_t bank_conflicts;     /* of these, the passes which a conflict-free layout would not need */
-    uint64_t mma;                /* mma.sync, per warp */
-    uint64_t barriers;           /* CTA barriers completed */
+    uint64_t bank_conflicts; /* of these, the passes which a conflict-free layout would not need */
+    uint64_t mma;            /* mma.sync, per warp */
+    uint64_t barriers;       /* CTA barriers completed */
     uint64_t cp_async_bytes;
 };
 
-/* Copies *config's fields that lie within struct_size; fields beyond keep their values. 0, or -1 for a bad value. */
+/* Copies *config's fields that lie within struct_size; fields beyond keep their values. 0, or -1
+ * for a bad value. */
 int tgemu_configure(const struct tgemu_config *config);
 
 /* The current configuration, to change a field of. */
@@ -73,8 +84,8 @@ void tgemu_get_config(struct tgemu_config *config);
 void tgemu_last_counters(struct tgemu_counters *counters);
 void tgemu_counters(struct tgemu_counters *counters);
 
-/* The last report, "" if there is none; the first line begins with its kind in brackets. Valid until the next launch,
- * module load or reset. */
+/* The last report, "" if there is none; the first line begins with its kind in brackets. Valid
+ * until the next launch, module load or reset. */
 const char *tgemu_last_report(void);
 
 /* Frees all allocations and modules, forgets errors and counters; keeps the configuration. */

@@ -1,12 +1,12 @@
 /* warp.c - runs a CTA: which warp next, which lanes of it, what instruction.
  *
- * A warp whose lanes part at a jump keeps a stack of frames and brings them together again at the jump's immediate
- * post-dominator (cfg.c). Between accesses to memory and synchronisation the order of warps does not matter, so only
- * there may another warp go on, chosen at random. */
+ * A warp whose lanes part at a jump keeps a stack of frames and brings them together again at the
+ * jump's immediate post-dominator (cfg.c). Between accesses to memory and synchronisation the order
+ * of warps does not matter, so only there may another warp go on, chosen at random. */
 #include "emu.h"
 
-#define RUN(id)                                                                                                        \
-    insn_run run_##id;                                                                                                 \
+#define RUN(id)                                                                                    \
+    insn_run run_##id;                                                                             \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 enum { MAX_PATIENCE = 12 };
@@ -20,7 +20,7 @@ u32 random_below(struct cta *c, u32 n)
     return (u32)((c->random * 0x2545f4914f6cdd1dull >> 32) * n >> 32);
 }
 
-/* -- divergence ----------------------------------------------------------------------------------------------------- */
+/* -- divergence --------------------------------------------------------------------------------- */
 
 static void push_frame(struct warp *w, u32 pc, u32 until, u32 mask)
 {
@@ -113,7 +113,7 @@ RUN(trap)
     fault(w, REPORT_TRAP, first_lane(mask), "trap");
 }
 
-/* -- running -------------------------------------------------------------------------------------------------------- */
+/* -- running ------------------------------------------------------------------------------------ */
 
 static void after_access(struct warp *w)
 {
@@ -143,7 +143,8 @@ static void warp_run(struct warp *w)
         while (w->pc == w->until && !w->is_done)
             pop_frame(w);
         if (++c->steps > limit)
-            fault(w, REPORT_STEP_LIMIT, ALL_LANES, "more than %llu instructions in one CTA: an endless loop?",
+            fault(w, REPORT_STEP_LIMIT, ALL_LANES,
+                  "more than %llu instructions in one CTA: an endless loop?",
                   (unsigned long long)limit);
         if (in->kind >= KIND_ACCESS)
             after_access(w);

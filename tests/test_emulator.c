@@ -1,20 +1,23 @@
 /* test_emulator.c - the emulator, through the driver interface it exports.
  *
- * Two kinds of tests. The files of tests/emulator/ are data: *.t says what it wants in the form below, *.ptx only has to
- * load. What needs a reference computation is in C here. All of it but the mutants also runs on a real GPU, which is
- * how the expectations were checked: test_emulator libcuda.so.1
+ * Two kinds of tests. The files of tests/emulator/ are data: *.t says what it wants in the form
+ * below, *.ptx only has to load. What needs a reference computation is in C here. All of it but the
+ * mutants also runs on a real GPU, which is how the expectations were checked: test_emulator
+ * libcuda.so.1
  *
  * A .t file has lines "-- key value":
- *   -- insn TEXT           one instruction of each lane; every line "a=1 b=2 r=3" after it is a lane. Names are
- *   -- regs a:f32 r:u32    registers of these types; r, and others after "->", are results. Bits must agree;
+ *   -- insn TEXT           one instruction of each lane; every line "a=1 b=2 r=3" after it is a
+ * lane. Names are
+ *   -- regs a:f32 r:u32    registers of these types; r, and others after "->", are results. Bits
+ * must agree;
  *   -- ulp N               floats may be N units away.
- *   -- kernel              PTX statements up to the next "--", in a kernel whose %rd1 points to 1024 words 0, 1, 2 ..,
- *                          %rd2 to 1024 words never written; %r1 is the thread. Registers %r %rd %f %fd %h %p are there,
- *                          and smem, the dynamic shared memory.
+ *   -- kernel              PTX statements up to the next "--", in a kernel whose %rd1 points to
+ * 1024 words 0, 1, 2 .., %rd2 to 1024 words never written; %r1 is the thread. Registers %r %rd %f
+ * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
  *   -- out W W ..          the first words of what %rd2 points to
- *   -- mutate KIND | OLD | NEW | TEXT     with OLD replaced by NEW, every seed must be reported as KIND, or one of
- *                                         several with commas between, with TEXT in the report
+ *   -- mutate KIND | OLD | NEW | TEXT     with OLD replaced by NEW, every seed must be reported as
+ * KIND, or one of several with commas between, with TEXT in the report
  *   -- refused TEXT        the module must not load, and the log must contain TEXT */
 #include "tegula_emu.h"
 
@@ -32,50 +35,52 @@
 
 typedef unsigned long long device_pointer;
 
-/* -- the driver ----------------------------------------------------------------------------------------------------- */
+/* -- the driver --------------------------------------------------------------------------------- */
 
 /* X(return type, name, parameters) */
-#define DRIVER(X)                                                                                                      \
-    X(int, cuInit, (unsigned))                                                                                         \
-    X(int, cuDeviceGetAttribute, (int *, int, int))                                                                    \
-    X(int, cuDevicePrimaryCtxRetain, (void **, int))                                                                   \
-    X(int, cuDevicePrimaryCtxRelease_v2, (int))                                                                        \
-    X(int, cuCtxSetCurrent, (void *))                                                                                  \
-    X(int, cuCtxSynchronize, (void))                                                                                   \
-    X(int, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))                                      \
-    X(int, cuModuleUnload, (void *))                                                                                   \
-    X(int, cuModuleGetFunction, (void **, void *, const char *))                                                       \
-    X(int, cuFuncSetAttribute, (void *, int, int))                                                                     \
-    X(int, cuFuncGetAttribute, (int *, int, void *))                                                                   \
-    X(int, cuMemAlloc_v2, (device_pointer *, size_t))                                                                  \
-    X(int, cuMemFree_v2, (device_pointer))                                                                             \
-    X(int, cuMemcpyHtoD_v2, (device_pointer, const void *, size_t))                                                    \
-    X(int, cuMemcpyDtoH_v2, (void *, device_pointer, size_t))                                                          \
-    X(int, cuMemcpyDtoD_v2, (device_pointer, device_pointer, size_t))                                                  \
-    X(int, cuMemsetD8_v2, (device_pointer, unsigned char, size_t))                                                     \
-    X(int, cuMemsetD32_v2, (device_pointer, unsigned, size_t))                                                         \
-    X(int, cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,      \
-                            void **, void **))                                                                         \
-    X(int, cuGetErrorName, (int, const char **))                                                                       \
-    X(int, cuGetErrorString, (int, const char **))                                                                     \
-    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))                                  \
-    X(int, cuEventCreate, (void **, unsigned))                                                                         \
-    X(int, cuEventRecord, (void *, void *))                                                                            \
-    X(int, cuEventElapsedTime, (float *, void *, void *))                                                              \
-    X(int, cuEventDestroy_v2, (void *))                                                                                \
+#define DRIVER(X)                                                                                  \
+    X(int, cuInit, (unsigned))                                                                     \
+    X(int, cuDeviceGetAttribute, (int *, int, int))                                                \
+    X(int, cuDevicePrimaryCtxRetain, (void **, int))                                               \
+    X(int, cuDevicePrimaryCtxRelease_v2, (int))                                                    \
+    X(int, cuCtxSetCurrent, (void *))                                                              \
+    X(int, cuCtxSynchronize, (void))                                                               \
+    X(int, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))                  \
+    X(int, cuModuleUnload, (void *))                                                               \
+    X(int, cuModuleGetFunction, (void **, void *, const char *))                                   \
+    X(int, cuFuncSetAttribute, (void *, int, int))                                                 \
+    X(int, cuFuncGetAttribute, (int *, int, void *))                                               \
+    X(int, cuMemAlloc_v2, (device_pointer *, size_t))                                              \
+    X(int, cuMemFree_v2, (device_pointer))                                                         \
+    X(int, cuMemcpyHtoD_v2, (device_pointer, const void *, size_t))                                \
+    X(int, cuMemcpyDtoH_v2, (void *, device_pointer, size_t))                                      \
+    X(int, cuMemcpyDtoD_v2, (device_pointer, device_pointer, size_t))                              \
+    X(int, cuMemsetD8_v2, (device_pointer, unsigned char, size_t))                                 \
+    X(int, cuMemsetD32_v2, (device_pointer, unsigned, size_t))                                     \
+    X(int, cuLaunchKernel,                                                                         \
+      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \
+       void **, void **))                                                                          \
+    X(int, cuGetErrorName, (int, const char **))                                                   \
+    X(int, cuGetErrorString, (int, const char **))                                                 \
+    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))              \
+    X(int, cuEventCreate, (void **, unsigned))                                                     \
+    X(int, cuEventRecord, (void *, void *))                                                        \
+    X(int, cuEventElapsedTime, (float *, void *, void *))                                          \
+    X(int, cuEventDestroy_v2, (void *))                                                            \
     X(int, cuPointerGetAttribute, (void *, int, device_pointer))
 
-#define EMULATOR(X)                                                                                                    \
-    X(int, tgemu_configure, (const struct tgemu_config *))                                                             \
-    X(void, tgemu_get_config, (struct tgemu_config *))                                                                 \
-    X(void, tgemu_counters, (struct tgemu_counters *))                                                                 \
-    X(void, tgemu_last_counters, (struct tgemu_counters *))                                                            \
-    X(const char *, tgemu_last_report, (void))                                                                         \
+#define EMULATOR(X)                                                                                \
+    X(int, tgemu_configure, (const struct tgemu_config *))                                         \
+    X(void, tgemu_get_config, (struct tgemu_config *))                                             \
+    X(void, tgemu_counters, (struct tgemu_counters *))                                             \
+    X(void, tgemu_last_counters, (struct tgemu_counters *))                                        \
+    X(const char *, tgemu_last_report, (void))                                                     \
     X(void, tgemu_reset, (void))
 
 static struct {
 #define X(type, name, parameters) type(*name) parameters;
-    DRIVER(X) EMULATOR(X)
+    DRIVER(X)
+    EMULATOR(X)
 #undef X
     bool is_emulated;
     void *context;
@@ -93,7 +98,8 @@ static bool load_driver(const char *path)
         return false;
     }
 #define X(type, name, parameters) *(void **)&cu.name = dlsym(library, #name);
-    DRIVER(X) EMULATOR(X)
+    DRIVER(X)
+    EMULATOR(X)
 #undef X
     cu.is_emulated = cu.tgemu_reset;
     return cu.cuInit && cu.cuLaunchKernel;
@@ -146,7 +152,8 @@ static void *load(const char *ptx, char *log, size_t log_size, int *result)
     return module;
 }
 
-/* Launches kernel k(in, out) of the text; the result of the launch or of the synchronisation after it. */
+/* Launches kernel k(in, out) of the text; the result of the launch or of the synchronisation after
+ * it. */
 static int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
 {
     char log[4096];
@@ -166,15 +173,17 @@ static int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shar
     return result;
 }
 
-static const char preamble[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
-                               ".extern .shared .align 16 .b8 smem[];\n"
-                               ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n"
-                               ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
-                               ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
-                               "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
+static const char preamble[] =
+    ".version 7.8\n.target sm_80\n.address_size 64\n"
+    ".extern .shared .align 16 .b8 smem[];\n"
+    ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n"
+    ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
+    ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
+    "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
 
 /* Runs the statements, whose results are what they wrote to %rd2, up to WORDS words. */
-static int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out, size_t words)
+static int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
+                    size_t words)
 {
     char *ptx = malloc(strlen(body) + 8192);
     sprintf(ptx, "%s%s\nret;\n}\n", preamble, body);
@@ -185,7 +194,7 @@ static int run_body(const char *body, unsigned grid, unsigned block, unsigned sh
     return result;
 }
 
-/* -- .t files ------------------------------------------------------------------------------------------------------- */
+/* -- .t files ----------------------------------------------------------------------------------- */
 
 enum { MAX_REGS = 8, MAX_MUTANTS = 24, MAX_LANES = 256 };
 
@@ -291,7 +300,10 @@ static void parse_test(struct test_file *t)
 
 static unsigned type_size(const char *type)
 {
-    return strstr(type, "64") ? 8 : !strcmp(type, "pred") || strstr(type, "32") ? 4 : strstr(type, "16") ? 2 : 1;
+    return strstr(type, "64")                            ? 8
+           : !strcmp(type, "pred") || strstr(type, "32") ? 4
+           : strstr(type, "16")                          ? 2
+                                                         : 1;
 }
 
 /* The value's bits: "nan", hexadecimal for bits as they are, else a number of the type. */
@@ -321,7 +333,8 @@ static bool find_value(const char *line, const char *name, char *out)
     copy[strcspn(copy, "#")] = 0;
     for (char *word = strtok(copy, " \t"); word; word = strtok(NULL, " \t")) {
         char *equals = strchr(word, '=');
-        if (equals && (size_t)(equals - word) == strlen(name) && !strncmp(word, name, strlen(name))) {
+        if (equals && (size_t)(equals - word) == strlen(name) &&
+            !strncmp(word, name, strlen(name))) {
             snprintf(out, 64, "%s", equals + 1);
             return true;
         }
@@ -332,27 +345,32 @@ static bool find_value(const char *line, const char *name, char *out)
 /* Register k of lane l is the 8 bytes at (k * MAX_LANES + l) * 8, in both buffers. */
 static void make_lane_kernel(const struct test_file *t, char *s)
 {
-    s += sprintf(s, "%s", ".version 7.8\n.target sm_80\n.address_size 64\n"
-                          ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 %x, %y, %o;\n"
-                          ".reg .b32 %t;\nld.param.u64 %x, [p_in];\nld.param.u64 %y, [p_out];\nmov.u32 %t, %tid.x;\n"
-                          "mul.wide.u32 %o, %t, 8;\nadd.u64 %x, %x, %o;\nadd.u64 %y, %y, %o;\n");
+    s += sprintf(
+        s, "%s",
+        ".version 7.8\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 %x, %y, %o;\n"
+        ".reg .b32 %t;\nld.param.u64 %x, [p_in];\nld.param.u64 %y, [p_out];\nmov.u32 %t, %tid.x;\n"
+        "mul.wide.u32 %o, %t, 8;\nadd.u64 %x, %x, %o;\nadd.u64 %y, %y, %o;\n");
     for (int k = 0; k < t->n_regs; k++) {
         const struct reg *r = &t->regs[k];
         const bool is_pred = !strcmp(r->type, "pred"), is_byte = type_size(r->type) == 1;
         s += sprintf(s, ".reg .%s %s;\n", is_byte ? "b16" : r->type, r->name);
         if (is_pred)
-            s += sprintf(s, "ld.global.u32 %%t, [%%x+%d];\nsetp.ne.u32 %s, %%t, 0;\n", k * MAX_LANES * 8, r->name);
+            s += sprintf(s, "ld.global.u32 %%t, [%%x+%d];\nsetp.ne.u32 %s, %%t, 0;\n",
+                         k * MAX_LANES * 8, r->name);
         else
-            s += sprintf(s, "ld.global.%s %s, [%%x+%d];\n", is_byte ? "u8" : r->type, r->name, k * MAX_LANES * 8);
+            s += sprintf(s, "ld.global.%s %s, [%%x+%d];\n", is_byte ? "u8" : r->type, r->name,
+                         k * MAX_LANES * 8);
     }
     s += sprintf(s, "%s\n", t->insn);
     for (int k = 0; k < t->n_regs; k++) {
         const struct reg *r = &t->regs[k];
         if (!strcmp(r->type, "pred"))
-            s += sprintf(s, "selp.u32 %%t, 1, 0, %s;\nst.global.u32 [%%y+%d], %%t;\n", r->name, k * MAX_LANES * 8);
+            s += sprintf(s, "selp.u32 %%t, 1, 0, %s;\nst.global.u32 [%%y+%d], %%t;\n", r->name,
+                         k * MAX_LANES * 8);
         else
-            s += sprintf(s, "st.global.%s [%%y+%d], %s;\n", type_size(r->type) == 1 ? "u8" : r->type,
-                         k * MAX_LANES * 8, r->name);
+            s += sprintf(s, "st.global.%s [%%y+%d], %s;\n",
+                         type_size(r->type) == 1 ? "u8" : r->type, k * MAX_LANES * 8, r->name);
     }
     sprintf(s, "ret;\n}\n");
 }
@@ -385,7 +403,8 @@ static void run_lanes(const struct test_file *t)
     memset(in, 0, sizeof in);
     for (int l = 0; l < t->n_lanes; l++)
         for (int k = 0; k < t->n_regs; k++)
-            if ((!t->regs[k].is_result || strchr(t->insn, '=')) && find_value(t->lanes[l], t->regs[k].name, value))
+            if ((!t->regs[k].is_result || strchr(t->insn, '=')) &&
+                find_value(t->lanes[l], t->regs[k].name, value))
                 in[k * MAX_LANES + l] = parse_value(t->regs[k].type, value);
     ok(cu.cuMemAlloc_v2(&cu.in, sizeof in));
     ok(cu.cuMemAlloc_v2(&cu.out, sizeof out));
@@ -402,8 +421,9 @@ static void run_lanes(const struct test_file *t)
                 fail_msg("%s: no %s in '%s'", t->path, r->name, t->lanes[l]);
             const uint64_t got = out[k * MAX_LANES + l], expected = parse_value(r->type, value);
             if (!agrees(t, r->type, got, expected))
-                fail_msg("%s: %s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->insn, t->lanes[l], r->name,
-                         (unsigned long long)got, (unsigned long long)expected);
+                fail_msg("%s: %s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->insn,
+                         t->lanes[l], r->name, (unsigned long long)got,
+                         (unsigned long long)expected);
         }
     cu.cuMemFree_v2(cu.in);
     cu.cuMemFree_v2(cu.out);
@@ -434,7 +454,8 @@ static void unescape(char *s)
     }
 }
 
-/* One of several kinds, if the order of the warps decides which mistake shows first: "shared-race,in-flight". */
+/* One of several kinds, if the order of the warps decides which mistake shows first:
+ * "shared-race,in-flight". */
 static bool is_of_kind(const char *text, const char *kinds)
 {
     for (const char *k = kinds; *k; k += strspn(k, ",")) {
@@ -465,7 +486,8 @@ static void run_mutant(const struct test_file *t, const char *mutant)
     if (!at)
         fail_msg("%s: nothing to mutate: '%s'", t->path, field[1]);
     char *body = calloc(1, strlen(t->kernel) + 1024);
-    sprintf(body, "%.*s%s%s", (int)(at - t->kernel), t->kernel, field[2] ? field[2] : "", at + strlen(field[1]));
+    sprintf(body, "%.*s%s%s", (int)(at - t->kernel), t->kernel, field[2] ? field[2] : "",
+            at + strlen(field[1]));
     for (int s = 1; s <= MAX_SEEDS; s++) {
         fresh();
         seed((uint64_t)s);
@@ -560,9 +582,10 @@ static void test_loads(void **state)
     free(text);
 }
 
-/* -- matrices ------------------------------------------------------------------------------------------------------- */
+/* -- matrices ----------------------------------------------------------------------------------- */
 
-/* A multiply of 16 x K by K x 8. The places of the elements are the PTX ISA's formulas, by element index i. */
+/* A multiply of 16 x K by K x 8. The places of the elements are the PTX ISA's formulas, by element
+ * index i. */
 struct shape {
     const char *insn;
     int depth, n_a, n_b; /* registers */
@@ -602,7 +625,8 @@ static uint32_t float_word(float x)
 /* Small integers are exact in all three types. */
 static uint32_t element(const struct shape *s, int x)
 {
-    static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+    static const uint16_t halves[] = {0,      0x3c00, 0x4000, 0x4200, 0x4400,
+                                      0x4500, 0x4600, 0x4700, 0x4800};
     if (s->type == TF32)
         return float_word((float)x) | (x ? 0x1555 : 0); /* bits that must not count */
     if (s->type == F16)
@@ -620,8 +644,10 @@ static void put_element(const struct shape *s, uint32_t *regs, int i, int x)
 
 static void make_mma_body(const struct shape *s, char *p)
 {
-    static const char *const vectors[] = {"", "{%%r%d}", "{%%r%d, %%r%d}", "", "{%%r%d, %%r%d, %%r%d, %%r%d}"};
-    p += sprintf(p, "mul.wide.u32 %%rd3, %%r1, 64;\nadd.u64 %%rd4, %%rd1, %%rd3;\nmul.wide.u32 %%rd5, %%r1, 16;\n"
+    static const char *const vectors[] = {"", "{%%r%d}", "{%%r%d, %%r%d}", "",
+                                          "{%%r%d, %%r%d, %%r%d, %%r%d}"};
+    p += sprintf(p, "mul.wide.u32 %%rd3, %%r1, 64;\nadd.u64 %%rd4, %%rd1, %%rd3;\nmul.wide.u32 "
+                    "%%rd5, %%r1, 16;\n"
                     "add.u64 %%rd5, %%rd2, %%rd5;\n");
     for (int i = 0; i < s->n_a + s->n_b; i++)
         p += sprintf(p, "ld.global.u32 %%r%d, [%%rd4+%d];\n", 10 + i, 4 * i);
@@ -631,7 +657,8 @@ static void make_mma_body(const struct shape *s, char *p)
     p += sprintf(p, vectors[s->n_a], 10, 11, 12, 13);
     p += sprintf(p, ", ");
     p += sprintf(p, vectors[s->n_b], 10 + s->n_a, 11 + s->n_a);
-    sprintf(p, ", {%%f0, %%f1, %%f2, %%f3};\nst.global.v4.f32 [%%rd5], {%%f0, %%f1, %%f2, %%f3};\n");
+    sprintf(p,
+            ", {%%f0, %%f1, %%f2, %%f3};\nst.global.v4.f32 [%%rd5], {%%f0, %%f1, %%f2, %%f3};\n");
 }
 
 static void check_mma(const struct shape *s)
@@ -667,7 +694,8 @@ static void check_mma(const struct shape *s)
             for (int k = 0; k < s->depth; k++)
                 expected += (float)(a[row][k] * b[k][column]);
             if (out[l][i] != expected)
-                fail_msg("%s lane %d: d%d is %g, not %g", s->insn, l, i, (double)out[l][i], (double)expected);
+                fail_msg("%s lane %d: d%d is %g, not %g", s->insn, l, i, (double)out[l][i],
+                         (double)expected);
         }
 }
 
@@ -689,16 +717,20 @@ static void test_mma(void **state)
 /* Element e of matrix m is m * 64 + e; in shared memory the rows of a matrix are 16 bytes apart. */
 static void check_ldmatrix(int n, bool is_transposed)
 {
-    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "", "{%r10, %r11, %r12, %r13}"};
+    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "",
+                                            "{%r10, %r11, %r12, %r13}"};
     uint16_t in[4 * 64];
     uint32_t out[128];
     char body[2048];
     for (int i = 0; i < 256; i++)
         in[i] = (uint16_t)i;
     sprintf(body,
-            "mul.wide.u32 %%rd3, %%r1, 16;\nadd.u64 %%rd4, %%rd1, %%rd3;\nadd.u64 %%rd5, %%rd2, %%rd3;\n"
-            "mov.u32 %%r3, smem;\nmad.lo.u32 %%r3, %%r1, 16, %%r3;\nmov.u32 %%r10, 0;\nmov.u32 %%r11, 0;\n"
-            "mov.u32 %%r12, 0;\nmov.u32 %%r13, 0;\nld.global.v4.u32 {%%r20, %%r21, %%r22, %%r23}, [%%rd4];\n"
+            "mul.wide.u32 %%rd3, %%r1, 16;\nadd.u64 %%rd4, %%rd1, %%rd3;\nadd.u64 %%rd5, %%rd2, "
+            "%%rd3;\n"
+            "mov.u32 %%r3, smem;\nmad.lo.u32 %%r3, %%r1, 16, %%r3;\nmov.u32 %%r10, 0;\nmov.u32 "
+            "%%r11, 0;\n"
+            "mov.u32 %%r12, 0;\nmov.u32 %%r13, 0;\nld.global.v4.u32 {%%r20, %%r21, %%r22, %%r23}, "
+            "[%%rd4];\n"
             "st.shared.v4.u32 [%%r3], {%%r20, %%r21, %%r22, %%r23};\nbar.sync 0;\n"
             "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 %s, [%%r3];\n"
             "st.global.v4.u32 [%%rd5], {%%r10, %%r11, %%r12, %%r13};\n",
@@ -741,7 +773,7 @@ static void test_movmatrix(void **state)
             assert_int_equal(out[l] >> 16 * h & 0xffff, (l % 4 * 2 + h) * 8 + l / 4);
 }
 
-/* -- the driver ----------------------------------------------------------------------------------------------------- */
+/* -- the driver --------------------------------------------------------------------------------- */
 
 static void test_launch_is_checked(void **state)
 {
@@ -752,10 +784,12 @@ static void test_launch_is_checked(void **state)
     if (!cu.is_emulated)
         skip();
     fresh();
-    void *module = load(".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 s[1024];\n"
-                        ".visible .entry k(.param .u64 a, .param .align 8 .b8 b[24])\n.reqntid 64, 1, 1\n{\n.reg .b32 "
-                        "%r<9>;\nmov.u32 %r1, s;\nret;\n}\n.visible .entry two()\n.maxntid 128\n{\nret;\n}\n",
-                        log, sizeof log, &result);
+    void *module =
+        load(".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 s[1024];\n"
+             ".visible .entry k(.param .u64 a, .param .align 8 .b8 b[24])\n.reqntid 64, 1, "
+             "1\n{\n.reg .b32 "
+             "%r<9>;\nmov.u32 %r1, s;\nret;\n}\n.visible .entry two()\n.maxntid 128\n{\nret;\n}\n",
+             log, sizeof log, &result);
     ok(result);
     ok(cu.cuModuleGetFunction(&function, module, "k"));
     ok(cu.cuModuleGetFunction(&other, module, "two"));
@@ -769,7 +803,8 @@ static void test_launch_is_checked(void **state)
     assert_int_equal(LAUNCH(other, 1, 256, 0, good), 1);
     assert_int_equal(LAUNCH(function, 1, 64, 0, bad), 1);
     assert_non_null(strstr(error_text(1), "parameter 1 of 2"));
-    assert_int_equal(LAUNCH(function, 1, 64, 48 * 1024, good), 1); /* with the static 1024 too much */
+    assert_int_equal(LAUNCH(function, 1, 64, 48 * 1024, good),
+                     1); /* with the static 1024 too much */
     ok(LAUNCH(function, 1, 64, 47 * 1024, good));
     ok(cu.cuFuncSetAttribute(other, 8, 232448));
     assert_int_equal(cu.cuFuncSetAttribute(other, 8, 232449), 1);
@@ -822,22 +857,26 @@ static void test_variables(void **state)
     (void)state;
     uint32_t out[8];
     fresh();
-    ok(run_ptx(".version 7.8\n.target sm_80\n.address_size 64\n.const .align 4 .b8 t[8] = {1, 2, 0, 0, 7};\n"
-               ".global .align 4 .u32 n = 0x1234;\n.global .align 8 .f64 x[2] = {0d3FF0000000000000, 2.5};\n"
-               ".shared .align 8 .b8 s[16];\n"
-               ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
-               "ld.param.u64 %rd1, [b];\nld.const.u32 %r1, [t];\nmov.u64 %rd2, t;\nld.const.u32 %r2, [%rd2+4];\n"
-               "ld.global.u32 %r3, [n];\nld.global.v2.u32 {%r4, %r5}, [x+8];\nst.shared.u32 [s+12], 99;\n"
-               "ld.shared.u32 %r6, [s+12];\nst.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
-               "st.global.v2.u32 [%rd1+16], {%r5, %r6};\nret;\n}\n",
-               1, 32, 0));
+    ok(run_ptx(
+        ".version 7.8\n.target sm_80\n.address_size 64\n.const .align 4 .b8 t[8] = {1, 2, 0, 0, "
+        "7};\n"
+        ".global .align 4 .u32 n = 0x1234;\n.global .align 8 .f64 x[2] = {0d3FF0000000000000, "
+        "2.5};\n"
+        ".shared .align 8 .b8 s[16];\n"
+        ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
+        "ld.param.u64 %rd1, [b];\nld.const.u32 %r1, [t];\nmov.u64 %rd2, t;\nld.const.u32 %r2, "
+        "[%rd2+4];\n"
+        "ld.global.u32 %r3, [n];\nld.global.v2.u32 {%r4, %r5}, [x+8];\nst.shared.u32 [s+12], 99;\n"
+        "ld.shared.u32 %r6, [s+12];\nst.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
+        "st.global.v2.u32 [%rd1+16], {%r5, %r6};\nret;\n}\n",
+        1, 32, 0));
     ok(cu.cuMemcpyDtoH_v2(out, cu.out, 24));
     const uint32_t expected[] = {0x201, 7, 0x1234, 0, 0x40040000, 99};
     assert_memory_equal(out, expected, sizeof expected);
 }
 
-/* Conflicts by hand: stride 4 bytes has none; stride 128 bytes makes 32 lanes meet in one bank; rows of 128 bytes make
- * the 8 rows of an ldmatrix meet in 4 banks. */
+/* Conflicts by hand: stride 4 bytes has none; stride 128 bytes makes 32 lanes meet in one bank;
+ * rows of 128 bytes make the 8 rows of an ldmatrix meet in 4 banks. */
 static void test_counters(void **state)
 {
     (void)state;
@@ -849,7 +888,9 @@ static void test_counters(void **state)
         {"shl.b32 %r3, %r1, 7;\nadd.u32 %r3, %r2, %r3;\nst.shared.u32 [%r3], 0;", 32, 31},
         {"shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\nst.shared.u32 [%r3], 0;", 2, 1},
         {"st.shared.u32 [%r2], 0;", 1, 0},
-        {"shl.b32 %r3, %r1, 4;\nadd.u32 %r3, %r2, %r3;\nst.shared.v4.u32 [%r3], {%r1, %r1, %r1, %r1};", 4, 0},
+        {"shl.b32 %r3, %r1, 4;\nadd.u32 %r3, %r2, %r3;\nst.shared.v4.u32 [%r3], {%r1, %r1, %r1, "
+         "%r1};",
+         4, 0},
         {"shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\nst.shared.v2.u32 [%r3], {%r1, %r1};", 2, 0},
     };
     struct tgemu_counters c = {.struct_size = sizeof c};
@@ -865,7 +906,9 @@ static void test_counters(void **state)
         assert_int_equal(c.bank_conflicts, cases[i].conflicts);
     }
     fresh();
-    ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0, NULL, 0));
+    ok(run_body(
+        "ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3,
+        64, 0, NULL, 0));
     cu.tgemu_counters(&c);
     assert_int_equal(c.launches, 1);
     assert_int_equal(c.global_load_bytes, 3 * 64 * 8);
@@ -899,7 +942,8 @@ static void test_targets(void **state)
     assert_int_equal(cu.tgemu_configure(&c), -1);
 }
 
-/* The fault of the lowest CTA is reported, however many threads there are; and the same counters. */
+/* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
+ */
 static void test_threads_do_not_show(void **state)
 {
     (void)state;
@@ -912,10 +956,12 @@ static void test_threads_do_not_show(void **state)
         c.threads = i ? 7 : 1;
         assert_int_equal(cu.tgemu_configure(&c), 0);
         fresh();
-        assert_int_equal(run_body("mov.u32 %r2, %ctaid.x;\nsetp.gt.u32 %p1, %r2, 10;\nmul.wide.u32 %rd3, %r1, 4;\n"
-                                  "add.u64 %rd3, %rd3, %rd1;\n@%p1 ld.global.u32 %r3, [%rd3+4000];",
-                                  64, 32, 0, NULL, 0),
-                         700);
+        assert_int_equal(
+            run_body(
+                "mov.u32 %r2, %ctaid.x;\nsetp.gt.u32 %p1, %r2, 10;\nmul.wide.u32 %rd3, %r1, 4;\n"
+                "add.u64 %rd3, %rd3, %rd1;\n@%p1 ld.global.u32 %r3, [%rd3+4000];",
+                64, 32, 0, NULL, 0),
+            700);
         snprintf(reports[i], sizeof reports[i], "%s", cu.tgemu_last_report());
     }
     c.threads = 0;
@@ -925,11 +971,13 @@ static void test_threads_do_not_show(void **state)
     assert_non_null(strstr(reports[0], "ptx line 16: @%p1 ld.global.u32 %r3, [%rd3+4000];"));
 }
 
-#define C_TESTS(X)                                                                                                     \
-    X(mma) X(ldmatrix) X(movmatrix) X(launch_is_checked) X(memory_is_checked) X(variables) X(counters) X(targets)      \
-    X(threads_do_not_show)
+#define C_TESTS(X)                                                                                 \
+    X(mma)                                                                                         \
+    X(ldmatrix)                                                                                    \
+    X(movmatrix) X(launch_is_checked) X(memory_is_checked) X(variables) X(counters) X(targets)     \
+        X(threads_do_not_show)
 
-/* -- all ------------------------------------------------------------------------------------------------------------ */
+/* -- all ---------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
