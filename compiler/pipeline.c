@@ -125,9 +125,13 @@ static void place_shared(struct plan *p)
         end = nest_end > end ? nest_end : end;
     }
     p->scratch_offset = p->shared_bytes = round_up(end, 16);
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_SCAN || p->ops[i].kind == OP_TOTAL)
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_SCAN || op->kind == OP_TOTAL)
             p->shared_bytes = p->scratch_offset + 8u * 32u; /* one fp64 sum a warp */
+        if (plan_is_masked(p, op))
+            p->shared_bytes = p->scratch_offset + 4u * p->values[op->b].extent[1]; /* one mark a column */
+    }
 }
 
 bool pass_pipeline(struct plan *p)

@@ -59,6 +59,18 @@ bool plan_has_dim(const struct value *v, uint32_t dim)
     return (v->n_dims > 0 && v->dims[0] == dim) || (v->n_dims > 1 && v->dims[1] == dim);
 }
 
+bool plan_is_masked(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    if (op->kind != OP_CONTRACT || a->space != SPACE_FRAGMENT || a->stmt < 0 || b->space != SPACE_MATRIX)
+        return false;
+    const tg_stmt *s = &p->algorithm->body[a->stmt];
+    for (uint32_t i = 0; s->op == TG_STMT_MAP && i < tg_expr_length(s); i++)
+        if (s->expr[i].op == TG_X_CAUSAL)
+            return true;
+    return false;
+}
+
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
 {
     return dim == TG_DQK ? p->shape.dqk : dim == TG_DHV ? p->shape.dhv : 0;

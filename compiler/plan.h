@@ -119,7 +119,7 @@ struct plan {
     struct op ops[PLAN_MAX_OPS];
 
     uint32_t shared_bytes;
-    uint32_t scratch_offset;    /* shared memory for scans across warps */
+    uint32_t scratch_offset;    /* shared memory for sums across warps, or marks of columns */
     uint32_t registers;         /* estimate per thread */
     uint32_t max_registers;     /* limit handed to the code generator; 0: none */
 };
@@ -145,6 +145,8 @@ struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
 bool plan_has_dim(const struct value *v, uint32_t dim);
+/* Is this a product with causally masked weights on the left and a loaded tile on the right? */
+bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)

@@ -46,6 +46,7 @@ struct emit {
     LLVMValueRef steps[PLAN_MAX_NESTS]; /* i32: number of steps of a nest */
     tg_operand scanned;                 /* operand whose block sum is in scan_total, in this nest */
     LLVMValueRef scan_total;
+    LLVMValueRef careful;               /* i1: this step has a NaN on the diagonal (careful.c) */
     int line;                           /* of the statement being emitted */
     bool abandoned;                     /* LLVM's objects are in an unknown state: leave them */
 };
@@ -141,6 +142,14 @@ struct expression *expression_begin(struct emit *e, int stmt, const struct value
 LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at);
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at);
 void emit_map(struct emit *e, const struct op *op);
+
+/* ---- careful.c: NaN only where it belongs ------------------------------------------------------------------ */
+/* The masked product of a nest, or NULL. */
+const struct op *careful_product(const struct plan *p, uint32_t nest);
+/* The barrier of a step of such a nest; `slot` is the one the product will read. Sets e->careful. */
+void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot);
+void careful_before(struct emit *e, const struct op *op); /* around the product */
+void careful_after(struct emit *e, const struct op *op);
 
 /* ---- vector.c: kernels in which a thread is a position --------------------------------------------------- */
 void emit_scan(struct emit *e, const struct op *op);

@@ -136,7 +136,9 @@ static void emit_op(struct emit *e, const struct op *op)
         emit_scan(e, op);
         break;
     case OP_CONTRACT:
+        careful_before(e, op);
         emit_contract(e, op);
+        careful_after(e, op);
         break;
     case OP_DECAY:
         emit_decay(e, op);
@@ -255,8 +257,8 @@ static void make_function(struct emit *e)
     e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
     LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
     add_attribute(e, "nvvm.reqntid", p->threads);
-    if (p->row->blocks_per_sm)
-        add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
+    /* without it ptxas may spill in order to fit more blocks than anyone asked for */
+    add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm ? p->row->blocks_per_sm : 1);
     for (uint32_t i = 0; i < n; i++)
         e->args[i] = LLVMGetParam(e->function, i);
     e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0), "tegula_shared", 3);

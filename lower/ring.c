@@ -133,17 +133,29 @@ void emit_prologue(struct emit *e, uint32_t n)
         issue_step(e, n, imm(e, s));
 }
 
+/* Makes the copies of this step visible to all threads. */
+static void step_barrier(struct emit *e, uint32_t n)
+{
+    const struct op *masked = careful_product(e->p, n);
+    if (masked)
+        careful_barrier(e, masked, &e->at, e->slot[masked->b] ? e->slot[masked->b] : imm(e, 0));
+    else
+        barrier(e);
+}
+
 static void begin_step(struct emit *e, uint32_t n, LLVMValueRef step)
 {
     const struct nest *nest = &e->p->nests[n];
-    if (nest->stages > 1)
+    if (nest->stages > 1) {
         call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, nest->stages - 2));
-    barrier(e);
-    issue_step(e, n, add(e, step, imm(e, nest->stages - 1)));
-    if (nest->stages > 1)
+        step_barrier(e, n);
+        issue_step(e, n, add(e, step, imm(e, nest->stages - 1)));
         return;
-    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0)); /* no slot to spare: copy, then compute */
-    barrier(e);
+    }
+    barrier(e); /* no slot to spare: copy, then compute */
+    issue_step(e, n, step);
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+    step_barrier(e, n);
 }
 
 /* The operations of a step; runs of equal guard share one branch. */
@@ -191,11 +203,11 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     LLVMValueRef step = get(e, e->i32, step_slot);
     LLVMBuildCondBr(e->b, less(e, step, e->steps[n]), body, after);
     LLVMPositionBuilderAtEnd(e->b, body);
-    if (ring)
-        begin_step(e, n, step);
     e->at = cursor_place(e, &c, nest);
     for (uint32_t i = 0; i < nest->n_loads; i++)
         e->slot[nest->loads[i]] = get(e, e->i32, e->p->values[nest->loads[i]].outer ? c.outer_slot : c.slot);
+    if (ring)
+        begin_step(e, n, step);
     emit_step(e, begin + 1, end, &c, nest);
     cursor_advance(e, &c, nest, &e->at);
     set(e, step_slot, add(e, step, imm(e, 1)));

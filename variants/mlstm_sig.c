@@ -86,6 +86,25 @@ static const tg_schedule tfla = {
     },
 };
 
+/* The same for dqk beyond 128, where a second loop over dqk needs registers of its own. */
+static const tg_schedule tfla_wide = {
+    TG_HEADER(tg_schedule),
+    .name = "tfla-wide",
+    .file = __FILE__,
+    .algorithm = &tg_mlstm_sig_algorithm,
+    .chunk = 128,
+    .n_rows = 3,
+    .rows = {
+        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
+         .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(128),
+                 [TG_DHV] = TG_P(128)}},
+    },
+};
+
 /* The same for 99 KB of shared memory (RTX 30xx, 40xx, 50xx). */
 static const tg_schedule tfla_small = {
     TG_HEADER(tg_schedule),
@@ -152,6 +171,10 @@ static const tg_space fp32_space = {
     TG_HEADER(tg_space), .name = "tfla-fp32", .file = __FILE__, .schedule = &tfla_fp32, .vary = small_vary, .n_vary = TG_COUNT(small_vary),
 };
 
+static const tg_space wide_space = {
+    TG_HEADER(tg_space), .name = "tfla-wide", .file = __FILE__, .schedule = &tfla_wide, .vary = small_vary, .n_vary = TG_COUNT(small_vary),
+};
+
 static const tg_space tfla_space = {
     TG_HEADER(tg_space),
     .name = "tfla",
@@ -192,8 +215,8 @@ static void oracle(const tg_oracle_call *c)
 }
 
 static const char *const aliases[] = {"mlstmsig", NULL};
-static const tg_schedule *const schedules[] = {&tfla, &tfla_small, &tfla_fp32, NULL};
-static const tg_space *const spaces[] = {&tfla_space, &small_space, &fp32_space, NULL};
+static const tg_schedule *const schedules[] = {&tfla, &tfla_wide, &tfla_small, &tfla_fp32, NULL};
+static const tg_space *const spaces[] = {&tfla_space, &wide_space, &small_space, &fp32_space, NULL};
 
 const tg_variant tg_mlstm_sig = {
     TG_HEADER(tg_variant),

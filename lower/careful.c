@@ -1,0 +1,147 @@
+/* lower/careful.c - a NaN in a value reaches the rows that it influences and no others.
+ *
+ * In a block on the diagonal the masked weights are zero, and zero times NaN is NaN: a bad value at position
+ * j would spoil earlier rows of its block. So each thread looks at the units that it copied itself, when
+ * they have arrived and before the barrier of the step, and the barrier tells all threads whether anyone saw
+ * one. If so, bad values are taken out of shared memory before the product (they become 0), the first bad
+ * position of every column is remembered, and after the product rows from there on are set to NaN.
+ *
+ * requires: the second operand of a masked product is used by nothing else in its step */
+#include "lower/emit.h"
+
+const struct op *careful_product(const struct plan *p, uint32_t nest)
+{
+    bool in_nest = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_NEST || op->kind == OP_END)
+            in_nest = op->kind == OP_NEST && op->n == nest;
+        if (in_nest && plan_is_masked(p, op))
+            return op;
+    }
+    return NULL;
+}
+
+/* Sets a bit of the result where a number in the word has an exponent of all ones. */
+static LLVMValueRef bad_bits(struct emit *e, tg_dtype dtype, LLVMValueRef word)
+{
+    const uint32_t exponents = dtype == TG_F32 ? 0x7f800000u : dtype == TG_BF16 ? 0x7f807f80u : 0x7c007c00u;
+    const uint32_t one = dtype == TG_F32 ? 0x00800000u : dtype == TG_BF16 ? 0x00800080u : 0x04000400u;
+    LLVMValueRef masked = LLVMBuildAnd(e->b, word, imm(e, (int64_t)exponents), "");
+    LLVMValueRef carried = LLVMBuildAdd(e->b, masked, imm(e, (int64_t)one), ""); /* into the sign, which is free */
+    return LLVMBuildAnd(e->b, carried, imm(e, (int64_t)(dtype == TG_F32 ? 0x80000000u : 0x80008000u)), "");
+}
+
+/* Did this thread copy something bad into the slot? Units are dealt out as in copy.c. */
+static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef slot)
+{
+    const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16, total = v->extent[0] * units, threads = e->p->threads;
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
+    LLVMValueRef bits = imm(e, 0), base = slot_address(e, v, slot);
+    for (uint32_t i = 0; i * threads < total; i++) {
+        LLVMValueRef index = add(e, e->tid, imm(e, i * threads));
+        if ((i + 1) * threads > total) /* the last few: look at the first unit again */
+            index = choose(e, less(e, index, imm(e, total)), index, e->tid);
+        LLVMValueRef place = swizzled(e, v, divide(e, index, imm(e, units)), modulo(e, index, imm(e, units)));
+        LLVMValueRef unit = LLVMBuildLoad2(e->b, v4i32, byte_offset(e, base, place), "");
+        LLVMSetAlignment(unit, 16);
+        for (uint32_t w = 0; w < 4; w++)
+            bits = LLVMBuildOr(e->b, bits, bad_bits(e, v->dtype, LLVMBuildExtractElement(e->b, unit, imm(e, w), "")), "");
+    }
+    return LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "");
+}
+
+void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot)
+{
+    LLVMValueRef seen = local(e, e->i1, "seen");
+    set(e, seen, LLVMConstInt(e->i1, 0, 0));
+    LLVMValueRef last_key = add(e, at->start[TG_LKV], imm(e, e->p->block[TG_LKV] - 1));
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntSGT, last_key, at->start[TG_LQ], ""));
+    set(e, seen, saw_bad(e, &e->p->values[op->b], slot));
+    end_if(e, after);
+    LLVMValueRef args[2] = {imm(e, 0), get(e, e->i1, seen)};
+    e->careful = call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);
+}
+
+static LLVMValueRef first_bad(struct emit *e, LLVMValueRef column)
+{
+    return byte_offset(e, e->arena, add(e, imm(e, e->p->scratch_offset), mul(e, column, imm(e, 4))));
+}
+
+/* for (index = thread; index < count; index += threads) body */
+static void for_threads(struct emit *e, uint32_t count, const struct op *op, void (*body)(struct emit *, const struct op *, LLVMValueRef))
+{
+    LLVMValueRef slot = local(e, e->i32, "index");
+    set(e, slot, e->tid);
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(e->context, e->function, "each");
+    LLVMBasicBlockRef inner = LLVMAppendBasicBlockInContext(e->context, e->function, "body");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, head);
+    LLVMValueRef index = get(e, e->i32, slot);
+    LLVMBuildCondBr(e->b, less(e, index, imm(e, count)), inner, after);
+    LLVMPositionBuilderAtEnd(e->b, inner);
+    body(e, op, index);
+    set(e, slot, add(e, index, imm(e, e->p->threads)));
+    LLVMBuildBr(e->b, head);
+    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+static void clear_column(struct emit *e, const struct op *op, LLVMValueRef column)
+{
+    (void)op;
+    LLVMBuildStore(e->b, imm(e, INT32_MAX), first_bad(e, column));
+}
+
+static void clean_element(struct emit *e, const struct op *op, LLVMValueRef index)
+{
+    const struct value *v = &e->p->values[op->b];
+    const uint32_t bytes = tg_dtype_bytes(v->dtype), per_unit = 16 / bytes;
+    LLVMTypeRef type = v->dtype == TG_F32 ? e->i32 : e->i16;
+    const uint32_t exponent = v->dtype == TG_F32 ? 0x7f800000u : v->dtype == TG_BF16 ? 0x7f80u : 0x7c00u;
+    LLVMValueRef row = divide(e, index, imm(e, v->extent[1])), column = modulo(e, index, imm(e, v->extent[1]));
+    LLVMValueRef place = add(e, swizzled(e, v, row, divide(e, column, imm(e, per_unit))),
+                             mul(e, modulo(e, column, imm(e, per_unit)), imm(e, bytes)));
+    LLVMValueRef at = byte_offset(e, slot_address(e, v, e->slot[op->b] ? e->slot[op->b] : imm(e, 0)), place);
+    LLVMValueRef mask = LLVMConstInt(type, exponent, 0);
+    LLVMValueRef bits = LLVMBuildAnd(e->b, LLVMBuildLoad2(e->b, type, at, ""), mask, "");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask, ""));
+    LLVMBuildStore(e->b, LLVMConstInt(type, 0, 0), at);
+    LLVMBuildAtomicRMW(e->b, LLVMAtomicRMWBinOpMin, first_bad(e, column), row, LLVMAtomicOrderingMonotonic, 0);
+    end_if(e, after);
+}
+
+void careful_before(struct emit *e, const struct op *op)
+{
+    if (!plan_is_masked(e->p, op))
+        return;
+    const struct value *v = &e->p->values[op->b];
+    LLVMBasicBlockRef after = begin_if(e, e->careful);
+    barrier(e); /* all have read the marks of the step before */
+    for_threads(e, v->extent[1], op, clear_column);
+    barrier(e);
+    for_threads(e, v->extent[0] * v->extent[1], op, clean_element);
+    barrier(e);
+    end_if(e, after);
+}
+
+void careful_after(struct emit *e, const struct op *op)
+{
+    if (!plan_is_masked(e->p, op))
+        return;
+    const struct value *out = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, out);
+    LLVMBasicBlockRef after = begin_if(e, e->careful);
+    for (uint32_t c = 0; c < 2 * s.n; c++) {
+        LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, first_bad(e, fragment_column(e, out, c)), "");
+        /* a row's index from the first key of the block; INT32_MAX is behind every row */
+        for (uint32_t r = 0; r < 2 * s.m; r++) {
+            LLVMValueRef row = sub(e, add(e, e->at.start[TG_LQ], fragment_row(e, out, r)), e->at.start[TG_LKV]);
+            LLVMValueRef *x = &e->registers[op->v][(r / 2 * s.n + c / 2) * 4 + r % 2 * 2 + c % 2];
+            LLVMValueRef hit = LLVMBuildICmp(e->b, LLVMIntSGE, row, bad, "");
+            set(e, *x, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, *x)));
+        }
+    }
+    end_if(e, after);
+}
