@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- the table ---------------------------------------------------------------------------------- */
+/* -- the table ------------------------------------------------------------------------------- */
 
 #define LANE1(id, pattern, D, A, expr)          OP(id, LANE, pattern, "")
 #define LANE2(id, pattern, D, A, B, expr)       OP(id, LANE, pattern, "")
@@ -80,7 +80,7 @@ static const struct {
 #undef X
 };
 
-/* -- mnemonics against patterns ----------------------------------------------------------------- */
+/* -- mnemonics against patterns -------------------------------------------------------------- */
 
 static size_t span(const char *s, const char *stops)
 {
@@ -151,7 +151,7 @@ static bool match_pattern(const char *pattern, const char *text, u8 *mod)
     return body != n && match_pattern(rest, text, mod);
 }
 
-/* -- operands against letters ------------------------------------------------------------------- */
+/* -- operands against letters ---------------------------------------------------------------- */
 
 /* A row that holds the same value all the time; equal ones are shared. */
 u32 fixed_row(struct builder *b, u32 bits, u64 value, const struct symbol *symbol, u32 special)
@@ -415,7 +415,7 @@ static bool bind_operands(struct builder *b, const char *signature, struct insn 
     return given == b->n_given;
 }
 
-/* -- the statement ------------------------------------------------------------------------------ */
+/* -- the statement --------------------------------------------------------------------------- */
 
 static bool try_row(struct builder *b, const struct op_row *row, const char *mnemonic,
                     struct insn *in)
@@ -486,7 +486,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     b->first_operand[n] = first;
 }
 
-/* -- the end of a kernel ------------------------------------------------------------------------ */
+/* -- the end of a kernel --------------------------------------------------------------------- */
 
 static const struct label *find_label(const struct builder *b, const struct fixup *f)
 {

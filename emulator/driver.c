@@ -80,7 +80,7 @@ void driver_clear(void)
     driver.report.text[0] = 0;
 }
 
-/* -- errors ----------------------------------------------------------------------------------- */
+/* -- errors ---------------------------------------------------------------------------------- */
 
 API CUresult cuGetErrorName(CUresult error, const char **name)
 {
@@ -118,7 +118,7 @@ API CUresult cuGetErrorString(CUresult error, const char **text)
     return driver_unlock(*text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* -- the emulator's own ----------------------------------------------------------------------- */
+/* -- the emulator's own ---------------------------------------------------------------------- */
 
 API void tgemu_get_config(struct tgemu_config *config)
 {
@@ -180,7 +180,7 @@ API void tgemu_reset(void)
     driver_unlock(CUDA_SUCCESS);
 }
 
-/* -- the device ------------------------------------------------------------------------------- */
+/* -- the device ------------------------------------------------------------------------------ */
 
 API CUresult cuInit(unsigned flags)
 {
@@ -298,7 +298,7 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     return driver_unlock(result);
 }
 
-/* -- contexts --------------------------------------------------------------------------------- */
+/* -- contexts -------------------------------------------------------------------------------- */
 
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
@@ -386,7 +386,7 @@ API CUresult cuCtxSynchronize(void)
     return driver_unlock(result);
 }
 
-/* -- memory ----------------------------------------------------------------------------------- */
+/* -- memory ---------------------------------------------------------------------------------- */
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
 {
@@ -569,7 +569,7 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointe
     return driver_unlock(result);
 }
 
-/* -- streams and events ----------------------------------------------------------------------- */
+/* -- streams and events ---------------------------------------------------------------------- */
 
 struct stream {
     unsigned flags;

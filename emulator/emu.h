@@ -48,10 +48,9 @@ enum {
 #define CLONES
 #endif
 
-/* -- modifiers
- * ------------------------------------------------------------------------------------------------------
- * A class names the words that may stand at one place of a mnemonic. insn->mod[class] is the word's
- * place in the list, counted from 1; 0 means none. X(class, name in ops.def patterns, words) */
+/* Modifiers. A class names the words that may stand at one place of a mnemonic. insn->mod[class] is
+ * the word's place in the list, counted from 1; 0 means none. X(class, name in ops.def patterns,
+ * words) */
 #define MOD_CLASSES(X)                                                                             \
     X(CMP, "cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan")                 \
     X(BOOL, "bool", "and or xor")                                                                  \
@@ -168,7 +167,7 @@ static inline bool type_is_signed(u32 type)
     return type == TYPE_S8 || type == TYPE_S16 || type == TYPE_S32 || type == TYPE_S64;
 }
 
-/* -- decoded code ------------------------------------------------------------------------------- */
+/* -- decoded code ---------------------------------------------------------------------------- */
 struct warp;
 struct insn;
 typedef void insn_run(struct warp *w, const struct insn *in, u32 mask);
@@ -220,15 +219,16 @@ enum special {
 #define SPECIALS(X)                                                                                \
     X(TID_X, "%tid.x")                                                                             \
     X(TID_Y, "%tid.y")                                                                             \
-    X(TID_Z, "%tid.z") X(NTID_X, "%ntid.x") X(NTID_Y, "%ntid.y") X(NTID_Z, "%ntid.z")              \
-        X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y") X(CTAID_Z, "%ctaid.z")                       \
-            X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y") X(NCTAID_Z, "%nctaid.z")             \
-                X(LANEID, "%laneid") X(WARPID, "%warpid") X(NWARPID, "%nwarpid") X(SMID, "%smid")  \
-                    X(NSMID, "%nsmid") X(LANEMASK_EQ, "%lanemask_eq")                              \
-                        X(LANEMASK_LT, "%lanemask_lt") X(LANEMASK_LE, "%lanemask_le")              \
-                            X(LANEMASK_GT, "%lanemask_gt") X(LANEMASK_GE, "%lanemask_ge")          \
-                                X(DYNAMIC_SMEM, "%dynamic_smem_size")                              \
-                                    X(TOTAL_SMEM, "%total_smem_size")
+    X(TID_Z, "%tid.z")                                                                             \
+    X(NTID_X, "%ntid.x")                                                                           \
+    X(NTID_Y, "%ntid.y") X(NTID_Z, "%ntid.z") X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y")        \
+        X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y")                   \
+            X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid") X(WARPID, "%warpid")                     \
+                X(NWARPID, "%nwarpid") X(SMID, "%smid") X(NSMID, "%nsmid")                         \
+                    X(LANEMASK_EQ, "%lanemask_eq") X(LANEMASK_LT, "%lanemask_lt")                  \
+                        X(LANEMASK_LE, "%lanemask_le") X(LANEMASK_GT, "%lanemask_gt")              \
+                            X(LANEMASK_GE, "%lanemask_ge") X(DYNAMIC_SMEM, "%dynamic_smem_size")   \
+                                X(TOTAL_SMEM, "%total_smem_size")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
 #undef X
@@ -280,7 +280,7 @@ struct module {
     struct module *next;
 };
 
-/* -- memory ------------------------------------------------------------------------------------- */
+/* -- memory ---------------------------------------------------------------------------------- */
 struct allocation {
     u64 base, bytes;
     u8 *data;
@@ -308,7 +308,7 @@ struct shadow {
     u32 *history;  /* [granule][warp] read times, made when read_mask cannot tell */
 };
 
-/* -- execution ---------------------------------------------------------------------------------- */
+/* -- execution ------------------------------------------------------------------------------- */
 enum warp_event { EVENT_NONE, EVENT_YIELD, EVENT_BLOCK, EVENT_EXIT, EVENT_FAULT };
 
 struct frame {
@@ -386,7 +386,7 @@ struct cta {
     struct report *report;
 };
 
-/* -- reports ------------------------------------------------------------------------------------ */
+/* -- reports --------------------------------------------------------------------------------- */
 /* X(id, name, CUresult) */
 #define REPORT_KINDS(X)                                                                            \
     X(OUT_OF_BOUNDS, "out-of-bounds", 700)                                                         \

@@ -34,7 +34,7 @@ typedef s64 value_s64;
 typedef float value_f32;
 typedef double value_f64;
 
-/* -- what the expressions of ops.def use -------------------------------------------------------- */
+/* -- what the expressions of ops.def use ----------------------------------------------------- */
 
 static u64 window_base(const struct insn *in)
 {
@@ -222,7 +222,7 @@ static inline float saturate_f32(float x, bool is_on)
     return !is_on ? x : x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; /* NaN gives 0 */
 }
 
-/* -- the loops ---------------------------------------------------------------------------------- */
+/* -- the loops ------------------------------------------------------------------------------- */
 
 #define EACH_LANE(body)                                                                            \
     if (mask == FULL_MASK) {                                                                       \
@@ -307,7 +307,7 @@ static inline float saturate_f32(float x, bool is_on)
         EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_SOURCE(3, c) FLOAT_RESULT(expr))     \
     }
 
-/* -- 16-bit floats ------------------------------------------------------------------------------ */
+/* -- 16-bit floats --------------------------------------------------------------------------- */
 
 /* f64 holds the exact product of any two, and their sum to far more bits than decide the rounding.
  */

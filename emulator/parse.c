@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- names -------------------------------------------------------------------------------------- */
+/* -- names ----------------------------------------------------------------------------------- */
 
 static u32 new_row(struct builder *b, u32 bits)
 {
@@ -115,7 +115,7 @@ struct symbol *symbol_place(struct builder *b, const struct symbol *symbol)
     return s;
 }
 
-/* -- operands ----------------------------------------------------------------------------------- */
+/* -- operands -------------------------------------------------------------------------------- */
 
 static u32 add_part(struct builder *b, struct operand o)
 {
@@ -209,7 +209,7 @@ static void read_statement(struct builder *b, const char *mnemonic, u32 length,
     b->n_parts = 0;
 }
 
-/* -- declarations ------------------------------------------------------------------------------- */
+/* -- declarations ---------------------------------------------------------------------------- */
 
 static u32 type_bits(struct builder *b, const char *name, u32 length)
 {
@@ -393,7 +393,7 @@ static void skip_to_semicolon(struct builder *b)
     need(b, ';');
 }
 
-/* -- kernels ------------------------------------------------------------------------------------ */
+/* -- kernels --------------------------------------------------------------------------------- */
 
 static void open_scope(struct builder *b)
 {
@@ -669,7 +669,7 @@ static void read_module_item(struct builder *b)
         fail(b, n ? "'%.*s' is not supported" : "unexpected text%.*s", (int)n, word);
 }
 
-/* -- modules ------------------------------------------------------------------------------------ */
+/* -- modules --------------------------------------------------------------------------------- */
 
 static void index_lines(struct module *m)
 {

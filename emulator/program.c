@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- modules ---------------------------------------------------------------------------------- */
+/* -- modules --------------------------------------------------------------------------------- */
 
 /* The text goes to the error log if the caller gave one; an empty one to the info log. */
 static void write_logs(unsigned n, const int *options, void **values, const char *text)
@@ -117,7 +117,7 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule 
     return driver_unlock(result);
 }
 
-/* -- functions -------------------------------------------------------------------------------- */
+/* -- functions ------------------------------------------------------------------------------- */
 
 static struct kernel *find_kernel(CUfunction function, CUresult *result)
 {
@@ -214,7 +214,7 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     return driver_unlock(result);
 }
 
-/* -- launches --------------------------------------------------------------------------------- */
+/* -- launches -------------------------------------------------------------------------------- */
 
 static CUresult check_shape(const struct kernel *k, const CUlaunchConfig *c)
 {

@@ -20,7 +20,7 @@ u32 random_below(struct cta *c, u32 n)
     return (u32)((c->random * 0x2545f4914f6cdd1dull >> 32) * n >> 32);
 }
 
-/* -- divergence --------------------------------------------------------------------------------- */
+/* -- divergence ------------------------------------------------------------------------------ */
 
 static void push_frame(struct warp *w, u32 pc, u32 until, u32 mask)
 {
@@ -113,7 +113,7 @@ RUN(trap)
     fault(w, REPORT_TRAP, first_lane(mask), "trap");
 }
 
-/* -- running ------------------------------------------------------------------------------------ */
+/* -- running --------------------------------------------------------------------------------- */
 
 static void after_access(struct warp *w)
 {

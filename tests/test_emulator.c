@@ -35,7 +35,7 @@
 
 typedef unsigned long long device_pointer;
 
-/* -- the driver --------------------------------------------------------------------------------- */
+/* -- the driver ------------------------------------------------------------------------------ */
 
 /* X(return type, name, parameters) */
 #define DRIVER(X)                                                                                  \
@@ -194,7 +194,7 @@ static int run_body(const char *body, unsigned grid, unsigned block, unsigned sh
     return result;
 }
 
-/* -- .t files ----------------------------------------------------------------------------------- */
+/* -- .t files -------------------------------------------------------------------------------- */
 
 enum { MAX_REGS = 8, MAX_MUTANTS = 24, MAX_LANES = 256 };
 
@@ -582,7 +582,7 @@ static void test_loads(void **state)
     free(text);
 }
 
-/* -- matrices ----------------------------------------------------------------------------------- */
+/* -- matrices -------------------------------------------------------------------------------- */
 
 /* A multiply of 16 x K by K x 8. The places of the elements are the PTX ISA's formulas, by element
  * index i. */
@@ -773,7 +773,7 @@ static void test_movmatrix(void **state)
             assert_int_equal(out[l] >> 16 * h & 0xffff, (l % 4 * 2 + h) * 8 + l / 4);
 }
 
-/* -- the driver --------------------------------------------------------------------------------- */
+/* -- the driver ------------------------------------------------------------------------------ */
 
 static void test_launch_is_checked(void **state)
 {
@@ -974,10 +974,11 @@ static void test_threads_do_not_show(void **state)
 #define C_TESTS(X)                                                                                 \
     X(mma)                                                                                         \
     X(ldmatrix)                                                                                    \
-    X(movmatrix) X(launch_is_checked) X(memory_is_checked) X(variables) X(counters) X(targets)     \
+    X(movmatrix)                                                                                   \
+    X(launch_is_checked) X(memory_is_checked) X(variables) X(counters) X(targets)                  \
         X(threads_do_not_show)
 
-/* -- all ---------------------------------------------------------------------------------------- */
+/* -- all ------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
