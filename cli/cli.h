@@ -94,8 +94,6 @@ struct command {
 /* argv[0] is the command's name. False after a message. */
 bool options_parse(struct context *context, int argc, char **argv);
 void options_print_help(const struct command *command, FILE *to);
-/* "B=8,NH=16,T=8192,dqk=128,dhv=256", all five, any order. */
-bool shape_parse(struct context *context, const char *text, struct shape *shape);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
 /* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near.
  */
@@ -145,7 +143,6 @@ bool machine_open(struct context *context);
 void emulator_path(char *path, size_t size);
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
 const tg_target *target_wanted(struct context *context);
-bool target_of_arch(struct context *context, const char *arch, const tg_target **target);
 
 double now(void); /* seconds, monotonic */
 
@@ -246,7 +243,6 @@ bool problem_random(struct context *context, const tg_variant *variant, const st
 void problem_free(struct problem *problem);
 /* Widths beyond what any kernel takes become one that shape_class_check refuses. */
 tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
-enum st_dtype st_of_dtype(tg_dtype dtype);
 /* Sets up names, types and extents of all tensors; no data. */
 bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
                     tg_dtype io, struct problem *problem);

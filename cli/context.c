@@ -255,6 +255,20 @@ static bool use_numbered(struct context *context, const char *text)
     return machine_use(context, NULL, (int)ordinal, &context->sink);
 }
 
+static bool target_of_arch(struct context *context, const char *arch, const tg_target **target)
+{
+    struct text names = {0};
+    tg_writer writer = text_writer(&names);
+    *target = tg_target_find(arch);
+    if (*target)
+        return true;
+    for (const tg_target *const *t = tg_targets(); *t; t++)
+        tg_printf(&writer, "%s%s", names.size ? ", " : "choose one of ", (*t)->arch);
+    complain(context, text_of(&names), "--arch: unknown architecture '%s'", arch);
+    text_free(&names);
+    return false;
+}
+
 /* The emulator runs any PTX it knows; a GPU only that of its own compute capability or older. */
 static bool machine_target(struct context *context)
 {
@@ -283,20 +297,6 @@ bool machine_open(struct context *context)
                    : strcmp(device, "emu") == 0 ? use_emulator(context)
                                                 : use_numbered(context, device);
     return is_open && machine_target(context);
-}
-
-bool target_of_arch(struct context *context, const char *arch, const tg_target **target)
-{
-    struct text names = {0};
-    tg_writer writer = text_writer(&names);
-    *target = tg_target_find(arch);
-    if (*target)
-        return true;
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        tg_printf(&writer, "%s%s", names.size ? ", " : "choose one of ", (*t)->arch);
-    complain(context, text_of(&names), "--arch: unknown architecture '%s'", arch);
-    text_free(&names);
-    return false;
 }
 
 const tg_target *target_wanted(struct context *context)

@@ -138,7 +138,8 @@ static bool parse_count(struct context *context, const char *label, const char *
     return true;
 }
 
-bool shape_parse(struct context *context, const char *text, struct shape *shape)
+/* All five sizes, in any order. */
+static bool shape_parse(struct context *context, const char *text, struct shape *shape)
 {
     static const char *const names[] = {"B", "NH", "T", "dqk", "dhv", NULL};
     static const char *const hint =

@@ -9,7 +9,7 @@
 
 enum { N_SIZES = 2 + TG_N_AXES, SHAPE_TEXT = 160 };
 
-enum st_dtype st_of_dtype(tg_dtype dtype)
+static enum st_dtype st_of_dtype(tg_dtype dtype)
 {
     return dtype == TG_BF16 ? ST_BF16 : dtype == TG_F16 ? ST_F16 : ST_F32;
 }
