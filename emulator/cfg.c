@@ -27,6 +27,7 @@ struct graph {
     u32 *n_preds;
     u32 *sequence; /* blocks by descending order */
     u32 n_sequence;
+    u32 only_exit; /* the one block whose exit counts, or NO_PC */
 };
 
 static bool is_jump(const struct insn *in)
@@ -67,7 +68,8 @@ static void add_edges(struct graph *g, struct block *b)
         add_next(g, b, (u32)in->imm);
     for (u32 t = 0; in->run == run_brx && t < n_targets; t++)
         add_next(g, b, k->tables[in->imm].target[t]);
-    if (in->run == run_exit)
+    const bool counts = g->only_exit == NO_PC || g->only_exit == (u32)(b - g->blocks);
+    if (in->run == run_exit && counts)
         add_next(g, b, k->n_code);
     if (!is_jump(in) || in->guard != PRED_TRUE << 1)
         add_next(g, b, b->last + 1);
@@ -169,17 +171,60 @@ static void graph_free(struct graph *g)
     free(g->sequence);
 }
 
-/* Sets insn->reconverge of all jumps. NO_PC: the lanes meet only at the end, or never. */
-void find_reconvergence(struct kernel *k)
+/* How many blocks come to this exit. */
+static u32 count_reaching(struct kernel *k, u32 exit_block)
 {
-    struct graph g = {.kernel = k};
+    struct graph g = {.kernel = k, .only_exit = exit_block};
     build(&g);
     number(&g);
-    find_post_dominators(&g);
-    for (u32 i = 0; i < g.n_blocks; i++) {
-        struct insn *in = &k->code[g.blocks[i].last];
-        const u32 d = g.blocks[i].ipdom;
-        in->reconverge = d >= g.n_blocks ? NO_PC : g.blocks[d].first;
-    }
+    const u32 n = g.n_sequence;
     graph_free(&g);
+    return n;
+}
+
+/* The unconditional exit to which most of the code leads; the others are early ones. */
+static u32 find_main_exit(struct kernel *k, const struct graph *g)
+{
+    u32 most = 0, best = NO_PC, n_exits = 0;
+    for (u32 i = 0; i < g->n_blocks; i++) {
+        const struct insn *in = &k->code[g->blocks[i].last];
+        if (in->run != run_exit || in->guard != PRED_TRUE << 1 || ++n_exits > 16)
+            continue;
+        const u32 n = count_reaching(k, i);
+        if (n >= most) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void set_reconvergence(struct graph *g)
+{
+    number(g);
+    find_post_dominators(g);
+    for (u32 i = 0; i < g->n_blocks; i++) {
+        const u32 d = g->blocks[i].ipdom;
+        if (d < g->n_blocks)
+            g->kernel->code[g->blocks[i].last].reconverge = g->blocks[d].first;
+    }
+}
+
+/* Sets insn->reconverge of all jumps; NO_PC: the lanes meet only at the end, or never. Lanes that
+ * exit early are gone and nobody waits for them, so the main exit alone decides where it can; what
+ * does not lead there goes by all exits. */
+void find_reconvergence(struct kernel *k)
+{
+    struct graph all = {.kernel = k, .only_exit = NO_PC}, last = {.kernel = k};
+    for (u32 i = 0; i < k->n_code; i++)
+        k->code[i].reconverge = NO_PC;
+    build(&all);
+    last.only_exit = find_main_exit(k, &all);
+    set_reconvergence(&all);
+    graph_free(&all);
+    if (last.only_exit == NO_PC)
+        return;
+    build(&last);
+    set_reconvergence(&last);
+    graph_free(&last);
 }

@@ -56,3 +56,14 @@ st.global.u32 [%rd2], %r2;
 -- mutate step-limit | add.u32 %r2, %r2, 1; | add.u32 %r2, %r2, 0; | endless loop
 -- mutate trap | @%p1 bra loop; | @%p1 bra loop;\ntrap;
 -- mutate arithmetic | add.u32 %r2, %r2, 1; | div.u32 %r3, %r2, %r2;\nadd.u32 %r2, %r2, 1; | division by zero
+
+# All that meet at a barrier name the same count.
+-- launch 1 128 0
+-- kernel
+shr.u32 %r2, %r1, 5;
+and.b32 %r2, %r2, 1;
+mad.lo.u32 %r3, %r2, 0, 128;
+bar.sync 1, %r3;
+st.global.u32 [%rd2], 1;
+-- out 1
+-- mutate barrier-mismatch | %r2, 0, 128; | %r2, 32, 96; | threads here

@@ -91,3 +91,21 @@ st.global.v4.u32 [%rd2+16], {%r6, %r7, %r8, %r9};
 st.global.u32 [%rd2+32], %r11;
 end:
 -- out 2 3 48 8 1 255 0 16 1
+
+# Lanes that leave inside a branch do not come back at its end.
+-- launch 1 32 0
+-- kernel
+setp.ge.u32 %p1, %r1, 4;
+mov.u32 %r2, 7;
+@%p1 bra far;
+mov.u32 %r2, 8;
+bra join;
+far:
+setp.ge.u32 %p2, %r1, 8;
+@%p2 ret;
+join:
+redux.sync.add.u32 %r2, %r2, 0xff;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r2;
+-- out 60 60 60 60 60 60 60 60

@@ -159,3 +159,38 @@ st.global.u32 [%rd4], %r4;
 -- mutate global-race | mad.lo.u32 %r3, %r2, 64, %r1; | mad.lo.u32 %r3, %r2, 32, %r1;
 -- mutate global-race,unwritten-read | bar.sync 0;\n | 
 -- mutate global-race,unwritten-read | xor.b64 %rd5, %rd3, 128; | xor.b64 %rd5, %rd3, 256;
+
+# Order is handed on: warp 0 before warp 1 at one barrier, warp 1 before warp 2 at another.
+-- launch 1 96 64
+-- kernel
+mov.u32 %r3, smem;
+shr.u32 %r2, %r1, 5;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r2, 2;
+mov.u32 %r6, 0;
+@%p1 st.shared.u32 [%r3], 55;
+@%p2 bra third;
+bar.sync 1, 64;
+setp.eq.u32 %p3, %r2, 1;
+@!%p3 bra out;
+third:
+bar.sync 2, 64;
+@!%p2 bra out;
+ld.shared.u32 %r6, [%r3];
+st.global.u32 [%rd2], %r6;
+out:
+-- out 55
+-- mutate shared-race,unwritten-read | bar.sync 1, 64;\n | 
+
+# Two CTAs that store different values to one place are reported; relaxed atomics elsewhere do not excuse it.
+-- launch 2 32 0
+-- kernel
+mov.u32 %r2, %ctaid.x;
+red.relaxed.gpu.global.add.u32 [%rd1], 1;
+mul.wide.u32 %rd3, %r2, 128;
+mul.wide.u32 %rd4, %r1, 4;
+add.u64 %rd3, %rd3, %rd4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r2;
+-- out 0 0
+-- mutate global-race | mul.wide.u32 %rd3, %r2, 128; | mul.wide.u32 %rd3, %r2, 0;
