@@ -1,6 +1,8 @@
 /* compiler/compile.c - the whole way from schedule to program, read top to bottom. */
 #include "compiler/lower.h"
 
+#include "build_id.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -194,7 +194,7 @@ typedef struct tg_kernel_row {
     uint8_t mma;                     /* tg_mma */
     uint8_t warps;                   /* warps of a thread block */
     uint8_t stages;                  /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2 */
-    uint8_t blocks_per_sm;           /* registers are limited so that this many fit; 0: no limit */
+    uint8_t blocks_per_sm;           /* registers are limited so that this many fit; 0: as ptxas likes */
     int line;                        /* __LINE__ */
 } tg_kernel_row;
 

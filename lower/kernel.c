@@ -257,8 +257,8 @@ static void make_function(struct emit *e)
     e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
     LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
     add_attribute(e, "nvvm.reqntid", p->threads);
-    /* without it ptxas may spill in order to fit more blocks than anyone asked for */
-    add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm ? p->row->blocks_per_sm : 1);
+    if (p->row->blocks_per_sm)
+        add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
     for (uint32_t i = 0; i < n; i++)
         e->args[i] = LLVMGetParam(e->function, i);
     e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0), "tegula_shared", 3);

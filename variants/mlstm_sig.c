@@ -4,14 +4,13 @@
  *
  * Chunkwise, with a = log2 sigmoid(f), b its prefix sum inside the chunk and g the sum over the chunk:
  * every exponent below is <= 0, for any gate. */
+#include "variants/mlstm_sig.h"
 #include "variants/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { Q = 1, K, V, F, I, S0, H, S, A, LI, B, G, W, KW, C, INTER, GATED, QK, P, SUM, N_TILES };
-
-static const tg_tensor tensors[N_TILES] = {
+static const tg_tensor tensors[N_MLSTM_SIG_TILES] = {
     [Q] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
     [K] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
     [V] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
@@ -61,26 +60,27 @@ const tg_algorithm tg_mlstm_sig_algorithm = {
     .title = "mLSTM with sigmoid input gate, forward (TFLA, arXiv 2503.14376, eq. 28-30)",
     .file = __FILE__,
     .tensors = tensors,
-    .n_tensors = N_TILES,
+    .n_tensors = N_MLSTM_SIG_TILES,
     .n_body = TG_COUNT(body),
     .body = body,
 };
 
 /* The two-level schedule of the TFLA paper: states of every chunk in memory, H by Table 1's P L L P.
- * Blocks for GPUs with 160 KB of shared memory and more (A100, H100, H200, B200). */
+ * Blocks for GPUs with 160 KB of shared memory and more (A100, H100, H200, B200). blocks_per_sm = 1 lets ptxas
+ * have all 255 registers: left alone it may spill to fit a third block. */
 static const tg_schedule tfla = {
     TG_HEADER(tg_schedule),
     .name = "tfla",
     .file = __FILE__,
     .algorithm = &tg_mlstm_sig_algorithm,
-    .chunk = 128,
+    .chunk = 256,
     .n_rows = 3,
     .rows = {
         {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
-        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(128), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(128),
                  [TG_DHV] = TG_P(128)}},
     },
@@ -99,7 +99,7 @@ static const tg_schedule tfla_wide = {
          .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
-        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(128),
                  [TG_DHV] = TG_P(128)}},
     },
@@ -118,13 +118,14 @@ static const tg_schedule tfla_small = {
          .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
-        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(64),
                  [TG_DHV] = TG_P(64)}},
     },
 };
 
-/* fp32 inputs: operands split in two take twice the registers, and four times the shared memory of a bf16. */
+/* fp32 inputs: operands split in two take twice the registers, and twice the shared memory of 16-bit ones.
+ * One block per multiprocessor is said aloud: left alone, ptxas spills to fit three. */
 static const tg_schedule tfla_fp32 = {
     TG_HEADER(tg_schedule),
     .name = "tfla-fp32",
@@ -135,9 +136,9 @@ static const tg_schedule tfla_fp32 = {
     .rows = {
         {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
-        {.name = "state", .outputs = {C}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .line = __LINE__,
+        {.name = "state", .outputs = {C}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
-        {.name = "H", .outputs = {H}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .line = __LINE__,
+        {.name = "H", .outputs = {H}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_L(32),
                  [TG_DHV] = TG_P(32)}},
     },

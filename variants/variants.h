@@ -4,13 +4,13 @@
 
 #include "dsl/tegula.h"
 
-extern const tg_variant tg_mlstm_sig;
-extern const tg_algorithm tg_mlstm_sig_algorithm; /* for schedules declared elsewhere */
+TG_API extern const tg_variant tg_mlstm_sig;
+TG_API extern const tg_algorithm tg_mlstm_sig_algorithm; /* tiles: variants/mlstm_sig.h */
 
 /* All of them, NULL-terminated. */
-extern const tg_variant *const tg_builtin_variants[];
+TG_API extern const tg_variant *const tg_builtin_variants[];
 
 /* By name or alias; NULL if there is none. */
-const tg_variant *tg_variant_find(const char *name);
+TG_API const tg_variant *tg_variant_find(const char *name);
 
 #endif

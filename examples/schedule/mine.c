@@ -8,10 +8,8 @@
  * Nothing is linked: the algorithm is the command's own, and so is the fp64 oracle that `check`
  * compares with. A mistake in the rows is reported with its line in this file (try Lhq 48), and
  * `tegula explain --load build/mine/mine.so mine` shows what becomes of them. */
+#include "variants/mlstm_sig.h"
 #include "variants/variants.h"
-
-/* The tiles, numbered as in variants/mlstm_sig.c. */
-enum { Q = 1, K, V, F, I, S0, H, S, A, LI, B, G, W, KW, C };
 
 /* Small tiles and a short chunk: for few heads of short sequences, where more blocks count for more
  * than fewer bytes. Lhq 64 rows of h at a time against Lkv 32 keys. */
