@@ -1,2 +1,152 @@
+/* tests/kernels/large.c - what takes a GPU: long sequences, extreme gates over thousands of tokens,
+ * tensors of more than 2^31 elements. */
+#include "harness.h"
 #include "suites.h"
-void suite_large(void) {}
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct spec specs[] = {
+    {"T = 100,000", TG_BF16, 1, 2, 100000, 64, 128, 0, "", ORDINARY, true, HEADS, 0},
+    {"T = 100,000 in chunks of 1024", TG_BF16, 1, 2, 100000, 64, 128, 1024, "", ORDINARY, true,
+     HEADS, 0},
+    {"T = 100,000, f32", TG_F32, 1, 2, 100000, 64, 64, 0, "", ORDINARY, true, HEADS, 0},
+    {"gates of +-30 at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, "", EXTREME, true, HEADS, 0},
+    {"gates of +-30 at T = 8192 in chunks of 2048", TG_BF16, 2, 4, 8192, 64, 128, 2048, "", EXTREME,
+     true, HEADS, 0},
+    {"gates of +-30 at T = 8192, f32", TG_F32, 2, 4, 8192, 64, 64, 0, "", EXTREME, true, HEADS, 0},
+    {"all gates open at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, "", OPEN, true, TOKENS, 0},
+    {"padded strides at T = 8192", TG_BF16, 2, 3, 8191, 128, 256, 256, "", ORDINARY, true, PADDED,
+     0},
+};
+
+/* ---- beyond 2^31 elements ---- */
+
+/* h has B NH T dhv = 2.2e9 elements, 4.3 GB. Every head has the same inputs, at places of its own,
+ * so that an offset that loses its high bits reads right numbers only by reading them where they
+ * are; outputs are compared head by head with those of head 0 to the bit, and head 0 with the
+ * oracle. What is not: heads whose inputs differ. Marks in the inputs of the first and the last
+ * head would make them differ; the last head's v is negated instead, which negates its h exactly.
+ */
+enum { BIG_HEADS = 128, BIG_BATCH = 2, BIG_T = 33000, BIG_DQK = 64, BIG_DHV = 256 };
+
+struct big {
+    struct trial *one; /* a single head: inputs, and outputs to expect */
+    tg_tensor_arg args[TG_MAX_TENSORS];
+    uint32_t n_args;
+    uint64_t workspace;
+};
+
+static void negate(struct host_tensor *tensor)
+{
+    for (size_t e = 0; e < tensor->n; e++)
+        num_store(tensor->data, tensor->dtype, e, -num_load(tensor->data, tensor->dtype, e));
+}
+
+static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    const size_t n = (size_t)BIG_HEADS * BIG_BATCH;
+    const bool is_odd = strcmp(tensor->name, "v") == 0 || strcmp(tensor->name, "S0") == 0;
+    tg_tensor_arg *arg = &big->args[big->n_args++];
+    *arg = (tg_tensor_arg){.name = tensor->name};
+    tg_status status = tg_memory_alloc(driver, n * tensor->bytes, &arg->address, &log_sink);
+    if (status != TG_OK || tensor->flags & TG_OUT)
+        return status == TG_OK
+                   ? tg_memory_fill(driver, arg->address, 0xff, n * tensor->bytes, &log_sink)
+                   : status;
+    for (size_t head = 0; head < n && status == TG_OK; head++) {
+        if (head == n - 1 && is_odd)
+            negate(tensor);
+        status = tg_memory_in(driver, arg->address + head * tensor->bytes, tensor->data,
+                              tensor->bytes, &log_sink);
+    }
+    if (is_odd)
+        negate(tensor);
+    return status;
+}
+
+static void big_compare(const struct big *big, const char *name)
+{
+    struct host_tensor *expected = tensor_of(&big->one->problem, name);
+    const size_t n = (size_t)BIG_HEADS * BIG_BATCH;
+    char *found = malloc(expected->bytes);
+    for (uint32_t i = 0; i < big->n_args && found; i++) {
+        if (strcmp(big->args[i].name, name) != 0)
+            continue;
+        for (size_t head = 0; head < n; head++) {
+            if (head == n - 1)
+                negate(expected);
+            tg_status status = tg_memory_out(machine_context.machine.driver, found,
+                                             big->args[i].address + head * expected->bytes,
+                                             expected->bytes, &log_sink);
+            tap_expect(status == TG_OK && memcmp(found, expected->data, expected->bytes) == 0,
+                       "%s of head %zu of %zu differs", name, head, n);
+        }
+        negate(expected);
+    }
+    free(found);
+}
+
+static tg_status big_run(struct big *big)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    const tg_sizes sizes = {BIG_BATCH, BIG_HEADS, BIG_T, big->one->chunk};
+    struct problem *problem = &big->one->problem;
+    tg_status status = TG_OK;
+    log_clear();
+    for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++)
+        status = big_tensor(big, &problem->tensors[i]);
+    if (status == TG_OK)
+        status = tg_memory_alloc(driver, tg_workspace_bytes(big->one->kernel.program, &sizes),
+                                 &big->workspace, &log_sink);
+    if (status == TG_OK)
+        status = tg_launch(big->one->kernel.module, &sizes, (float)problem->scale, big->args,
+                           big->n_args, big->workspace, NULL, &log_sink);
+    return status == TG_OK ? tg_synchronize(driver, &log_sink) : status;
+}
+
+static void beyond_2_31(void)
+{
+    const struct spec spec = {"",   TG_BF16, 1,        1,    BIG_T, BIG_DQK, BIG_DHV,
+                              1024, "",      ORDINARY, true, HEADS, 0};
+    struct trial one;
+    if (!trial_open(&one, &spec))
+        return;
+    struct big big = {.one = &one};
+    if (trial_runs(&one) && outputs_right(&one.problem, true)) {
+        tg_status status = big_run(&big);
+        if (status == TG_E_MEMORY || strstr(log_text(), "OUT_OF_MEMORY"))
+            tap_skip("not enough memory");
+        else if (tap_expect(status == TG_OK, "%s: %s", tg_status_name(status), log_text())) {
+            big_compare(&big, "h");
+            big_compare(&big, "S");
+        }
+    }
+    for (uint32_t i = 0; i < big.n_args; i++)
+        tg_memory_free(machine_context.machine.driver, big.args[i].address);
+    tg_memory_free(machine_context.machine.driver, big.workspace);
+    trial_close(&one);
+}
+
+void suite_large(void)
+{
+    if (on_emulator())
+        return;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct trial trial;
+        if (!tap_begin("large: %s", specs[i].name))
+            continue;
+        if (trial_open(&trial, &specs[i])) {
+            if (trial_runs(&trial))
+                outputs_right(&trial.problem, true);
+            trial_close(&trial);
+        }
+        tap_end();
+    }
+    if (tap_begin("large: 2.2e9 elements")) {
+        beyond_2_31();
+        tap_end();
+    }
+}
