@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct spec base = {"", TG_BF16, 1, 2, 200, 32, 64, 0, "", ORDINARY, true, HEADS, 0};
+static const struct spec base = {"", TG_BF16, 1, 2, 200, 32, 64, 128, "", ORDINARY, true, HEADS, 0};
 static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
 
 static struct spec of_type(tg_dtype io)
