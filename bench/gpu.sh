@@ -3,14 +3,15 @@
 #
 #     bench/gpu.sh [--commit ID] [--out FOLDER] [PART...]
 #
-#   test    ./dev gpu-test
+#   test    ./dev gpu-test: two minutes, most of them under compute-sanitizer
+#   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
 #   time    from process start to the first result, caches cold
 #   peers   bench/peers.py: the same shapes by mlstm_kernels
 #   demo    ./dev demo
 #
-# Default: all but demo. FOLDER (default $OUT, else bench/results) receives results.json, a line of JSON
+# Default: all but quick and demo. FOLDER (default $OUT, else bench/results) receives results.json, a line of JSON
 # for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -23,7 +24,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | tune | bench | time | peers | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | time | peers | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -64,6 +65,10 @@ failed() {
 
 run_test() {
     ./dev gpu-test 2>&1 | tee "$out/test.log" || failed ./dev gpu-test
+}
+
+run_quick() {
+    ./dev gpu-test --quick 2>&1 | tee "$out/test.log" || failed ./dev gpu-test --quick
 }
 
 run_tune() {
