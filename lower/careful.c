@@ -37,18 +37,21 @@ static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef 
 {
     const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16, total = v->extent[0] * units, threads = e->p->threads;
     LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
-    LLVMValueRef bits = imm(e, 0), base = slot_address(e, v, slot);
+    LLVMValueRef base = slot_address(e, v, slot), seen = local(e, e->i32, "seen");
+    set(e, seen, imm(e, 0));
     for (uint32_t i = 0; i * threads < total; i++) {
-        LLVMValueRef index = add(e, e->tid, imm(e, i * threads));
-        if ((i + 1) * threads > total) /* the last few: look at the first unit again */
-            index = choose(e, less(e, index, imm(e, total)), index, e->tid);
+        LLVMValueRef index = add(e, e->tid, imm(e, i * threads)), bits = get(e, e->i32, seen);
+        LLVMBasicBlockRef after = (i + 1) * threads > total ? begin_if(e, less(e, index, imm(e, total))) : NULL;
         LLVMValueRef place = swizzled(e, v, divide(e, index, imm(e, units)), modulo(e, index, imm(e, units)));
         LLVMValueRef unit = LLVMBuildLoad2(e->b, v4i32, byte_offset(e, base, place), "");
         LLVMSetAlignment(unit, 16);
         for (uint32_t w = 0; w < 4; w++)
             bits = LLVMBuildOr(e->b, bits, bad_bits(e, v->dtype, LLVMBuildExtractElement(e->b, unit, imm(e, w), "")), "");
+        set(e, seen, bits);
+        if (after)
+            end_if(e, after);
     }
-    return LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "");
+    return LLVMBuildICmp(e->b, LLVMIntNE, get(e, e->i32, seen), imm(e, 0), "");
 }
 
 void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot)
@@ -118,7 +121,7 @@ void careful_before(struct emit *e, const struct op *op)
         return;
     const struct value *v = &e->p->values[op->b];
     LLVMBasicBlockRef after = begin_if(e, e->careful);
-    barrier(e); /* all have read the marks of the step before */
+    /* the barrier of this step has ordered the marks' last readers before us */
     for_threads(e, v->extent[1], op, clear_column);
     barrier(e);
     for_threads(e, v->extent[0] * v->extent[1], op, clean_element);
