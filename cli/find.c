@@ -220,6 +220,15 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char 
     text_free(&changes);
 }
 
+/* Tuning tells about shapes of a like number of thread blocks and of chunks: within a factor of two. Blocks
+ * that suit 128 heads leave most of a GPU idle at 16. */
+static bool is_near(const tg_wisdom *found, const struct shape *sizes)
+{
+    const double heads = (double)(found->batch * found->heads) / (double)(sizes->batch * sizes->heads);
+    const double tokens = (double)found->tokens / (double)sizes->tokens;
+    return heads >= 0.5 && heads <= 2 && tokens >= 0.5 && tokens <= 2;
+}
+
 /* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice:
  * damage to it, or a schedule that no longer fits, must not stop a run. */
 static bool schedule_remembered(struct context *context, const tg_variant *variant,
@@ -243,7 +252,7 @@ static bool schedule_remembered(struct context *context, const tg_variant *varia
         return false;
     context->is_advice = true;
     bool ok = tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) == TG_OK &&
-              is_found &&
+              is_found && is_near(&found, sizes) &&
               schedule_from_text(context, variant, target, shape, found.schedule, schedule) &&
               tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
     context->is_advice = false;
