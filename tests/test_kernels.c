@@ -1,6 +1,6 @@
 /* test_kernels.c - the kernels that the compiler makes, run and judged. The same file runs on the
  * emulator (in CI) and on a GPU:
- *     test_kernels --device emu|0 [--only TEXT] */
+ *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... */
 #include "kernels/harness.h"
 #include "kernels/suites.h"
 
@@ -14,6 +14,8 @@ int main(int argc, char **argv)
             device = argv[i + 1];
         else if (strcmp(argv[i], "--only") == 0)
             tap_only(argv[i + 1]);
+        else if (strcmp(argv[i], "--without") == 0)
+            tap_without(argv[i + 1]);
     }
     if (!harness_open(device))
         return 2;

@@ -10,7 +10,8 @@
 enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12 };
 
 static struct {
-    const char *only;
+    const char *only, *without[4];
+    int n_without;
     int n_tests, n_failed, n_skipped;
     char name[NAME], skip[NAME], notes[NOTES];
     size_t n_notes;
@@ -23,13 +24,27 @@ void tap_only(const char *text)
     tap.only = text;
 }
 
+void tap_without(const char *text)
+{
+    if (tap.n_without < (int)(sizeof tap.without / sizeof *tap.without))
+        tap.without[tap.n_without++] = text;
+}
+
+static bool is_wanted(void)
+{
+    for (int i = 0; i < tap.n_without; i++)
+        if (strstr(tap.name, tap.without[i]))
+            return false;
+    return !tap.only || strstr(tap.name, tap.only);
+}
+
 bool tap_begin(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     vsnprintf(tap.name, sizeof tap.name, format, list);
     va_end(list);
-    if (tap.only && !strstr(tap.name, tap.only))
+    if (!is_wanted())
         return false;
     tap.n_tests++;
     tap.failures = 0;
