@@ -183,6 +183,7 @@ static bool code_tensor(struct codec *c, tg_tensor_info *t)
     return code_text(c, t->name, sizeof t->name, "tensor name") &&
            code_u8(c, &t->dtype, "tensor dtype") && code_u8(c, &t->flags, "tensor flags") &&
            code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
+           code_u8(c, &t->parts, "tensor parts") &&
            code_bytes(c, t->reserved, sizeof t->reserved, "tensor reserved");
 }
 

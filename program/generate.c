@@ -135,7 +135,7 @@ static void describe_tensor(struct text *text, const tg_tensor_info *t)
 {
     static const char *const axes[TG_N_AXES] = {
         [TG_AXIS_NONE] = "", [TG_T] = ", T",     [TG_CHUNK] = ", ceil(T/L)",
-        [TG_DQK] = ", dqk",  [TG_DHV] = ", dhv",
+        [TG_DQK] = ", dqk",  [TG_DHV] = ", dhv",     [TG_PARTS] = ", parts",
     };
     append(text, "%s%s  %s [B, NH%s%s%s]%s", t->name, suffix(t), tg_dtype_name((tg_dtype)t->dtype),
            axes[t->axes[0]], axes[t->axes[1]], axes[t->axes[2]],
@@ -164,13 +164,17 @@ static void add_signature(struct keys *keys, const tg_program *program)
 
 /* An extent of the tensor as a term: { size, div, mul }. The order of the sizes is that of tg_size.
  */
-static void append_extent(struct text *text, const tg_program *program, uint8_t axis)
+static void append_extent(struct text *text, const tg_program *program, const tg_tensor_info *t,
+                          uint8_t axis)
 {
     static const char *const sizes[TG_N_AXES] = {
         [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS", [TG_CHUNK] = "CHUNKS",
-        [TG_DQK] = "ONE",       [TG_DHV] = "ONE",
+        [TG_DQK] = "ONE",       [TG_DHV] = "ONE",  [TG_PARTS] = "ONE",
     };
-    uint32_t width = axis == TG_DQK ? program->dqk : axis == TG_DHV ? program->dhv : 1;
+    uint32_t width = axis == TG_DQK     ? program->dqk
+                     : axis == TG_DHV   ? program->dhv
+                     : axis == TG_PARTS ? t->parts
+                                        : 1;
     append(text, ", {%s, 1, %" PRIu32 "}", sizes[axis], width);
 }
 
@@ -197,7 +201,7 @@ static void add_tensors(struct keys *keys, const tg_program *program)
         append(text, "%d, %" PRIu32 ", %d, %d, %d, {{BATCH, 1, 1}, {HEADS, 1, 1}", t->flags,
                tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, n_axes);
         for (int a = 0; a < TG_MAX_AXES; a++)
-            append_extent(text, program, t->axes[a]);
+            append_extent(text, program, t, t->axes[a]);
         append(text, "}}, /* %s */\n", t->name);
     }
 }

@@ -93,7 +93,8 @@ typedef enum tg_axis {
     TG_CHUNK = 2, /* chunks of the sequence: ceil(T / L) */
     TG_DQK = 3,   /* key and query width */
     TG_DHV = 4,   /* value width */
-    TG_N_AXES = 5,
+    TG_PARTS = 5, /* partial sums of different thread blocks, added up by the reader; workspace only */
+    TG_N_AXES = 6,
 } tg_axis;
 
 enum { TG_MAX_AXES = 3 };
@@ -107,7 +108,8 @@ typedef struct tg_tensor_info {
     uint8_t dtype;             /* tg_dtype, never TG_IO */
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL */
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
-    uint8_t reserved[3];
+    uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
+    uint8_t reserved[2];
 } tg_tensor_info;
 
 /* A run-time size. */

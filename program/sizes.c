@@ -76,6 +76,8 @@ int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint3
         return program->dqk;
     case TG_DHV:
         return program->dhv;
+    case TG_PARTS:
+        return program->tensors[tensor].parts;
     case TG_AXIS_NONE:
     case TG_N_AXES:
         break;

@@ -89,9 +89,15 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
                 "unused one, found %d",
                 i, a, t->name, TG_N_AXES, t->axes[a]);
         ended = t->axes[a] == TG_AXIS_NONE;
-        REQUIRE(t->reserved[a] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d",
-                i, a, t->name, t->reserved[a]);
     }
+    const bool has_parts = memchr(t->axes, TG_PARTS, sizeof t->axes) != NULL;
+    REQUIRE(has_parts == (t->parts != 0) && !(has_parts && t->flags),
+            "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
+            "with axis parts, found %d",
+            i, t->name, t->parts);
+    for (int r = 0; r < 2; r++)
+        REQUIRE(t->reserved[r] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d",
+                i, r, t->name, t->reserved[r]);
     return TG_OK;
 }
 

@@ -138,8 +138,8 @@ static void workspace_is_aligned_and_64_bit(void **state)
     (void)state;
     tg_program p = sample_program(ptx);
     p.n_tensors = 11;
-    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, {0}};
-    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, {0}};
+    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, 0, {0}};
+    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, 0, {0}};
     assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
     tg_sizes sizes = {1, 1, 65, 0};
     assert_int_equal(tg_workspace_offset(&p, &sizes, SAMPLE_C), 0);
@@ -194,9 +194,9 @@ static void states_are_paired_by_a_final_0(void **state)
     ROW(state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16, "tensors[7].dtype (S): expected f32 like S0, found bf16") \
     ROW(flags, p->tensors[1].flags = TG_OPTIONAL, "tensors[1].flags (k): expected a combination") \
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
-    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 5") \
-    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 5 and none after an unused one") \
-    ROW(tensor_reserved, p->tensors[1].reserved[2] = 1, "tensors[1].reserved[2] (k): expected 0, found 1") \
+    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 6") \
+    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 6 and none after an unused one") \
+    ROW(tensor_reserved, p->tensors[1].reserved[1] = 1, "tensors[1].reserved[1] (k): expected 0, found 1") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \
@@ -210,6 +210,7 @@ static void states_are_paired_by_a_final_0(void **state)
     ROW(kind, p->kernels[1].args[2].kind = 4, "kernel second: args[2].kind: expected 0..3, found 4") \
     ROW(index, p->kernels[1].args[0].index = 9, "kernel second: args[0].index: expected below 9, found 9") \
     ROW(size_index, p->kernels[1].args[33].index = 6, "kernel second: args[33].index: expected below 6, found 6") \
+    ROW(parts, p->tensors[1].parts = 2, "tensors[1].parts (k): expected more than 0 exactly for workspace tensors") \
     ROW(arg_axis, p->kernels[1].args[2].axis = 5, "kernel second: args[2].axis: expected below 5, found 5") \
     ROW(absent_axis, p->kernels[1].args[2].axis = 4, "kernel second: args[2].axis: expected an axis of q, found 4") \
     ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, "kernel second: args[2].reserved: expected 0, found 1")
