@@ -241,11 +241,15 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
     const struct tg_product product = tg_stmt_product(c->algorithm, &stmt);
     switch (stmt.op) {
     case TG_STMT_CONTRACT:
-    case TG_STMT_CARRY:
-        c->slice->summed |= product.k;
-        if (product.m && product.n && product.k && !product.batch)
+    case TG_STMT_CARRY: {
+        const bool matrix = product.m && product.n && product.k && !product.batch;
+        /* a plain sum may go to memory in parts, one a thread block, which its readers add up */
+        const bool in_parts = !matrix && tg_row_lists(c->row, TG_OPERAND_TILE(stmt.out));
+        c->slice->summed |= in_parts ? product.k & ~(1u << TG_DQK | 1u << TG_DHV) : product.k;
+        if (matrix)
             c->slice->matrix |= product.m | product.n | product.k;
         break;
+    }
     case TG_STMT_TOTAL:
         c->slice->summed |= tg_operand_mask(c->algorithm, stmt.a) & position;
         break;

@@ -67,7 +67,7 @@ typedef enum tg_x_op {
     TG_X_LOG2,    /* a -> log2(a) */
     TG_X_LOGSIG2, /* a -> log2(sigmoid(a)), stable for any a: min(a,0) - log1p(e^-|a|), times log2(e) */
     TG_X_SIGMOID, /* a -> 1 / (1 + e^-a) */
-    TG_X_CAUSAL,  /* a -> a where i >= j, else 0: a select, so that no inf or nan leaks through */
+    TG_X_CAUSAL,  /* a -> a where i >= j (and inside the chunk), else 0: a select, so that no inf or nan leaks */
     TG_X_N_OPS
 } tg_x_op;
 
@@ -252,6 +252,9 @@ typedef struct tg_variant {
     const tg_schedule *const *schedules; /* NULL-terminated; the first one accepted is the default */
     const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
     void (*oracle)(const tg_oracle_call *); /* the recurrence, token by token */
+    /* Gradients; NULL: none yet. Its tensors are the inputs by their names, "dX" as input for the gradient
+     * that arrives for output X, "dX" as output for the gradient of input X. */
+    const struct tg_variant *backward;
 } tg_variant;
 
 /* A user's shared object exports this: a NULL-terminated list of its variants.
