@@ -152,6 +152,13 @@ static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const
             to->flags = from->flags;
             to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
             memcpy(to->axes, from->axes, sizeof to->axes);
+            const uint32_t parts = plan_parts(schedule, shape, t);
+            for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)
+                if (to->axes[axis] == TG_AXIS_NONE) {
+                    to->axes[axis] = TG_PARTS;
+                    to->parts = (uint8_t)parts;
+                    break;
+                }
         }
     return true;
 }

@@ -12,6 +12,7 @@
 struct builder {
     struct plan *p;
     uint32_t loop_dims;               /* set of looped and walked dimensions with more than one block */
+    int carry_at;                     /* op that first changes the open nest's state, or -1 */
     int nest;                         /* open nest or -1 */
     uint32_t nest_begin;              /* its place in ops */
     uint32_t domain[TG_MAX_BODY];    /* of each statement done */
@@ -76,13 +77,34 @@ static bool needs_end(const struct builder *b, const tg_stmt *s, uint32_t domain
     const uint32_t n = tg_stmt_reads(s, list);
     for (uint32_t i = 0; i < n; i++) {
         const int from = producer(b->p, list[i]);
-        if (from < 0 || b->in_nest[from] != b->nest)
+        if (from < 0 || b->in_nest[from] != b->nest || b->p->algorithm->body[from].op == TG_STMT_CARRY)
             continue;
         const uint32_t summed = b->domain[from] & ~b->free[from];
         if (domain == 0 ? summed != 0 : (summed & domain) != 0)
             return true;
     }
     return false;
+}
+
+/* The open nest gets the loops it lacks. What ran every step runs once per outer block when a loop comes
+ * inside. */
+static bool extend(struct builder *b, uint32_t domain)
+{
+    struct plan *p = b->p;
+    struct nest *nest = &p->nests[b->nest];
+    const struct nest before = *nest;
+    if (!nest_loops(p, nest, nest_dims(nest) | domain))
+        return false;
+    if (before.n_loops == nest->n_loops)
+        return true;
+    if (before.loops[0].dim != nest->loops[0].dim) {
+        plan_refuse(p, "TG0508", p->row->line, "reorder the statements", "kernel %s: a loop over %s would have to be put around statements already placed",
+                    p->row->name, tg_dim_name(nest->loops[0].dim));
+        return false;
+    }
+    for (uint32_t i = b->nest_begin + 1; i < p->n_ops && i < PLAN_MAX_OPS; i++)
+        p->ops[i].guard = GUARD_FIRST;
+    return true;
 }
 
 /* Puts the statement into the open nest, a new one, or outside of nests. */
@@ -94,13 +116,14 @@ static bool enter(struct builder *b, const tg_stmt *s, uint32_t domain)
     if (domain == 0)
         return true;
     if (b->nest >= 0)
-        return nest_loops(p, &p->nests[b->nest], nest_dims(&p->nests[b->nest]) | domain);
+        return extend(b, domain);
     if (p->n_nests == PLAN_MAX_NESTS) {
         plan_refuse(p, "TG0503", s->line, "split the kernel into two rows", "kernel %s needs more than %d loop nests",
                     p->row->name, PLAN_MAX_NESTS);
         return false;
     }
     b->nest = (int)p->n_nests++;
+    b->carry_at = -1;
     b->nest_begin = p->n_ops;
     p->nests[b->nest] = (struct nest){.stages = p->row->stages ? p->row->stages : 2};
     plan_add_op(p, OP_NEST, -1)->n = (uint8_t)b->nest;
@@ -127,13 +150,16 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     return plan_add_value(p, operand, -1, nest);
 }
 
-static void insert_op(struct plan *p, uint32_t at, struct op op)
+static void insert_before_nest(struct builder *b, struct op op)
 {
+    struct plan *p = b->p;
+    const uint32_t at = b->nest_begin++;
     plan_add_op(p, OP_BARRIER, -1); /* makes room */
     if (p->n_ops > PLAN_MAX_OPS)
         return;
     memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - 1 - at) * sizeof(struct op));
     p->ops[at] = op;
+    b->carry_at += b->carry_at >= 0;
 }
 
 /* Guard of a statement of this domain in the open nest: an outer statement runs before the inner loop
@@ -149,6 +175,8 @@ static uint8_t guard_of(const struct builder *b, const tg_stmt *s, uint32_t doma
     const uint32_t n = tg_stmt_reads(s, list);
     for (uint32_t i = 0; i < n; i++) {
         const int from = producer(b->p, list[i]);
+        if (from >= 0 && b->p->algorithm->body[from].op == TG_STMT_CARRY)
+            continue; /* read as it arrives */
         if (from >= 0 && b->in_nest[from] == b->nest && (b->domain[from] & inner))
             return GUARD_LAST;
         if (from >= 0 && b->in_nest[from] == b->nest && guard_of(b, &b->p->algorithm->body[from], b->domain[from]) == GUARD_LAST)
@@ -176,11 +204,12 @@ static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t dom
     const struct nest *nest = b->nest >= 0 ? &p->nests[b->nest] : NULL;
     struct op op = {.kind = init >= 0 ? OP_COPY : OP_ZERO, .stmt = (int8_t)stmt, .v = (uint8_t)v, .a = (uint8_t)(init >= 0 ? init : 0)};
     if (free == domain) { /* nothing looped is summed over */
+        op.guard = guard_of(b, &p->algorithm->body[stmt], domain);
         *plan_add_op(p, OP_ZERO, stmt) = op;
         return true;
     }
     if (free == 0) {
-        insert_op(p, b->nest_begin++, op);
+        insert_before_nest(b, op);
         return true;
     }
     if (nest && nest->n_loops == 2 && !(free >> nest->loops[1].dim & 1)) {
@@ -228,8 +257,10 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    insert_op(p, b->nest_begin++, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     store_if_output(b, v, i, GUARD_FIRST);
+    b->carry_at = (int)p->n_ops;
     if (decay >= 0) {
         struct op *op = plan_add_op(p, OP_DECAY, i);
         op->v = (uint8_t)v;
@@ -242,6 +273,65 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     op->b = (uint8_t)vb;
     b->value[i] = (int8_t)v;
     return true;
+}
+
+/* An operand of a dot product: a computed tile, or one loaded straight into fragments for it. */
+static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
+{
+    struct plan *p = b->p;
+    if (producer(p, operand) >= 0)
+        return need(b, operand, s);
+    const int v = plan_add_value(p, operand, -1, operand_domain(b, operand) ? b->nest : -1);
+    if (v < 0)
+        return -1;
+    p->values[v].direct = true;
+    struct op *op = plan_add_op(p, OP_LOAD, -1);
+    op->v = (uint8_t)v;
+    op->guard = guard;
+    return v;
+}
+
+/* Moves the operations from `from` on to where the open nest's state begins to change: they read it as it
+ * arrived. */
+static void move_before_carry(struct builder *b, uint32_t from)
+{
+    struct plan *p = b->p;
+    for (uint32_t i = from; i < p->n_ops && p->n_ops <= PLAN_MAX_OPS; i++) {
+        const struct op op = p->ops[i];
+        memmove(&p->ops[b->carry_at + 1], &p->ops[b->carry_at], (i - (uint32_t)b->carry_at) * sizeof op);
+        p->ops[b->carry_at++] = op;
+    }
+}
+
+/* out = sum of a b over axes that both have and out lacks: no matrix product. */
+static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const uint32_t begin = p->n_ops;
+    const uint8_t guard = guard_of(b, s, domain);
+    const int va = dot_operand(b, s->a, s, guard), vb = dot_operand(b, s->b, s, guard);
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (va < 0 || vb < 0 || v < 0 || !start_sum(b, v, -1, i, domain, free))
+        return false;
+    struct op *op = plan_add_op(p, OP_DOT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    op->guard = guard;
+    b->value[i] = (int8_t)v;
+    if (free == domain)
+        store_if_output(b, v, i, guard);
+    const int from_a = producer(p, s->a), from_b = producer(p, s->b);
+    const bool of_carry = (from_a >= 0 && p->algorithm->body[from_a].op == TG_STMT_CARRY) || (from_b >= 0 && p->algorithm->body[from_b].op == TG_STMT_CARRY);
+    if (of_carry && b->carry_at >= 0)
+        move_before_carry(b, begin);
+    return true;
+}
+
+static bool is_matrix_product(const struct plan *p, const tg_stmt *s)
+{
+    const struct tg_product product = tg_stmt_product(p->algorithm, s);
+    return product.m && product.n && product.k && !product.batch;
 }
 
 static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free)
@@ -289,7 +379,7 @@ static bool add_stmt(struct builder *b, int i)
     case TG_STMT_TOTAL:
         return add_simple(b, i, s, OP_TOTAL, domain, free);
     case TG_STMT_CONTRACT:
-        return add_contract(b, i, s, domain, free);
+        return is_matrix_product(p, s) ? add_contract(b, i, s, domain, free) : add_dot(b, i, s, domain, free);
     default:
         return add_carry(b, i, s, domain);
     }
@@ -327,7 +417,7 @@ static void find_causal(struct plan *p)
 
 bool pass_nest(struct plan *p)
 {
-    struct builder b = {.p = p, .nest = -1};
+    struct builder b = {.p = p, .nest = -1, .carry_at = -1};
     memset(b.value, -1, sizeof b.value);
     memset(b.in_nest, -1, sizeof b.in_nest);
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {

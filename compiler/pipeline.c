@@ -30,7 +30,7 @@ static bool fill_rings(struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->stmt >= 0 || v->nest < 0)
+        if (v->stmt >= 0 || v->nest < 0 || v->direct)
             continue;
         struct nest *nest = &p->nests[v->nest];
         if (nest->n_loads == PLAN_MAX_LOADS) {
@@ -67,7 +67,7 @@ static void insert_copies(struct plan *p)
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
-            if (v->stmt < 0 && v->nest < 0 && plan_is_async(p, v) == (pass == 0)) {
+            if (v->stmt < 0 && v->nest < 0 && !v->direct && plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
             }
@@ -127,10 +127,10 @@ static void place_shared(struct plan *p)
     p->scratch_offset = p->shared_bytes = round_up(end, 16);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        if (op->kind == OP_SCAN || op->kind == OP_TOTAL)
+        if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT)
             p->shared_bytes = p->scratch_offset + 8u * 32u; /* one fp64 sum a warp */
         if (plan_is_masked(p, op))
-            p->shared_bytes = p->scratch_offset + 4u * p->values[op->b].extent[1]; /* one mark a column */
+            p->shared_bytes = round_up(p->scratch_offset + 4u * p->values[op->b].extent[1], 16); /* one mark a column */
     }
 }
 

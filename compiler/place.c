@@ -51,13 +51,25 @@ static bool is_on_the_fly(const struct plan *p, uint32_t v)
     return matrix;
 }
 
+static bool is_dot(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_DOT && p->ops[i].v == v)
+            return true;
+    return false;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
     if (p->row->mma == TG_MMA_NONE)
         return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_THREAD;
+    if (v->direct)
+        return SPACE_FRAGMENT;
+    if (v->stmt >= 0 && v->n_dims < 2)
+        return !is_dot(p, i) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
     if (v->stmt >= 0)
-        return v->n_dims < 2 ? SPACE_NONE : is_on_the_fly(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
+        return is_on_the_fly(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
     if (v->nest >= 0)
@@ -83,7 +95,7 @@ static bool place_value(struct plan *p, uint32_t i)
     struct value *v = &p->values[i];
     const tg_tensor *tensor = plan_tensor(p, v);
     v->space = space_of(p, i);
-    v->dtype = v->stmt >= 0 && v->n_dims == 2 ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    v->dtype = (v->stmt >= 0 || v->direct) && v->n_dims == 2 ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
     if (v->nest >= 0 && p->nests[v->nest].n_loops == 2) {
         const uint32_t inner = p->nests[v->nest].loops[1].dim;
         v->outer = !(tg_operand_mask(p->algorithm, v->operand) >> inner & 1);
@@ -130,6 +142,7 @@ static bool split_warps(struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         chained |= op->kind == OP_CONTRACT && p->values[op->a].space == SPACE_FRAGMENT;
+        chained |= op->kind == OP_DOT && p->values[op->v].n_dims == 1; /* whole rows in one warp */
         if (op->kind == OP_CONTRACT && p->values[op->b].space == SPACE_FRAGMENT) {
             plan_refuse(p, "TG0511", p->algorithm->body[op->stmt].line, "exchange the two operands",
                         "kernel %s: a computed tile can only be the left operand of a product", p->row->name);

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static uint32_t dim_size(const tg_shape_class *shape, uint32_t dim)
+{
+    return dim == TG_DQK ? shape->dqk : dim == TG_DHV ? shape->dhv : 0;
+}
+
 int plan_find(const struct plan *p, tg_operand operand, int nest)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -73,7 +78,7 @@ bool plan_is_masked(const struct plan *p, const struct op *op)
 
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
 {
-    return dim == TG_DQK ? p->shape.dqk : dim == TG_DHV ? p->shape.dhv : 0;
+    return dim_size(&p->shape, dim);
 }
 
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
@@ -87,19 +92,29 @@ void plan_refuse(const struct plan *p, const char *code, int line, const char *h
               p->schedule->name, p->target->arch, text);
 }
 
-/* Elements of a block of each dimension: the schedule's, or the whole of dqk or dhv. Never more than the
+/* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
-static void plan_blocks(struct plan *p)
+static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, uint32_t dim)
 {
-    for (uint32_t d = 1; d < TG_N_DIMS; d++) {
-        const tg_axis_role *role = &p->row->row[d];
-        /* a tile of 32 x 32 can be shared by 4 warps; what is outside of the tensor counts as zero */
-        const uint32_t size = round_up(plan_dim_size(p, d), role->role == TG_ROLE_P ? 32 : 16);
-        uint32_t block = role->block;
-        if (size && (block == 0 || block > size))
-            block = size;
-        p->block[d] = role->role == TG_ROLE_NONE ? size : block;
-    }
+    const tg_axis_role *role = &row->row[dim];
+    /* a tile of 32 x 32 can be shared by 4 warps; what is outside of the tensor counts as zero */
+    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? 32 : 16);
+    const uint32_t block = size && (role->block == 0 || role->block > size) ? size : role->block;
+    return role->role == TG_ROLE_NONE ? size : block;
+}
+
+uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
+{
+    const int s = tg_tile_stmt(schedule->algorithm, tile), r = tg_tile_row(schedule, tile);
+    if (s < 0 || r < 0 || schedule->algorithm->body[s].op != TG_STMT_CONTRACT)
+        return 1;
+    const tg_kernel_row *row = &schedule->rows[r];
+    const uint32_t summed = tg_stmt_product(schedule->algorithm, &schedule->algorithm->body[s]).k;
+    uint32_t parts = 1;
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if ((summed >> d & 1) && row->row[d].role == TG_ROLE_P && dim_size(shape, d))
+            parts *= (dim_size(shape, d) + block_of(row, shape, d) - 1) / block_of(row, shape, d);
+    return parts;
 }
 
 static void plan_name(struct plan *p)
@@ -122,7 +137,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     p->sink = sink;
     p->threads = 32u * p->row->warps;
     plan_name(p);
-    plan_blocks(p);
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        p->block[d] = block_of(p->row, shape, d);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */

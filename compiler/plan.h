@@ -42,6 +42,7 @@ struct value {
     int8_t nest;      /* nest that it is loaded or computed in; -1: outside of nests */
     bool outer;       /* in a nest of two loops: belongs to the outer one */
     bool stored;      /* written to memory by this kernel */
+    bool direct;      /* loaded straight into fragments, right before its only use */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR */
@@ -62,7 +63,8 @@ enum op_kind {
     OP_MAP,      /* v = expression of statement */
     OP_SCAN,     /* v = prefix sum of a along the block, continued from the block before */
     OP_TOTAL,    /* v += sum of a over the block */
-    OP_CONTRACT, /* v += a b */
+    OP_CONTRACT, /* v += a b, on tensor cores */
+    OP_DOT,      /* v += sum of a b along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_STORE,    /* v -> memory; `tile` says which tensor */
     OP_N_KINDS
@@ -94,6 +96,7 @@ struct nest {
     uint8_t loads[PLAN_MAX_LOADS]; /* values filled by the ring, one commit group a step */
     bool causal_end;   /* key blocks above the diagonal are not visited */
     bool causal_begin; /* query blocks above the diagonal are not visited */
+    bool reverse;      /* chunks from the last to the first */
 };
 
 struct plan {
@@ -149,6 +152,8 @@ bool plan_has_dim(const struct value *v, uint32_t dim);
 bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+/* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none. */
+uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

@@ -3,7 +3,7 @@
 
 static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform"};
 static const char *const op_names[] = {"load", "commit", "wait", "barrier", "prologue", "nest", "end", "zero", "copy", "init",
-                                       "map", "scan", "total", "contract", "decay", "store"};
+                                       "map", "scan", "total", "contract", "dot", "decay", "store"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
@@ -33,7 +33,8 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
         for (uint32_t i = 0; i < nest->n_loads; i++)
             tg_printf(w, " v%u", nest->loads[i]);
     }
-    tg_printf(w, "%s%s", nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "");
+    tg_printf(w, "%s%s%s", nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
+              nest->reverse ? ", last chunk first" : "");
     (void)p;
 }
 
@@ -45,7 +46,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " %u", op->n);
     else if (op->kind != OP_COMMIT && op->kind != OP_BARRIER)
         tg_printf(w, " v%u", op->v);
-    if (op->kind == OP_CONTRACT)
+    if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
         tg_printf(w, " += v%u v%u", op->a, op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY)
         tg_printf(w, ", v%u", op->a);

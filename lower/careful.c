@@ -4,7 +4,8 @@
  * j would spoil earlier rows of its block. So each thread looks at the units that it copied itself, when
  * they have arrived and before the barrier of the step, and the barrier tells all threads whether anyone saw
  * one. If so, bad values are taken out of shared memory before the product (they become 0), the first bad
- * position of every column is remembered, and after the product rows from there on are set to NaN.
+ * position of every column is remembered, and after the product rows from there on are set to NaN. (In dK and
+ * dV a query row reaches the keys up to it: the last bad position, and rows up to there.)
  *
  * requires: the second operand of a masked product is used by nothing else in its step */
 #include "lower/emit.h"
@@ -66,7 +67,14 @@ void careful_barrier(struct emit *e, const struct op *op, const struct place *at
     e->careful = call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);
 }
 
-static LLVMValueRef first_bad(struct emit *e, LLVMValueRef column)
+/* Does the product go from keys to queries (dK, dV)? Then a bad query row reaches the keys up to it, and the
+ * last bad position of a column counts instead of the first. */
+static bool is_backward(const struct emit *e, const struct op *op)
+{
+    return e->p->values[op->v].dims[0] == TG_LKV;
+}
+
+static LLVMValueRef marked(struct emit *e, LLVMValueRef column)
 {
     return byte_offset(e, e->arena, add(e, imm(e, e->p->scratch_offset), mul(e, column, imm(e, 4))));
 }
@@ -93,8 +101,7 @@ static void for_threads(struct emit *e, uint32_t count, const struct op *op, voi
 
 static void clear_column(struct emit *e, const struct op *op, LLVMValueRef column)
 {
-    (void)op;
-    LLVMBuildStore(e->b, imm(e, INT32_MAX), first_bad(e, column));
+    LLVMBuildStore(e->b, imm(e, is_backward(e, op) ? INT32_MIN : INT32_MAX), marked(e, column));
 }
 
 static void clean_element(struct emit *e, const struct op *op, LLVMValueRef index)
@@ -111,7 +118,8 @@ static void clean_element(struct emit *e, const struct op *op, LLVMValueRef inde
     LLVMValueRef bits = LLVMBuildAnd(e->b, LLVMBuildLoad2(e->b, type, at, ""), mask, "");
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask, ""));
     LLVMBuildStore(e->b, LLVMConstInt(type, 0, 0), at);
-    LLVMBuildAtomicRMW(e->b, LLVMAtomicRMWBinOpMin, first_bad(e, column), row, LLVMAtomicOrderingMonotonic, 0);
+    const LLVMAtomicRMWBinOp extremum = is_backward(e, op) ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpMin;
+    LLVMBuildAtomicRMW(e->b, extremum, marked(e, column), row, LLVMAtomicOrderingMonotonic, 0);
     end_if(e, after);
 }
 
@@ -137,12 +145,13 @@ void careful_after(struct emit *e, const struct op *op)
     const struct shape s = fragment_shape(e->p, out);
     LLVMBasicBlockRef after = begin_if(e, e->careful);
     for (uint32_t c = 0; c < 2 * s.n; c++) {
-        LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, first_bad(e, fragment_column(e, out, c)), "");
-        /* a row's index from the first key of the block; INT32_MAX is behind every row */
+        LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, marked(e, fragment_column(e, out, c)), "");
+        /* a row's index from the first position of the other block; unmarked columns are out of its reach */
         for (uint32_t r = 0; r < 2 * s.m; r++) {
-            LLVMValueRef row = sub(e, add(e, e->at.start[TG_LQ], fragment_row(e, out, r)), e->at.start[TG_LKV]);
+            const uint32_t other = is_backward(e, op) ? TG_LQ : TG_LKV;
+            LLVMValueRef row = sub(e, add(e, e->at.start[out->dims[0]], fragment_row(e, out, r)), e->at.start[other]);
             LLVMValueRef *x = &e->registers[op->v][(r / 2 * s.n + c / 2) * 4 + r % 2 * 2 + c % 2];
-            LLVMValueRef hit = LLVMBuildICmp(e->b, LLVMIntSGE, row, bad, "");
+            LLVMValueRef hit = LLVMBuildICmp(e->b, is_backward(e, op) ? LLVMIntSLE : LLVMIntSGE, row, bad, "");
             set(e, *x, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, *x)));
         }
     }

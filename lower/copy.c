@@ -141,6 +141,15 @@ void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef 
         copy_vector(e, &e->p->values[v], at, slot);
 }
 
+/* The sum of the parts that thread blocks wrote, in order. */
+static LLVMValueRef load_parts(struct emit *e, LLVMValueRef from, uint32_t parts)
+{
+    LLVMValueRef sum = aligned_load(e, e->f32, from, 4);
+    for (uint32_t i = 1; i < parts; i++)
+        sum = LLVMBuildFAdd(e->b, sum, aligned_load(e, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
+    return sum;
+}
+
 /* One value (hi and lo, or one float) from memory into two registers; zero outside of the tensor. */
 static void load_registers(struct emit *e, uint32_t v, uint32_t r, LLVMValueRef index)
 {
@@ -157,7 +166,7 @@ static void load_registers(struct emit *e, uint32_t v, uint32_t r, LLVMValueRef 
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
     } else if (value->dtype == TG_F32) {
-        set(e, reg[0], aligned_load(e, e->f32, from, 4));
+        set(e, reg[0], load_parts(e, from, plan_parts(e->p->schedule, &e->p->shape, tile)));
     } else {
         LLVMValueRef x = aligned_load(e, value->dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
         set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));
@@ -170,6 +179,9 @@ void emit_load(struct emit *e, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
     switch (value->space) {
+    case SPACE_FRAGMENT:
+        load_fragment(e, v);
+        break;
     case SPACE_ROWS:
         for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++)
             load_registers(e, v, c, fragment_row(e, value, c));

@@ -116,6 +116,7 @@ void emit_zero(struct emit *e, const struct op *op);
 void emit_init(struct emit *e, const struct op *op);
 void emit_decay(struct emit *e, const struct op *op);
 void emit_store(struct emit *e, const struct op *op);
+void load_fragment(struct emit *e, uint32_t v);
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
@@ -142,6 +143,10 @@ struct expression *expression_begin(struct emit *e, int stmt, const struct value
 LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at);
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at);
 void emit_map(struct emit *e, const struct op *op);
+
+/* ---- dot.c ------------------------------------------------------------------------------------------- */
+void emit_dot(struct emit *e, const struct op *op);
+LLVMValueRef part_index(struct emit *e, uint32_t tile); /* i32 */
 
 /* ---- careful.c: NaN only where it belongs ------------------------------------------------------------------ */
 /* The masked product of a nest, or NULL. */

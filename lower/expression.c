@@ -74,7 +74,10 @@ static LLVMValueRef causal(struct emit *e, const struct expression *x, const str
         return a;
     LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row), column = add(e, e->at.start[x->out->dims[1]], at->column);
     const bool row_is_query = x->out->dims[0] == TG_LQ;
-    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, row_is_query ? row : column, row_is_query ? column : row, "");
+    LLVMValueRef query = row_is_query ? row : column, key = row_is_query ? column : row;
+    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, query, key, "");
+    if (!row_is_query) /* behind the end of the chunk gates count as zero and 2^(b_i - b_j) may be infinite */
+        keep = LLVMBuildAnd(e->b, keep, less(e, query, e->at.length), "");
     return LLVMBuildSelect(e->b, keep, a, real(e, 0), "");
 }
 
@@ -229,7 +232,10 @@ static void map_causal(struct emit *e, const struct op *op)
     LLVMBasicBlockRef plain = LLVMAppendBasicBlockInContext(e->context, e->function, "plain");
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
     LLVMValueRef last_key = add(e, e->at.start[TG_LKV], imm(e, e->p->block[TG_LKV] - 1));
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, last_key, e->at.start[TG_LQ], ""), plain, masked);
+    LLVMValueRef below = LLVMBuildICmp(e->b, LLVMIntSLE, last_key, e->at.start[TG_LQ], "");
+    if (e->p->values[op->v].dims[0] == TG_LKV) /* queries are columns here: none may lie behind the end */
+        below = LLVMBuildAnd(e->b, below, less(e, add(e, e->at.start[TG_LQ], imm(e, e->p->block[TG_LQ] - 1)), e->at.length), "");
+    LLVMBuildCondBr(e->b, below, plain, masked);
     LLVMPositionBuilderAtEnd(e->b, masked);
     map_fragment(e, op, true);
     LLVMBuildBr(e->b, after);

@@ -35,8 +35,12 @@ static uint32_t count(struct emit *e, const struct value *v)
 void emit_zero(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    if (v->space != SPACE_FRAGMENT)
-        return; /* totals start at zero in emit_registers */
+    if (v->space != SPACE_FRAGMENT) { /* sums along rows; totals of scans start at zero in vector.c */
+        const uint32_t rows = v->space == SPACE_ROWS ? v->extent[0] / (8 * e->p->warps_m) : 1;
+        for (uint32_t r = 0; r < rows; r++)
+            set(e, e->registers[op->v][2 * r], real(e, 0));
+        return;
+    }
     for (uint32_t i = 0; i < count(e, v); i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][i]) : real(e, 0));
 }
@@ -76,10 +80,21 @@ static void for_pairs(struct emit *e, const struct op *op,
 
 static void load_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
 {
-    LLVMValueRef x = LLVMBuildLoad2(e->b, e->v2f32, address, "");
-    LLVMSetAlignment(x, 8);
-    for (uint32_t i = 0; i < 2; i++)
-        set(e, e->registers[op->v][r + i], LLVMBuildExtractElement(e->b, x, imm(e, i), ""));
+    const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
+    LLVMTypeRef type = dtype == TG_F32 ? e->v2f32 : dtype == TG_BF16 ? e->v2bf16 : e->v2f16;
+    LLVMValueRef x = LLVMBuildLoad2(e->b, type, address, "");
+    LLVMSetAlignment(x, 2 * tg_dtype_bytes(dtype));
+    for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef one = LLVMBuildExtractElement(e->b, x, imm(e, i), "");
+        set(e, e->registers[op->v][r + i], dtype == TG_F32 ? one : LLVMBuildFPExt(e->b, one, e->f32, ""));
+    }
+}
+
+void load_fragment(struct emit *e, uint32_t v)
+{
+    const struct op op = {.kind = OP_ZERO, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(e->p->values[v].operand)};
+    emit_zero(e, &op); /* outside of the tensor */
+    for_pairs(e, &op, load_pair);
 }
 
 void emit_init(struct emit *e, const struct op *op)
@@ -119,6 +134,22 @@ static void store_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValu
     LLVMSetAlignment(LLVMBuildStore(e->b, both_x, address), 2 * tg_dtype_bytes(dtype));
 }
 
+/* One value a row, from the first lane of its quad. */
+static void store_rows(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
+    for (uint32_t c = 0; c < v->extent[0] / (8 * e->p->warps_m); c++) {
+        LLVMValueRef row = fragment_row(e, v, c);
+        LLVMBasicBlockRef after_row = begin_if(e, inside(e, &e->at, v->dims[0], v->extent[0], row));
+        LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, NULL);
+        address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
+        LLVMSetAlignment(LLVMBuildStore(e->b, get(e, e->f32, e->registers[op->v][2 * c]), address), 4);
+        end_if(e, after_row);
+    }
+    end_if(e, after);
+}
+
 /* A value that one register of a thread (or of every thread) holds. */
 static void store_vector(struct emit *e, const struct op *op)
 {
@@ -133,6 +164,7 @@ static void store_vector(struct emit *e, const struct op *op)
         x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, e->registers[op->v][1]), imm(e, 1), "");
         LLVMSetAlignment(LLVMBuildStore(e->b, x, address), 8);
     } else {
+        address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
         LLVMSetAlignment(LLVMBuildStore(e->b, hi, address), 4);
     }
     end_if(e, after);
@@ -145,6 +177,8 @@ void emit_store(struct emit *e, const struct op *op)
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (v->space == SPACE_FRAGMENT)
         for_pairs(e, op, store_pair);
+    else if (v->space == SPACE_ROWS)
+        store_rows(e, op);
     else
         store_vector(e, op);
     if (after)

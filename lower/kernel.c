@@ -140,6 +140,9 @@ static void emit_op(struct emit *e, const struct op *op)
         emit_contract(e, op);
         careful_after(e, op);
         break;
+    case OP_DOT:
+        emit_dot(e, op);
+        break;
     case OP_DECAY:
         emit_decay(e, op);
         break;

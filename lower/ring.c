@@ -57,8 +57,10 @@ static void cursor_new(struct emit *e, struct cursor *c, const struct nest *nest
     }
 }
 
-static void place_dim(struct emit *e, struct place *at, const struct loop *loop, LLVMValueRef index)
+static void place_dim(struct emit *e, struct place *at, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
 {
+    if (loop->dim == TG_CHUNK && nest->reverse)
+        index = sub(e, sub(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), imm(e, 1)), index);
     if (loop->dim == TG_CHUNK)
         set_chunk(e, at, index);
     else
@@ -68,9 +70,9 @@ static void place_dim(struct emit *e, struct place *at, const struct loop *loop,
 static struct place cursor_place(struct emit *e, const struct cursor *c, const struct nest *nest)
 {
     struct place at = e->at;
-    place_dim(e, &at, &nest->loops[0], get(e, e->i32, c->outer));
+    place_dim(e, &at, nest, &nest->loops[0], get(e, e->i32, c->outer));
     if (inner_loop(nest))
-        place_dim(e, &at, inner_loop(nest), get(e, e->i32, c->inner));
+        place_dim(e, &at, nest, inner_loop(nest), get(e, e->i32, c->inner));
     return at;
 }
 
