@@ -16,6 +16,7 @@ struct file_check {
     struct problem problem;
     struct truth truth;
     bool has_truth;
+    bool is_second; /* the gradients of a file whose outputs have been checked */
     json_t *tensors, *skipped; /* arrays, with --json */
     bool ok;
 };
@@ -28,7 +29,7 @@ static const struct st_tensor *truth_in_file(const struct file_check *check, con
     /* Rounded inputs or another scale: the file's outputs answer another question. */
     if (check->problem.is_rounded || check->context->options.scale > 0)
         return NULL;
-    snprintf(full, sizeof full, "out.%s", name);
+    problem_name(check->variant, name, TG_OUT, full);
     return st_find(check->file, full);
 }
 
@@ -66,7 +67,7 @@ static void tensor_report(struct file_check *check, const struct host_tensor *te
                           const struct verdict *verdict)
 {
     char name[64];
-    snprintf(name, sizeof name, "out.%s", tensor->name);
+    problem_name(check->variant, tensor->name, TG_OUT, name);
     if (check->tensors) {
         json_array_append_new(check->tensors,
                               json_pack("{s:s, s:o, s:o}", "name", name, "rms_ratio",
@@ -119,8 +120,8 @@ static int compare_outputs(struct file_check *check)
             return CODE_USAGE;
         n_compared++;
         struct verdict verdict =
-            judge(tensor, reference, check->problem.io,
-                  check->file ? levels_of_file(check->file, tensor, check->problem.io)
+            judge(&check->problem, tensor, reference,
+                  check->file ? levels_of_file(check->file, check->variant, tensor, check->problem.io)
                               : (struct levels){0, 0});
         verdict.against = against;
         tensor_report(check, tensor, &verdict);
@@ -159,8 +160,9 @@ static void print_head(const struct file_check *check, const struct choice *choi
     char text[SCHEDULE_TEXT];
     schedule_text(check->variant, &choice->schedule, text);
     progress_hide(check->context);
-    printf("%s\n  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s)\n", check->path,
-           check->variant->name, tg_dtype_name(check->problem.io), (long long)shape->batch,
+    if (!check->is_second)
+        printf("%s\n", check->path);
+    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s)\n", check->variant->name, tg_dtype_name(check->problem.io), (long long)shape->batch,
            (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
            (long long)shape->dhv, text, choice->origin);
 }
@@ -212,7 +214,7 @@ static int check_problem(struct file_check *check)
     int code = run_problem(check);
     if (code == CODE_OK)
         code = compare_outputs(check);
-    if (code != CODE_USAGE)
+    if (code != CODE_USAGE && !check->variant->backward && !strstr(check->variant->name, "-backward"))
         report_skipped(check);
     problem_free(&check->problem);
     if (check->has_truth)
@@ -220,12 +222,35 @@ static int check_problem(struct file_check *check)
     return code;
 }
 
+static bool has_gradients(const struct file_check *check)
+{
+    for (size_t i = 0; i < st_count(check->file); i++)
+        if (strncmp(st_at(check->file, i)->name, "grad.", 5) == 0)
+            return true;
+    return false;
+}
+
 static int check_tensors(struct file_check *check)
 {
-    if (!file_variant(check) ||
-        !problem_read(check->context, check->variant, check->file, check->path, &check->problem))
+    if (!problem_read(check->context, check->variant, check->file, check->path, &check->problem))
         return CODE_USAGE;
     return check_problem(check);
+}
+
+/* The forward; then, where the file has gradients and the variant a backward, that. */
+static int check_directions(struct file_check *check)
+{
+    if (!file_variant(check))
+        return CODE_USAGE;
+    const tg_variant *backward = check->variant->backward;
+    int code = check_tensors(check);
+    if (code == CODE_USAGE || !backward || !has_gradients(check))
+        return code;
+    check->variant = backward;
+    check->has_truth = false;
+    check->is_second = true;
+    const int backward_code = check_tensors(check);
+    return backward_code > code ? backward_code : code;
 }
 
 static int check_opened(struct context *context, struct file_check *check)
@@ -235,7 +260,7 @@ static int check_opened(struct context *context, struct file_check *check)
         complain(context, "give a safetensors file with in.* tensors", "%s", error);
         return CODE_USAGE;
     }
-    int code = check_tensors(check);
+    int code = check_directions(check);
     st_close(check->file);
     return code;
 }

@@ -240,6 +240,8 @@ bool problem_read(struct context *context, const tg_variant *variant, const stru
  * is carried from chunk to chunk matters. */
 bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
                     tg_dtype io, uint64_t seed, struct problem *problem);
+/* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q, then true. */
+bool problem_name(const tg_variant *variant, const char *name, uint8_t flags, char full[64]);
 void problem_free(struct problem *problem);
 /* Widths beyond what any kernel takes become one that shape_class_check refuses. */
 tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
@@ -311,8 +313,8 @@ void truth_free(struct truth *truth);
 struct levels {
     double rms, max;
 };
-struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
-                             tg_dtype io);
+struct levels levels_of_file(const struct st_file *file, const tg_variant *variant,
+                             const struct host_tensor *tensor, tg_dtype io);
 
 struct verdict {
     const char *name; /* of the tensor */
@@ -321,8 +323,8 @@ struct verdict {
     bool ok;
     const char *against; /* "file" or "oracle" */
 };
-struct verdict judge(const struct host_tensor *tensor, struct num_const_array reference,
-                     tg_dtype io, struct levels levels);
+struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
+                     struct num_const_array reference, struct levels levels);
 /* Compares every output with the oracle's; the worst verdict. */
 struct verdict judge_all(const struct problem *problem, const struct truth *truth);
 

@@ -132,6 +132,8 @@ void truth_free(struct truth *truth)
  * a second product (P V) as much again: 2.5e-3 is what the golden emulation shows, 4e-3 leaves room
  * for the sum order. f16 has eight times finer operands and passes with ease. */
 static const double rms_16bit = 4e-3;
+/* Gradients go through one product more, and the gates' are differences of such sums. */
+static const double rms_gradient = 8e-3;
 /* fp32 with 3xTF32: each product keeps 21 bits; 2e-5 is room for sums over 512 x T. Plain TF32
  * (1e-3) and a state kept in bf16 fail it by far. */
 static const double rms_f32 = 2e-5;
@@ -141,17 +143,19 @@ static const double max_over_rms_limit = 10;
 /* A right kernel sums in another order than the emulation that the levels come from. */
 static const double levels_slack = 3;
 
-struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
-                             tg_dtype io)
+struct levels levels_of_file(const struct st_file *file, const tg_variant *variant,
+                             const struct host_tensor *tensor, tg_dtype io)
 {
     struct levels levels = {0, 0};
     const char *text = st_meta(file, "error_levels");
-    char name[64];
-    /* The files' own names: the output is "o", a final state "final_S". fp32 levels are of exact
+    char name[64], full[64];
+    /* The files' own names: the output is "o", a final state "final_S", a gradient "g_q". fp32 levels are of exact
      * fp32 products, which 3xTF32 is not; section 4 gives that case one number. */
     if (!text || io == TG_F32)
         return levels;
-    if (strcmp(tensor->name, "h") == 0)
+    if (problem_name(variant, tensor->name, tensor->flags, full))
+        snprintf(name, sizeof name, "g_%s", tensor->name + 1);
+    else if (strcmp(tensor->name, "h") == 0)
         snprintf(name, sizeof name, "o");
     else
         snprintf(name, sizeof name, "final_%s", tensor->name);
@@ -179,19 +183,27 @@ static double rms_over_max(struct num_const_array x)
     return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
 }
 
-struct verdict judge(const struct host_tensor *tensor, struct num_const_array reference,
-                     tg_dtype io, struct levels levels)
+/* The absolute limit, tightened by the levels; what cancels so much that the emulation itself is beyond the
+ * limit is judged by its levels alone. */
+static double limit(double absolute, double level)
 {
+    if (!(level > 0))
+        return absolute;
+    return level > absolute ? levels_slack * level : fmin(absolute, levels_slack * level);
+}
+
+struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
+                     struct num_const_array reference, struct levels levels)
+{
+    char full[64];
+    const bool gradient = problem_name(problem->variant, tensor->name, tensor->flags, full);
     struct verdict verdict = {.name = tensor->name};
     verdict.error =
         num_compare((struct num_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
-    verdict.rms_limit = io == TG_F32 ? rms_f32 : rms_16bit;
-    verdict.max_limit = max_over_rms_limit * verdict.rms_limit;
-    if (levels.rms > 0)
-        verdict.rms_limit = fmin(verdict.rms_limit, levels_slack * levels.rms);
-    if (levels.max > 0)
-        verdict.max_limit =
-            fmin(verdict.max_limit, levels_slack * levels.max * rms_over_max(reference));
+    const double absolute = problem->io == TG_F32 ? rms_f32 : gradient ? rms_gradient : rms_16bit;
+    verdict.rms_limit = limit(absolute, levels.rms);
+    verdict.max_limit =
+        limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference));
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;
@@ -206,8 +218,9 @@ struct verdict judge_all(const struct problem *problem, const struct truth *trut
         if (!(tensor->flags & TG_OUT) || !tensor->data)
             continue;
         struct verdict verdict =
-            judge(tensor, (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
-                  problem->io, (struct levels){0, 0});
+            judge(problem, tensor,
+                  (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
+                  (struct levels){0, 0});
         double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
         if (distance > furthest) {
             furthest = distance;

@@ -95,7 +95,7 @@ tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io)
 static void name_shape(const tg_tensor *declared, char text[SHAPE_TEXT])
 {
     static const char *const names[TG_N_AXES] = {
-        [TG_T] = ", T", [TG_CHUNK] = ", chunk", [TG_DQK] = ", dqk", [TG_DHV] = ", dhv"};
+        [TG_T] = ", T", [TG_CHUNK] = ", chunk", [TG_DQK] = ", dqk", [TG_DHV] = ", dhv", [TG_PARTS] = ", parts"};
     snprintf(text, SHAPE_TEXT, "[B, NH");
     for (int i = 2; i < rank_of(declared); i++)
         strcat(text, names[declared->axes[i - 2]]);
@@ -112,11 +112,27 @@ static void number_shape(const int64_t *extent, int rank, char text[SHAPE_TEXT])
     snprintf(text + n, SHAPE_TEXT - n, "]");
 }
 
-static const struct st_tensor *find_role(const struct st_file *file, const char *role,
-                                         const char *name)
+/* A backward's tensors: those it shares with the forward, and d + the name of one. */
+static bool is_gradient(const tg_variant *variant, const char *name)
+{
+    if (!strstr(variant->name, "-backward") || name[0] != 'd')
+        return false;
+    return true;
+}
+
+bool problem_name(const tg_variant *variant, const char *name, uint8_t flags, char full[64])
+{
+    const bool gradient = is_gradient(variant, name);
+    const char *role = flags & TG_OUT ? (gradient ? "grad" : "out") : gradient ? "dout" : "in";
+    snprintf(full, 64, "%s.%s", role, name + (gradient ? 1 : 0));
+    return gradient;
+}
+
+static const struct st_tensor *find_input(const struct st_file *file, const tg_variant *variant,
+                                          const char *name)
 {
     char full[64];
-    snprintf(full, sizeof full, "%s.%s", role, name);
+    problem_name(variant, name, TG_IN, full);
     const struct st_tensor *tensor = st_find(file, full);
     return tensor ? tensor : st_find(file, name);
 }
@@ -200,7 +216,7 @@ static bool learn_sizes(struct context *context, const tg_variant *variant,
         const tg_tensor *declared = &variant->algorithm->tensors[tile];
         if (!(declared->flags & TG_IN))
             continue;
-        const struct st_tensor *found = find_role(file, "in", declared->name);
+        const struct st_tensor *found = find_input(file, variant, declared->name);
         if (found) {
             ok &= learn_type(context, path, declared, found, sizes) &&
                   learn_extents(context, path, declared, found, sizes);
@@ -209,7 +225,9 @@ static bool learn_sizes(struct context *context, const tg_variant *variant,
             name_shape(declared, expected);
             snprintf(hint, sizeof hint, "%s needs it, shape %s; `tegula variants` lists all",
                      variant->name, expected);
-            complain(context, hint, "%s: there is no tensor in.%s, nor %s", path, declared->name,
+            char full[64];
+            problem_name(variant, declared->name, TG_IN, full);
+            complain(context, hint, "%s: there is no tensor %s, nor %s", path, full,
                      declared->name);
             ok = false;
         }
@@ -278,7 +296,7 @@ bool problem_read(struct context *context, const tg_variant *variant, const stru
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         struct host_tensor *tensor = &problem->tensors[i];
         const struct st_tensor *found =
-            tensor->flags & TG_IN ? find_role(file, "in", tensor->name) : NULL;
+            tensor->flags & TG_IN ? find_input(file, variant, tensor->name) : NULL;
         if (!found)
             continue;
         problem->is_prefixed |= strncmp(found->name, "in.", 3) == 0;

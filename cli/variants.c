@@ -2,7 +2,7 @@
 #include "cli.h"
 
 static const char *const axis_names[TG_N_AXES] = {
-    [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv"};
+    [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv", [TG_PARTS] = "parts"};
 
 static void type_of(const tg_tensor *tensor, char text[16])
 {

@@ -227,4 +227,5 @@ const tg_variant tg_mlstm_sig = {
     .schedules = schedules,
     .spaces = spaces,
     .oracle = oracle,
+    .backward = &tg_mlstm_sig_backward,
 };

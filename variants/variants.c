@@ -5,6 +5,7 @@
 
 const tg_variant *const tg_builtin_variants[] = {
     &tg_mlstm_sig,
+    &tg_mlstm_sig_backward,
     NULL,
 };
 

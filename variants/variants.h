@@ -5,6 +5,7 @@
 #include "dsl/tegula.h"
 
 TG_API extern const tg_variant tg_mlstm_sig;
+TG_API extern const tg_variant tg_mlstm_sig_backward;
 TG_API extern const tg_algorithm tg_mlstm_sig_algorithm; /* tiles: variants/mlstm_sig.h */
 
 /* All of them, NULL-terminated. */

@@ -7,7 +7,9 @@ check $DATA/mlstmsig_a.safetensors --device emu
 -- stdout
 out.h    rms
 against the file
-grad.q, grad.k, grad.v, grad.f, grad.i: not checked: no backward yet
+mlstm-sig-backward bf16
+grad.q   rms
+grad.f   rms
   ok
 ! FAILED
 

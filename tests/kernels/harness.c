@@ -473,8 +473,8 @@ static bool head_right(const struct host_tensor *tensor, const double *truth, tg
 static bool output_right(const struct problem *problem, const struct host_tensor *tensor,
                          const double *truth, bool is_told)
 {
-    struct verdict v = judge(tensor, (struct num_const_array){truth, ST_F64, tensor->n},
-                             problem->io, (struct levels){0, 0});
+    struct verdict v = judge(problem, tensor, (struct num_const_array){truth, ST_F64, tensor->n},
+                             (struct levels){0, 0});
     if (problem->io == TG_F16) {
         v.rms_limit = rms_f16;
         v.ok &= v.error.rms_ratio <= rms_f16;
