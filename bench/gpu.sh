@@ -8,7 +8,8 @@
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
 #   time    from process start to the first result, caches cold
-#   peers   bench/peers.py: the same shapes by mlstm_kernels
+#   peers   bench/peers.py: the same shapes by mlstm_kernels, forward and with the backward
+#   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
 # Default: all but quick and demo. FOLDER (default $OUT, else bench/results) receives results.json, a line of JSON
@@ -24,11 +25,11 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | time | peers | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | time | peers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
-((${#parts[@]})) || parts=(test tune bench time peers)
+((${#parts[@]})) || parts=(test tune bench time peers gradients)
 
 mkdir -p "$out"
 results=$out/results.json
@@ -81,6 +82,7 @@ run_tune() {
 run_bench() {
     measure bench ./dev tegula bench mlstm-sig --device 0 --flush --no-wisdom --json
     measure bench-tuned ./dev tegula bench mlstm-sig --device 0 --flush --json
+    measure bench-backward ./dev tegula bench mlstm-sig-backward --device 0 --flush --no-wisdom --json
 }
 
 # A cache of its own, and the driver's off: everything is compiled.
@@ -91,6 +93,12 @@ run_time() {
 
 run_peers() {
     measure peers python3 bench/peers.py
+    measure peers-backward python3 bench/peers.py --backward --chunk 128
+}
+
+run_gradients() {
+    measure gradients ./dev tegula check --device 0 --json tests/data/mlstmsig_a.safetensors
+    measure gradients-peer python3 bench/peers.py --backward --chunk 64 --compare tests/data/mlstmsig_a.safetensors
 }
 
 run_demo() {

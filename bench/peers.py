@@ -2,7 +2,9 @@
 
     python3 bench/peers.py                              all shapes and chunk sizes, one JSON line each
     python3 bench/peers.py --shape 8 8192 --chunk 128   one of them
-    python3 bench/peers.py --compare FILE.safetensors   its error against out.h of such a file
+    python3 bench/peers.py --backward                   forward and backward together
+    python3 bench/peers.py --compare FILE.safetensors   its error against out.h of such a file, with
+                                                        --backward also that of its gradients
 
 Needs an NVIDIA GPU and torch, triton, einops and numpy, and safetensors for --compare; written for
 Python 3.12, torch 2.11 and Triton 3.6, without network. mlstm_kernels is not part of this repository
@@ -102,16 +104,27 @@ def report(**fields):
     print(json.dumps(fields), flush=True)
 
 
-def bench(peer, shapes, chunks):
+def forward_backward(peer, inputs, chunk, dh):
+    """Gradients of <h, dh> with respect to the inputs."""
+    return torch.autograd.grad(forward(peer, *inputs, chunk), inputs, dh)
+
+
+def bench(peer, shapes, chunks, backward):
     machine = describe_machine()
     for batch, tokens in shapes:
         inputs = make_inputs(batch, tokens)
+        dh = torch.randn_like(inputs[2])
+        for x in inputs:
+            x.requires_grad_(backward)
         for chunk in chunks:
             torch._dynamo.reset()  # its gate kernels are compiled for this shape, not for any
-            shape = {"kernel": NAME, "direction": "forward", "dtype": "bf16", "chunk": chunk,
-                     "B": batch, "NH": HEADS, "T": tokens, "dqk": DQK, "dhv": DHV}
+            shape = {"kernel": NAME, "direction": "forward+backward" if backward else "forward",
+                     "dtype": "bf16", "chunk": chunk, "B": batch, "NH": HEADS, "T": tokens, "dqk": DQK, "dhv": DHV}
             try:
-                times = time_calls(lambda: forward(peer, *inputs, chunk))
+                if backward:
+                    times = time_calls(lambda: forward_backward(peer, inputs, chunk, dh))
+                else:
+                    times = time_calls(lambda: forward(peer, *inputs, chunk))
             except Exception as error:  # a shape it cannot do is a result too
                 report(**shape, error=f"{type(error).__name__}: {error}"[:300], **machine)
                 continue
@@ -135,7 +148,20 @@ def error_of(x, ref):
             "max": (off.abs().max() / ref.abs().max()).item()}
 
 
-def compare(peer, path, chunks):
+def compare_gradients(peer, path, file, inputs, chunks):
+    tokens = inputs[0].shape[2]
+    for chunk in chunks:
+        torch._dynamo.reset()
+        whole = -(-tokens // chunk) * chunk
+        padded_inputs = [padded(x, whole).requires_grad_() for x in inputs]
+        dh = padded(file.get_tensor("dout.h"), whole).to(inputs[2].dtype)
+        grads = forward_backward(peer, padded_inputs, chunk, dh)
+        for name, grad in zip("qkvif", grads):
+            report(kernel=NAME, file=pathlib.Path(path).name, chunk=chunk, tensor="grad." + name,
+                   **error_of(grad[:, :, :tokens], file.get_tensor("grad." + name)))
+
+
+def compare(peer, path, chunks, backward):
     from safetensors import safe_open
 
     with safe_open(path, framework="pt", device="cuda:0") as file:
@@ -144,6 +170,8 @@ def compare(peer, path, chunks):
         inputs = [file.get_tensor("in." + name) for name in "qkvif"]
         state = file.get_tensor("in.S0") if "in.S0" in names else None
         ref = file.get_tensor("out.h")
+        if backward and "dout.h" in names:
+            compare_gradients(peer, path, file, inputs, chunks)
     batch, heads, tokens, dqk = inputs[0].shape
     scale = json.loads(meta.get("scalars", "{}")).get("scale", dqk**-0.5)
     if not math.isclose(scale, dqk**-0.5, rel_tol=1e-6):
@@ -163,6 +191,7 @@ def main():
                         help="the folder that holds mlstm_kernels (default: peers/ of the repository)")
     parser.add_argument("--shape", type=int, nargs=2, metavar=("B", "T"), action="append")
     parser.add_argument("--chunk", type=int, action="append")
+    parser.add_argument("--backward", action="store_true")
     parser.add_argument("--compare", metavar="FILE", action="append",
                         help="print the error against out.h of a file instead of times")
     options = parser.parse_args()
@@ -170,11 +199,11 @@ def main():
         sys.exit("expected an NVIDIA GPU, found none")
     peer = load_peer(options.peers)
     chunks = options.chunk or CHUNKS
-    with torch.no_grad():
+    with torch.set_grad_enabled(options.backward):
         for path in options.compare or ():
-            compare(peer, path, chunks)
+            compare(peer, path, chunks, options.backward)
         if not options.compare:
-            bench(peer, options.shape or SHAPES, chunks)
+            bench(peer, options.shape or SHAPES, chunks, options.backward)
 
 
 if __name__ == "__main__":
