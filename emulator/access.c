@@ -96,10 +96,13 @@ u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address
     }
 }
 
-static u64 load_element(const u8 *p, u32 type)
+static u64 load_element(const u8 *p, u32 type, bool is_global)
 {
     u64 x = 0;
-    memcpy(&x, p, type_bytes(type));
+    if (is_global)
+        x = global_load(p, type_bytes(type));
+    else
+        memcpy(&x, p, type_bytes(type));
     switch (type) {
     case TYPE_S8:
         return (u64)(s64)(int8_t)x;
@@ -112,16 +115,18 @@ static u64 load_element(const u8 *p, u32 type)
     }
 }
 
-static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const *from)
+static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const *from, u32 global)
 {
     const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type);
     for (u32 e = 0; e < in->n_dst; e++) {
         if (bytes == 4 && OPERAND_BITS(in->op[e]) == 32) {
             u32 *d = row32(w, in->op[e]);
-            FOR_LANES(l, mask) memcpy(&d[l], from[l] + 4 * e, 4);
+            FOR_LANES(l, mask & global) d[l] = (u32)global_load(from[l] + 4 * e, 4);
+            FOR_LANES(l, mask & ~global) memcpy(&d[l], from[l] + 4 * e, 4);
         } else {
             FOR_LANES(l, mask)
-            operand_store(w, in->op[e], (int)l, load_element(from[l] + bytes * e, type));
+            operand_store(w, in->op[e], (int)l,
+                          load_element(from[l] + bytes * e, type, global >> l & 1));
         }
     }
 }
@@ -130,7 +135,7 @@ RUN(ld)
 {
     u8 *from[LANES];
     u64 address[LANES];
-    u32 shared = 0, space;
+    u32 shared = 0, global = 0, space;
     const u32 bytes = type_bytes(in->mod[MOD_TYPE]) * in->n_dst;
     FOR_LANES(l, mask)
     {
@@ -142,13 +147,12 @@ RUN(ld)
             shared |= 1u << l;
         if (space != SPACE_GLOBAL)
             continue;
+        global |= 1u << l;
         w->cta->counters->global_load_bytes += bytes;
-        if (!owner_access(w, in, (int)l, address[l], bytes, ACCESS_READ | strength(in), NULL, NULL))
-            return;
     }
     if (shared)
         count_wavefronts(w->cta, address, shared, bytes);
-    load_rows(w, in, mask, from);
+    load_rows(w, in, mask, from, global);
 }
 
 RUN(ldu)
@@ -181,9 +185,9 @@ RUN(st)
                 return;
         } else if (space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;
-            if (!owner_access(w, in, (int)l, address[l], bytes * n, ACCESS_WRITE | strength(in), to,
-                              value))
+            if (!owner_store(w, in, (int)l, address[l], bytes * n, strength(in), to, value))
                 return;
+            continue;
         }
         memcpy(to, value, bytes * n);
     }

@@ -45,11 +45,18 @@ const char *async_describe(const struct cta *c, u32 offset, char *out, size_t si
 static bool copy_data(struct warp *w, const struct copy *copy)
 {
     u8 *to = w->cta->shared + copy->dst;
+    u32 i = 0;
     memset(to, 0, copy->bytes);
     if (!copy->src_bytes)
         return true;
     const struct allocation *a = memory_find(w->cta->launch->memory, copy->src, copy->src_bytes);
-    memcpy(to, a->data + (copy->src - a->base), copy->src_bytes);
+    const u8 *from = a->data + (copy->src - a->base);
+    for (; i + 4 <= copy->src_bytes; i += 4) {
+        const u32 word = (u32)global_load(from + i, 4);
+        memcpy(to + i, &word, 4);
+    }
+    for (; i < copy->src_bytes; i++)
+        to[i] = (u8)global_load(from + i, 1);
     return global_is_written(a, copy->src, copy->src_bytes);
 }
 
@@ -89,8 +96,7 @@ static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *
             global_access(w, in, (int)lane, copy->src, copy->bytes, ACCESS_READ);
             return false;
         }
-        c->cached[in->serial] = a;
-        if (!owner_access(w, in, (int)lane, copy->src, copy->src_bytes, ACCESS_READ, NULL, NULL))
+        if (!owner_read(w, a, (int)lane, copy->src, copy->src_bytes, 0))
             return false;
     }
     u8 *to = shared_access(w, (int)lane, dst, copy->bytes, ACCESS_WRITE | ACCESS_ASYNC);

@@ -101,7 +101,7 @@ static u8 *atomic_access(struct warp *w, const struct insn *in, u32 k, int lane)
     u8 *p = resolve_access(w, in, lane, &address, bytes, ACCESS_WRITE | ACCESS_STRONG, &space);
     if (p && space == SPACE_GLOBAL) {
         w->cta->counters->global_store_bytes += bytes;
-        if (!owner_access(w, in, lane, address, bytes, ACCESS_WRITE | ACCESS_STRONG, NULL, NULL))
+        if (!owner_store(w, in, lane, address, bytes, ACCESS_STRONG, p, NULL))
             return NULL;
     }
     return p;

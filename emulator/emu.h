@@ -221,14 +221,15 @@ enum special {
     X(TID_Y, "%tid.y")                                                                             \
     X(TID_Z, "%tid.z")                                                                             \
     X(NTID_X, "%ntid.x")                                                                           \
-    X(NTID_Y, "%ntid.y") X(NTID_Z, "%ntid.z") X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y")        \
-        X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y")                   \
-            X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid") X(WARPID, "%warpid")                     \
-                X(NWARPID, "%nwarpid") X(SMID, "%smid") X(NSMID, "%nsmid")                         \
-                    X(LANEMASK_EQ, "%lanemask_eq") X(LANEMASK_LT, "%lanemask_lt")                  \
-                        X(LANEMASK_LE, "%lanemask_le") X(LANEMASK_GT, "%lanemask_gt")              \
-                            X(LANEMASK_GE, "%lanemask_ge") X(DYNAMIC_SMEM, "%dynamic_smem_size")   \
-                                X(TOTAL_SMEM, "%total_smem_size")
+    X(NTID_Y, "%ntid.y")                                                                           \
+    X(NTID_Z, "%ntid.z")                                                                           \
+    X(CTAID_X, "%ctaid.x") X(CTAID_Y, "%ctaid.y") X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x")  \
+        X(NCTAID_Y, "%nctaid.y") X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid")                     \
+            X(WARPID, "%warpid") X(NWARPID, "%nwarpid") X(SMID, "%smid") X(NSMID, "%nsmid")        \
+                X(LANEMASK_EQ, "%lanemask_eq") X(LANEMASK_LT, "%lanemask_lt")                      \
+                    X(LANEMASK_LE, "%lanemask_le") X(LANEMASK_GT, "%lanemask_gt")                  \
+                        X(LANEMASK_GE, "%lanemask_ge") X(DYNAMIC_SMEM, "%dynamic_smem_size")       \
+                            X(TOTAL_SMEM, "%total_smem_size")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
 #undef X
@@ -284,8 +285,9 @@ struct module {
 struct allocation {
     u64 base, bytes;
     u8 *data;
-    u8 *written; /* one byte per byte; NULL: all of it is */
-    u64 *owner;  /* owner.c, during a launch */
+    u8 *written;    /* one byte per byte; NULL: all of it is */
+    u64 *owner;     /* owner.c, during a launch: who stored last */
+    u32 *reader[2]; /* and who has read: plain loads, strong ones */
     bool is_freed;
 };
 
@@ -370,6 +372,7 @@ struct cta {
     const struct launch *launch;
     const struct kernel *kernel;
     u64 index;
+    bool is_parallel; /* other threads run other CTAs of this launch */
     u32 id[3];
     struct warp warps[MAX_WARPS];
     u32 n_warps;
@@ -455,8 +458,10 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
 
 /* owner.c */
-bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
-                  const u8 *to, const u8 *value);
+bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what);
+bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
+                 u8 *to, const u8 *value);
+bool owner_counts_ctas(const struct cta *c);
 void owner_forget(struct memory *m);
 
 /* shared.c */
@@ -523,6 +528,51 @@ static inline void operand_store(struct warp *w, u32 operand, int lane, u64 valu
         row64(w, operand)[lane] = value;
     else
         row32(w, operand)[lane] = OPERAND_BITS(operand) == 16 ? (u16)value : (u32)value;
+}
+
+/* Global memory may be touched by several threads: a kernel that races there must not make its
+ * emulator race. Elements of 1, 2, 4 or 8 bytes, aligned. */
+static inline u64 global_load(const u8 *p, u32 bytes)
+{
+    const void *q = p;
+    switch (bytes) {
+    case 1:
+        return __atomic_load_n(p, __ATOMIC_RELAXED);
+    case 2:
+        return __atomic_load_n((const u16 *)q, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const u32 *)q, __ATOMIC_RELAXED);
+    default:
+        return __atomic_load_n((const u64 *)q, __ATOMIC_RELAXED);
+    }
+}
+
+static inline void global_store(u8 *p, u32 bytes, u64 x)
+{
+    void *q = p;
+    switch (bytes) {
+    case 1:
+        __atomic_store_n(p, (u8)x, __ATOMIC_RELAXED);
+        return;
+    case 2:
+        __atomic_store_n((u16 *)q, (u16)x, __ATOMIC_RELAXED);
+        return;
+    case 4:
+        __atomic_store_n((u32 *)q, (u32)x, __ATOMIC_RELAXED);
+        return;
+    default:
+        __atomic_store_n((u64 *)q, x, __ATOMIC_RELAXED);
+    }
+}
+
+static inline void full_fence(void)
+{
+#ifdef __SANITIZE_THREAD__ /* which does not know fences */
+    static int any;
+    __atomic_fetch_add(&any, 0, __ATOMIC_SEQ_CST);
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 static inline int first_lane(u32 mask)

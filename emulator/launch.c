@@ -1,7 +1,9 @@
 /* launch.c - a grid: its CTAs in order, taken by as many threads as there are cores.
  *
  * A CTA's run depends on the seed and its index alone, so the number of threads changes nothing; of
- * several faults the one of the lowest CTA is reported. Each thread keeps one CTA's worth of
+ * several faults the one of the lowest CTA is reported. But a CTA that reads what nothing has
+ * written may be early in a race with one that writes it: it stops, the others go on, and a race
+ * between CTAs is what is reported if they find one. Each thread keeps one CTA's worth of
  * registers, shared memory and shadow. */
 #include "emu.h"
 
@@ -14,7 +16,10 @@ struct team {
     pthread_mutex_t lock; /* guards what follows */
     u64 next, stop_at;    /* CTAs from stop_at on need not run: one before has failed */
     struct report *report;
+    u64 unwritten_at; /* the lowest CTA that read what nothing had written */
+    struct report unwritten;
     struct tgemu_counters *counters;
+    bool is_parallel;
     bool is_out_of_memory;
 };
 
@@ -203,7 +208,12 @@ static bool take(struct team *t, u64 *index)
 static void hand_in(struct team *t, const struct cta *c)
 {
     pthread_mutex_lock(&t->lock);
-    if (c->index < t->stop_at) {
+    if (c->report->kind == REPORT_UNWRITTEN && owner_counts_ctas(c)) {
+        if (c->index < t->unwritten_at) {
+            t->unwritten_at = c->index;
+            t->unwritten = *c->report;
+        }
+    } else if (c->index < t->stop_at) {
         t->stop_at = c->index;
         *t->report = *c->report;
     }
@@ -218,6 +228,7 @@ static void *work(void *argument)
     struct cta *c = cta_new(t->launch);
     u64 index;
     if (c) {
+        c->is_parallel = t->is_parallel;
         c->counters = &counters;
         c->report = &report;
     }
@@ -247,10 +258,15 @@ static u32 thread_count(const struct launch *l)
 
 void launch_run(const struct launch *l, struct report *r, struct tgemu_counters *counters)
 {
-    struct team t = {.launch = l, .stop_at = l->n_ctas, .report = r, .counters = counters};
+    struct team t = {.launch = l,
+                     .stop_at = l->n_ctas,
+                     .report = r,
+                     .unwritten_at = UINT64_MAX,
+                     .counters = counters};
     pthread_t threads[256];
     u32 n = 0;
     const u32 wanted = thread_count(l);
+    t.is_parallel = wanted > 1;
     pthread_mutex_init(&t.lock, NULL);
     while (n + 1 < wanted && n < 256 && !pthread_create(&threads[n], NULL, work, &t))
         n++;
@@ -259,6 +275,8 @@ void launch_run(const struct launch *l, struct report *r, struct tgemu_counters 
         pthread_join(threads[--n], NULL);
     pthread_mutex_destroy(&t.lock);
     counters->launches = 1;
+    if (t.unwritten_at < t.stop_at && !(r->is_set && r->kind == REPORT_GLOBAL_RACE))
+        *r = t.unwritten;
     owner_forget(l->memory);
     if (t.is_out_of_memory && !r->is_set)
         report_set(r, REPORT_LAUNCH, "out of host memory");

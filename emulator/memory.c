@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define ALL_WRITTEN 0x0101010101010101ull
+
 enum { ALLOCATION_ALIGN = 512, RED_ZONE = 4096, MAX_FREED = 4096 };
 
 /* Forgets the oldest half of the freed ones. */
@@ -93,16 +95,16 @@ void memory_release(struct memory *m, struct allocation *a)
     a->is_freed = true;
     free(a->data);
     free(a->written);
-    a->data = a->written = NULL;
+    a->data = a->written = NULL; /* between launches, so it has no owners */
     drop_tombstones(m);
 }
 
 void memory_clear(struct memory *m)
 {
+    owner_forget(m);
     for (u32 i = 0; i < m->n; i++) {
         free(m->list[i]->data);
         free(m->list[i]->written);
-        free(m->list[i]->owner);
         free(m->list[i]);
     }
     free(m->list);
@@ -121,10 +123,31 @@ void memory_mark(struct allocation *a, u64 address, u64 bytes)
     }
 }
 
+static bool is_aligned(u64 address, u32 bytes)
+{
+    return !((address | bytes) & (bytes >= 8 ? 7 : bytes - 1));
+}
+
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes)
 {
-    static const u8 ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    return !a->written || !memcmp(a->written + (address - a->base), ones, bytes);
+    if (!a->written)
+        return true;
+    const u8 *p = a->written + (address - a->base);
+    const u32 unit = !is_aligned(address, bytes) ? 1 : bytes < 8 ? bytes : 8;
+    const u64 ones = ALL_WRITTEN >> (64 - 8 * unit);
+    for (u32 i = 0; i < bytes; i += unit)
+        if (global_load(p + i, unit) != ones)
+            return false;
+    return true;
+}
+
+/* By a kernel: an aligned access. */
+static void mark_stored(struct allocation *a, u64 address, u32 bytes)
+{
+    u8 *p = a->written + (address - a->base);
+    const u32 unit = bytes < 8 ? bytes : 8;
+    for (u32 i = 0; i < bytes; i += unit)
+        global_store(p + i, unit, ALL_WRITTEN);
 }
 
 static void report_bounds(struct warp *w, int lane, u64 address, u32 bytes)
@@ -164,6 +187,8 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
               (unsigned long long)address, bytes);
         return NULL;
     }
+    if (what & ACCESS_READ && !owner_read(w, a, lane, address, bytes, what))
+        return NULL;
     if (!(what & ACCESS_WRITE) && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN &&
         !global_is_written(a, address, bytes)) {
         fault(w, REPORT_UNWRITTEN, lane,
@@ -174,6 +199,6 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
         return NULL;
     }
     if (what & ACCESS_WRITE && a->written)
-        memset(a->written + (address - a->base), 1, bytes);
+        mark_stored(a, address, bytes);
     return a->data + (address - a->base);
 }

@@ -1,78 +1,287 @@
-/* owner.c - races on global memory: who of this launch stored to a place last.
+/* owner.c - races on global memory: who of this launch stored to a place last, and who has read it.
  *
  * A place is a granule as wide as the kernel's narrowest global access. Stores to it by two CTAs
- * leave a result that depends on their order, and a load of what another CTA stores in the same
- * launch may come before it: both are reported, unless values agree or the accesses are strong
- * (volatile, relaxed, atomic). Within a CTA the clocks of shared.c decide. Loads are not
- * remembered, so a store after an unordered load is found in other seeds or never; and a kernel
- * with a fence of gpu scope is trusted to order its CTAs by flags. */
+ * leave a result that depends on their order, and a load by one CTA may come before or after the
+ * store of another: all are reported, unless the accesses are strong (volatile, relaxed, atomic) or
+ * two stores agree on the value. Within a CTA the clocks of shared.c decide; there loads are not
+ * remembered, so a store after an unordered load is found in other seeds or never. A kernel with a
+ * fence of gpu scope is trusted to order its CTAs by flags.
+ *
+ * CTAs run on several threads, and which comes first must not decide whether a race is found. A
+ * reader enters itself before it looks for an owner, a store makes itself owner before it looks for
+ * readers: one of them sees the other. A store locks the block that its places are in until its
+ * value is there, so that the next one compares with that. */
 #include "emu.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { CTA_SHIFT = 32, TIME_SHIFT = 8, STRONG = 1 << 5, WARP = 31 };
+enum { BLOCK = 32 }; /* bytes: no access is wider. Its lock is a bit of its first place's owner. */
+enum {
+    CTA_SHIFT = 32,
+    TIME_SHIFT = 8,
+    SHARED = 1 << 7, /* an earlier CTA has stored the same value */
+    LOCKED = 1 << 6,
+    STRONG = 1 << 5,
+    WARP = 31
+};
 
-static u64 *owner_table(struct allocation *a, u32 log2)
+#define SEVERAL 0xffffffffu /* readers */
+
+/* Whether CTAs are told apart: some are not ordered, by nature. */
+bool owner_counts_ctas(const struct cta *c)
 {
-    u64 *table = __atomic_load_n(&a->owner, __ATOMIC_ACQUIRE), *none = NULL;
+    return c->launch->n_ctas > 1 && !c->kernel->has_gpu_fence &&
+           c->launch->config->checks & TGEMU_CHECK_GLOBAL;
+}
+
+/* The table behind *at, made on first use; NULL if there is no memory for it. */
+static void *shared_table(void **at, u64 n, size_t size)
+{
+    void *table = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
     if (table)
         return table;
-    table = calloc((a->bytes >> log2) + 1, sizeof *table);
-    if (__atomic_compare_exchange_n(&a->owner, &none, table, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+    table = calloc(n, size);
+    if (__atomic_compare_exchange_n(at, &none, table, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return table;
     free(table); /* another thread was faster */
     return none;
 }
 
-static bool is_ordered(const struct warp *w, u64 old, u64 self, int what)
+static u64 granule(const struct warp *w, const struct allocation *a, u64 address)
+{
+    return (address - a->base) >> w->kernel->global_granule_log2;
+}
+
+static u64 address_of_granule(const struct warp *w, const struct allocation *a, u64 g)
+{
+    return a->base + (g << w->kernel->global_granule_log2);
+}
+
+static bool is_ordered(const struct warp *w, u64 old, int what)
 {
     const u32 warp = (u32)old & WARP, time = (u32)old >> TIME_SHIFT;
     if (!old || (old & STRONG && what & ACCESS_STRONG))
         return true;
-    if (old >> CTA_SHIFT != self >> CTA_SHIFT)
+    const bool is_foreign = old >> CTA_SHIFT != w->cta->index + 1;
+    if (is_foreign || (old & SHARED && !w->kernel->has_gpu_fence))
         return w->kernel->has_gpu_fence;
     return warp == w->id || time <= w->seen_all || time <= w->seen[warp];
 }
 
-/* False after a fault. For stores `value` is what will be written to `to`. */
-bool owner_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
-                  const u8 *to, const u8 *value)
+/* -- loads ----------------------------------------------------------------------------------- */
+
+static void enter_reader(struct cta *c, u32 *place, u32 self)
 {
-    const struct cta *c = w->cta;
-    struct allocation *a = c->cached[in->serial];
-    const u32 log2 = w->kernel->global_granule_log2;
-    if (!(c->launch->config->checks & TGEMU_CHECK_GLOBAL))
+    u32 old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (old != self && old != SEVERAL) {
+        const u32 new = old ? SEVERAL : self;
+        if (!c->is_parallel)
+            *place = old = new;
+        else if (__atomic_compare_exchange_n(place, &old, new, false, __ATOMIC_SEQ_CST,
+                                             __ATOMIC_RELAXED))
+            old = new;
+    }
+}
+
+static void enter_readers(struct warp *w, struct allocation *a, u64 first, u64 last, int what)
+{
+    struct cta *c = w->cta;
+    const u32 self = (u32)c->index + 1;
+    u32 *table = shared_table((void **)&a->reader[what & ACCESS_STRONG ? 1 : 0],
+                              granule(w, a, a->base + a->bytes) + 1, sizeof *table);
+    for (u64 g = first; table && g <= last; g++)
+        enter_reader(c, &table[g], self);
+}
+
+/* False after a fault. */
+bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what)
+{
+    const u64 first = granule(w, a, address), last = granule(w, a, address + bytes - 1);
+    if (owner_counts_ctas(w->cta))
+        enter_readers(w, a, first, last, what);
+    const u64 *table = __atomic_load_n(&a->owner, __ATOMIC_SEQ_CST);
+    if (!table || !(w->cta->launch->config->checks & TGEMU_CHECK_GLOBAL))
         return true;
-    if (what & ACCESS_READ && !__atomic_load_n(&a->owner, __ATOMIC_RELAXED))
-        return true; /* nobody has stored here yet */
-    u64 *table = owner_table(a, log2);
-    if (!table)
-        return true;
-    const u64 self = (c->index + 1) << CTA_SHIFT | (u64)(c->now & 0xffffff) << TIME_SHIFT |
-                     (what & ACCESS_STRONG ? (u64)STRONG : 0) | w->id;
-    const u64 first = (address - a->base) >> log2, last = (address - a->base + bytes - 1) >> log2;
     for (u64 g = first; g <= last; g++) {
-        const u64 old = what & ACCESS_READ ? __atomic_load_n(&table[g], __ATOMIC_RELAXED)
-                                           : __atomic_exchange_n(&table[g], self, __ATOMIC_RELAXED);
-        if (is_ordered(w, old, self, what) || (value && !memcmp(to, value, bytes)))
+        const u64 old = __atomic_load_n(&table[g], __ATOMIC_SEQ_CST) & ~(u64)LOCKED;
+        if (is_ordered(w, old, what))
             continue;
         fault(w, REPORT_GLOBAL_RACE, lane,
-              "%s global address 0x%llx, which warp %u of CTA %llu has stored to, with nothing "
+              "reads global address 0x%llx, which warp %u of CTA %llu has stored to, with nothing "
               "to order them",
-              what & ACCESS_READ ? "reads" : "writes a different value to",
-              (unsigned long long)(a->base + (g << log2)), (u32)old & WARP,
+              (unsigned long long)address_of_granule(w, a, g), (u32)old & WARP,
               (unsigned long long)(old >> CTA_SHIFT) - 1);
         return false;
     }
     return true;
 }
 
+/* -- stores ---------------------------------------------------------------------------------- */
+
+static void lock_block(u64 *block)
+{
+    u64 old = __atomic_load_n(block, __ATOMIC_RELAXED);
+    for (;;) {
+        if (old & LOCKED) {
+            sched_yield();
+            old = __atomic_load_n(block, __ATOMIC_RELAXED);
+        } else if (__atomic_compare_exchange_n(block, &old, old | LOCKED, false, __ATOMIC_ACQUIRE,
+                                               __ATOMIC_RELAXED)) {
+            return;
+        }
+    }
+}
+
+static void unlock_block(u64 *block)
+{
+    const u64 owner = __atomic_load_n(block, __ATOMIC_RELAXED) & ~(u64)LOCKED;
+    __atomic_store_n(block, owner, __ATOMIC_RELEASE);
+}
+
+/* Makes this warp the owner; tells who was. The lock stays. */
+static u64 take_over(u64 *place, u64 self)
+{
+    const u64 old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    u64 new = self | (old & LOCKED);
+    if (old & ~(u64)LOCKED && (old & SHARED || (old ^ self) >> CTA_SHIFT))
+        new = (new | SHARED) & (old | ~(u64)STRONG);
+    __atomic_store_n(place, new, __ATOMIC_RELAXED);
+    return old & ~(u64)LOCKED;
+}
+
+struct store {
+    struct warp *w;
+    struct allocation *a;
+    u64 *owner;      /* NULL: not checked */
+    u64 first, last; /* places */
+    u32 bytes, unit;
+    int lane, what;
+    u8 *to;
+    const u8 *value; /* NULL: an atomic operation, which stores by itself */
+};
+
+/* A reader of these places in another CTA, or SEVERAL, or 0. */
+static u32 other_reader(const struct store *s, int kind)
+{
+    const u32 self = (u32)s->w->cta->index + 1;
+    const u32 *table = __atomic_load_n(&s->a->reader[kind], __ATOMIC_SEQ_CST);
+    for (u64 g = s->first; table && g <= s->last; g++) {
+        const u32 reader = __atomic_load_n(&table[g], __ATOMIC_SEQ_CST);
+        if (reader && reader != self)
+            return reader;
+    }
+    return 0;
+}
+
+static bool check_readers(const struct store *s)
+{
+    char who[32] = "several CTAs have";
+    u32 reader = other_reader(s, 0);
+    if (!reader && !(s->what & ACCESS_STRONG))
+        reader = other_reader(s, 1);
+    if (!reader)
+        return true;
+    if (reader != SEVERAL)
+        snprintf(who, sizeof who, "CTA %u has", reader - 1);
+    fault(s->w, REPORT_GLOBAL_RACE, s->lane,
+          "writes global address 0x%llx, which %s read, with nothing to order them",
+          (unsigned long long)address_of_granule(s->w, s->a, s->first), who);
+    return false;
+}
+
+static bool agrees(const struct store *s)
+{
+    for (u32 i = 0; s->value && i < s->bytes; i++)
+        if (global_load(s->to + i, 1) != s->value[i])
+            return false;
+    return s->value;
+}
+
+static bool check_owners(const struct store *s)
+{
+    struct warp *w = s->w;
+    const struct cta *c = w->cta;
+    const u64 self = (c->index + 1) << CTA_SHIFT | (u64)(c->now & 0xffffff) << TIME_SHIFT |
+                     (s->what & ACCESS_STRONG ? (u64)STRONG : 0) | w->id;
+    for (u64 g = s->first; g <= s->last; g++) {
+        const u64 old = take_over(&s->owner[g], self);
+        if (is_ordered(w, old, s->what) || agrees(s))
+            continue;
+        fault(w, REPORT_GLOBAL_RACE, s->lane,
+              "writes a different value to global address 0x%llx, which warp %u of CTA %llu has "
+              "stored to, with nothing to order them",
+              (unsigned long long)address_of_granule(w, s->a, g), (u32)old & WARP,
+              (unsigned long long)(old >> CTA_SHIFT) - 1);
+        return false;
+    }
+    return true;
+}
+
+static bool check_store(const struct store *s)
+{
+    const struct cta *c = s->w->cta;
+    if (!check_owners(s))
+        return false;
+    if (!owner_counts_ctas(c))
+        return true;
+    if (c->is_parallel)
+        full_fence(); /* the owners are there before the readers are looked up */
+    return check_readers(s);
+}
+
+static void put_value(const struct store *s)
+{
+    for (u32 i = 0; s->value && i < s->bytes; i += s->unit) {
+        u64 x = 0;
+        memcpy(&x, s->value + i, s->unit);
+        global_store(s->to + i, s->unit, x);
+    }
+}
+
+/* Stores value to the place; an atomic operation, without a value, only announces itself. False
+ * after a fault. */
+bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
+                 u8 *to, const u8 *value)
+{
+    const struct cta *c = w->cta;
+    struct allocation *a = c->cached[in->serial];
+    struct store s = {.w = w,
+                      .a = a,
+                      .first = granule(w, a, address),
+                      .last = granule(w, a, address + bytes - 1),
+                      .bytes = bytes,
+                      .unit = type_bytes(in->mod[MOD_TYPE]),
+                      .lane = lane,
+                      .what = what,
+                      .to = to,
+                      .value = value};
+    if (c->launch->config->checks & TGEMU_CHECK_GLOBAL)
+        s.owner = shared_table((void **)&a->owner, granule(w, a, a->base + a->bytes) + 1,
+                               sizeof *s.owner);
+    u64 *lock = NULL;
+    if (s.owner && c->is_parallel)
+        lock = &s.owner[granule(w, a, address & ~(u64)(BLOCK - 1))];
+    if (lock)
+        lock_block(lock);
+    const bool ok = !s.owner || check_store(&s);
+    if (ok)
+        put_value(&s);
+    if (lock)
+        unlock_block(lock);
+    return ok;
+}
+
 /* After a launch. */
 void owner_forget(struct memory *m)
 {
     for (u32 i = 0; i < m->n; i++) {
-        free(m->list[i]->owner);
-        m->list[i]->owner = NULL;
+        struct allocation *a = m->list[i];
+        free(a->owner);
+        free(a->reader[0]);
+        free(a->reader[1]);
+        a->owner = NULL;
+        a->reader[0] = a->reader[1] = NULL;
     }
 }

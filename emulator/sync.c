@@ -210,6 +210,7 @@ RUN(fence)
     (void)w;
     (void)in;
     (void)mask;
+    full_fence();
 }
 
 /* No warp can run: says who waits where. */

@@ -114,3 +114,33 @@ ld.shared.u32 %r12, [%r4+256];
 st.global.v2.u32 [%rd5], {%r10, %r12};
 -- out 0 1 2 3 4 5
 -- mutate unwritten-read | [%rd4+4], 4; | [%rd5+4], 4; | never written
+
+# CTAs that exit with a copy in flight leave nothing behind for those after them.
+-- launch 64 32 512
+-- kernel
+mov.u32 %r2, %ctaid.x;
+and.b32 %r3, %r2, 1;
+setp.eq.u32 %p1, %r3, 0;
+mov.u32 %r4, smem;
+mad.lo.u32 %r4, %r1, 16, %r4;
+mul.wide.u32 %rd3, %r1, 16;
+add.u64 %rd3, %rd1, %rd3;
+@%p1 cp.async.cg.shared.global [%r4], [%rd3], 16;
+@%p1 cp.async.commit_group;
+@%p1 bra done;
+st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r1};
+bar.sync 0;
+cp.async.wait_all;
+bar.sync 0;
+ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r4];
+add.u32 %r10, %r10, %r11;
+add.u32 %r10, %r10, %r12;
+add.u32 %r10, %r10, %r13;
+shr.u32 %r2, %r2, 1;
+mad.lo.u32 %r2, %r2, 32, %r1;
+mul.wide.u32 %rd4, %r2, 4;
+add.u64 %rd4, %rd2, %rd4;
+st.global.u32 [%rd4], %r10;
+done:
+-- out 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 9 10 11
+-- mutate unwritten-read | st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r1};\n | 

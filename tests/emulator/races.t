@@ -158,7 +158,7 @@ st.global.u32 [%rd4], %r4;
 -- out 32 33 34
 -- mutate global-race | mad.lo.u32 %r3, %r2, 64, %r1; | mad.lo.u32 %r3, %r2, 32, %r1;
 -- mutate global-race,unwritten-read | bar.sync 0;\n | 
--- mutate global-race,unwritten-read | xor.b64 %rd5, %rd3, 128; | xor.b64 %rd5, %rd3, 256;
+-- mutate global-race | xor.b64 %rd5, %rd3, 128; | xor.b64 %rd5, %rd3, 256;
 
 # Order is handed on: warp 0 before warp 1 at one barrier, warp 1 before warp 2 at another.
 -- launch 1 96 64
@@ -194,3 +194,71 @@ add.u64 %rd3, %rd2, %rd3;
 st.global.u32 [%rd3], %r2;
 -- out 0 0
 -- mutate global-race | mul.wide.u32 %rd3, %r2, 128; | mul.wide.u32 %rd3, %r2, 0;
+
+# CTAs that change words in place, each its own: a load of another's words races whichever comes first.
+-- launch 16 32 0
+-- kernel
+mov.u32 %r2, %ctaid.x;
+shl.b32 %r3, %r2, 7;
+mov.u32 %r9, %r3;
+mad.lo.u32 %r3, %r1, 4, %r3;
+mad.lo.u32 %r9, %r1, 4, %r9;
+cvt.u64.u32 %rd3, %r3;
+cvt.u64.u32 %rd4, %r9;
+add.u64 %rd5, %rd1, %rd4;
+ld.global.u32 %r4, [%rd5];
+add.u32 %r4, %r4, 1;
+add.u64 %rd5, %rd1, %rd3;
+st.global.u32 [%rd5], %r4;
+add.u64 %rd5, %rd2, %rd3;
+st.global.u32 [%rd5], %r4;
+-- out 1 2 3 4
+-- mutate global-race | mov.u32 %r9, %r3; | xor.b32 %r9, %r3, 128;
+-- mutate global-race | mov.u32 %r9, %r3; | mov.u32 %r9, 256;
+-- mutate unwritten-read | add.u64 %rd5, %rd1, %rd4;\nld.global.u32 %r4, [%rd5]; | xor.b64 %rd4, %rd4, 128;\nadd.u64 %rd5, %rd2, %rd4;\nld.global.u32 %r4, [%rd5];
+-- mutate global-race | ld.global.u32 %r4, [%rd5];\n | ld.global.u32 %r4, [%rd5];\nxor.b32 %r3, %r3, 128;\ncvt.u64.u32 %rd3, %r3;
+-- mutate unwritten-read | ld.global.u32 %r4, [%rd5]; | ld.global.u32 %r4, [%rd5];\nld.global.u32 %r5, [%rd2+4000];
+
+# The same by cp.async.
+-- launch 4 32 512
+-- kernel
+mov.u32 %r2, %ctaid.x;
+shl.b32 %r3, %r2, 9;
+mad.lo.u32 %r3, %r1, 16, %r3;
+mov.u32 %r5, smem;
+mad.lo.u32 %r5, %r1, 16, %r5;
+cvt.u64.u32 %rd3, %r3;
+mov.u64 %rd4, %rd3;
+add.u64 %rd4, %rd1, %rd4;
+cp.async.cg.shared.global [%r5], [%rd4], 16;
+cp.async.wait_all;
+ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r5];
+add.u64 %rd4, %rd1, %rd3;
+st.global.v4.u32 [%rd4], {%r11, %r12, %r13, %r10};
+add.u64 %rd4, %rd2, %rd3;
+st.global.v4.u32 [%rd4], {%r11, %r12, %r13, %r10};
+-- out 1 2 3 0 5 6 7 4
+-- mutate global-race | mov.u64 %rd4, %rd3; | xor.b64 %rd4, %rd3, 512;
+-- mutate unwritten-read | mov.u64 %rd4, %rd3;\nadd.u64 %rd4, %rd1, %rd4; | xor.b64 %rd4, %rd3, 512;\nadd.u64 %rd4, %rd2, %rd4;
+
+# CTAs may store the same value to one place, if none reads it. Strong accesses do not race with each other.
+-- launch 8 32 0
+-- kernel
+mov.u32 %r2, %ctaid.x;
+add.u32 %r3, %r2, 1;
+mul.wide.u32 %rd3, %r2, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd2+256], 7;
+red.relaxed.gpu.global.add.u32 [%rd1], 1;
+ld.relaxed.gpu.global.u32 %r4, [%rd1];
+st.relaxed.gpu.global.u32 [%rd1+64], %r2;
+st.global.u32 [%rd3], %r3;
+ld.global.u32 %r5, [%rd3];
+-- out 1 2 3 4 5 6 7 8
+-- mutate global-race | ld.global.u32 %r5, [%rd3]; | ld.global.u32 %r5, [%rd2+256];
+-- mutate global-race | st.global.u32 [%rd2+256], 7; | st.global.u32 [%rd2+256], %r2;
+-- mutate global-race | ld.relaxed.gpu.global.u32 %r4, [%rd1]; | ld.global.u32 %r4, [%rd1];
+-- mutate global-race | st.relaxed.gpu.global.u32 [%rd1+64], %r2; | st.global.u32 [%rd1+64], %r2;
+-- mutate global-race | ld.relaxed.gpu.global.u32 %r4, [%rd1]; | ld.global.u32 %r4, [%rd1+64];
+-- mutate global-race | st.relaxed.gpu.global.u32 [%rd1+64], %r2; | setp.eq.u32 %p1, %r2, 0;\n@%p1 st.global.u32 [%rd1], 5;
+-- mutate global-race | st.relaxed.gpu.global.u32 [%rd1+64], %r2; | setp.eq.u32 %p1, %r2, 3;\n@%p1 st.global.u32 [%rd1+128], 5;\nld.relaxed.gpu.global.u32 %r4, [%rd1+128];

@@ -1,0 +1,117 @@
+/* harness.h - what the parts of test_emulator share: the driver, and kernels made from text. */
+#ifndef TEST_EMULATOR_HARNESS_H
+#define TEST_EMULATOR_HARNESS_H
+
+#include "tegula_emu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef unsigned long long device_pointer;
+
+/* X(return type, name, parameters) */
+#define DRIVER(X)                                                                                  \
+    X(int, cuInit, (unsigned))                                                                     \
+    X(int, cuDeviceGetAttribute, (int *, int, int))                                                \
+    X(int, cuDevicePrimaryCtxRetain, (void **, int))                                               \
+    X(int, cuDevicePrimaryCtxRelease_v2, (int))                                                    \
+    X(int, cuCtxSetCurrent, (void *))                                                              \
+    X(int, cuCtxSynchronize, (void))                                                               \
+    X(int, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))                  \
+    X(int, cuModuleUnload, (void *))                                                               \
+    X(int, cuModuleGetFunction, (void **, void *, const char *))                                   \
+    X(int, cuFuncSetAttribute, (void *, int, int))                                                 \
+    X(int, cuFuncGetAttribute, (int *, int, void *))                                               \
+    X(int, cuMemAlloc_v2, (device_pointer *, size_t))                                              \
+    X(int, cuMemFree_v2, (device_pointer))                                                         \
+    X(int, cuMemcpyHtoD_v2, (device_pointer, const void *, size_t))                                \
+    X(int, cuMemcpyDtoH_v2, (void *, device_pointer, size_t))                                      \
+    X(int, cuMemcpyDtoD_v2, (device_pointer, device_pointer, size_t))                              \
+    X(int, cuMemsetD8_v2, (device_pointer, unsigned char, size_t))                                 \
+    X(int, cuMemsetD32_v2, (device_pointer, unsigned, size_t))                                     \
+    X(int, cuLaunchKernel,                                                                         \
+      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \
+       void **, void **))                                                                          \
+    X(int, cuGetErrorName, (int, const char **))                                                   \
+    X(int, cuGetErrorString, (int, const char **))                                                 \
+    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))              \
+    X(int, cuEventCreate, (void **, unsigned))                                                     \
+    X(int, cuEventRecord, (void *, void *))                                                        \
+    X(int, cuEventElapsedTime, (float *, void *, void *))                                          \
+    X(int, cuEventDestroy_v2, (void *))                                                            \
+    X(int, cuPointerGetAttribute, (void *, int, device_pointer))
+
+#define EMULATOR(X)                                                                                \
+    X(int, tgemu_configure, (const struct tgemu_config *))                                         \
+    X(void, tgemu_get_config, (struct tgemu_config *))                                             \
+    X(void, tgemu_counters, (struct tgemu_counters *))                                             \
+    X(void, tgemu_last_counters, (struct tgemu_counters *))                                        \
+    X(const char *, tgemu_last_report, (void))                                                     \
+    X(void, tgemu_reset, (void))
+
+struct driver {
+#define X(type, name, parameters) type(*name) parameters;
+    DRIVER(X)
+    EMULATOR(X)
+#undef X
+    bool is_emulated;
+    void *context;
+    device_pointer in, out;
+    const char *folder;
+};
+
+extern struct driver cu;
+
+enum { WORDS = 1024, MAX_SEEDS = 5 };
+
+const char *error_text(int result);
+
+/* Fails the test unless the result is 0. */
+void ok(int result);
+
+/* On how many threads the emulator runs CTAs: 0 for all. */
+void configure(uint64_t seed, int threads);
+
+/* A fresh device: nothing allocated but cu.in, words 0, 1, 2 .., and cu.out, never written. */
+void fresh(void);
+
+/* The module, and what the driver says: its result, and its error log. */
+void *load(const char *ptx, char *log, size_t log_size, int *result);
+
+/* Launches kernel k(in, out) of the text; the result of the launch or of the synchronisation after
+ * it. */
+int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared);
+
+/* The beginning of kernel k, up to its first statement. */
+extern const char preamble[];
+
+/* Runs the statements, whose results are what they wrote to %rd2, up to WORDS words. */
+int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
+             size_t words);
+
+/* test_emulator_files.c: state is the name of a file in cu.folder. */
+void test_t(void **state);
+void test_loads(void **state);
+
+/* The others need no state. */
+#define C_TESTS(X)                                                                                 \
+    X(mma)                                                                                         \
+    X(ldmatrix)                                                                                    \
+    X(movmatrix)                                                                                   \
+    X(launch_is_checked)                                                                           \
+    X(memory_is_checked)                                                                           \
+    X(variables)                                                                                   \
+    X(counters)                                                                                    \
+    X(targets)                                                                                     \
+    X(threads_do_not_show)
+
+#define X(name) void test_##name(void **state);
+C_TESTS(X)
+#undef X
+
+#endif

@@ -1,0 +1,201 @@
+/* test_emulator_driver.c - what the driver checks, counts and reports. */
+#include "emulator/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void test_launch_is_checked(void **state)
+{
+    (void)state;
+    char log[512];
+    int result, value;
+    void *function, *other, *none = NULL;
+    if (!cu.is_emulated)
+        skip();
+    fresh();
+    void *module =
+        load(".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 s[1024];\n"
+             ".visible .entry k(.param .u64 a, .param .align 8 .b8 b[24])\n.reqntid 64, 1, "
+             "1\n{\n.reg .b32 "
+             "%r<9>;\nmov.u32 %r1, s;\nret;\n}\n.visible .entry two()\n.maxntid 128\n{\nret;\n}\n",
+             log, sizeof log, &result);
+    ok(result);
+    ok(cu.cuModuleGetFunction(&function, module, "k"));
+    ok(cu.cuModuleGetFunction(&other, module, "two"));
+    assert_int_equal(cu.cuModuleGetFunction(&none, module, "three"), 500);
+    char b[24] = {0};
+    void *good[] = {&cu.in, b}, *bad[] = {&cu.in, NULL};
+#define LAUNCH(f, g, t, s, p) cu.cuLaunchKernel(f, g, 1, 1, t, 1, 1, s, NULL, p, NULL)
+    assert_int_equal(LAUNCH(function, 1, 32, 0, good), 1);
+    assert_non_null(strstr(error_text(1), "compiled for 64"));
+    assert_int_equal(LAUNCH(function, 0, 64, 0, good), 1);
+    assert_int_equal(LAUNCH(other, 1, 256, 0, good), 1);
+    assert_int_equal(LAUNCH(function, 1, 64, 0, bad), 1);
+    assert_non_null(strstr(error_text(1), "parameter 1 of 2"));
+    assert_int_equal(LAUNCH(function, 1, 64, 48 * 1024, good),
+                     1); /* with the static 1024 too much */
+    ok(LAUNCH(function, 1, 64, 47 * 1024, good));
+    ok(cu.cuFuncSetAttribute(other, 8, 232448));
+    assert_int_equal(cu.cuFuncSetAttribute(other, 8, 232449), 1);
+    ok(LAUNCH(other, 1, 128, 232448, NULL));
+    ok(cu.cuFuncGetAttribute(&value, 1, function));
+    assert_int_equal(value, 1024);
+    ok(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, other, 128, 100 * 1024));
+    assert_int_equal(value, 2);
+    ok(cu.cuModuleUnload(module));
+    assert_int_equal(LAUNCH(function, 1, 64, 0, good), 400);
+}
+
+void test_memory_is_checked(void **state)
+{
+    (void)state;
+    device_pointer a, b, start;
+    uint32_t words[16];
+    size_t size;
+    if (!cu.is_emulated)
+        skip();
+    fresh();
+    ok(cu.cuMemAlloc_v2(&a, 64));
+    ok(cu.cuMemAlloc_v2(&b, 64));
+    ok(cu.cuMemsetD32_v2(a, 0xabcd1234, 16));
+    ok(cu.cuMemcpyDtoD_v2(b + 4, a, 32));
+    ok(cu.cuMemcpyDtoH_v2(words, b, 64));
+    assert_int_equal(words[8], 0xabcd1234);
+    assert_int_equal(cu.cuMemcpyDtoH_v2(words, a + 60, 8), 1);
+    assert_int_equal(cu.cuMemcpyHtoD_v2((device_pointer)(uintptr_t)words, words, 8), 1);
+    assert_int_equal(cu.cuMemFree_v2(a + 8), 1);
+    ok(cu.cuPointerGetAttribute(&start, 11, b + 13));
+    assert_int_equal(start, b);
+    ok(cu.cuPointerGetAttribute(&size, 12, b + 13));
+    assert_int_equal(size, 64);
+    assert_int_equal(cu.cuMemAlloc_v2(&a, 25ull << 30), 2);
+    /* Use after free is told as such. */
+    ok(cu.cuMemFree_v2(cu.in));
+    assert_int_equal(run_body("ld.global.u32 %r2, [%rd1+8];", 1, 32, 0, NULL, 0), 700);
+    assert_non_null(strstr(error_text(700), "in memory that was freed"));
+    /* And the fault stays. */
+    assert_int_equal(cu.cuCtxSynchronize(), 700);
+    assert_int_equal(cu.cuMemAlloc_v2(&a, 64), 700);
+    assert_string_equal(error_text(700), cu.tgemu_last_report());
+    cu.tgemu_reset();
+    ok(cu.cuMemAlloc_v2(&a, 64));
+}
+
+void test_variables(void **state)
+{
+    (void)state;
+    uint32_t out[8];
+    fresh();
+    ok(run_ptx(
+        ".version 7.8\n.target sm_80\n.address_size 64\n.const .align 4 .b8 t[8] = {1, 2, 0, 0, "
+        "7};\n"
+        ".global .align 4 .u32 n = 0x1234;\n.global .align 8 .f64 x[2] = {0d3FF0000000000000, "
+        "2.5};\n"
+        ".shared .align 8 .b8 s[16];\n"
+        ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
+        "ld.param.u64 %rd1, [b];\nld.const.u32 %r1, [t];\nmov.u64 %rd2, t;\nld.const.u32 %r2, "
+        "[%rd2+4];\n"
+        "ld.global.u32 %r3, [n];\nld.global.v2.u32 {%r4, %r5}, [x+8];\nst.shared.u32 [s+12], 99;\n"
+        "ld.shared.u32 %r6, [s+12];\nst.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
+        "st.global.v2.u32 [%rd1+16], {%r5, %r6};\nret;\n}\n",
+        1, 32, 0));
+    ok(cu.cuMemcpyDtoH_v2(out, cu.out, 24));
+    const uint32_t expected[] = {0x201, 7, 0x1234, 0, 0x40040000, 99};
+    assert_memory_equal(out, expected, sizeof expected);
+}
+
+/* Conflicts by hand: stride 4 bytes has none; stride 128 bytes makes 32 lanes meet in one bank;
+ * rows of 128 bytes make the 8 rows of an ldmatrix meet in 4 banks. */
+void test_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        uint64_t wavefronts, conflicts;
+    } cases[] = {
+        {"shl.b32 %r3, %r1, 2;\nadd.u32 %r3, %r2, %r3;\nst.shared.u32 [%r3], 0;", 1, 0},
+        {"shl.b32 %r3, %r1, 7;\nadd.u32 %r3, %r2, %r3;\nst.shared.u32 [%r3], 0;", 32, 31},
+        {"shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\nst.shared.u32 [%r3], 0;", 2, 1},
+        {"st.shared.u32 [%r2], 0;", 1, 0},
+        {"shl.b32 %r3, %r1, 4;\nadd.u32 %r3, %r2, %r3;\nst.shared.v4.u32 [%r3], {%r1, %r1, %r1, "
+         "%r1};",
+         4, 0},
+        {"shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\nst.shared.v2.u32 [%r3], {%r1, %r1};", 2, 0},
+    };
+    struct tgemu_counters c = {.struct_size = sizeof c};
+    char body[1024];
+    if (!cu.is_emulated)
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fresh();
+        sprintf(body, "mov.u32 %%r2, smem;\n%s", cases[i].body);
+        ok(run_body(body, 1, 32, 4096, NULL, 0));
+        cu.tgemu_last_counters(&c);
+        assert_int_equal(c.shared_wavefronts, cases[i].wavefronts);
+        assert_int_equal(c.bank_conflicts, cases[i].conflicts);
+    }
+    fresh();
+    ok(run_body(
+        "ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3,
+        64, 0, NULL, 0));
+    cu.tgemu_counters(&c);
+    assert_int_equal(c.launches, 1);
+    assert_int_equal(c.global_load_bytes, 3 * 64 * 8);
+    assert_int_equal(c.global_store_bytes, 3 * 64 * 4);
+    assert_int_equal(c.barriers, 3);
+    assert_int_equal(c.instructions, 3 * 2 * 7);
+    assert_int_equal(c.lane_instructions, 3 * 64 * 7);
+}
+
+void test_targets(void **state)
+{
+    (void)state;
+    char log[512];
+    int result;
+    struct tgemu_config c;
+    if (!cu.is_emulated)
+        skip();
+    load(".version 8.0\n.target sm_90\n.address_size 64\n", log, sizeof log, &result);
+    assert_int_equal(result, 218);
+    assert_non_null(strstr(log, "sm_90"));
+    load("\177ELF....", log, sizeof log, &result);
+    assert_int_equal(result, 209);
+    cu.tgemu_get_config(&c);
+    c.cc_major = 9;
+    assert_int_equal(cu.tgemu_configure(&c), 0);
+    load(".version 8.0\n.target sm_90\n.address_size 64\n", log, sizeof log, &result);
+    ok(result);
+    c.cc_major = 8;
+    assert_int_equal(cu.tgemu_configure(&c), 0);
+    c.sm_count = 0;
+    assert_int_equal(cu.tgemu_configure(&c), -1);
+}
+
+/* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
+ */
+void test_threads_do_not_show(void **state)
+{
+    (void)state;
+    char reports[2][2048];
+    struct tgemu_config c;
+    if (!cu.is_emulated)
+        skip();
+    cu.tgemu_get_config(&c);
+    for (int i = 0; i < 2; i++) {
+        c.threads = i ? 7 : 1;
+        assert_int_equal(cu.tgemu_configure(&c), 0);
+        fresh();
+        assert_int_equal(
+            run_body(
+                "mov.u32 %r2, %ctaid.x;\nsetp.gt.u32 %p1, %r2, 10;\nmul.wide.u32 %rd3, %r1, 4;\n"
+                "add.u64 %rd3, %rd3, %rd1;\n@%p1 ld.global.u32 %r3, [%rd3+4000];",
+                64, 32, 0, NULL, 0),
+            700);
+        snprintf(reports[i], sizeof reports[i], "%s", cu.tgemu_last_report());
+    }
+    c.threads = 0;
+    assert_int_equal(cu.tgemu_configure(&c), 0);
+    assert_string_equal(strchr(reports[0], '\n'), strchr(reports[1], '\n')); /* addresses differ */
+    assert_non_null(strstr(reports[0], "CTA (11,0,0), warp 0 lane 24, thread (24,0,0)"));
+    assert_non_null(strstr(reports[0], "ptx line 16: @%p1 ld.global.u32 %r3, [%rd3+4000];"));
+}
