@@ -23,14 +23,18 @@ const struct op *careful_product(const struct plan *p, uint32_t nest)
     return NULL;
 }
 
-/* Sets a bit of the result where a number in the word has an exponent of all ones. */
-static LLVMValueRef bad_bits(struct emit *e, tg_dtype dtype, LLVMValueRef word)
+/* Numbers as they lie in a word of 4 bytes. */
+static LLVMTypeRef word_type(struct emit *e, tg_dtype dtype)
 {
-    const uint32_t exponents = dtype == TG_F32 ? 0x7f800000u : dtype == TG_BF16 ? 0x7f807f80u : 0x7c007c00u;
-    const uint32_t one = dtype == TG_F32 ? 0x00800000u : dtype == TG_BF16 ? 0x00800080u : 0x04000400u;
-    LLVMValueRef masked = LLVMBuildAnd(e->b, word, imm(e, (int64_t)exponents), "");
-    LLVMValueRef carried = LLVMBuildAdd(e->b, masked, imm(e, (int64_t)one), ""); /* into the sign, which is free */
-    return LLVMBuildAnd(e->b, carried, imm(e, (int64_t)(dtype == TG_F32 ? 0x80000000u : 0x80008000u)), "");
+    return dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->v2bf16 : e->v2f16;
+}
+
+/* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
+static LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word)
+{
+    LLVMTypeRef type = word_type(e, dtype);
+    LLVMValueRef args[3] = {as(e, word, type), LLVMConstNull(type), sum};
+    return call(e, "llvm.fma", &type, 1, args, 3);
 }
 
 /* Did this thread copy something bad into the slot? Units are dealt out as in copy.c. */
@@ -38,21 +42,24 @@ static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef 
 {
     const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16, total = v->extent[0] * units, threads = e->p->threads;
     LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
-    LLVMValueRef base = slot_address(e, v, slot), seen = local(e, e->i32, "seen");
-    set(e, seen, imm(e, 0));
+    LLVMTypeRef type = word_type(e, v->dtype);
+    LLVMValueRef base = slot_address(e, v, slot), seen = local(e, type, "seen");
+    set(e, seen, LLVMConstNull(type));
     for (uint32_t i = 0; i * threads < total; i++) {
-        LLVMValueRef index = add(e, e->tid, imm(e, i * threads)), bits = get(e, e->i32, seen);
+        LLVMValueRef index = add(e, e->tid, imm(e, i * threads)), sum = get(e, type, seen);
         LLVMBasicBlockRef after = (i + 1) * threads > total ? begin_if(e, less(e, index, imm(e, total))) : NULL;
         LLVMValueRef place = swizzled(e, v, divide(e, index, imm(e, units)), modulo(e, index, imm(e, units)));
         LLVMValueRef unit = LLVMBuildLoad2(e->b, v4i32, byte_offset(e, base, place), "");
         LLVMSetAlignment(unit, 16);
         for (uint32_t w = 0; w < 4; w++)
-            bits = LLVMBuildOr(e->b, bits, bad_bits(e, v->dtype, LLVMBuildExtractElement(e->b, unit, imm(e, w), "")), "");
-        set(e, seen, bits);
+            sum = add_nothing(e, v->dtype, sum, LLVMBuildExtractElement(e->b, unit, imm(e, w), ""));
+        set(e, seen, sum);
         if (after)
             end_if(e, after);
     }
-    return LLVMBuildICmp(e->b, LLVMIntNE, get(e, e->i32, seen), imm(e, 0), "");
+    /* not zero of either sign: NaN */
+    LLVMValueRef bits = as(e, get(e, type, seen), e->i32), signs = imm(e, (int64_t)(v->dtype == TG_F32 ? 0x80000000u : 0x80008000u));
+    return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, bits, LLVMBuildNot(e->b, signs, ""), ""), imm(e, 0), "");
 }
 
 void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot)
