@@ -65,6 +65,11 @@ const tg_algorithm tg_mlstm_sig_algorithm = {
     .body = body,
 };
 
+/* One thread a token; the same in every schedule. */
+#define GATES_ROW                                                                                                      \
+    {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,                                          \
+     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}}
+
 /* The two-level schedule of the TFLA paper: states of every chunk in memory, H by Table 1's P L L P.
  * Blocks for GPUs with 160 KB of shared memory and more (A100, H100, H200, B200). blocks_per_sm = 1 lets ptxas
  * have all 255 registers: left alone it may spill to fit a third block. */
@@ -76,8 +81,7 @@ static const tg_schedule tfla = {
     .chunk = 256,
     .n_rows = 3,
     .rows = {
-        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
-         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        GATES_ROW,
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
         {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
@@ -95,8 +99,7 @@ static const tg_schedule tfla_wide = {
     .chunk = 128,
     .n_rows = 3,
     .rows = {
-        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
-         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        GATES_ROW,
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
         {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
@@ -114,8 +117,7 @@ static const tg_schedule tfla_small = {
     .chunk = 128,
     .n_rows = 3,
     .rows = {
-        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
-         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        GATES_ROW,
         {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
         {.name = "H", .outputs = {H}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
@@ -134,8 +136,7 @@ static const tg_schedule tfla_fp32 = {
     .chunk = 128,
     .n_rows = 3,
     .rows = {
-        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 4, .line = __LINE__,
-         .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
+        GATES_ROW,
         {.name = "state", .outputs = {C}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
         {.name = "H", .outputs = {H}, .mma = TG_MMA_TF32X3, .warps = 4, .stages = 2, .blocks_per_sm = 1, .line = __LINE__,
