@@ -151,6 +151,7 @@ static const tg_vary tfla_vary[] = {
     {.field = TG_FIELD_BLOCK, .row = 1, .dim = TG_DHV, .values = {32, 64, 128, 256}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = 1, .dim = TG_LKV, .values = {32, 64}, .line = __LINE__},
     {.field = TG_FIELD_STAGES, .row = 1, .values = {2, 3, 4}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCKS_PER_SM, .row = 1, .values = {1, 2, 3}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_LQ, .values = {64, 128}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_LKV, .values = {32, 64}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = 2, .dim = TG_DHV, .values = {64, 128, 256}, .line = __LINE__},
