@@ -51,9 +51,10 @@ static bool copy_data(struct warp *w, const struct copy *copy)
         return true;
     const struct allocation *a = memory_find(w->cta->launch->memory, copy->src, copy->src_bytes);
     const u8 *from = a->data + (copy->src - a->base);
-    for (; i + 4 <= copy->src_bytes; i += 4) {
-        const u32 word = (u32)global_load(from + i, 4);
-        memcpy(to + i, &word, 4);
+    const u32 unit = copy->bytes < 8 ? copy->bytes : 8; /* the source is aligned to copy->bytes */
+    for (; i + unit <= copy->src_bytes; i += unit) {
+        const u64 x = global_load(from + i, unit);
+        memcpy(to + i, &x, unit);
     }
     for (; i < copy->src_bytes; i++)
         to[i] = (u8)global_load(from + i, 1);

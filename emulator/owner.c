@@ -43,7 +43,7 @@ static void *shared_table(void **at, u64 n, size_t size)
     if (table)
         return table;
     table = calloc(n, size);
-    if (__atomic_compare_exchange_n(at, &none, table, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    if (__atomic_compare_exchange_n(at, &none, table, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return table;
     free(table); /* another thread was faster */
     return none;
@@ -72,27 +72,43 @@ static bool is_ordered(const struct warp *w, u64 old, int what)
 
 /* -- loads ----------------------------------------------------------------------------------- */
 
-static void enter_reader(struct cta *c, u32 *place, u32 self)
+/* Whether that was news. */
+static bool enter_reader(const struct cta *c, u32 *place, u32 self)
 {
     u32 old = __atomic_load_n(place, __ATOMIC_RELAXED);
-    while (old != self && old != SEVERAL) {
-        const u32 new = old ? SEVERAL : self;
-        if (!c->is_parallel)
-            *place = old = new;
-        else if (__atomic_compare_exchange_n(place, &old, new, false, __ATOMIC_SEQ_CST,
-                                             __ATOMIC_RELAXED))
-            old = new;
-    }
+    if (old == self || old == SEVERAL)
+        return false;
+    if (!c->is_parallel)
+        *place = old ? SEVERAL : self;
+    else if (old || !__atomic_compare_exchange_n(place, &old, self, false, __ATOMIC_RELAXED,
+                                                 __ATOMIC_RELAXED))
+        __atomic_store_n(place, SEVERAL, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Two at once: most are entered already. */
+static bool are_entered(const u32 *places, u32 self)
+{
+    const u64 two = __atomic_load_n((const u64 *)(const void *)places, __ATOMIC_RELAXED);
+    const u32 low = (u32)two, high = (u32)(two >> 32);
+    return (low == self || low == SEVERAL) && (high == self || high == SEVERAL);
 }
 
 static void enter_readers(struct warp *w, struct allocation *a, u64 first, u64 last, int what)
 {
-    struct cta *c = w->cta;
+    const struct cta *c = w->cta;
+    bool is_new = false;
     const u32 self = (u32)c->index + 1;
     u32 *table = shared_table((void **)&a->reader[what & ACCESS_STRONG ? 1 : 0],
                               granule(w, a, a->base + a->bytes) + 1, sizeof *table);
-    for (u64 g = first; table && g <= last; g++)
-        enter_reader(c, &table[g], self);
+    for (u64 g = first; table && g <= last; g++) {
+        if (!(g & 1) && g < last && are_entered(&table[g], self))
+            g++;
+        else
+            is_new |= enter_reader(c, &table[g], self);
+    }
+    if (is_new && c->is_parallel)
+        full_fence(); /* the reader is there before the owner is looked up */
 }
 
 /* False after a fault. */
@@ -101,11 +117,11 @@ bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32
     const u64 first = granule(w, a, address), last = granule(w, a, address + bytes - 1);
     if (owner_counts_ctas(w->cta))
         enter_readers(w, a, first, last, what);
-    const u64 *table = __atomic_load_n(&a->owner, __ATOMIC_SEQ_CST);
+    const u64 *table = __atomic_load_n(&a->owner, __ATOMIC_ACQUIRE);
     if (!table || !(w->cta->launch->config->checks & TGEMU_CHECK_GLOBAL))
         return true;
     for (u64 g = first; g <= last; g++) {
-        const u64 old = __atomic_load_n(&table[g], __ATOMIC_SEQ_CST) & ~(u64)LOCKED;
+        const u64 old = __atomic_load_n(&table[g], __ATOMIC_RELAXED) & ~(u64)LOCKED;
         if (is_ordered(w, old, what))
             continue;
         fault(w, REPORT_GLOBAL_RACE, lane,
@@ -166,9 +182,9 @@ struct store {
 static u32 other_reader(const struct store *s, int kind)
 {
     const u32 self = (u32)s->w->cta->index + 1;
-    const u32 *table = __atomic_load_n(&s->a->reader[kind], __ATOMIC_SEQ_CST);
+    const u32 *table = __atomic_load_n(&s->a->reader[kind], __ATOMIC_ACQUIRE);
     for (u64 g = s->first; table && g <= s->last; g++) {
-        const u32 reader = __atomic_load_n(&table[g], __ATOMIC_SEQ_CST);
+        const u32 reader = __atomic_load_n(&table[g], __ATOMIC_RELAXED);
         if (reader && reader != self)
             return reader;
     }
