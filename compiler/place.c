@@ -197,9 +197,22 @@ static bool check_instruction(const struct plan *p)
     return false;
 }
 
+/* The checker lets a sum run over a parallel position if one block is the whole chunk. The chunk size is a
+ * run-time value here, and another one would leave parts of the sum in other thread blocks. */
+static bool check_whole_chunk(const struct plan *p)
+{
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+        if (p->row->row[d].role == TG_ROLE_P && ((p->slice.summed | p->slice.scanned) >> d & 1)) {
+            plan_refuse(p, "TG0516", p->row->line, "give it the role L or W", "kernel %s sums over %s, which is parallel: that is a whole sum at one chunk size only",
+                        p->row->name, tg_dim_name(d));
+            return false;
+        }
+    return true;
+}
+
 bool pass_place(struct plan *p)
 {
-    if (!check_instruction(p))
+    if (!check_instruction(p) || !check_whole_chunk(p))
         return false;
     bool ok = p->row->mma != TG_MMA_NONE || check_vector_kernel(p);
     for (uint32_t i = 0; i < p->n_values; i++)

@@ -159,6 +159,23 @@ static void suite_refusals(void)
     }
 }
 
+/* The checker allows it, since at chunk 128 one block is the whole chunk; but a chunk is a run-time size. */
+static void suite_whole_chunk(void)
+{
+    tg_schedule schedule = *tg_mlstm_sig.schedules[0];
+    const tg_shape_class shape = {TG_BF16, 64, 64};
+    if (!tap_begin("refused: TG0516, a scan over parallel positions of one block"))
+        return;
+    schedule.chunk = 128;
+    schedule.rows[0].row[TG_LKV].role = TG_ROLE_P;
+    text_free(&messages);
+    tap_expect(tg_schedule_check(&schedule, &silent_sink) == TG_OK, "the checker refuses it");
+    tap_expect(tg_plan_check(&schedule, tg_target_find("sm_80"), &shape, &sink) != TG_OK,
+               "tg_plan_check accepts it");
+    tap_expect(strstr(log_text(), "TG0516 ") != NULL, "found: %s", log_text());
+    tap_end();
+}
+
 /* Any combination of fields either compiles or is refused with a reason: LLVM never aborts, and no
  * plan that passed its checks fails later. */
 static void suite_combinations(void)
@@ -336,6 +353,7 @@ int main(int argc, char **argv)
     printf("# ptxas: %s\n", ptxas ? ptxas : "none, nothing is assembled");
     suite_plan(golden, is_update);
     suite_refusals();
+    suite_whole_chunk();
     suite_same_code();
     suite_combinations();
     suite_targets(ptxas);
