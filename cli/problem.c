@@ -115,9 +115,7 @@ static void number_shape(const int64_t *extent, int rank, char text[SHAPE_TEXT])
 /* A backward's tensors: those it shares with the forward, and d + the name of one. */
 static bool is_gradient(const tg_variant *variant, const char *name)
 {
-    if (!strstr(variant->name, "-backward") || name[0] != 'd')
-        return false;
-    return true;
+    return strstr(variant->name, "-backward") && name[0] == 'd';
 }
 
 bool problem_name(const tg_variant *variant, const char *name, uint8_t flags, char full[64])

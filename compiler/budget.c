@@ -1,6 +1,6 @@
 /* compiler/budget.c - does the kernel fit: shared memory, registers, threads.
  *
- * requires: pipeline   makes: registers, max_registers */
+ * requires: pipeline   makes: registers */
 #include "compiler/plan.h"
 
 /* Addresses, counters and predicates, as ptxas 13.0 reports for our kernels beyond the tiles: a tile of
@@ -84,7 +84,6 @@ static bool check_registers(struct plan *p)
     uint32_t limit = p->target->registers_per_sm / (p->threads * resident) / 8 * 8;
     if (limit > 255)
         limit = 255;
-    p->max_registers = p->row->blocks_per_sm ? limit : 0;
     if (p->registers <= limit)
         return true;
     const struct value *v = &p->values[p->ops[worst].v];

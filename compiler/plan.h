@@ -124,7 +124,6 @@ struct plan {
     uint32_t shared_bytes;
     uint32_t scratch_offset;    /* shared memory for sums across warps, or marks of columns */
     uint32_t registers;         /* estimate per thread */
-    uint32_t max_registers;     /* limit handed to the code generator; 0: none */
 };
 
 /* Makes the plan of one row; false after reporting why not. */

@@ -23,13 +23,13 @@ struct side {
     struct expression *x;
 };
 
-static bool find_matrix(struct emit *e, struct side *s)
+static void find_matrix(struct emit *e, struct side *s)
 {
     const struct value *v = &e->p->values[s->v];
     s->map_stmt = -1;
     s->mapped = v;
     if (v->space == SPACE_FRAGMENT)
-        return true;
+        return;
     uint32_t from = s->v;
     if (v->space == SPACE_OPERAND) {
         tg_operand reads[TG_MAX_READS];
@@ -43,7 +43,6 @@ static bool find_matrix(struct emit *e, struct side *s)
     }
     s->matrix = &e->p->values[from];
     s->slot = slot_address(e, s->matrix, e->slot[from] ? e->slot[from] : imm(e, 0));
-    return true;
 }
 
 static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp, uint32_t warps)

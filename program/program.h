@@ -45,7 +45,7 @@ typedef enum tg_severity { TG_NOTE, TG_WARNING, TG_ERROR } tg_severity;
 /* One message. Strings live only during the sink's call. */
 typedef struct tg_diag {
     tg_severity severity;
-    const char *code;    /* stable, "TG0412"; listed in dsl/codes.def and program/codes.def */
+    const char *code;    /* stable, "TG0412"; listed in the codes.def of dsl/, compiler/ and program/ */
     const char *file;    /* where the user wrote the statement, or the file read; may be NULL */
     int line;            /* 0 when there is none */
     const char *message; /* what is wrong: the field, what was expected, what was found */

@@ -34,6 +34,12 @@ cuda_names() {
         $(sources_except runtime emulator)
 }
 
+# Codes that compiler/ and lower/ report but compiler/codes.def lacks, and the other way round.
+unlisted_codes() {
+    diff <(cat compiler/*.[ch] lower/*.[ch] | grep -o 'TG05[0-9][0-9]' | sort -u) \
+        <(grep -o '^CODE(TG05[0-9][0-9]' compiler/codes.def | cut -c6- | sort -u)
+}
+
 check "program includes program" none wrong_includes program program/
 check "dsl includes program" none wrong_includes dsl dsl/ program/
 check "compiler includes dsl, program" none wrong_includes compiler compiler/ dsl/ program/
@@ -46,4 +52,5 @@ check "cli includes public headers only" none wrong_includes cli \
     emulator/tegula_emu.h
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
+check "compiler/codes.def lists the compiler's codes" none unlisted_codes
 finish

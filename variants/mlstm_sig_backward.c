@@ -6,7 +6,7 @@
  *     dli_t = sum over i of E_it + kx_t
  * where rx and kx are the tokens' parts in <C, dC> before and after the chunk. Rows and columns of E are summed
  * in fp32 from unrounded factors, so that what must cancel in da does; q.dq - k.dk, whose factors were rounded
- * to bf16 differently, leaves five times the error (bench/NOTES.md). */
+ * to bf16 differently, leaves more than ten times the error (bench/NOTES.md). */
 #include "variants/variants.h"
 
 #include <math.h>
