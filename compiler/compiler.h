@@ -38,6 +38,10 @@ TG_API const tg_target *tg_target_for_cc(int cc);
 typedef struct tg_shape_class {
     tg_dtype io;       /* TG_BF16, TG_F16 or TG_F32 */
     uint32_t dqk, dhv; /* multiples of 8, 16 .. 512 */
+    uint32_t group;    /* heads that share a head of the TG_SHARED tensors; 0 means 1 */
+    uint32_t tokens;   /* calls have at most so many tokens (a decode step); 0: any number */
+    uint8_t packed;    /* sequences of different lengths, see tg_program.packed */
+    uint8_t pooled;    /* states in a pool, see tg_program.pooled */
 } tg_shape_class;
 
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;

@@ -27,16 +27,18 @@ enum {
     TG_SEG = TG_N_AXES, /* segment: a run of chunks walked by one thread block */
     TG_LQ,              /* position inside the chunk of a query row, i */
     TG_LKV,             /* position inside the chunk of a key/value row, j */
+    TG_BATCH,           /* sequence of the batch; parallel unless a row loops over it */
+    TG_MEMBER,          /* head inside its group; parallel (with the groups) unless a row loops over it */
     TG_N_DIMS
 };
 
 /* ---- tiles --------------------------------------------------------------------------------------
  * A tile is everything a statement reads or writes. Tile 0 is reserved ("none"): number them from 1.
- * Every tile has the batch and head axes implicitly. */
+ * Every tile has the batch and head axes implicitly, less what TG_NO_BATCH and TG_SHARED say. */
 typedef struct tg_tensor {
     const char *name;          /* as in the paper and in safetensors files */
     uint8_t dtype;             /* TG_IO: the input type; TG_F32; TG_F32X2; 0 means TG_F32 */
-    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL; 0: an intermediate */
+    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED; 0: an intermediate */
     uint8_t axes[TG_MAX_AXES]; /* {TG_T, TG_DQK}, {TG_CHUNK}, {TG_LQ, TG_LKV}, ... */
 } tg_tensor;
 
@@ -54,7 +56,7 @@ typedef enum tg_x_op {
     TG_X_END = 0,
     TG_X_TILE,    /* push the operand */
     TG_X_NUMBER,  /* push a constant */
-    TG_X_SCALE,   /* push the scale of the call (1/sqrt(dqk) unless told) */
+    TG_X_SCALAR,  /* push a scalar of the call, by its number in `operand`; 0 is the scale */
     TG_X_ADD,     /* a b -> a + b */
     TG_X_SUB,     /* a b -> a - b; exact to float for two TG_F32X2 operands */
     TG_X_MUL,     /* a b -> a * b */
@@ -67,6 +69,8 @@ typedef enum tg_x_op {
     TG_X_LOG2,    /* a -> log2(a) */
     TG_X_LOGSIG2, /* a -> log2(sigmoid(a)), stable for any a: min(a,0) - log1p(e^-|a|), times log2(e) */
     TG_X_SIGMOID, /* a -> 1 / (1 + e^-a) */
+    TG_X_SOFTPLUS, /* a -> log(1 + e^a), stable for any a */
+    TG_X_STEP,    /* a -> 1 where a > 0, else 0 */
     TG_X_CAUSAL,  /* a -> a where i >= j (and inside the chunk), else 0: a select, so that no inf or nan leaks */
     TG_X_N_OPS
 } tg_x_op;
@@ -74,13 +78,14 @@ typedef enum tg_x_op {
 typedef struct tg_x {
     uint8_t op;         /* tg_x_op */
     uint8_t reserved;
-    tg_operand operand; /* of TG_X_TILE */
+    tg_operand operand; /* of TG_X_TILE; of TG_X_SCALAR the scalar's number */
     float number;       /* of TG_X_NUMBER */
 } tg_x;
 
 #define TG_GET(operand_) {TG_X_TILE, 0, (operand_), 0.0f}
 #define TG_NUM(number_) {TG_X_NUMBER, 0, 0, (number_)}
-#define TG_SCALE {TG_X_SCALE, 0, 0, 0.0f}
+#define TG_SCALAR(number_) {TG_X_SCALAR, 0, (number_), 0.0f}
+#define TG_SCALE TG_SCALAR(0)
 #define TG_ADD {TG_X_ADD, 0, 0, 0.0f}
 #define TG_SUB {TG_X_SUB, 0, 0, 0.0f}
 #define TG_MUL {TG_X_MUL, 0, 0, 0.0f}
@@ -93,6 +98,8 @@ typedef struct tg_x {
 #define TG_LOG2 {TG_X_LOG2, 0, 0, 0.0f}
 #define TG_LOGSIG2 {TG_X_LOGSIG2, 0, 0, 0.0f}
 #define TG_SIGMOID {TG_X_SIGMOID, 0, 0, 0.0f}
+#define TG_SOFTPLUS {TG_X_SOFTPLUS, 0, 0, 0.0f}
+#define TG_STEP {TG_X_STEP, 0, 0, 0.0f}
 #define TG_CAUSAL {TG_X_CAUSAL, 0, 0, 0.0f}
 
 /* ---- statements ---------------------------------------------------------------------------------
@@ -102,25 +109,31 @@ typedef struct tg_x {
 typedef enum tg_stmt_op {
     TG_STMT_NONE = 0,
     TG_STMT_MAP,      /* out = expr */
-    TG_STMT_SCAN,     /* out_j = sum over s <= j in the chunk of a_s; out and a have axis TG_T */
-    TG_STMT_TOTAL,    /* out_k = sum over the chunk of a; a has axis TG_T, out TG_CHUNK instead */
-    TG_STMT_CONTRACT, /* out = init + sum over the axes of a and b that out lacks of a * b */
+    TG_STMT_SCAN,     /* out_j = sum over s <= j of a_s: over the positions of the chunk where out and a have
+                         axis TG_T, over the chunks of the sequence where they have TG_CHUNK instead */
+    TG_STMT_TOTAL,    /* out = sum of a over what a has and out lacks: positions of the chunk (out has TG_CHUNK
+                         for TG_T), chunks, sequences (out is TG_NO_BATCH), heads of a group (out is TG_SHARED) */
+    TG_STMT_CONTRACT, /* out = init + sum over the axes of a and b that out lacks of a * b; b = 0: of a */
     TG_STMT_CARRY,    /* the state, see below */
     TG_STMT_N_OPS
 } tg_stmt_op;
+
+/* Flags of SCAN and TOTAL. TG_MAXIMUM: the largest instead of the sum (of nothing: -1e30). TG_EXCLUSIVE, of
+ * SCAN: s < j. */
 
 /* TG_STMT_CARRY, the core "state" kernel (reference 2.2; TFLA eq. 28): over the chunks k in order
  *     out_k       = state that arrives at chunk k            (what other statements read)
  *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
  *     state_0     = init, or 0 when that tensor is absent;   final = the state after the last chunk
- * TG_REVERSE walks the chunks from the last to the first (gradients of states). */
-enum { TG_REVERSE = 1 };
+ * b = 0: a has the axes of the state and is added as it is. TG_REVERSE walks the chunks from the last to the
+ * first (gradients of states). */
+enum { TG_REVERSE = 1, TG_MAXIMUM = 2, TG_EXCLUSIVE = 4 };
 
 enum { TG_MAX_EXPR = 16 };
 
 typedef struct tg_stmt {
     uint8_t op;           /* tg_stmt_op */
-    uint8_t flags;        /* TG_REVERSE */
+    uint8_t flags;        /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE */
     tg_operand out;
     tg_operand a, b;      /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
     tg_operand init;      /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
@@ -136,14 +149,26 @@ typedef struct tg_stmt {
 #define TG_MAP_TO(out_, ...) {.op = TG_STMT_MAP, .out = (out_), .expr = {__VA_ARGS__}, TG_HERE}
 #define TG_SCAN_TO(out_, a_) {.op = TG_STMT_SCAN, .out = (out_), .a = (a_), TG_HERE}
 #define TG_TOTAL_TO(out_, a_) {.op = TG_STMT_TOTAL, .out = (out_), .a = (a_), TG_HERE}
+#define TG_SCAN_MAX_TO(out_, a_) {.op = TG_STMT_SCAN, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE}
+#define TG_TOTAL_MAX_TO(out_, a_) {.op = TG_STMT_TOTAL, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE}
+#define TG_SUM_TO(out_, a_) {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), TG_HERE}
 #define TG_CONTRACT_TO(out_, a_, b_) {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), TG_HERE}
 #define TG_CONTRACT_ONTO(out_, init_, a_, b_)                                                          \
     {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), TG_HERE}
 #define TG_CARRY_TO(out_, final__, init_, decay_, a_, b_)                                              \
     {.op = TG_STMT_CARRY, .out = (out_), .final_ = (final__), .init = (init_), .decay = (decay_),      \
      .a = (a_), .b = (b_), TG_HERE}
+#define TG_CARRY_BACK_TO(out_, final__, init_, decay_, a_, b_)                                         \
+    {.op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_),    \
+     .decay = (decay_), .a = (a_), .b = (b_), TG_HERE}
 
 /* ---- algorithm ---------------------------------------------------------------------------------- */
+/* A number that every call may choose. value 0 of scalar 0, the scale, means 1/sqrt(dqk). */
+typedef struct tg_scalar {
+    const char *name;
+    float value;
+} tg_scalar;
+
 typedef struct tg_algorithm {
     uint32_t struct_size;     /* sizeof(tg_algorithm) */
     uint32_t version;         /* TG_DSL_VERSION */
@@ -154,9 +179,11 @@ typedef struct tg_algorithm {
     uint32_t n_tensors;
     uint32_t n_body;
     const tg_stmt *body;
+    const tg_scalar *scalars; /* [0] is the scale; NULL: {"scale", 0} alone */
+    uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 1 };
+enum { TG_DSL_VERSION = 2 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -177,6 +204,10 @@ typedef struct tg_axis_role {
 #define TG_L(block_) {TG_ROLE_L, 0, (block_)}
 #define TG_W(block_) {TG_ROLE_W, 0, (block_)}
 
+/* In a kernel without matrix products (TG_MMA_NONE) a tile is not shared among threads: one dimension has a
+ * block of 32 x warps, one element a thread. The others go block by block: 1, one after the other (P: the grid;
+ * L, W: a loop). A position with role L and a block n > 1 is held whole, in n registers of every thread. */
+
 /* Which matrix instruction. If the target or the types cannot do it, that is an error with a reason,
  * never a silent fallback. */
 typedef enum tg_mma {
@@ -185,7 +216,7 @@ typedef enum tg_mma {
     TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
 } tg_mma;
 
-enum { TG_MAX_OUTPUTS = 6, TG_MAX_ROWS = 8 };
+enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 
 typedef struct tg_kernel_row {
     const char *name;                /* "state", "H" */
@@ -205,6 +236,10 @@ typedef struct tg_schedule {
     const char *file;     /* __FILE__ */
     const tg_algorithm *algorithm;
     uint32_t chunk;       /* default chunk size L; a run-time value otherwise */
+    uint32_t max_tokens;  /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
+    /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
+     * row writes them, inputs where none does. How a backward gets the states of its forward. */
+    uint8_t kept[TG_MAX_KEPT];
     uint32_t n_rows;
     tg_kernel_row rows[TG_MAX_ROWS]; /* launched in this order */
 } tg_schedule;
@@ -235,10 +270,13 @@ typedef struct tg_space {
 
 /* ---- variant: what the command line and a user's shared object offer ------------------------------ */
 
-/* Tensors of an oracle call, contiguous [B, NH, axes...], fp64; NULL when absent. Indexed by tile. */
+/* Tensors of an oracle call, contiguous [B, NH, axes...] less what their flags say, fp64; NULL when absent.
+ * Indexed by tile. */
 typedef struct tg_oracle_call {
     int64_t batch, heads, tokens, dqk, dhv;
-    double scale;
+    int64_t group;         /* heads that share a head of the TG_SHARED tensors; >= 1 */
+    const int64_t *cuts;   /* packed sequences: [batch + 1] where each begins in T; NULL: batch x tokens */
+    const double *scalars; /* as in the algorithm */
     const double *const *in;
     double *const *out;
 } tg_oracle_call;

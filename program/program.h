@@ -80,28 +80,37 @@ typedef enum tg_dtype {
     TG_F16 = 3,
     TG_F32 = 4,
     TG_F32X2 = 5,
+    TG_I32 = 6, /* sequence boundaries and state indices; an int64 tensor is one with stride 2 */
 } tg_dtype;
 
 TG_API uint32_t tg_dtype_bytes(tg_dtype dtype); /* 0 for TG_IO and unknown values */
 TG_API const char *tg_dtype_name(tg_dtype dtype);
 
-/* Axes of a tensor in memory. Every tensor is [B, NH, axes...]; unused trailing axes are
- * TG_AXIS_NONE. */
+/* Axes of a tensor in memory. Every tensor is [B, NH, axes...], less what its flags say; unused
+ * trailing axes are TG_AXIS_NONE. */
 typedef enum tg_axis {
     TG_AXIS_NONE = 0,
     TG_T = 1,     /* tokens of the sequence */
-    TG_CHUNK = 2, /* chunks of the sequence: ceil(T / L) */
+    TG_CHUNK = 2, /* chunks of the sequence: ceil(T / L); packed: T / L + B, each sequence has a run of them */
     TG_DQK = 3,   /* key and query width */
     TG_DHV = 4,   /* value width */
     TG_PARTS = 5, /* partial sums of different thread blocks, added up by the reader; workspace only */
-    TG_N_AXES = 6,
+    TG_CUTS = 6,  /* B + 1: the boundaries of packed sequences */
+    TG_N_AXES = 7,
 } tg_axis;
 
 enum { TG_MAX_AXES = 3 };
 
 /* Flags of a tensor. Neither TG_IN nor TG_OUT: a workspace tensor that one kernel writes for
  * another. */
-enum { TG_IN = 1, TG_OUT = 2, TG_OPTIONAL = 4 };
+enum {
+    TG_IN = 1,
+    TG_OUT = 2,
+    TG_OPTIONAL = 4,
+    TG_NO_BATCH = 8,  /* one for all sequences (a parameter of the head): extent 1 and stride 0 on axis B */
+    TG_SHARED = 16,   /* one for every `group` heads: NH / group on axis NH (keys of grouped heads) */
+    TG_NO_HEADS = 32, /* one for all heads: extent 1 and stride 0 on axis NH */
+};
 
 typedef struct tg_tensor_info {
     char name[16];             /* an identifier, unique in the program */
@@ -118,7 +127,7 @@ typedef enum tg_size {
     TG_SIZE_BATCH = 1,  /* B */
     TG_SIZE_HEADS = 2,  /* NH */
     TG_SIZE_TOKENS = 3, /* T */
-    TG_SIZE_CHUNKS = 4, /* ceil(T / L) */
+    TG_SIZE_CHUNKS = 4, /* ceil(T / L); packed: floor(T / L) + B slots */
     TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple) */
 } tg_size;
 
@@ -139,8 +148,14 @@ typedef enum tg_arg_kind {
     TG_ARG_STRIDE = 1,  /* i64: elements between neighbours of tensor `index` on axis `axis` (0 B, 1
                            NH, 2.. axes) */
     TG_ARG_SIZE = 2,    /* u32: tg_size `index` */
-    TG_ARG_SCALE = 3,   /* f32: the scale that multiplies q */
+    TG_ARG_SCALAR = 3,  /* f32: scalar `index` of the program */
 } tg_arg_kind;
+
+/* A number that every call may choose: "scale", "tau". */
+typedef struct tg_scalar_info {
+    char name[16]; /* an identifier, unique in the program */
+    float value;   /* when the caller gives none */
+} tg_scalar_info;
 
 typedef struct tg_arg_desc {
     uint8_t kind;  /* tg_arg_kind */
@@ -149,7 +164,7 @@ typedef struct tg_arg_desc {
     uint8_t reserved;
 } tg_arg_desc;
 
-enum { TG_MAX_ARGS = 64, TG_MAX_TENSORS = 32, TG_MAX_KERNELS = 16 };
+enum { TG_MAX_ARGS = 96, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 24, TG_MAX_SCALARS = 4 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
@@ -179,24 +194,34 @@ typedef struct tg_program {
     char arch[16];      /* "sm_80": the oldest GPU the images run on */
     uint8_t arch_exact; /* 1: only GPUs of exactly this arch ("sm_90a") */
     uint8_t io_dtype;   /* TG_BF16, TG_F16 or TG_F32 */
-    uint8_t reserved[2];
+    /* Sequences of different lengths lie one behind the other on the axis T: sizes.batch is their number,
+     * sizes.tokens their sum, tensors with T or chunks have extent 1 on axis B, the others (states) one
+     * entry a sequence. The input "cu" [B + 1] says where each begins; its last entry is T. */
+    uint8_t packed;
+    /* The states of the signature are slots of the caller's pool: the input "index" [B] says which slot
+     * each sequence has. Initial and final state may be the same memory. */
+    uint8_t pooled;
+    uint32_t group;      /* heads that share one head of the TG_SHARED tensors; >= 1, divides NH */
+    uint32_t max_tokens; /* T must not exceed this (a decode step); 0: any */
     uint32_t dqk, dhv;
     uint32_t chunk_multiple; /* the chunk size L must be a multiple of this */
     uint32_t chunk_default;  /* the chunk size the schedule was made for */
     uint32_t n_tensors;      /* signature first (inputs, outputs), then workspace */
     tg_tensor_info tensors[TG_MAX_TENSORS];
+    uint32_t n_scalars;
+    tg_scalar_info scalars[TG_MAX_SCALARS]; /* the first is "scale", which multiplies q */
     uint32_t n_kernels; /* launched in this order, on one stream */
     tg_kernel kernels[TG_MAX_KERNELS];
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 1 };
+enum { TG_PROGRAM_VERSION = 2 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {
-    int64_t batch;  /* B >= 0 */
-    int64_t heads;  /* NH >= 1 */
-    int64_t tokens; /* T >= 0 */
+    int64_t batch;  /* B >= 0; packed: the number of sequences */
+    int64_t heads;  /* NH >= 1: value heads; a multiple of the program's group */
+    int64_t tokens; /* T >= 0; packed: of all sequences together */
     int64_t chunk;  /* L: a multiple of chunk_multiple; 0 means chunk_default */
 } tg_sizes;
 

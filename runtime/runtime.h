@@ -72,9 +72,10 @@ TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes,
 /* Launches every kernel of the program on `stream` (a CUstream, 0 = default). Performs the checks
  * of tg_launch_check. No allocation, no lock, no synchronisation; safe during stream capture.
  * `workspace`: device address, 256-byte aligned, tg_workspace_bytes() large; unused after the
- * call's work on the stream is done. `scale` multiplies q. B = 0 or T = 0 launches nothing but
- * still defines the final state (a copy of the initial one, or zeros). */
-TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, float scale,
+ * call's work on the stream is done. `scalars`: one for each of the program's, or NULL for their
+ * defaults. B = 0 or T = 0 launches nothing but still defines the final state (a copy of the
+ * initial one, or zeros). */
+TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                            const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
                            void *stream, const tg_sink *sink);
 
@@ -94,7 +95,7 @@ TG_API tg_status tg_synchronize(const tg_driver *driver, const tg_sink *sink);
  * L2 flushed before each by reading `flush_bytes` of scratch (0: no flush; twice tg_device.l2_bytes
  * is good). All runs are queued before any is waited for. Milliseconds, sorted ascending, into
  * times[runs]. */
-TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale,
+TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
                          uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
                          const tg_sink *sink);
