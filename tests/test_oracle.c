@@ -1,0 +1,848 @@
+/* test_oracle.c - the fp64 truth of the scalar-gate family, from which all kernels are judged:
+ * - the recurrence against the parallel form of the same operator (reference 2.1, 4.2), which
+ * shares only the gates with it;
+ * - its adjoint against finite differences of that parallel form;
+ * - both against results of another program, in tests/data.
+ * test_oracle [--only TEXT], from the repository's root. */
+#include "kernels/tap.h"
+#include "numbers.h"
+#include "variants/scalar.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tensors ---- */
+
+enum { /* the gates' own, then their gradients in the same order */
+       F = SCALAR_TILES,
+       I,
+       DECAY,
+       LOG_LAMBDA,
+       DT_RAW,
+       DT_BIAS,
+       A_LOG,
+       SKIP,
+       D_F,
+       D_I,
+       D_DECAY,
+       D_LOG_LAMBDA,
+       D_DT_RAW,
+       D_DT_BIAS,
+       D_A_LOG,
+       D_SKIP,
+       N_TILES
+};
+
+enum extent { ABSENT, KEYS, VALUES, TOKENS, HEADS, STATES, COLUMNS, NUMBERS };
+
+/* Role and name are those of the files; mean and sigma of random inputs are such that |q.n| lies on
+ * both sides of its floor. */
+static const struct tensor {
+    const char *role, *name, *alias;
+    enum extent extent;
+    double mean, sigma;
+} tensors[N_TILES] = {
+    [Q] = {"in", "q", "Cm", KEYS, 0, 1},
+    [K] = {"in", "k", "Bm", KEYS, 0, 1},
+    [V] = {"in", "v", "x", VALUES, 0, 1},
+    [S0] = {"in", "S0", "C0", STATES, 0, 1},
+    [N0] = {"in", "n0", "n0", COLUMNS, 0, 2},
+    [M0] = {"in", "m0", "m0", NUMBERS, 0, 1},
+    [H] = {"out", "h", "h", VALUES, 0, 0},
+    [S] = {"out", "S", "C", STATES, 0, 0},
+    [N] = {"out", "n", "n", COLUMNS, 0, 0},
+    [M] = {"out", "m", "m", NUMBERS, 0, 0},
+    [QN] = {"out", "qn", "qn", TOKENS, 0, 0},
+    [DH] = {"dout", "h", "h", VALUES, 0, 1},
+    [DS] = {"dout", "S", "C", STATES, 0, 1},
+    [DN] = {"dout", "n", "n", COLUMNS, 0, 1},
+    [DQ] = {"grad", "q", "Cm", KEYS, 0, 0},
+    [DK] = {"grad", "k", "Bm", KEYS, 0, 0},
+    [DV] = {"grad", "v", "x", VALUES, 0, 0},
+    [DS0] = {"grad", "S0", "C0", STATES, 0, 0},
+    [DN0] = {"grad", "n0", "n0", COLUMNS, 0, 0},
+    [F] = {"in", "f", "f", TOKENS, 1, 2},
+    [I] = {"in", "i", "i", TOKENS, 0, 1},
+    [DECAY] = {"in", "a", "a", TOKENS, -0.5, 0.3},
+    [LOG_LAMBDA] = {"in", "log_lambda", "log_lambda", HEADS, -0.5, 0.3},
+    [DT_RAW] = {"in", "dt_raw", "dt_raw", TOKENS, 0, 1},
+    [DT_BIAS] = {"in", "dt_bias", "dt_bias", HEADS, 0, 1},
+    [A_LOG] = {"in", "A_log", "A_log", HEADS, -1, 0.5},
+    [SKIP] = {"in", "D", "D", HEADS, 0, 1},
+    [D_F] = {"grad", "f", "f", TOKENS, 0, 0},
+    [D_I] = {"grad", "i", "i", TOKENS, 0, 0},
+    [D_DECAY] = {"grad", "a", "a", TOKENS, 0, 0},
+    [D_LOG_LAMBDA] = {"grad", "log_lambda", "log_lambda", HEADS, 0, 0},
+    [D_DT_RAW] = {"grad", "dt_raw", "dt_raw", TOKENS, 0, 0},
+    [D_DT_BIAS] = {"grad", "dt_bias", "dt_bias", HEADS, 0, 0},
+    [D_A_LOG] = {"grad", "A_log", "A_log", HEADS, 0, 0},
+    [D_SKIP] = {"grad", "D", "D", HEADS, 0, 0},
+};
+
+/* 0: none. */
+static int find_tile(const char *role, const char *name)
+{
+    for (int tile = 1; tile < N_TILES; tile++)
+        if (tensors[tile].extent && strcmp(tensors[tile].role, role) == 0 &&
+            (strcmp(tensors[tile].name, name) == 0 || strcmp(tensors[tile].alias, name) == 0))
+            return tile;
+    return 0;
+}
+
+static bool has_role(int tile, const char *role)
+{
+    return tensors[tile].extent && strcmp(tensors[tile].role, role) == 0;
+}
+
+static size_t count(const tg_oracle_call *c, int tile)
+{
+    const int64_t tokens = (c->cuts ? 1 : c->batch) * c->tokens, states = c->batch * c->heads;
+    const int64_t counts[] = {
+        [ABSENT] = 0,
+        [KEYS] = tokens * c->heads / c->group * c->dqk,
+        [VALUES] = tokens * c->heads * c->dhv,
+        [TOKENS] = tokens * c->heads,
+        [HEADS] = c->heads,
+        [STATES] = states * c->dqk * c->dhv,
+        [COLUMNS] = states * c->dqk,
+        [NUMBERS] = states,
+    };
+    return (size_t)counts[tensors[tile].extent];
+}
+
+/* ---- the variants' gates ---- */
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static void add(const tg_oracle_call *c, int tile, int64_t at, double x)
+{
+    if (c->out[tile])
+        c->out[tile][at] += x;
+}
+
+enum { SCALE, TAU, EPS, EXACT, N_SCALARS };
+
+static void no_gate(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    (void)c, (void)at;
+    *a = *li = 0;
+}
+
+static void no_gate_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    (void)c, (void)at, (void)da, (void)dli;
+}
+
+static void constant(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    *a = c->in[LOG_LAMBDA][at.head];
+    *li = 0;
+}
+
+static void constant_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    (void)dli;
+    add(c, D_LOG_LAMBDA, at.head, da);
+}
+
+static void retention(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    *a = -softplus(-c->in[F][at.gate]) / c->scalars[TAU];
+    *li = 0;
+}
+
+static void retention_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    (void)dli;
+    add(c, D_F, at.gate, da * sigmoid(-c->in[F][at.gate]) / c->scalars[TAU]);
+}
+
+static void given(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    *a = c->in[DECAY][at.gate];
+    *li = 0;
+}
+
+static void given_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    (void)dli;
+    add(c, D_DECAY, at.gate, da);
+}
+
+static void ssd(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    const double dt = softplus(c->in[DT_RAW][at.gate] + c->in[DT_BIAS][at.head]);
+    *a = dt * -exp(c->in[A_LOG][at.head]);
+    *li = log(dt);
+}
+
+static void ssd_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    const double z = c->in[DT_RAW][at.gate] + c->in[DT_BIAS][at.head], dt = softplus(z);
+    const double rate = -exp(c->in[A_LOG][at.head]);
+    const double dz = (rate * da + dli / dt) * sigmoid(z);
+    add(c, D_DT_RAW, at.gate, dz);
+    add(c, D_DT_BIAS, at.head, dz);
+    add(c, D_A_LOG, at.head, da * dt * rate);
+}
+
+static void sigmoids(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    *a = -softplus(-c->in[F][at.gate]);
+    *li = -softplus(-c->in[I][at.gate]);
+}
+
+static void sigmoids_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    add(c, D_F, at.gate, da * sigmoid(-c->in[F][at.gate]));
+    add(c, D_I, at.gate, dli * sigmoid(-c->in[I][at.gate]));
+}
+
+static void exponential(const tg_oracle_call *c, struct scalar_token at, double *a, double *li)
+{
+    *a = -softplus(-c->in[F][at.gate]);
+    *li = c->in[I][at.gate];
+}
+
+static void exponential_back(const tg_oracle_call *c, struct scalar_token at, double da, double dli)
+{
+    add(c, D_F, at.gate, da * sigmoid(-c->in[F][at.gate]));
+    add(c, D_I, at.gate, dli);
+}
+
+static const struct kind {
+    const char *name;
+    struct scalar_oracle how;
+    int own[5];
+} kinds[] = {
+    {"la", {.gate = no_gate, .gate_back = no_gate_back}, {0}},
+    {"cdecay", {.gate = constant, .gate_back = constant_back}, {LOG_LAMBDA}},
+    {"gret", {.gate = retention, .gate_back = retention_back}, {F}},
+    {"sgla", {.gate = given, .gate_back = given_back}, {DECAY}},
+    {"ssd",
+     {.gate = ssd, .gate_back = ssd_back, .skip = SKIP, .d_skip = D_SKIP},
+     {DT_RAW, DT_BIAS, A_LOG, SKIP}},
+    {"mlstmsig", {.gate = sigmoids, .gate_back = sigmoids_back}, {F, I}},
+    {"mlstmsign", {sigmoids, sigmoids_back, SCALAR_NORMALISED, .eps = EPS, .exact = EXACT}, {F, I}},
+    {"mlstmexp",
+     {exponential, exponential_back, SCALAR_MAX_NORMALISED, .eps = EPS, .exact = EXACT},
+     {F, I}},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static bool is_normalised(const struct kind *kind)
+{
+    return kind->how.normaliser != SCALAR_PLAIN;
+}
+
+static bool has_max(const struct kind *kind)
+{
+    return kind->how.normaliser == SCALAR_MAX_NORMALISED;
+}
+
+/* ---- a problem: a call and its memory ---- */
+
+struct problem {
+    const struct kind *kind;
+    tg_oracle_call call;
+    double scalars[N_SCALARS];
+    double *in[N_TILES], *out[N_TILES];
+};
+
+static double *allocate(size_t n)
+{
+    double *x = malloc((n + 1) * sizeof *x);
+    if (!x)
+        abort();
+    for (size_t i = 0; i <= n; i++)
+        x[i] = (double)NAN;
+    return x;
+}
+
+static void make_outputs(struct problem *p)
+{
+    for (int tile = 1; tile < N_TILES; tile++)
+        if (has_role(tile, "out") || has_role(tile, "grad"))
+            p->out[tile] = allocate(count(&p->call, tile));
+}
+
+static void set_call(struct problem *p, const tg_oracle_call *shape)
+{
+    p->call = *shape;
+    p->call.scalars = p->scalars;
+    p->call.in = (const double *const *)p->in;
+    p->call.out = p->out;
+}
+
+static void release(struct problem *p)
+{
+    for (int tile = 0; tile < N_TILES; tile++) {
+        free(p->in[tile]);
+        free(p->out[tile]);
+    }
+}
+
+/* Every test writes into NaN, as the command does. */
+static void run_forward(struct problem *p)
+{
+    for (int tile = 1; tile < N_TILES; tile++)
+        for (size_t i = 0; p->out[tile] && i < count(&p->call, tile); i++)
+            p->out[tile][i] = (double)NAN;
+    tg_scalar_oracle(&p->call, &p->kind->how);
+}
+
+static void run_backward(struct problem *p)
+{
+    for (int tile = 1; tile < N_TILES; tile++)
+        for (size_t i = 0; p->out[tile] && i < count(&p->call, tile); i++)
+            p->out[tile][i] = (double)NAN;
+    for (const int *own = p->kind->own; *own; own++) {
+        const int tile = find_tile("grad", tensors[*own].name);
+        if (tile != p->kind->how.d_skip) /* which the oracle knows */
+            tg_oracle_zero(p->out[tile], (int64_t)count(&p->call, tile));
+    }
+    tg_scalar_oracle_backward(&p->call, &p->kind->how);
+}
+
+/* ---- the parallel form ---- */
+
+/* What gradients count as constant: m, and in the paper's convention den, of each token [B, NH, T].
+ * The first evaluation records them, those at shifted inputs use them. */
+struct constants {
+    double *m, *den;
+    bool use_m, use_den;
+};
+
+/* A head of a sequence. Inputs and outputs are at its first row. */
+struct direct {
+    const struct problem *p;
+    struct constants *constants;
+    double **out;
+    int64_t sequence, head, tokens, row, shared, state;
+    double *a, *li; /* [tokens] */
+};
+
+static double in_or_zero(const struct direct *d, int tile, int64_t at)
+{
+    return d->p->in[tile] ? d->p->in[tile][at] : 0;
+}
+
+/* log of the weight of token j in the state after token i; j = -1: of the initial state. */
+static double log_weight(const struct direct *d, int64_t i, int64_t j)
+{
+    double sum = j < 0 ? (has_max(d->p->kind) ? in_or_zero(d, M0, d->state) : 0) : d->li[j];
+    for (int64_t t = j + 1; t <= i; t++)
+        sum += d->a[t];
+    return sum;
+}
+
+/* m after token i, of the inputs as they are; i = -1: of the initial state. */
+static double max_of(const struct direct *d, int64_t i)
+{
+    double m = has_max(d->p->kind) ? log_weight(d, i, -1) : 0;
+    for (int64_t j = 0; has_max(d->p->kind) && j <= i; j++)
+        m = fmax(m, log_weight(d, i, j));
+    return m;
+}
+
+static double frozen_max(const struct direct *d, int64_t i)
+{
+    if (i < 0 || !d->constants->use_m)
+        return max_of(d, i);
+    return d->constants->m[d->row + i];
+}
+
+/* Entry [x][y] of the state after token i; y = dhv: of the normaliser. */
+static double state_at(const struct direct *d, int64_t i, int64_t x, int64_t y)
+{
+    const tg_oracle_call *c = &d->p->call;
+    const double m = frozen_max(d, i), *k = d->p->in[K], *v = d->p->in[V];
+    double sum = exp(log_weight(d, i, -1) - m) *
+                 (y == c->dhv ? in_or_zero(d, N0, d->state * c->dqk + x)
+                              : in_or_zero(d, S0, (d->state * c->dqk + x) * c->dhv + y));
+    for (int64_t j = 0; j <= i; j++)
+        sum += exp(log_weight(d, i, j) - m) * k[(d->shared + j) * c->dqk + x] *
+               (y == c->dhv ? 1 : v[(d->row + j) * c->dhv + y]);
+    return sum;
+}
+
+static double read_at(const struct direct *d, int64_t i, int64_t y)
+{
+    const tg_oracle_call *c = &d->p->call;
+    double sum = 0;
+    for (int64_t x = 0; x < c->dqk; x++)
+        sum += d->p->in[Q][(d->shared + i) * c->dqk + x] * state_at(d, i, x, y);
+    return c->scalars[SCALE] * sum;
+}
+
+static void direct_token(const struct direct *d, int64_t i)
+{
+    const tg_oracle_call *c = &d->p->call;
+    struct constants *constants = d->constants;
+    const int64_t row = d->row + i;
+    double den = 1, qn = (double)NAN; /* which a plain kind does not write */
+    if (!constants->use_m)
+        constants->m[row] = max_of(d, i);
+    if (is_normalised(d->p->kind)) {
+        qn = read_at(d, i, c->dhv);
+        den = fmax(fabs(qn), exp(-constants->m[row])) + c->scalars[EPS];
+    }
+    if (constants->use_den)
+        den = constants->den[row];
+    else
+        constants->den[row] = den;
+    d->out[QN][row] = qn;
+    for (int64_t y = 0; y < c->dhv; y++)
+        d->out[H][row * c->dhv + y] =
+            read_at(d, i, y) / den + in_or_zero(d, SKIP, d->head) * d->p->in[V][row * c->dhv + y];
+}
+
+static void direct_head(const struct direct *d)
+{
+    const tg_oracle_call *c = &d->p->call;
+    for (int64_t t = 0; t < d->tokens; t++)
+        d->p->kind->how.gate(c, (struct scalar_token){d->sequence, d->head, d->row + t}, &d->a[t],
+                             &d->li[t]);
+    for (int64_t i = 0; i < d->tokens; i++)
+        direct_token(d, i);
+    const int64_t last = d->tokens - 1;
+    for (int64_t x = 0; x < c->dqk; x++) {
+        const int64_t at = d->state * c->dqk + x;
+        for (int64_t y = 0; y < c->dhv; y++)
+            d->out[S][at * c->dhv + y] = state_at(d, last, x, y);
+        if (is_normalised(d->p->kind))
+            d->out[N][at] = state_at(d, last, x, c->dhv);
+    }
+    if (has_max(d->p->kind))
+        d->out[M][d->state] = frozen_max(d, last);
+}
+
+static void direct(const struct problem *p, double **out, struct constants *constants)
+{
+    const tg_oracle_call *c = &p->call;
+    double *a = allocate((size_t)c->tokens), *li = allocate((size_t)c->tokens);
+    for (int64_t s = 0; s < c->batch; s++)
+        for (int64_t head = 0; head < c->heads; head++) {
+            struct direct d = {p, constants, out, s, head, .a = a, .li = li};
+            const int64_t groups = c->heads / c->group, of_group = head / c->group;
+            d.state = s * c->heads + head;
+            d.tokens = c->cuts ? c->cuts[s + 1] - c->cuts[s] : c->tokens;
+            d.row = c->cuts ? head * c->tokens + c->cuts[s] : d.state * c->tokens;
+            d.shared =
+                c->cuts ? of_group * c->tokens + c->cuts[s] : (s * groups + of_group) * c->tokens;
+            direct_head(&d);
+        }
+    free(a);
+    free(li);
+}
+
+/* ---- cases ---- */
+
+struct setting {
+    int64_t group;
+    bool packed, states; /* states: initial ones, and gradients that arrive for the final ones */
+    double eps;
+    bool exact;
+};
+
+/* Heads of two groups, empty sequences at both ends and between, one of a single token, and lengths
+ * on both sides of a square (the adjoint has a checkpoint every sqrt(T) tokens or so). */
+static const int64_t cuts[] = {0, 0, 1, 6, 6, 15, 15};
+
+static tg_oracle_call shape_of(const struct setting *s)
+{
+    if (s->packed)
+        return (tg_oracle_call){6, 4, 15, 3, 2, .group = s->group, .cuts = cuts};
+    return (tg_oracle_call){2, 4, 5, 3, 5, .group = s->group};
+}
+
+static bool is_wanted(const struct kind *kind, int tile, bool states)
+{
+    if (tile >= SCALAR_TILES) {
+        for (const int *own = kind->own; *own; own++)
+            if (*own == tile)
+                return true;
+        return false;
+    }
+    if (tile == Q || tile == K || tile == V || tile == DH)
+        return true;
+    if (tile == S0 || tile == DS)
+        return states;
+    return states && (tile == M0 ? has_max(kind) : is_normalised(kind));
+}
+
+static void make_random(struct problem *p, const struct kind *kind, const struct setting *s)
+{
+    const tg_oracle_call shape = shape_of(s);
+    *p = (struct problem){
+        .kind = kind, .scalars = {[SCALE] = 0.6, [TAU] = 4, [EPS] = s->eps, [EXACT] = s->exact}};
+    set_call(p, &shape);
+    for (int tile = 1; tile < N_TILES; tile++) {
+        const struct tensor *t = &tensors[tile];
+        if ((!has_role(tile, "in") && !has_role(tile, "dout")) || !is_wanted(kind, tile, s->states))
+            continue;
+        const size_t n = count(&p->call, tile);
+        p->in[tile] = allocate(n);
+        num_fill_normal((struct num_array){p->in[tile], ST_F64, n},
+                        (struct num_random){3, (uint64_t)tile}, t->mean, t->sigma);
+    }
+    make_outputs(p);
+}
+
+static void expect_close(const char *what, const double *x, const double *truth, size_t n,
+                         double tolerance)
+{
+    const struct tensor_error e = num_compare((struct num_const_array){x, ST_F64, n},
+                                              (struct num_const_array){truth, ST_F64, n});
+    const int64_t at = e.worst_index;
+    tap_expect(e.rms_ratio <= tolerance, "%s: error %.1e, wanted %.0e; [%lld] is %g, not %g", what,
+               e.rms_ratio, tolerance, (long long)at, at < 0 ? 0 : x[at], at < 0 ? 0 : truth[at]);
+}
+
+/* Of fp64 sums of a few dozen terms. Measured, rms: below 3e-16. */
+static const double rounding = 1e-14;
+
+static void check_forward(struct problem *p, struct constants *constants)
+{
+    double *truth[N_TILES] = {NULL};
+    for (int tile = 1; tile < N_TILES; tile++)
+        if (has_role(tile, "out"))
+            truth[tile] = allocate(count(&p->call, tile));
+    direct(p, truth, constants);
+    run_forward(p);
+    for (int tile = 1; tile < N_TILES; tile++)
+        if (truth[tile])
+            expect_close(tensors[tile].name, p->out[tile], truth[tile], count(&p->call, tile),
+                         rounding);
+    for (int tile = 1; tile < N_TILES; tile++)
+        free(truth[tile]);
+}
+
+/* ---- finite differences ---- */
+
+static double sum_of_products(const double *x, const double *y, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; x && y && i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* The number whose gradients are DQ, DK, ... In the paper's convention n is a constant. */
+static double loss(const struct problem *p, double **out, struct constants *constants)
+{
+    direct(p, out, constants);
+    return sum_of_products(out[H], p->in[DH], count(&p->call, DH)) +
+           sum_of_products(out[S], p->in[DS], count(&p->call, DS)) +
+           (p->scalars[EXACT] != 0 ? sum_of_products(out[N], p->in[DN], count(&p->call, DN)) : 0);
+}
+
+/* Off from the truth by step^2/6, 1e-10, times the third derivative, which is up to some hundreds
+ * where a small q.n divides, and by the rounding of the loss (some dozen terms of order 10) over
+ * the step, about 1e-9 of the largest gradient. Measured: below 3e-9. */
+static const double step = 2e-5, fd_tolerance = 1e-7;
+
+static double slope(struct problem *p, double *at, double **out, struct constants *constants)
+{
+    const double x = *at, h = step * fmax(1, fabs(x));
+    *at = x + h;
+    const double above = loss(p, out, constants), top = *at;
+    *at = x - h;
+    const double below = loss(p, out, constants), bottom = *at;
+    *at = x;
+    return (above - below) / (top - bottom);
+}
+
+static void check_gradient(struct problem *p, int input, double **out, struct constants *constants)
+{
+    const int tile = find_tile("grad", tensors[input].name);
+    const size_t n = count(&p->call, tile);
+    double *expected = allocate(n), largest = 1;
+    for (size_t i = 0; i < n; i++) {
+        expected[i] = slope(p, &p->in[input][i], out, constants);
+        largest = fmax(largest, fabs(expected[i]));
+    }
+    for (size_t i = 0; i < n; i++)
+        tap_expect(fabs(p->out[tile][i] - expected[i]) <= fd_tolerance * largest,
+                   "grad.%s[%zu] is %.10g, finite differences give %.10g", tensors[tile].name, i,
+                   p->out[tile][i], expected[i]);
+    free(expected);
+}
+
+static void check_gradients(struct problem *p, struct constants *constants)
+{
+    double *out[N_TILES] = {NULL};
+    for (int tile = 1; tile < N_TILES; tile++)
+        if (has_role(tile, "out"))
+            out[tile] = allocate(count(&p->call, tile));
+    run_backward(p);
+    constants->use_m = true;
+    constants->use_den = p->scalars[EXACT] == 0;
+    for (int input = 1; input < N_TILES; input++)
+        if (has_role(input, "in") && p->in[input] && input != M0)
+            check_gradient(p, input, out, constants);
+    for (int tile = 1; tile < N_TILES; tile++)
+        free(out[tile]);
+}
+
+/* Tokens whose q.n is below its floor and above it, over all cases. */
+static int on_floor, above_floor;
+
+/* |q.n| has a kink at its floor, where finite differences mean nothing: the inputs must avoid it.
+ */
+static void check_kinks(const struct problem *p, const struct constants *constants)
+{
+    for (size_t i = 0; is_normalised(p->kind) && i < count(&p->call, QN); i++) {
+        const double qn = fabs(p->out[QN][i]), floor = exp(-constants->m[i]);
+        tap_expect(fabs(qn - floor) > 100 * step * floor, "|q.n| %g of token %zu is at its floor",
+                   qn, i);
+        *(qn > floor ? &above_floor : &on_floor) += 1;
+    }
+}
+
+static void test_setting(const struct kind *kind, const struct setting *s)
+{
+    struct problem p;
+    if (!tap_begin("%s, group %d%s%s, eps %g%s", kind->name, (int)s->group,
+                   s->packed ? ", packed" : "", s->states ? ", states" : "", s->eps,
+                   s->exact ? "" : ", den constant"))
+        return;
+    make_random(&p, kind, s);
+    struct constants constants = {allocate(count(&p.call, QN)), allocate(count(&p.call, QN)), false,
+                                  false};
+    check_forward(&p, &constants);
+    check_kinks(&p, &constants);
+    check_gradients(&p, &constants);
+    free(constants.m);
+    free(constants.den);
+    release(&p);
+    tap_end();
+}
+
+static void test_settings(const struct kind *kind)
+{
+    const int n = is_normalised(kind) ? 32 : 8;
+    for (int i = 0; i < n; i++)
+        test_setting(kind, &(struct setting){.group = i & 1 ? 2 : 1,
+                                             .packed = i & 2,
+                                             .states = i & 4,
+                                             .eps = i & 8 ? 1e-2 : 0,
+                                             .exact = !(i & 16)});
+}
+
+static void test_floor(void)
+{
+    if (on_floor + above_floor == 0 || !tap_begin("tokens on the floor and above it"))
+        return;
+    tap_expect(on_floor > 100 && above_floor > 100, "%d and %d", on_floor, above_floor);
+    tap_end();
+}
+
+/* ---- optional tensors ---- */
+
+/* An absent DH counts as zeros, and each output alone is what it is among the others. */
+static void test_optional(const struct kind *kind, const char *role, void (*run)(struct problem *))
+{
+    struct problem p;
+    double *all[N_TILES];
+    if (!tap_begin("%s, each %s alone", kind->name, role))
+        return;
+    make_random(&p, kind,
+                &(struct setting){.group = 2, .packed = true, .states = true, .exact = true});
+    double *dh = p.in[DH], *zeros = calloc(count(&p.call, DH), sizeof *zeros);
+    p.in[DH] = zeros;
+    run(&p);
+    memcpy(all, p.out, sizeof all);
+    memset(p.out, 0, sizeof p.out);
+    p.in[DH] = dh;
+    run(&p); /* no output at all; leaves its numbers in the memory that the next run gets */
+    p.in[DH] = NULL;
+    for (int tile = 1; tile < N_TILES; tile++) {
+        if (!has_role(tile, role))
+            continue;
+        const size_t n = count(&p.call, tile);
+        double *alone = p.out[tile] = allocate(n);
+        run(&p);
+        tap_expect(memcmp(all[tile], alone, n * sizeof *alone) == 0, "%s differs",
+                   tensors[tile].name);
+        free(alone);
+        p.out[tile] = NULL;
+    }
+    memcpy(p.out, all, sizeof all);
+    free(dh);
+    free(zeros);
+    release(&p);
+    tap_end();
+}
+
+/* A NaN in n0 makes h of its head NaN, though the larger of it and the floor is a number to fmax.
+ */
+static void test_nan(const struct kind *kind)
+{
+    struct problem p;
+    if (!is_normalised(kind) || !tap_begin("%s, NaN in n0", kind->name))
+        return;
+    make_random(&p, kind, &(struct setting){.group = 2, .states = true, .exact = true});
+    const size_t head = (size_t)(p.call.tokens * p.call.dhv);
+    p.in[N0][0] = (double)NAN;
+    run_forward(&p);
+    for (size_t i = 0; i < count(&p.call, H); i++)
+        tap_expect(isnan(p.out[H][i]) == (i < head), "h[%zu] is %g", i, p.out[H][i]);
+    release(&p);
+    tap_end();
+}
+
+/* ---- golden data: another program's fp64 results, rounded to float (relative 3e-8 rms) ---- */
+
+static const double golden_tolerance = 1e-6;
+
+static const struct golden {
+    const char *file, *kind;
+} golden[] = {
+    {"la_b", "la"},
+    {"cdecay_b", "cdecay"},
+    {"gret_x", "gret"},
+    {"sgla_x", "sgla"},
+    {"sgla_varlen_b", "sgla"},
+    {"ssd_x", "ssd"},
+    {"ssd_grouped_b", "ssd"},
+    {"mlstmsig_a", "mlstmsig"},
+    {"mlstmsig_b", "mlstmsig"},
+    {"mlstmsig_x", "mlstmsig"},
+    {"mlstmsign_x", "mlstmsign"},
+    {"mlstmexp_x", "mlstmexp"},
+};
+
+/* "grad.f" is tile D_F. */
+static int tile_of(const struct st_tensor *t)
+{
+    char role[16] = "";
+    const size_t n = strcspn(t->name, ".");
+    if (n >= sizeof role)
+        return 0;
+    memcpy(role, t->name, n);
+    return find_tile(strcmp(role, "grad_paper") ? role : "grad", t->name + n + 1);
+}
+
+static double *load(const struct st_tensor *t)
+{
+    const size_t n = (size_t)st_elements(t);
+    double *x = allocate(n);
+    num_convert((struct num_array){x, ST_F64, n}, num_of_tensor(t));
+    return x;
+}
+
+static bool set_shape(struct problem *p, const struct st_file *file, int64_t *cu)
+{
+    json_t *scalars = json_loads(st_meta(file, "scalars"), 0, NULL);
+    const json_t *list = json_object_get(scalars, "cu"), *tau = json_object_get(scalars, "tau");
+    const struct st_tensor *q = st_find(file, "in.q"), *v = st_find(file, "in.v");
+    q = q ? q : st_find(file, "in.Cm");
+    v = v ? v : st_find(file, "in.x");
+    if (!tap_expect(scalars && q && v, "no scalars, queries or values"))
+        return false;
+    tg_oracle_call shape = {q->shape[0], v->shape[1], q->shape[2],
+                            q->shape[3], v->shape[3], .group = v->shape[1] / q->shape[1]};
+    if (list) {
+        shape.batch = (int64_t)json_array_size(list) - 1;
+        shape.cuts = cu;
+        for (size_t i = 0; i < json_array_size(list); i++)
+            cu[i] = json_integer_value(json_array_get(list, i));
+    }
+    set_call(p, &shape);
+    p->scalars[SCALE] = json_number_value(json_object_get(scalars, "scale"));
+    p->scalars[TAU] = json_number_value(tau);
+    json_decref(scalars);
+    return true;
+}
+
+static void load_inputs(struct problem *p, const struct st_file *file)
+{
+    for (size_t i = 0; i < st_count(file); i++) {
+        const struct st_tensor *t = st_at(file, i);
+        const int tile = tile_of(t);
+        if (tap_expect(tile && (size_t)st_elements(t) == count(&p->call, tile), "%s: unknown",
+                       t->name) &&
+            (has_role(tile, "in") || has_role(tile, "dout")))
+            p->in[tile] = load(t);
+    }
+    make_outputs(p);
+}
+
+/* How many tensors of the file have names that begin so; each is compared. */
+static int compare(const struct problem *p, const struct st_file *file, const char *prefix)
+{
+    int n = 0;
+    for (size_t i = 0; i < st_count(file); i++) {
+        const struct st_tensor *t = st_at(file, i);
+        if (strncmp(t->name, prefix, strlen(prefix)) != 0)
+            continue;
+        double *truth = load(t);
+        expect_close(t->name, p->out[tile_of(t)], truth, (size_t)st_elements(t), golden_tolerance);
+        free(truth);
+        n++;
+    }
+    return n;
+}
+
+static void check_golden(struct problem *p, const struct st_file *file)
+{
+    int64_t cu[16];
+    if (!set_shape(p, file, cu))
+        return;
+    load_inputs(p, file);
+    p->scalars[EXACT] = 1;
+    run_forward(p);
+    tap_expect(compare(p, file, "out.") > 0, "no outputs in the file");
+    run_backward(p);
+    tap_expect(compare(p, file, "grad.") >= 3, "no gradients in the file");
+    p->scalars[EXACT] = 0;
+    run_backward(p);
+    tap_expect((compare(p, file, "grad_paper.") > 0) == is_normalised(p->kind),
+               "gradients in the paper's convention belong to the normalised kinds");
+    release(p);
+}
+
+static void test_golden(const struct golden *g)
+{
+    struct problem p = {0};
+    struct st_file *file = NULL;
+    char path[128], err[256];
+    if (!tap_begin("golden %s", g->file))
+        return;
+    for (int i = 0; i < N_KINDS; i++)
+        if (strcmp(kinds[i].name, g->kind) == 0)
+            p.kind = &kinds[i];
+    snprintf(path, sizeof path, "tests/data/%s.safetensors", g->file);
+    if (tap_expect(st_open(path, &file, err, sizeof err), "%s", err)) {
+        check_golden(&p, file);
+        st_close(file);
+    }
+    tap_end();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--only") == 0)
+        tap_only(argv[2]);
+    for (int i = 0; i < N_KINDS; i++) {
+        test_settings(&kinds[i]);
+        test_optional(&kinds[i], "out", run_forward);
+        test_optional(&kinds[i], "grad", run_backward);
+        test_nan(&kinds[i]);
+    }
+    test_floor();
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)
+        test_golden(&golden[i]);
+    return tap_finish();
+}
