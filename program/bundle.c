@@ -92,6 +92,16 @@ static bool code_u32(struct codec *c, uint32_t *value, const char *field)
     return true;
 }
 
+static bool code_f32(struct codec *c, float *value, const char *field)
+{
+    uint32_t bits;
+    memcpy(&bits, value, sizeof bits);
+    if (!code_u32(c, &bits, field))
+        return false;
+    memcpy(value, &bits, sizeof bits);
+    return true;
+}
+
 static bool code_u8(struct codec *c, uint8_t *value, const char *field)
 {
     return code_bytes(c, value, 1, field);
@@ -187,20 +197,30 @@ static bool code_tensor(struct codec *c, tg_tensor_info *t)
            code_bytes(c, t->reserved, sizeof t->reserved, "tensor reserved");
 }
 
+static bool code_scalars(struct codec *c, tg_program *p)
+{
+    bool ok = code_count(c, &p->n_scalars, TG_MAX_SCALARS, "n_scalars");
+    for (uint32_t i = 0; ok && i < p->n_scalars; i++)
+        ok = code_text(c, p->scalars[i].name, sizeof p->scalars[i].name, "scalar name") &&
+             code_f32(c, &p->scalars[i].value, "scalar value");
+    return ok;
+}
+
 static bool code_program(struct codec *c, tg_program *p)
 {
     bool ok = code_text(c, p->variant, sizeof p->variant, "variant") &&
               code_text(c, p->schedule, sizeof p->schedule, "schedule") &&
               code_text(c, p->arch, sizeof p->arch, "arch") &&
               code_u8(c, &p->arch_exact, "arch_exact") && code_u8(c, &p->io_dtype, "io_dtype") &&
-              code_bytes(c, p->reserved, sizeof p->reserved, "reserved") &&
+              code_u8(c, &p->packed, "packed") && code_u8(c, &p->pooled, "pooled") &&
+              code_u32(c, &p->group, "group") && code_u32(c, &p->max_tokens, "max_tokens") &&
               code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
               code_u32(c, &p->chunk_multiple, "chunk_multiple") &&
               code_u32(c, &p->chunk_default, "chunk_default") &&
               code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
     for (uint32_t i = 0; ok && i < p->n_tensors; i++)
         ok = code_tensor(c, &p->tensors[i]);
-    ok = ok && code_count(c, &p->n_kernels, TG_MAX_KERNELS, "n_kernels");
+    ok = ok && code_scalars(c, p) && code_count(c, &p->n_kernels, TG_MAX_KERNELS, "n_kernels");
     for (uint32_t i = 0; ok && i < p->n_kernels; i++)
         ok = code_kernel(c, &p->kernels[i]);
     return ok;

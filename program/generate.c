@@ -4,6 +4,7 @@
  * a program differs. This file makes the values of the keys and puts them in; the templates reach
  * it as arrays made by CMake. */
 #include "program/fail.h"
+#include "program/tensor.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -57,13 +58,13 @@ __attribute__((format(printf, 2, 3))) static void append(struct text *text, cons
     va_start(values, format);
     int n = vsnprintf(line, sizeof line, format, values);
     va_end(values);
-    if (n > 0)
+    if (n >= 0)
         append_bytes(text, line, strlen(line));
 }
 
 /* ---- keys and their values ---- */
 
-enum { MAX_KEYS = 32 };
+enum { MAX_KEYS = 48 };
 
 struct key {
     const char *name;
@@ -131,45 +132,71 @@ static const char *suffix(const tg_tensor_info *t)
     return is_keyword(t->name) ? "_" : "";
 }
 
-static void describe_tensor(struct text *text, const tg_tensor_info *t)
+/* "[B, NH/4, T, dqk]": as long as the strides that the caller gives, so an axis that is not there
+ * is 1. */
+static void describe_axes(struct text *text, const tg_program *program, uint32_t tensor)
 {
     static const char *const axes[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "", [TG_T] = ", T",     [TG_CHUNK] = ", ceil(T/L)",
-        [TG_DQK] = ", dqk",  [TG_DHV] = ", dhv",     [TG_PARTS] = ", parts",
+        [TG_AXIS_NONE] = "", [TG_T] = ", T",         [TG_CHUNK] = ", ceil(T/L)", [TG_DQK] = ", dqk",
+        [TG_DHV] = ", dhv",  [TG_PARTS] = ", parts", [TG_CUTS] = ", B+1",
     };
-    append(text, "%s%s  %s [B, NH%s%s%s]%s", t->name, suffix(t), tg_dtype_name((tg_dtype)t->dtype),
-           axes[t->axes[0]], axes[t->axes[1]], axes[t->axes[2]],
-           t->flags & TG_OPTIONAL ? ", may be absent" : "");
+    const tg_tensor_info *t = &program->tensors[tensor];
+    append(text, "[%s",
+           lacks_axis(program, tensor, 0)       ? "1"
+           : tg_tensor_is_slot(program, tensor) ? "slots"
+                                                : "B");
+    append(text, lacks_axis(program, tensor, 1) ? ", 1" : ", NH");
+    if ((t->flags & TG_SHARED) && program->group > 1)
+        append(text, "/%" PRIu32, program->group);
+    for (int a = 0; a < TG_MAX_AXES; a++)
+        append(text, "%s",
+               t->axes[a] == TG_CHUNK && program->packed ? ", T/L+B" : axes[t->axes[a]]);
+    append(text, "]");
+}
+
+static void describe_tensor(struct text *text, const tg_program *program, uint32_t tensor)
+{
+    const tg_tensor_info *t = &program->tensors[tensor];
+    append(text, "%s%s  %s ", t->name, suffix(t), tg_dtype_name((tg_dtype)t->dtype));
+    describe_axes(text, program, tensor);
+    append(text, "%s", t->flags & TG_OPTIONAL ? ", may be absent" : "");
 }
 
 static void add_signature(struct keys *keys, const tg_program *program)
 {
     struct text *signature = add_key(keys, "signature"), *fields = add_key(keys, "tensor_fields");
     struct text *types = add_key(keys, "tensor_types");
-    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags; i++) {
+    for (uint32_t i = 0; i < program->n_tensors && !is_workspace(&program->tensors[i]); i++) {
         const tg_tensor_info *t = &program->tensors[i];
         append(signature, " *     %-4s ",
                (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
                : t->flags & TG_IN                        ? "in"
                                                          : "out");
-        describe_tensor(signature, t);
+        describe_tensor(signature, program, i);
         append(signature, "\n");
         append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype,
                tg_dtype_name((tg_dtype)t->dtype));
         append(fields, "    @name@_tensor %s%s; /* ", t->name, suffix(t));
-        describe_tensor(fields, t);
+        describe_tensor(fields, program, i);
         append(fields, " */\n");
     }
 }
 
-/* An extent of the tensor as a term: { size, div, mul }. The order of the sizes is that of tg_size.
- */
+/* The extents of the axes B and NH as terms: { size, div, mul }. */
+static void append_outer(struct text *text, const tg_program *program, uint32_t tensor)
+{
+    const bool is_shared = program->tensors[tensor].flags & TG_SHARED;
+    append(text, "{%s, 1, 1}", lacks_axis(program, tensor, 0) ? "ONE" : "BATCH");
+    append(text, ", {%s, %" PRIu32 ", 1}", lacks_axis(program, tensor, 1) ? "ONE" : "HEADS",
+           is_shared ? program->group : 1);
+}
+
 static void append_extent(struct text *text, const tg_program *program, const tg_tensor_info *t,
                           uint8_t axis)
 {
     static const char *const sizes[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS", [TG_CHUNK] = "CHUNKS",
-        [TG_DQK] = "ONE",       [TG_DHV] = "ONE",  [TG_PARTS] = "ONE",
+        [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS",  [TG_CHUNK] = "CHUNKS", [TG_DQK] = "ONE",
+        [TG_DHV] = "ONE",       [TG_PARTS] = "ONE", [TG_CUTS] = "CUTS",
     };
     uint32_t width = axis == TG_DQK     ? program->dqk
                      : axis == TG_DHV   ? program->dhv
@@ -191,15 +218,18 @@ static void add_tensors(struct keys *keys, const tg_program *program)
     struct text *text = add_key(keys, "tensors");
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         const tg_tensor_info *t = &program->tensors[i];
-        if (t->flags)
+        if (!is_workspace(t))
             append(text, "    {offsetof(@name@_tensors, %s%s), ", t->name, suffix(t));
         else
             append(text, "    {0, ");
         int n_axes = count_axes(t);
         bool is_vector =
             n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
-        append(text, "%d, %" PRIu32 ", %d, %d, %d, {{BATCH, 1, 1}, {HEADS, 1, 1}", t->flags,
-               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, n_axes);
+        append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, {", t->flags,
+               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector,
+               t->dtype == TG_I32, tg_tensor_is_slot(program, i),
+               lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1, n_axes);
+        append_outer(text, program, i);
         for (int a = 0; a < TG_MAX_AXES; a++)
             append_extent(text, program, t, t->axes[a]);
         append(text, "}}, /* %s */\n", t->name);
@@ -209,7 +239,7 @@ static void add_tensors(struct keys *keys, const tg_program *program)
 static void add_kernels(struct keys *keys, const tg_program *program)
 {
     static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK"};
-    static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALE"};
+    static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALAR"};
     struct text *text = add_key(keys, "kernels");
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         const tg_kernel *k = &program->kernels[i];
@@ -255,6 +285,71 @@ static void add_images(struct keys *keys, const tg_program *program)
     }
 }
 
+/* A float as C spells it in any locale: no decimal point. The verifier saw that it is finite. */
+static void append_float(struct text *text, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t exponent = bits >> 23 & 255, fraction = bits & 0x7fffff;
+    append(text, "(%s0x%" PRIx32 "p%df)", bits >> 31 ? "-" : "",
+           exponent ? fraction | 0x800000 : fraction, (int)(exponent ? exponent : 1) - 150);
+}
+
+/* A scalar may have the name of another parameter. */
+static const char *scalar_suffix(const char *name)
+{
+    static const char *const others[] = {"module", "sizes", "tensors", "workspace", "stream"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i], name) == 0)
+            return "_";
+    return is_keyword(name) ? "_" : "";
+}
+
+/* In the header parameters have names, in the source numbers, which hide no function. */
+static void add_scalars(struct keys *keys, const tg_program *program)
+{
+    struct text *named = add_key(keys, "named_scalars"), *defaults = add_key(keys, "defaults");
+    struct text *numbered = add_key(keys, "numbered_scalars"), *list = add_key(keys, "scalars");
+    for (uint32_t i = 0; i < program->n_scalars; i++) {
+        const tg_scalar_info *s = &program->scalars[i];
+        append(named, "%sfloat %s%s,", i ? " " : "", s->name, scalar_suffix(s->name));
+        append(numbered, "%sfloat scalar_%" PRIu32 ",", i ? " " : "", i);
+        append(list, "%sscalar_%" PRIu32, i ? ", " : "", i);
+        append(defaults, "#define @NAME@_DEFAULT_%s ", s->name);
+        append_float(defaults, s->value);
+        append(defaults, "\n");
+    }
+}
+
+/* What a caller must know about this kind of program. */
+static void add_notes(struct keys *keys, const tg_program *program)
+{
+    struct text *notes = add_key(keys, "notes");
+    if (program->group > 1)
+        append(notes,
+               " * NH counts value heads; %" PRIu32 " in a row share one of the NH/%" PRIu32
+               " heads of other arrays.\n *\n",
+               program->group, program->group);
+    if (program->packed)
+        append(
+            notes,
+            " * B sequences of different lengths lie one behind the other on the axis T. T is that "
+            "of all\n * together; cu[b] is where sequence b begins, and cu[B] is T.\n *\n");
+    if (program->pooled)
+        append(
+            notes,
+            " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
+            "stride leads from\n * slot to slot. Initial and final state may be the same "
+            "memory; in a call of B > 0 without tokens\n * they must be.\n *\n");
+    if (program->packed || program->pooled)
+        append(notes,
+               " * Arrays of i32 have any positive stride: int64 is the same address with stride "
+               "2.\n *\n");
+    if (program->max_tokens)
+        append(notes, " * These are decode steps: T is at most %" PRIu32 ".\n *\n",
+               program->max_tokens);
+}
+
 static void add_numbers(struct keys *keys, const tg_program *program)
 {
     const struct {
@@ -263,6 +358,12 @@ static void add_numbers(struct keys *keys, const tg_program *program)
     } rows[] = {
         {"dqk", program->dqk},
         {"dhv", program->dhv},
+        {"packed", program->packed},
+        {"pooled", program->pooled},
+        {"group", program->group},
+        {"max_tokens", program->max_tokens},
+        {"n_scalars", program->n_scalars},
+        {"max_args", TG_MAX_ARGS},
         {"chunk_multiple", program->chunk_multiple},
         {"chunk_default", program->chunk_default},
         {"n_tensors", program->n_tensors},
@@ -338,6 +439,8 @@ tg_status tg_program_c(const tg_program *program, const char *name, char **sourc
     add_images(&keys, program);
     add_tensors(&keys, program);
     add_kernels(&keys, program);
+    add_scalars(&keys, program);
+    add_notes(&keys, program);
     *source = expand_all(source_template, &keys);
     *header = expand_all(header_template, &keys);
     for (size_t i = 0; i < keys.n; i++)

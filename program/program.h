@@ -115,7 +115,7 @@ enum {
 typedef struct tg_tensor_info {
     char name[16];             /* an identifier, unique in the program */
     uint8_t dtype;             /* tg_dtype, never TG_IO */
-    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL */
+    uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED, TG_NO_HEADS */
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
     uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
     uint8_t reserved[2];
@@ -127,8 +127,8 @@ typedef enum tg_size {
     TG_SIZE_BATCH = 1,  /* B */
     TG_SIZE_HEADS = 2,  /* NH */
     TG_SIZE_TOKENS = 3, /* T */
-    TG_SIZE_CHUNKS = 4, /* ceil(T / L); packed: floor(T / L) + B slots */
-    TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple) */
+    TG_SIZE_CHUNKS = 4, /* ceil(T / L); packed: floor(T / L) + B slots, L being TG_SIZE_CHUNK; 0 if T is 0 */
+    TG_SIZE_CHUNK = 5,  /* min(L, T rounded up to chunk_multiple); of a decode step the latter: one chunk */
 } tg_size;
 
 /* One factor of a product: ceil(size / div) * mul. A constant is TG_SIZE_CONST with its value in
@@ -159,7 +159,7 @@ typedef struct tg_scalar_info {
 
 typedef struct tg_arg_desc {
     uint8_t kind;  /* tg_arg_kind */
-    uint8_t index; /* tensor or tg_size */
+    uint8_t index; /* tensor, tg_size or scalar */
     uint8_t axis;
     uint8_t reserved;
 } tg_arg_desc;
@@ -226,7 +226,8 @@ typedef struct tg_sizes {
 } tg_sizes;
 
 /* Checks the sizes against the program, which has passed tg_program_verify: every size below 2^31,
- * chunk_multiple, grid below 2^31, tensors below 2^56 bytes. Reports all mistakes. */
+ * chunk_multiple, group, max_tokens, no tokens without sequences when packed, grid below 2^31, tensors
+ * below 2^56 bytes. Reports all mistakes. */
 TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes,
                                 const tg_sink *sink);
 
@@ -236,9 +237,15 @@ TG_API int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, u
 TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes,
                               const tg_term *terms, uint32_t n_terms);
 
-/* Elements of a tensor on one axis: 0 B, 1 NH, 2.. axes. */
+/* Elements of a tensor on one axis: 0 B, 1 NH, 2.. axes. 1 where the tensor has one entry for all
+ * sequences or heads; of a slot tensor on axis B the sequences, for nobody here knows the slots. */
 TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
                                 uint32_t axis);
+
+/* 1 when the tensor is a pool of slots, so that sequence b has entry index[b] of it and not b: in
+ * pooled programs every input and output with neither tokens nor chunks, except TG_I32 tensors and
+ * those that are TG_NO_BATCH. Else 0. */
+TG_API int tg_tensor_is_slot(const tg_program *program, uint32_t tensor);
 
 /* Bytes of workspace a launch needs (0 is possible), and the offset of a workspace tensor in it.
  * Every workspace tensor starts at a multiple of 256 bytes. */
@@ -252,8 +259,9 @@ TG_API int tg_program_tensor(const tg_program *program, const char *name);
 /* What defines tensor `tensor` in a call of no tokens, which launches nothing. An output without
  * tokens or chunks among its axes (a final state, its gradient) is a copy of the input of the same
  * axes it is the other end of: S of S0, dS0 of dS. Returns the index of that input, TG_SOURCE_ZERO
- * when there is none (then, as when the input is absent, the output is zeros), or TG_SOURCE_NONE
- * for tensors that need no definition. */
+ * when there is none (then, as when the input is absent, the output is zeros) and for outputs that are
+ * TG_NO_BATCH (sums over nothing), or TG_SOURCE_NONE for tensors that need no definition, among them
+ * those that are input and output at once. Slots of a pool can only stay where they are. */
 enum { TG_SOURCE_ZERO = -1, TG_SOURCE_NONE = -2 };
 TG_API int tg_tensor_source(const tg_program *program, uint32_t tensor);
 

@@ -62,6 +62,7 @@ uint32_t tg_dtype_bytes(tg_dtype dtype)
     case TG_F16:
         return 2;
     case TG_F32:
+    case TG_I32:
         return 4;
     case TG_F32X2:
         return 8;
@@ -75,8 +76,8 @@ uint32_t tg_dtype_bytes(tg_dtype dtype)
 const char *tg_dtype_name(tg_dtype dtype)
 {
     static const char *const names[] = {
-        [TG_DTYPE_NONE] = "none", [TG_IO] = "io",   [TG_BF16] = "bf16",
-        [TG_F16] = "f16",         [TG_F32] = "f32", [TG_F32X2] = "f32x2",
+        [TG_DTYPE_NONE] = "none", [TG_IO] = "io",       [TG_BF16] = "bf16", [TG_F16] = "f16",
+        [TG_F32] = "f32",         [TG_F32X2] = "f32x2", [TG_I32] = "i32",
     };
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
 }

@@ -3,6 +3,7 @@
  * All arithmetic is 64-bit and saturates: a product too large to represent is INT64_MAX, which
  * every limit in tg_sizes_check refuses. So there is one path, used before and after the check. */
 #include "program/fail.h"
+#include "program/tensor.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -28,10 +29,27 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size)
+/* A sequence shorter than L must not launch empty blocks; a decode step is one chunk whatever L is.
+ */
+static int64_t chunk_size(const tg_program *program, const tg_sizes *sizes)
 {
     int64_t chunk = sizes->chunk ? sizes->chunk : program->chunk_default;
     int64_t multiple = program->chunk_multiple;
+    int64_t whole = divide_up(sizes->tokens, multiple) * multiple;
+    return program->max_tokens ? whole : least(chunk, whole);
+}
+
+/* Packed: every sequence may end in a chunk that is not full, wherever the others begin. */
+static int64_t count_chunks(const tg_program *program, const tg_sizes *sizes)
+{
+    int64_t chunk = chunk_size(program, sizes);
+    if (chunk == 0)
+        return 0;
+    return program->packed ? sizes->tokens / chunk + sizes->batch : divide_up(sizes->tokens, chunk);
+}
+
+int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size)
+{
     switch ((tg_size)size) {
     case TG_SIZE_CONST:
         return 1;
@@ -42,9 +60,9 @@ int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t
     case TG_SIZE_TOKENS:
         return sizes->tokens;
     case TG_SIZE_CHUNKS:
-        return divide_up(sizes->tokens, chunk);
-    case TG_SIZE_CHUNK: /* a sequence shorter than L must not launch empty blocks */
-        return least(chunk, divide_up(sizes->tokens, multiple) * multiple);
+        return count_chunks(program, sizes);
+    case TG_SIZE_CHUNK:
+        return chunk_size(program, sizes);
     }
     return 0;
 }
@@ -63,10 +81,13 @@ int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const t
 int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
                          uint32_t axis)
 {
+    if (lacks_axis(program, tensor, axis))
+        return 1;
     if (axis == 0)
         return sizes->batch;
     if (axis == 1)
-        return sizes->heads;
+        return program->tensors[tensor].flags & TG_SHARED ? sizes->heads / program->group
+                                                          : sizes->heads;
     switch ((tg_axis)program->tensors[tensor].axes[axis - 2]) {
     case TG_T:
         return sizes->tokens;
@@ -78,6 +99,8 @@ int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint3
         return program->dhv;
     case TG_PARTS:
         return program->tensors[tensor].parts;
+    case TG_CUTS:
+        return sizes->batch + 1;
     case TG_AXIS_NONE:
     case TG_N_AXES:
         break;
@@ -93,13 +116,13 @@ static int64_t tensor_bytes(const tg_program *program, const tg_sizes *sizes, ui
     return bytes;
 }
 
-/* Bytes taken by the workspace tensors before `end`, each rounded up. At most 32 tensors below 2^63
- * each can wrap only when one of them is beyond max_bytes, which tg_sizes_check refuses first. */
+/* Bytes taken by the workspace tensors before `end`, each rounded up. All of them, below
+ * max_bytes each as tg_sizes_check requires, come to less than 2^63. */
 static uint64_t workspace_before(const tg_program *program, const tg_sizes *sizes, uint32_t end)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < end; i++) {
-        if (program->tensors[i].flags & (TG_IN | TG_OUT))
+        if (!is_workspace(&program->tensors[i]))
             continue;
         uint64_t bytes = (uint64_t)tensor_bytes(program, sizes, i);
         total += (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
@@ -125,6 +148,13 @@ int tg_program_tensor(const tg_program *program, const char *name)
     return -1;
 }
 
+int tg_tensor_is_slot(const tg_program *program, uint32_t tensor)
+{
+    const tg_tensor_info *info = &program->tensors[tensor];
+    return program->pooled && !is_workspace(info) && !has_tokens(info) &&
+           !(info->flags & TG_NO_BATCH) && info->dtype != TG_I32;
+}
+
 /* "S0" for "S" and "dS" for "dS0": the two ends of a state differ by a final 0. */
 static bool is_other_end(const char *name, const char *other)
 {
@@ -135,16 +165,25 @@ static bool is_other_end(const char *name, const char *other)
            memcmp(name, other, shorter) == 0;
 }
 
+static bool has_same_axes(const tg_tensor_info *a, const tg_tensor_info *b)
+{
+    const int missing = TG_NO_BATCH | TG_SHARED | TG_NO_HEADS;
+    return (a->flags & missing) == (b->flags & missing) &&
+           memcmp(a->axes, b->axes, sizeof a->axes) == 0;
+}
+
 int tg_tensor_source(const tg_program *program, uint32_t tensor)
 {
     const tg_tensor_info *out = &program->tensors[tensor];
-    if (!(out->flags & TG_OUT) || memchr(out->axes, TG_T, sizeof out->axes) ||
-        memchr(out->axes, TG_CHUNK, sizeof out->axes))
+    if (!(out->flags & TG_OUT) || (out->flags & TG_IN))
+        return TG_SOURCE_NONE;
+    if (out->flags & TG_NO_BATCH) /* also without sequences it has elements */
+        return TG_SOURCE_ZERO;
+    if (has_tokens(out))
         return TG_SOURCE_NONE;
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         const tg_tensor_info *in = &program->tensors[i];
-        if ((in->flags & TG_IN) && is_other_end(out->name, in->name) &&
-            memcmp(in->axes, out->axes, sizeof in->axes) == 0)
+        if ((in->flags & TG_IN) && is_other_end(out->name, in->name) && has_same_axes(in, out))
             return (int)i;
     }
     return TG_SOURCE_ZERO;
@@ -170,9 +209,49 @@ static bool check_chunk(const tg_program *program, int64_t chunk, const tg_sink 
     return false;
 }
 
+static bool check_heads(const tg_program *program, int64_t heads, const tg_sink *sink)
+{
+    if (heads % program->group == 0)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0703", NULL, 0, NULL,
+              "sizes.heads: expected a multiple of %" PRIu32
+              ", the heads of a group, found %" PRId64,
+              program->group, heads);
+    return false;
+}
+
+static bool check_tokens(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
+{
+    if (program->max_tokens && sizes->tokens > program->max_tokens) {
+        tg_report(sink, TG_ERROR, "TG0704", NULL, 0, "longer calls need another schedule",
+                  "sizes.tokens: expected at most %" PRIu32
+                  ": schedule %s is for decode steps, found %" PRId64,
+                  program->max_tokens, program->schedule, sizes->tokens);
+        return false;
+    }
+    if (program->packed && sizes->tokens > 0 && sizes->batch == 0) {
+        tg_report(sink, TG_ERROR, "TG0705", NULL, 0, "sizes.batch is the number of sequences",
+                  "sizes.tokens: expected 0 in a packed call of no sequences, found %" PRId64,
+                  sizes->tokens);
+        return false;
+    }
+    return true;
+}
+
+/* Beyond the other sizes only when packed. */
+static bool check_chunks(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
+{
+    int64_t chunks = tg_size_value(program, sizes, TG_SIZE_CHUNKS);
+    if (chunks <= max_size)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0702", NULL, 0, "split the batch, or use a larger chunk",
+              "chunks: expected at most %" PRId64 ", found %" PRId64, max_size, chunks);
+    return false;
+}
+
 static bool check_products(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
 {
-    bool ok = true;
+    bool ok = check_chunks(program, sizes, sink);
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         const tg_kernel *kernel = &program->kernels[i];
         int64_t blocks = tg_terms_value(program, sizes, kernel->grid, kernel->n_grid);
@@ -201,8 +280,8 @@ tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes, const
         return tg_fail(sink, TG_E_ARGUMENT, "TG0701", NULL, "tg_sizes_check: %s is NULL",
                        program ? "sizes" : "program");
     bool ok = check_range("batch", sizes->batch, 0, sink);
-    ok &= check_range("heads", sizes->heads, 1, sink);
-    ok &= check_range("tokens", sizes->tokens, 0, sink);
+    ok &= check_range("heads", sizes->heads, 1, sink) && check_heads(program, sizes->heads, sink);
+    ok &= check_range("tokens", sizes->tokens, 0, sink) && check_tokens(program, sizes, sink);
     ok &= check_range("chunk", sizes->chunk, 0, sink) && check_chunk(program, sizes->chunk, sink);
     return ok && check_products(program, sizes, sink) ? TG_OK : TG_E_ARGUMENT;
 }

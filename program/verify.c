@@ -4,13 +4,16 @@
  * writer. After it, no index in the program is out of its table, no string unterminated, no divisor
  * zero. */
 #include "program/fail.h"
+#include "program/tensor.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 /* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
+enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
 
 #define REQUIRE(condition, ...)                                                                    \
     do {                                                                                           \
@@ -64,6 +67,25 @@ static bool is_arch(const char *text)
     return n >= 2 && n <= 3 && (*suffix == '\0' || (strchr("af", *suffix) && suffix[1] == '\0'));
 }
 
+static tg_status verify_flags(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    const tg_tensor_info *t = &program->tensors[i];
+    const int all = TG_IN | TG_OUT | TG_OPTIONAL | TG_NO_BATCH | TG_SHARED | TG_NO_HEADS;
+    REQUIRE((t->flags & ~all) == 0,
+            "tensors[%" PRIu32 "].flags (%s): expected a combination of in, out, optional, no "
+            "batch, shared and no heads, found %d",
+            i, t->name, t->flags);
+    REQUIRE(!(t->flags & TG_OPTIONAL) || !is_workspace(t),
+            "tensors[%" PRIu32 "].flags (%s): expected optional with in or out only, found %d", i,
+            t->name, t->flags);
+    REQUIRE(!(t->flags & TG_SHARED) || !(t->flags & TG_NO_HEADS),
+            "tensors[%" PRIu32 "].flags (%s): expected shared or no heads, found both", i, t->name);
+    REQUIRE(is_workspace(t) || i == 0 || !is_workspace(&program->tensors[i - 1]),
+            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors",
+            i, t->name);
+    return TG_OK;
+}
+
 static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_sink *sink)
 {
     const tg_tensor_info *t = &program->tensors[i];
@@ -73,15 +95,12 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
     REQUIRE(tg_program_tensor(program, t->name) == (int)i,
             "tensors[%" PRIu32 "].name: expected every name once, found %s again", i, t->name);
     REQUIRE(tg_dtype_bytes((tg_dtype)t->dtype) != 0,
-            "tensors[%" PRIu32 "].dtype (%s): expected bf16, f16, f32 or f32x2, found value %d", i,
-            t->name, t->dtype);
-    REQUIRE(t->flags <= (TG_IN | TG_OUT | TG_OPTIONAL) && t->flags != TG_OPTIONAL,
             "tensors[%" PRIu32
-            "].flags (%s): expected a combination of in, out and optional, found %d",
-            i, t->name, t->flags);
-    REQUIRE(t->flags == 0 || i == 0 || program->tensors[i - 1].flags != 0,
-            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors",
-            i, t->name);
+            "].dtype (%s): expected bf16, f16, f32, f32x2 or i32, found value %d",
+            i, t->name, t->dtype);
+    tg_status status = verify_flags(program, i, sink);
+    if (status != TG_OK)
+        return status;
     bool ended = false;
     for (int a = 0; a < TG_MAX_AXES; a++) {
         REQUIRE(t->axes[a] < TG_N_AXES && !(ended && t->axes[a] != TG_AXIS_NONE),
@@ -90,8 +109,11 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
                 i, a, t->name, TG_N_AXES, t->axes[a]);
         ended = t->axes[a] == TG_AXIS_NONE;
     }
-    const bool has_parts = memchr(t->axes, TG_PARTS, sizeof t->axes) != NULL;
-    REQUIRE(has_parts == (t->parts != 0) && !(has_parts && t->flags),
+    REQUIRE(program->packed || !has_axis(t, TG_CUTS),
+            "tensors[%" PRIu32 "].axes (%s): expected axis cuts in packed programs only", i,
+            t->name);
+    const bool has_parts = has_axis(t, TG_PARTS);
+    REQUIRE(has_parts == (t->parts != 0) && !(has_parts && !is_workspace(t)),
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
             "with axis parts, found %d",
             i, t->name, t->parts);
@@ -113,17 +135,65 @@ static tg_status verify_state(const tg_program *program, uint32_t i, const tg_si
     return TG_OK;
 }
 
+/* What packed and pooled kernels read beside the tensors of the algorithm. */
+static tg_status verify_reader(const tg_program *program, const tg_tensor_info *expected,
+                               const char *what, const tg_sink *sink)
+{
+    int i = tg_program_tensor(program, expected->name);
+    const tg_tensor_info *found = i < 0 ? NULL : &program->tensors[i];
+    if (found && found->dtype == expected->dtype && found->flags == expected->flags &&
+        memcmp(found->axes, expected->axes, sizeof found->axes) == 0)
+        return TG_OK;
+    return tg_fail(sink, TG_E_FORMAT, "TG0723", NULL,
+                   "%s program: expected the i32 input %s of axes [%s], found %s", what,
+                   expected->name, expected->axes[0] == TG_CUTS ? "cuts" : "B",
+                   found ? "another tensor of that name" : "none");
+}
+
+static tg_status verify_readers(const tg_program *program, const tg_sink *sink)
+{
+    static const tg_tensor_info cu = {.name = "cu",
+                                      .dtype = TG_I32,
+                                      .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS,
+                                      .axes = {TG_CUTS}};
+    static const tg_tensor_info index = {
+        .name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    tg_status status = TG_OK;
+    if (program->packed)
+        status = verify_reader(program, &cu, "packed", sink);
+    if (status == TG_OK && program->pooled)
+        status = verify_reader(program, &index, "pooled", sink);
+    return status;
+}
+
+static tg_status verify_scalar(const tg_program *program, uint32_t i, const tg_sink *sink)
+{
+    const tg_scalar_info *s = &program->scalars[i];
+    REQUIRE(is_terminated(s->name, sizeof s->name) && is_identifier(s->name),
+            "scalars[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
+            sizeof s->name - 1);
+    REQUIRE(i > 0 || strcmp(s->name, "scale") == 0, "scalars[0].name: expected scale, found %s",
+            s->name);
+    for (uint32_t j = 0; j < i; j++)
+        REQUIRE(strcmp(program->scalars[j].name, s->name) != 0,
+                "scalars[%" PRIu32 "].name: expected every name once, found %s again", i, s->name);
+    REQUIRE(isfinite(s->value),
+            "scalars[%" PRIu32 "].value (%s): expected a finite number, found %f", i, s->name,
+            (double)s->value);
+    return TG_OK;
+}
+
 static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, uint32_t i,
                             const tg_sink *sink)
 {
     const tg_arg_desc *arg = &kernel->args[i];
-    REQUIRE(arg->kind <= TG_ARG_SCALE,
+    REQUIRE(arg->kind <= TG_ARG_SCALAR,
             "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d", kernel->name, i,
-            TG_ARG_SCALE, arg->kind);
+            TG_ARG_SCALAR, arg->kind);
     bool is_tensor = arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE;
     uint32_t end = is_tensor                  ? program->n_tensors
                    : arg->kind == TG_ARG_SIZE ? TG_SIZE_CHUNK + 1
-                                              : 1;
+                                              : program->n_scalars;
     REQUIRE(arg->index < end,
             "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
             kernel->name, i, end, arg->index);
@@ -209,8 +279,6 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
     REQUIRE(program->arch_exact <= 1, "arch_exact: expected 0 or 1, found %d", program->arch_exact);
     REQUIRE(program->io_dtype >= TG_BF16 && program->io_dtype <= TG_F32,
             "io_dtype: expected bf16, f16 or f32, found value %d", program->io_dtype);
-    REQUIRE(program->reserved[0] == 0 && program->reserved[1] == 0,
-            "reserved: expected 0 0, found %d %d", program->reserved[0], program->reserved[1]);
     REQUIRE(program->dqk >= 1 && program->dqk <= MAX_WIDTH, "dqk: expected 1..%d, found %" PRIu32,
             MAX_WIDTH, program->dqk);
     REQUIRE(program->dhv >= 1 && program->dhv <= MAX_WIDTH, "dhv: expected 1..%d, found %" PRIu32,
@@ -221,6 +289,30 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
                 program->chunk_default % program->chunk_multiple == 0,
             "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32,
             program->chunk_multiple, MAX_CHUNK, program->chunk_default);
+    return TG_OK;
+}
+
+static tg_status verify_calls(const tg_program *program, const tg_sink *sink)
+{
+    REQUIRE(program->packed <= 1, "packed: expected 0 or 1, found %d", program->packed);
+    REQUIRE(program->pooled <= 1, "pooled: expected 0 or 1, found %d", program->pooled);
+    REQUIRE(program->group >= 1 && program->group <= MAX_GROUP,
+            "group: expected 1..%d, found %" PRIu32, MAX_GROUP, program->group);
+    REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32,
+            MAX_TOKENS, program->max_tokens);
+    REQUIRE(!program->packed || program->max_tokens == 0,
+            "max_tokens: expected 0 in a packed program, found %" PRIu32, program->max_tokens);
+    return TG_OK;
+}
+
+static tg_status verify_counts(const tg_program *program, const tg_sink *sink)
+{
+    REQUIRE(program->n_tensors >= 1 && program->n_tensors <= TG_MAX_TENSORS,
+            "n_tensors: expected 1..%d, found %" PRIu32, TG_MAX_TENSORS, program->n_tensors);
+    REQUIRE(program->n_scalars >= 1 && program->n_scalars <= TG_MAX_SCALARS,
+            "n_scalars: expected 1..%d, found %" PRIu32, TG_MAX_SCALARS, program->n_scalars);
+    REQUIRE(program->n_kernels >= 1 && program->n_kernels <= TG_MAX_KERNELS,
+            "n_kernels: expected 1..%d, found %" PRIu32, TG_MAX_KERNELS, program->n_kernels);
     return TG_OK;
 }
 
@@ -235,16 +327,20 @@ tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
                        " of %" PRIu32,
                        TG_PROGRAM_VERSION, sizeof *program, program->version, program->struct_size);
     tg_status status = verify_identity(program, sink);
+    if (status == TG_OK)
+        status = verify_calls(program, sink);
+    if (status == TG_OK)
+        status = verify_counts(program, sink);
     if (status != TG_OK)
         return status;
-    REQUIRE(program->n_tensors >= 1 && program->n_tensors <= TG_MAX_TENSORS,
-            "n_tensors: expected 1..%d, found %" PRIu32, TG_MAX_TENSORS, program->n_tensors);
-    REQUIRE(program->n_kernels >= 1 && program->n_kernels <= TG_MAX_KERNELS,
-            "n_kernels: expected 1..%d, found %" PRIu32, TG_MAX_KERNELS, program->n_kernels);
     for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
         status = verify_tensor(program, i, sink);
     for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++)
         status = verify_state(program, i, sink);
+    if (status == TG_OK)
+        status = verify_readers(program, sink);
+    for (uint32_t i = 0; i < program->n_scalars && status == TG_OK; i++)
+        status = verify_scalar(program, i, sink);
     for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++)
         status = verify_kernel(program, i, sink);
     return status;

@@ -29,14 +29,15 @@ static void emit(void *user, const tg_diag *diag)
 /* What is accepted can be used and written again to the same bytes. */
 static void use(const tg_program *program, const uint8_t *bytes, size_t size)
 {
-    const tg_sizes sizes[] = {{1, 1, 1, 0}, {4, 16, 8191, 0}, {INT32_MAX, INT32_MAX, INT32_MAX, 0}};
+    const tg_sizes sizes[] = {
+        {1, 1, 1, 0}, {4, 16, 8191, 0}, {3, 6, 0, 0}, {INT32_MAX, INT32_MAX, INT32_MAX, 0}};
     void *again;
     size_t size_again;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (tg_sizes_check(program, &sizes[i], NULL) == TG_OK)
             (void)tg_workspace_bytes(program, &sizes[i]);
     for (uint32_t i = 0; i < program->n_tensors; i++)
-        (void)tg_tensor_source(program, i);
+        (void)(tg_tensor_source(program, i) + tg_tensor_is_slot(program, i));
     if (tg_program_bytes(program, &again, &size_again, NULL) != TG_OK || size_again != size ||
         memcmp(again, bytes, size) != 0)
         abort();
@@ -52,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = malloc(n ? n : 1);
     memcpy(bytes, data + 1, n);
     if ((data[0] & 1) && n >= HEADER + TRAILER) {
-        memcpy(bytes, "TEGULA\r\n\1\0\0\0\0\0\0\0", SIZE_AT);
+        memcpy(bytes, "TEGULA\r\n\2\0\0\0\0\0\0\0", SIZE_AT); /* TG_PROGRAM_VERSION */
         put_u64(bytes + SIZE_AT, n);
         put_u64(bytes + n - TRAILER, XXH64(bytes, n - TRAILER, 0));
     }

@@ -2,8 +2,10 @@
 #include "program/program.h"
 #include "tests/bundle/sample.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,6 +65,8 @@ static void every_status_has_a_name(void **state)
     assert_int_equal(tg_dtype_bytes(TG_IO), 0);
     assert_int_equal(tg_dtype_bytes(TG_BF16), 2);
     assert_int_equal(tg_dtype_bytes(TG_F32X2), 8);
+    assert_int_equal(tg_dtype_bytes(TG_I32), 4);
+    assert_string_equal(tg_dtype_name(TG_I32), "i32");
     assert_string_equal(tg_dtype_name(TG_F32X2), "f32x2");
     assert_string_equal(tg_dtype_name((tg_dtype)77), "unknown");
 }
@@ -101,6 +105,74 @@ static void chunk_sizes_follow_the_sequence(void **state)
     assert_int_equal(tg_tensor_extent(&p, &sizes, SAMPLE_Q, 4), 1);
 }
 
+static void packed_chunks_are_enough(void **state)
+{
+    (void)state;
+    const tg_program p = sample_program_packed(ptx); /* multiple 16, default 64 */
+    const struct {
+        int64_t batch, tokens, chunk, expected_chunks, expected_chunk;
+    } rows[] = {
+        {3, 0, 0, 0, 0},    {1, 1, 0, 1, 16},      {4, 20, 0, 4, 32}, /* 20 of 32: none is full */
+        {2, 128, 0, 4, 64}, {2, 127, 0, 3, 64},    {3, 100, 32, 6, 32},
+        {5, 16, 16, 6, 16}, {7, 1000, 64, 22, 64}, {0, 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tg_sizes sizes = {rows[i].batch, 2, rows[i].tokens, rows[i].chunk};
+        assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNKS), rows[i].expected_chunks);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNK), rows[i].expected_chunk);
+    }
+    /* however the tokens are dealt to three sequences, of which some may be empty */
+    for (int64_t a = 0; a < 40; a++)
+        for (int64_t b = 0; b < 40; b++)
+            for (int64_t c = a + b == 0; c < 40; c++) {
+                tg_sizes sizes = {3, 2, a + b + c, 16};
+                int64_t needed = (a + 15) / 16 + (b + 15) / 16 + (c + 15) / 16;
+                assert_true(needed <= tg_size_value(&p, &sizes, TG_SIZE_CHUNKS));
+            }
+}
+
+static void a_decode_step_is_one_chunk(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_decode(ptx); /* multiple 4 */
+    p.max_tokens = 100;
+    for (int64_t tokens = 0; tokens <= 100; tokens++) {
+        tg_sizes sizes = {2, 3, tokens, 16};
+        assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNKS), tokens > 0);
+        assert_int_equal(tg_size_value(&p, &sizes, TG_SIZE_CHUNK), (tokens + 3) / 4 * 4);
+    }
+}
+
+static void extents_follow_flags_and_kind(void **state)
+{
+    (void)state;
+    tg_program packed = sample_program_packed(ptx), alone = packed;
+    alone.packed = 0;
+    const tg_sizes sizes = {3, 8, 100, 32}; /* groups of 2 */
+    const struct {
+        const tg_program *program;
+        const char *name;
+        int64_t expected[5];
+    } rows[] = {
+        {&packed, "q", {1, 4, 100, 16, 1}},  {&alone, "q", {3, 4, 100, 16, 1}},
+        {&packed, "v", {1, 8, 100, 16, 1}},  {&alone, "v", {3, 8, 100, 16, 1}},
+        {&packed, "S0", {3, 8, 16, 16, 1}},  {&packed, "A", {1, 8, 16, 1, 1}},
+        {&packed, "bias", {1, 1, 16, 1, 1}}, {&packed, "cu", {1, 1, 4, 1, 1}},
+        {&packed, "index", {3, 1, 1, 1, 1}}, {&packed, "C", {1, 4, 6, 16, 16}},
+        {&alone, "C", {3, 4, 4, 16, 16}},    {&packed, "sum", {1, 8, 16, 3, 1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t axis = 0; axis < 5; axis++) {
+            int tensor = tg_program_tensor(rows[i].program, rows[i].name);
+            assert_int_equal(tg_tensor_extent(rows[i].program, &sizes, (uint32_t)tensor, axis),
+                             rows[i].expected[axis]);
+        }
+    assert_int_equal(tg_workspace_bytes(&packed, &sizes),
+                     4 * 6 * 1024 + 256 /* first */ + 8 * 16 * 3 * 4);
+}
+
 static void wrong_sizes_are_all_named(void **state)
 {
     (void)state;
@@ -114,6 +186,43 @@ static void wrong_sizes_are_all_named(void **state)
     assert_says(&log, "sizes.tokens: expected 0..2147483647, found 9223372036854775807");
     assert_says(&log, "sizes.chunk: expected a multiple of 16, found 17");
     assert_int_equal(tg_sizes_check(&p, NULL, NULL), TG_E_ARGUMENT);
+}
+
+static void sizes_fit_the_kind_of_program(void **state)
+{
+    (void)state;
+    tg_program packed = sample_program_packed(ptx), decode = sample_program_decode(ptx);
+    packed.chunk_multiple = 1;
+    const struct {
+        const tg_program *program;
+        tg_sizes sizes;
+        const char *expected; /* NULL: accepted */
+    } rows[] = {
+        {&packed,
+         {2, 3, 10, 0},
+         "TG0703 sizes.heads: expected a multiple of 2, the heads of a group, found 3"},
+        {&packed, {2, 4, 10, 0}, NULL},
+        {&packed,
+         {0, 2, 10, 0},
+         "TG0705 sizes.tokens: expected 0 in a packed call of no sequences, found 10"},
+        {&packed, {0, 2, 0, 0}, NULL},
+        {&packed,
+         {INT32_MAX, 2, 1, 1},
+         "TG0702 chunks: expected at most 2147483647, found 2147483648"},
+        {&decode,
+         {2, 3, 21, 0},
+         "TG0704 sizes.tokens: expected at most 20: schedule recurrence is for decode steps, found "
+         "21"},
+        {&decode, {2, 3, 20, 0}, NULL},
+        {&decode, {2, 4, 4, 0}, "TG0703 sizes.heads: expected a multiple of 3"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_status expected = rows[i].expected ? TG_E_ARGUMENT : TG_OK;
+        assert_int_equal(tg_sizes_check(rows[i].program, &rows[i].sizes, &log_sink), expected);
+        if (rows[i].expected)
+            assert_says(&log, rows[i].expected);
+    }
 }
 
 static void products_beyond_the_limits_are_refused(void **state)
@@ -167,6 +276,31 @@ static void states_are_paired_by_a_final_0(void **state)
     assert_int_equal(tg_tensor_source(&p, SAMPLE_S), TG_SOURCE_ZERO);
     assert_int_equal(tg_program_tensor(&p, "dP0"), SAMPLE_S);
     assert_int_equal(tg_program_tensor(&p, "S"), -1);
+    p = sample_program(ptx);
+    p.tensors[SAMPLE_S0].flags |= TG_SHARED; /* another extent: no copy */
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), TG_SOURCE_ZERO);
+    p.tensors[SAMPLE_S].flags |= TG_SHARED;
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), SAMPLE_S0);
+    p.tensors[SAMPLE_S].flags |= TG_IN; /* holds what it shall hold */
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_S), TG_SOURCE_NONE);
+    p.tensors[SAMPLE_H].flags |= TG_NO_BATCH; /* has elements without a batch */
+    assert_int_equal(tg_tensor_source(&p, SAMPLE_H), TG_SOURCE_ZERO);
+}
+
+static void slots_are_the_states_of_pools(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_packed(ptx);
+    for (uint32_t i = 0; i < p.n_tensors; i++) {
+        const char *name = p.tensors[i].name;
+        bool expected = strcmp(name, "S") == 0 || strcmp(name, "S0") == 0;
+        assert_int_equal(tg_tensor_is_slot(&p, i), expected);
+    }
+    tg_program decode = sample_program_decode(ptx); /* has a workspace without tokens */
+    for (uint32_t i = 0; i < decode.n_tensors; i++)
+        assert_int_equal(tg_tensor_is_slot(&decode, i), i == SAMPLE_S0 || i == SAMPLE_S);
+    p.pooled = 0;
+    assert_false(tg_tensor_is_slot(&p, (uint32_t)tg_program_tensor(&p, "S")));
 }
 
 /* ---- verify ---- */
@@ -181,21 +315,40 @@ static void states_are_paired_by_a_final_0(void **state)
     ROW(arch_suffix, strcpy(p->arch, "sm_90ax"), "arch: expected a name like sm_80") \
     ROW(arch_exact, p->arch_exact = 2, "arch_exact: expected 0 or 1, found 2") \
     ROW(io, p->io_dtype = TG_IO, "io_dtype: expected bf16, f16 or f32, found value 1") \
-    ROW(reserved, p->reserved[1] = 1, "reserved: expected 0 0, found 0 1") \
+    ROW(packed, p->packed = 2, "packed: expected 0 or 1, found 2") \
+    ROW(packed_cu, p->packed = 1, "TG0723 packed program: expected the i32 input cu of axes [cuts], found none") \
+    ROW(packed_steps, (p->packed = 1, p->max_tokens = 4), "max_tokens: expected 0 in a packed program, found 4") \
+    ROW(pooled, p->pooled = 3, "pooled: expected 0 or 1, found 3") \
+    ROW(pooled_index, p->pooled = 1, "TG0723 pooled program: expected the i32 input index of axes [B], found none") \
+    ROW(group, p->group = 0, "group: expected 1..65536, found 0") \
+    ROW(group_large, p->group = 65537, "group: expected 1..65536, found 65537") \
+    ROW(max_tokens, p->max_tokens = 1 << 25, "max_tokens: expected at most 16777216, found 33554432") \
+    ROW(n_scalars, p->n_scalars = 0, "n_scalars: expected 1..4, found 0") \
+    ROW(many_scalars, p->n_scalars = 5, "n_scalars: expected 1..4, found 5") \
+    ROW(scalar_first, p->scalars[0].name[0] = 'S', "scalars[0].name: expected scale, found Scale") \
+    ROW(scalar_name, strcpy(p->scalars[1].name, "t u"), "scalars[1].name: expected an identifier of at most 15") \
+    ROW(scalar_long, memset(p->scalars[1].name, 'x', 16), "scalars[1].name: expected an identifier of at most 15") \
+    ROW(scalar_twice, strcpy(p->scalars[1].name, "scale"), "scalars[1].name: expected every name once, found scale again") \
+    ROW(scalar_value, p->scalars[1].value = NAN, "scalars[1].value (tau): expected a finite number, found") \
+    ROW(scalar_infinite, p->scalars[0].value = INFINITY, "scalars[0].value (scale): expected a finite number, found inf") \
     ROW(dqk, p->dqk = 0, "dqk: expected 1..65536, found 0") \
     ROW(dhv, p->dhv = 1u << 31, "dhv: expected 1..65536, found 2147483648") \
     ROW(multiple, p->chunk_multiple = 0, "chunk_multiple: expected 1..16777216, found 0") \
     ROW(default, p->chunk_default = 65, "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
-    ROW(n_tensors, p->n_tensors = 33, "n_tensors: expected 1..32, found 33") \
-    ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..16, found 0") \
+    ROW(n_tensors, p->n_tensors = 65, "n_tensors: expected 1..64, found 65") \
+    ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..24, found 0") \
     ROW(name, strcpy(p->tensors[1].name, "a b"), "tensors[1].name: expected an identifier") \
     ROW(twice, strcpy(p->tensors[1].name, "q"), "tensors[1].name: expected every name once, found q again") \
-    ROW(dtype, p->tensors[1].dtype = TG_IO, "tensors[1].dtype (k): expected bf16, f16, f32 or f32x2, found value 1") \
+    ROW(dtype, p->tensors[1].dtype = TG_IO, "tensors[1].dtype (k): expected bf16, f16, f32, f32x2 or i32, found value 1") \
+    ROW(dtype_last, p->tensors[1].dtype = TG_I32 + 1, "tensors[1].dtype (k): expected bf16, f16, f32, f32x2 or i32, found value 7") \
     ROW(state_dtype, p->tensors[SAMPLE_S].dtype = TG_BF16, "tensors[7].dtype (S): expected f32 like S0, found bf16") \
-    ROW(flags, p->tensors[1].flags = TG_OPTIONAL, "tensors[1].flags (k): expected a combination") \
+    ROW(flags, p->tensors[1].flags |= 64, "tensors[1].flags (k): expected a combination of in, out, optional, no batch, shared and no heads, found 65") \
+    ROW(flags_optional, p->tensors[SAMPLE_C].flags = TG_OPTIONAL, "tensors[8].flags (C): expected optional with in or out only, found 4") \
+    ROW(flags_heads, p->tensors[1].flags |= TG_SHARED | TG_NO_HEADS, "tensors[1].flags (k): expected shared or no heads, found both") \
+    ROW(cuts, p->tensors[SAMPLE_F].axes[0] = TG_CUTS, "tensors[3].axes (f): expected axis cuts in packed programs only") \
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
-    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 6") \
-    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 6 and none after an unused one") \
+    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
+    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
     ROW(tensor_reserved, p->tensors[1].reserved[1] = 1, "tensors[1].reserved[1] (k): expected 0, found 1") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
@@ -206,10 +359,11 @@ static void states_are_paired_by_a_final_0(void **state)
     ROW(n_grid, p->kernels[1].n_grid = 0, "kernel second: n_grid: expected 1..6, found 0") \
     ROW(grid_size, p->kernels[1].grid[1].size = 6, "kernel second: grid[1].size: expected 0..5, found 6") \
     ROW(grid_div, p->kernels[1].grid[1].div = 0, "kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1") \
-    ROW(n_args, p->kernels[1].n_args = 65, "kernel second: n_args: expected at most 64, found 65") \
+    ROW(n_args, p->kernels[1].n_args = 97, "kernel second: n_args: expected at most 96, found 97") \
     ROW(kind, p->kernels[1].args[2].kind = 4, "kernel second: args[2].kind: expected 0..3, found 4") \
     ROW(index, p->kernels[1].args[0].index = 9, "kernel second: args[0].index: expected below 9, found 9") \
     ROW(size_index, p->kernels[1].args[33].index = 6, "kernel second: args[33].index: expected below 6, found 6") \
+    ROW(scalar_index, p->kernels[1].args[35].index = 2, "kernel second: args[35].index: expected below 2, found 2") \
     ROW(parts, p->tensors[1].parts = 2, "tensors[1].parts (k): expected more than 0 exactly for workspace tensors") \
     ROW(arg_axis, p->kernels[1].args[2].axis = 5, "kernel second: args[2].axis: expected below 5, found 5") \
     ROW(absent_axis, p->kernels[1].args[2].axis = 4, "kernel second: args[2].axis: expected an axis of q, found 4") \
@@ -246,17 +400,48 @@ static void every_wrong_field_is_named(void **state)
     }
 }
 
+/* The two inputs that only packed and pooled programs have, changed field by field. */
+static void readers_are_exact(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name;
+        tg_tensor_info wrong;
+    } rows[] = {
+        {"cu", {"cut", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+        {"cu", {"cu", TG_F32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_OPTIONAL | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_T}, 0, {0}}},
+        {"index", {"slots", TG_I32, TG_IN | TG_NO_HEADS, {0}, 0, {0}}},
+        {"index", {"index", TG_F32, TG_IN | TG_NO_HEADS, {0}, 0, {0}}},
+        {"index", {"index", TG_I32, TG_IN, {0}, 0, {0}}},
+        {"index", {"index", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+    };
+    tg_program p = sample_program_packed(ptx);
+    assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        p = sample_program_packed(ptx);
+        p.tensors[tg_program_tensor(&p, rows[i].name)] = rows[i].wrong;
+        assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_FORMAT);
+        assert_says(&log, rows[i].name[0] == 'c'
+                              ? "TG0723 packed program: expected the i32 input cu"
+                              : "TG0723 pooled program: expected the i32 input index");
+    }
+}
+
 static void programs_of_another_version_are_refused(void **state)
 {
     (void)state;
     LOG(log);
     tg_program p = sample_program(ptx);
-    p.version = 2;
+    p.version = 1;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 1 of");
+    assert_says(&log, "program: expected version 2 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
@@ -313,6 +498,29 @@ static void a_bundle_reads_back_equal(void **state)
     tg_program_free(NULL);
     free(bytes);
     free(again);
+}
+
+static void every_kind_reads_back_equal(void **state)
+{
+    (void)state;
+    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx)};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        tg_program *p = &programs[i], *read;
+        void *bytes;
+        size_t size;
+        assert_int_equal(tg_program_bytes(p, &bytes, &size, NULL), TG_OK);
+        assert_int_equal(tg_program_parse(bytes, size, &read, NULL), TG_OK);
+        assert_int_equal(read->packed, p->packed);
+        assert_int_equal(read->pooled, p->pooled);
+        assert_int_equal(read->group, p->group);
+        assert_int_equal(read->max_tokens, p->max_tokens);
+        assert_int_equal(read->n_scalars, p->n_scalars);
+        assert_memory_equal(read->scalars, p->scalars, sizeof p->scalars);
+        assert_memory_equal(read->tensors, p->tensors, sizeof p->tensors);
+        assert_memory_equal(read->kernels[0].args, p->kernels[0].args, sizeof p->kernels[0].args);
+        tg_program_free(read);
+        free(bytes);
+    }
 }
 
 static void every_damaged_byte_is_found(void **state)
@@ -388,7 +596,7 @@ static void the_header_is_explained(void **state)
         const char *expected;
     } rows[] = {
         {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
-        {8, 2, "TG0712 bundle: version: expected 1, found 2"},
+        {8, 1, "TG0712 bundle: version: expected 2, found 1"},
         {12, 7, "TG0715 bundle: header reserved: expected 0, found 7"},
         {17, 0xff, "TG0713 bundle: size: expected the"},
         {24, 40, "TG0715 bundle: variant at byte 28: expected at most 31, found 40"},
@@ -454,6 +662,49 @@ static void generated_c_compiles_without_warnings(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Names that C, or the function around them, has for something else. */
+static void generated_c_of_every_kind(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_packed(ptx);
+    p.n_scalars = 4;
+    strcpy(p.scalars[1].name, "int");
+    p.scalars[2] = (tg_scalar_info){"stream", 1e-40f}; /* subnormal */
+    p.scalars[3] = (tg_scalar_info){"product", 3.4e38f};
+    char *source, *header, folder[] = "/tmp/tegula-test-XXXXXX";
+    assert_int_equal(tg_program_c(&p, "sample", &source, &header, NULL), TG_OK);
+    const char *const expected[] = {
+        "in   q  f32 [1, NH/2, T, dqk]\n",
+        "in   S0  f32 [slots, NH, dqk, dhv], may be absent\n",
+        "in   bias  f32 [1, 1, dhv]\n",
+        "in   cu  i32 [1, 1, B+1]\n",
+        "in   index  i32 [B, 1]\n",
+        "out  kept  f32 [1, NH, T/L+B], may be absent\n",
+        "SAMPLE_PACKED = 1,",
+        "SAMPLE_POOLED = 1,",
+        "SAMPLE_GROUP = 2,",
+        "SAMPLE_MAX_TOKENS = 0,",
+        "SAMPLE_TYPE_cu = 6, /* i32 */",
+        "float scale, float int_, float stream_, float product,\n",
+        "#define SAMPLE_DEFAULT_int (-0xc00000p-23f)\n",
+        "cu[b] is where sequence b begins",
+        "sequence b has slot index[b]",
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!strstr(header, expected[i]))
+            fail_msg("no \"%s\" in %s", expected[i], header);
+    assert_non_null(mkdtemp(folder));
+    write_text(folder, "sample.c", source);
+    write_text(folder, "sample.h", header);
+    compile(folder, "-std=c11");
+    compile(folder, "-x c++ -std=c++17");
+    free(source);
+    free(header);
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void prefixes_are_identifiers(void **state)
 {
     (void)state;
@@ -474,17 +725,25 @@ int main(void)
         cmocka_unit_test(long_messages_arrive_whole),
         cmocka_unit_test(every_status_has_a_name),
         cmocka_unit_test(chunk_sizes_follow_the_sequence),
+        cmocka_unit_test(packed_chunks_are_enough),
+        cmocka_unit_test(a_decode_step_is_one_chunk),
+        cmocka_unit_test(extents_follow_flags_and_kind),
+        cmocka_unit_test(sizes_fit_the_kind_of_program),
         cmocka_unit_test(wrong_sizes_are_all_named),
         cmocka_unit_test(products_beyond_the_limits_are_refused),
         cmocka_unit_test(workspace_is_aligned_and_64_bit),
         cmocka_unit_test(states_are_paired_by_a_final_0),
+        cmocka_unit_test(slots_are_the_states_of_pools),
+        cmocka_unit_test(readers_are_exact),
         cmocka_unit_test(every_wrong_field_is_named),
         cmocka_unit_test(programs_of_another_version_are_refused),
         cmocka_unit_test(a_bundle_reads_back_equal),
+        cmocka_unit_test(every_kind_reads_back_equal),
         cmocka_unit_test(every_damaged_byte_is_found),
         cmocka_unit_test(sealed_damage_never_misleads),
         cmocka_unit_test(the_header_is_explained),
         cmocka_unit_test(generated_c_compiles_without_warnings),
+        cmocka_unit_test(generated_c_of_every_kind),
         cmocka_unit_test(prefixes_are_identifiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static inline void sample_args(tg_kernel *kernel)
         {.kind = TG_ARG_POINTER, .index = SAMPLE_C},
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_HEADS},
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_TOKENS},
-        {.kind = TG_ARG_SCALE},
+        {.kind = TG_ARG_SCALAR, .index = 0},
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNKS},
         {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNK},
     };
@@ -52,11 +52,14 @@ static inline tg_program sample_program(const char *ptx)
         .schedule = "recurrence",
         .arch = "sm_80",
         .io_dtype = TG_F32,
+        .group = 1,
         .dqk = SAMPLE_WIDTH,
         .dhv = SAMPLE_WIDTH,
         .chunk_multiple = 16,
         .chunk_default = 64,
         .n_tensors = sizeof sample_tensors / sizeof *sample_tensors,
+        .n_scalars = 1,
+        .scalars = {{"scale", 0.25f}},
         .n_kernels = 1,
     };
     memcpy(program.tensors, sample_tensors, sizeof sample_tensors);
@@ -76,6 +79,8 @@ static inline tg_program sample_program(const char *ptx)
 static inline tg_program sample_program_rich(const char *ptx, const void *cubin, size_t cubin_bytes)
 {
     tg_program program = sample_program(ptx);
+    program.n_scalars = 2;
+    program.scalars[1] = (tg_scalar_info){"tau", -1.5f};
     program.n_kernels = 2;
     program.kernels[1] = program.kernels[0];
     tg_kernel *kernel = &program.kernels[1];
@@ -88,6 +93,81 @@ static inline tg_program sample_program_rich(const char *ptx, const void *cubin,
     kernel->grid[3] = (tg_term){TG_SIZE_CHUNKS, 1, 2};
     kernel->registers = 128;
     kernel->n_mma = 32;
+    return program;
+}
+
+/* ---- programs of the other kinds; no real kernel stands behind them ---- */
+
+/* Address and every stride of every tensor, every size, every scalar. */
+static inline void sample_all_args(tg_program *program)
+{
+    tg_kernel *kernel = &program->kernels[0];
+    kernel->n_args = 0;
+    for (uint8_t t = 0; t < program->n_tensors; t++) {
+        kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = t};
+        for (uint8_t axis = 0; axis < 2 + TG_MAX_AXES; axis++)
+            if (axis < 2 || program->tensors[t].axes[axis - 2] != TG_AXIS_NONE)
+                kernel->args[kernel->n_args++] =
+                    (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = t, .axis = axis};
+    }
+    for (uint8_t size = TG_SIZE_CONST; size <= TG_SIZE_CHUNK; size++)
+        kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = size};
+    for (uint8_t scalar = 0; scalar < program->n_scalars; scalar++)
+        kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = scalar};
+}
+
+/* Packed and pooled, with grouped heads, parameters and their gradients. */
+static inline tg_program sample_program_packed(const char *ptx)
+{
+    enum { CU = TG_IN | TG_NO_BATCH | TG_NO_HEADS, PARAMETERS = TG_IN | TG_NO_BATCH };
+    static const tg_tensor_info tensors[] = {
+        {.name = "q", .dtype = TG_F32, .flags = TG_IN | TG_SHARED, .axes = {TG_T, TG_DQK}},
+        {.name = "v", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T, TG_DHV}},
+        {.name = "f", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T}},
+        {.name = "S0", .dtype = TG_F32, .flags = TG_IN | TG_OPTIONAL, .axes = {TG_DQK, TG_DHV}},
+        {.name = "A", .dtype = TG_F32, .flags = PARAMETERS, .axes = {TG_DQK}},
+        {.name = "bias", .dtype = TG_F32, .flags = PARAMETERS | TG_NO_HEADS, .axes = {TG_DHV}},
+        {.name = "cu", .dtype = TG_I32, .flags = CU, .axes = {TG_CUTS}},
+        {.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS},
+        {.name = "h", .dtype = TG_F32, .flags = TG_OUT, .axes = {TG_T, TG_DHV}},
+        {.name = "kept", .dtype = TG_F32, .flags = TG_OUT | TG_OPTIONAL, .axes = {TG_CHUNK}},
+        {.name = "S", .dtype = TG_F32, .flags = TG_OUT | TG_OPTIONAL, .axes = {TG_DQK, TG_DHV}},
+        {.name = "dA",
+         .dtype = TG_F32,
+         .flags = TG_OUT | TG_OPTIONAL | TG_NO_BATCH,
+         .axes = {TG_DQK}},
+        {.name = "C", .dtype = TG_F32, .flags = TG_SHARED, .axes = {TG_CHUNK, TG_DQK, TG_DHV}},
+        {.name = "first", .dtype = TG_I32, .flags = TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}},
+        {.name = "sum",
+         .dtype = TG_F32,
+         .flags = TG_NO_BATCH,
+         .axes = {TG_DQK, TG_PARTS},
+         .parts = 3},
+    };
+    tg_program program = sample_program(ptx);
+    program.packed = program.pooled = 1;
+    program.group = 2;
+    program.n_scalars = 2;
+    program.scalars[1] = (tg_scalar_info){"tau", -1.5f};
+    program.n_tensors = sizeof tensors / sizeof *tensors;
+    memcpy(program.tensors, tensors, sizeof tensors);
+    sample_all_args(&program);
+    return program;
+}
+
+/* A decode step on states in a pool, with grouped heads. */
+static inline tg_program sample_program_decode(const char *ptx)
+{
+    tg_program program = sample_program(ptx);
+    program.pooled = 1;
+    program.group = 3;
+    program.max_tokens = 20;
+    program.chunk_multiple = 4;
+    program.tensors[SAMPLE_Q].flags |= TG_SHARED;
+    program.tensors[SAMPLE_K].flags |= TG_SHARED;
+    program.tensors[SAMPLE_I] =
+        (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    sample_all_args(&program);
     return program;
 }
 

@@ -1,0 +1,37 @@
+/* program/tensor.h - what the axes and flags of a tensor come to, for program/ and runtime/. */
+#ifndef TEGULA_TENSOR_H
+#define TEGULA_TENSOR_H
+
+#include "program/program.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static inline bool has_axis(const tg_tensor_info *info, tg_axis axis)
+{
+    return memchr(info->axes, axis, sizeof info->axes) != NULL;
+}
+
+/* Tensors along the sequence; the others are states and parameters. */
+static inline bool has_tokens(const tg_tensor_info *info)
+{
+    return has_axis(info, TG_T) || has_axis(info, TG_CHUNK);
+}
+
+/* Neither input nor output: other flags a workspace tensor may have too. */
+static inline bool is_workspace(const tg_tensor_info *info)
+{
+    return !(info->flags & (TG_IN | TG_OUT));
+}
+
+/* Whether the tensor has one entry for all sequences (axis 0) or heads (axis 1). Kernels get stride
+ * 0 there, so that they need not know. */
+static inline bool lacks_axis(const tg_program *program, uint32_t tensor, uint32_t axis)
+{
+    const tg_tensor_info *info = &program->tensors[tensor];
+    if (axis == 0)
+        return (info->flags & TG_NO_BATCH) || (program->packed && has_tokens(info));
+    return axis == 1 && (info->flags & TG_NO_HEADS);
+}
+
+#endif
