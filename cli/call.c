@@ -197,7 +197,7 @@ tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, 
     enum { WARMUP = 3 };
     /* Twice the cache, so that nothing of the last run is left in it. */
     const size_t flush_bytes = flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
-    return tg_time(call->kernel->module, &call->sizes, call->scale, call->args, call->n_args,
+    return tg_time(call->kernel->module, &call->sizes, &call->scale, call->args, call->n_args,
                    call->workspace, WARMUP, runs, flush_bytes, times, sink);
 }
 
@@ -208,7 +208,7 @@ double median_of(const float *ascending, uint32_t n)
 
 tg_status call_run(struct call *call, const tg_sink *sink)
 {
-    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scale, call->args,
+    tg_status status = tg_launch(call->kernel->module, &call->sizes, &call->scale, call->args,
                                  call->n_args, call->workspace, NULL, sink);
     return status == TG_OK ? tg_synchronize(call->machine->driver, sink) : status;
 }

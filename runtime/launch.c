@@ -2,9 +2,11 @@
  *
  * The path of a launch allocates nothing, takes no lock and waits for nothing: everything lives on
  * the stack, so a module may be launched from many threads and into a stream under capture. */
+#include "program/tensor.h"
 #include "runtime/internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ struct call {
     const tg_sizes *sizes;
     const tg_sink *sink;
     struct bound bound[TG_MAX_TENSORS];
+    float scalars[TG_MAX_SCALARS];
 };
 
 static int64_t extent_of(const struct call *call, uint32_t tensor, uint32_t axis)
@@ -49,8 +52,8 @@ static bool is_vector(const tg_tensor_info *info)
 static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 {
     static const char *const names[TG_N_AXES] = {
-        [TG_AXIS_NONE] = "unused", [TG_T] = "T",     [TG_CHUNK] = "chunk",
-        [TG_DQK] = "dqk",          [TG_DHV] = "dhv", [TG_PARTS] = "parts",
+        [TG_AXIS_NONE] = "unused", [TG_T] = "T",         [TG_CHUNK] = "chunk", [TG_DQK] = "dqk",
+        [TG_DHV] = "dhv",          [TG_PARTS] = "parts", [TG_CUTS] = "cuts",
     };
     return axis == 0 ? "B" : axis == 1 ? "NH" : names[info->axes[axis - 2]];
 }
@@ -70,8 +73,8 @@ static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *st
 static void list_signature(const tg_program *program, char *text, size_t capacity)
 {
     size_t length = (size_t)snprintf(text, capacity, "the program has");
-    for (uint32_t i = 0; i < program->n_tensors && program->tensors[i].flags && length < capacity;
-         i++)
+    for (uint32_t i = 0;
+         i < program->n_tensors && !is_workspace(&program->tensors[i]) && length < capacity; i++)
         length +=
             (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
 }
@@ -80,8 +83,8 @@ static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t
 {
     const tg_program *program = call->program;
     int i = arg->name ? tg_program_tensor(program, arg->name) : -1;
-    if (i < 0 || program->tensors[i].flags == 0) {
-        char hint[640];
+    if (i < 0 || is_workspace(&program->tensors[i])) {
+        char hint[32 + TG_MAX_TENSORS * (sizeof program->tensors[0].name + 1)];
         list_signature(program, hint, sizeof hint);
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0821", hint,
                        "args[%" PRIu32 "].name: expected a tensor of the signature, found %.64s",
@@ -98,6 +101,13 @@ static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t
     return TG_OK;
 }
 
+/* Sequences may have any slots of a pool, so that its stride matters for a single sequence too. */
+static bool has_one_entry(const struct call *call, uint32_t tensor, uint32_t axis)
+{
+    bool is_pool = axis == 0 && tg_tensor_is_slot(call->program, tensor);
+    return !is_pool && extent_of(call, tensor, axis) < 2;
+}
+
 static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t axis)
 {
     const tg_tensor_info *info = &call->program->tensors[tensor];
@@ -105,7 +115,7 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
     int64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
     const char *name = axis_name(info, axis);
     bool is_last = axis + 1 == count_axes(info);
-    if (extent < 2)
+    if (has_one_entry(call, tensor, axis))
         return TG_OK; /* the index is always 0 */
     if (stride > max_reach / extent || stride < -max_reach / extent)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", NULL,
@@ -116,6 +126,10 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
             call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
             "%s: stride of %s: expected an output whose elements do not overlap, found 0",
             info->name, name);
+    if (info->dtype == TG_I32 && stride < 1)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "1, or 2 for int64",
+                       "%s: stride of %s: expected at least 1, found %" PRId64, info->name, name,
+                       stride);
     if (is_last && is_vector(info) && stride != 1)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824",
                        "make the tensor contiguous in this axis",
@@ -168,7 +182,7 @@ static tg_status bind_workspace(struct call *call, uint64_t workspace)
     const tg_program *program = call->program;
     uint64_t bytes = tg_workspace_bytes(program, call->sizes);
     for (uint32_t i = 0; i < program->n_tensors; i++) {
-        if (program->tensors[i].flags != 0)
+        if (!is_workspace(&program->tensors[i]))
             continue;
         call->bound[i].address = workspace + tg_workspace_offset(program, call->sizes, i);
         set_contiguous(call, i, call->bound[i].stride);
@@ -181,6 +195,36 @@ static tg_status bind_workspace(struct call *call, uint64_t workspace)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", "tg_workspace_bytes says how much",
                        "workspace: expected the address of %" PRIu64 " bytes, found 0", bytes);
     return TG_OK;
+}
+
+/* Which slots a call has is in device memory, where only kernels can read it. Without tokens there
+ * are none, so final states must be where the initial ones are. */
+static tg_status check_slots(const struct call *call)
+{
+    const tg_program *program = call->program;
+    tg_status status = TG_OK;
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        const struct bound *to = &call->bound[i];
+        int source = tg_tensor_source(program, i);
+        if (source == TG_SOURCE_NONE || !tg_tensor_is_slot(program, i) || to->address == 0 ||
+            is_empty(call, i))
+            continue;
+        if (source >= 0 && call->bound[source].address == to->address)
+            continue;
+        status =
+            tg_fail(call->sink, TG_E_UNSUPPORTED, "TG0827",
+                    "leave out calls without tokens, or give both states the same memory",
+                    "%s: a call without tokens copies no slots of a pool: expected the "
+                    "address of %s, found 0x%" PRIx64,
+                    program->tensors[i].name,
+                    source < 0 ? "an initial state" : program->tensors[source].name, to->address);
+    }
+    return status;
+}
+
+static bool has_tokens_to_launch(const tg_sizes *sizes)
+{
+    return sizes->batch > 0 && sizes->tokens > 0;
 }
 
 /* Fills `call` with addresses and strides of every tensor, reporting all mistakes. */
@@ -203,11 +247,29 @@ static tg_status bind_call(struct call *call, const tg_module *module, const tg_
     for (uint32_t i = 0; i < n_args; i++)
         if (bind_name(call, &args[i], i) != TG_OK)
             status = TG_E_ARGUMENT;
-    for (uint32_t i = 0; i < module->program->n_tensors && module->program->tensors[i].flags; i++)
+    for (uint32_t i = 0;
+         i < module->program->n_tensors && !is_workspace(&module->program->tensors[i]); i++)
         if (bind_given(call, i) != TG_OK)
             status = TG_E_ARGUMENT;
     if (bind_workspace(call, workspace) != TG_OK)
         status = TG_E_ARGUMENT;
+    if (status == TG_OK && !has_tokens_to_launch(sizes))
+        status = check_slots(call);
+    return status;
+}
+
+/* The caller's numbers, or the program's. */
+static tg_status bind_scalars(struct call *call, const float *scalars)
+{
+    const tg_program *program = call->program;
+    tg_status status = TG_OK;
+    for (uint32_t i = 0; i < program->n_scalars; i++) {
+        call->scalars[i] = scalars ? scalars[i] : program->scalars[i].value;
+        if (!isfinite(call->scalars[i]))
+            status = tg_fail(call->sink, TG_E_ARGUMENT, "TG0829", NULL,
+                             "scalars[%" PRIu32 "] (%s): expected a finite number, found %f", i,
+                             program->scalars[i].name, (double)call->scalars[i]);
+    }
     return status;
 }
 
@@ -271,7 +333,8 @@ static tg_status define_states(const tg_driver *driver, const struct call *call,
     tg_status status = TG_OK;
     for (uint32_t i = 0; i < call->program->n_tensors && status == TG_OK; i++) {
         int source = tg_tensor_source(call->program, i);
-        if (source == TG_SOURCE_NONE || call->bound[i].address == 0)
+        if (source == TG_SOURCE_NONE || call->bound[i].address == 0 ||
+            tg_tensor_is_slot(call->program, i)) /* in place, says check_slots */
             continue;
         uint32_t from = source == TG_SOURCE_ZERO ? i : (uint32_t)source;
         uint64_t from_address = source == TG_SOURCE_ZERO ? 0 : call->bound[from].address;
@@ -288,39 +351,45 @@ union value {
     uint64_t pointer;
     int64_t stride;
     uint32_t size;
-    float scale;
+    float scalar;
 };
 
-static union value make_value(const struct call *call, const tg_arg_desc *arg, float scale)
+/* The stride of an axis that the tensor lacks is 0 whatever the caller said: kernels multiply it by
+ * the index of the sequence or head. */
+static int64_t stride_of(const struct call *call, uint32_t tensor, uint32_t axis)
 {
-    const struct bound *bound =
-        &call->bound[arg->index]; /* meaningful for the first two kinds only */
+    const struct bound *bound = &call->bound[tensor];
+    return bound->address && !lacks_axis(call->program, tensor, axis) ? bound->stride[axis] : 0;
+}
+
+static union value make_value(const struct call *call, const tg_arg_desc *arg)
+{
     union value value = {0};
     switch ((tg_arg_kind)arg->kind) {
     case TG_ARG_POINTER:
-        value.pointer = bound->address;
+        value.pointer = call->bound[arg->index].address;
         break;
     case TG_ARG_STRIDE:
-        value.stride = bound->address ? bound->stride[arg->axis] : 0;
+        value.stride = stride_of(call, arg->index, arg->axis);
         break;
     case TG_ARG_SIZE:
         value.size = (uint32_t)tg_size_value(call->program, call->sizes, arg->index);
         break;
-    case TG_ARG_SCALE:
-        value.scale = scale;
+    case TG_ARG_SCALAR:
+        value.scalar = call->scalars[arg->index];
         break;
     }
     return value;
 }
 
 static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i,
-                               float scale, cu_stream stream)
+                               cu_stream stream)
 {
     const tg_kernel *kernel = &module->program->kernels[i];
     union value values[TG_MAX_ARGS];
     void *parameters[TG_MAX_ARGS];
     for (uint32_t a = 0; a < kernel->n_args; a++) {
-        values[a] = make_value(call, &kernel->args[a], scale);
+        values[a] = make_value(call, &kernel->args[a]);
         parameters[a] = &values[a];
     }
     int64_t blocks = tg_terms_value(module->program, call->sizes, kernel->grid, kernel->n_grid);
@@ -334,17 +403,19 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
     return driver_fail(module->driver, result, what, call->sink);
 }
 
-tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, float scale,
+tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                     const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
                     const tg_sink *sink)
 {
     struct call call;
     tg_status status = bind_call(&call, module, sizes, args, n_args, workspace, sink);
+    if (status == TG_OK)
+        status = bind_scalars(&call, scalars);
     if (status != TG_OK)
         return status;
-    if (sizes->batch == 0 || sizes->tokens == 0)
+    if (!has_tokens_to_launch(sizes))
         return define_states(module->driver, &call, stream);
     for (uint32_t i = 0; i < module->program->n_kernels && status == TG_OK; i++)
-        status = launch_kernel(module, &call, i, scale, stream);
+        status = launch_kernel(module, &call, i, stream);
     return status;
 }

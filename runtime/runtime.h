@@ -54,9 +54,18 @@ TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_
 TG_API void tg_unload(tg_module *module);
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
- * contiguous [B, NH, axes...]. When the last axis is dqk or dhv, its stride is 1 and the address
- * and the other strides are multiples of 16 bytes. Strides of axes with fewer than two elements do
- * not matter; inputs may be broadcast with stride 0. */
+ * contiguous [B, NH, axes...], where an axis of which the tensor has one entry (TG_NO_BATCH,
+ * TG_NO_HEADS; packed: B of tensors with tokens or chunks) is 1 long. When the last axis is dqk or
+ * dhv, its stride is 1 and the address and the other strides are multiples of 16 bytes. Strides of
+ * axes with fewer than two elements do not matter; inputs may be broadcast with stride 0.
+ *
+ * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" of pooled ones, {step})
+ * have any positive stride: int64 is the same address with stride 2, as its low half comes first.
+ * What is in them is not checked; cu begins with 0, does not decrease and ends with T.
+ *
+ * Slots of a pool (tg_tensor_is_slot): the stride of B leads from slot to slot, also for a single
+ * sequence. How many slots there are is not known here. Initial and final state may be the same
+ * memory. */
 typedef struct tg_tensor_arg {
     const char *name; /* as in the program's signature */
     uint64_t address; /* device pointer; 0 for an absent optional tensor, or one of no elements */
@@ -72,9 +81,11 @@ TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes,
 /* Launches every kernel of the program on `stream` (a CUstream, 0 = default). Performs the checks
  * of tg_launch_check. No allocation, no lock, no synchronisation; safe during stream capture.
  * `workspace`: device address, 256-byte aligned, tg_workspace_bytes() large; unused after the
- * call's work on the stream is done. `scalars`: one for each of the program's, or NULL for their
+ * call's work on the stream is done. `scalars`: one for each of the program's, finite, or NULL for their
  * defaults. B = 0 or T = 0 launches nothing but still defines the final state (a copy of the
- * initial one, or zeros). */
+ * initial one, or zeros) and outputs that are sums over the batch (zeros). Slots of a pool it cannot
+ * copy: with T = 0 and B > 0, a final state elsewhere than at the address of the initial one is
+ * TG_E_UNSUPPORTED. */
 TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                            const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
                            void *stream, const tg_sink *sink);

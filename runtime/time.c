@@ -124,7 +124,7 @@ static void destroy_timer(struct timer *timer)
 struct launch {
     const tg_module *module;
     const tg_sizes *sizes;
-    float scale;
+    const float *scalars;
     const tg_tensor_arg *args;
     uint32_t n_args;
     uint64_t workspace;
@@ -132,7 +132,7 @@ struct launch {
 
 static tg_status run_launch(const struct launch *l, const tg_sink *sink)
 {
-    return tg_launch(l->module, l->sizes, l->scale, l->args, l->n_args, l->workspace, NULL, sink);
+    return tg_launch(l->module, l->sizes, l->scalars, l->args, l->n_args, l->workspace, NULL, sink);
 }
 
 static tg_status queue_run(const struct timer *timer, const struct launch *launch, uint32_t run)
@@ -164,7 +164,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale,
+tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                   const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
                   uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
 {
@@ -174,7 +174,7 @@ tg_status tg_time(const tg_module *module, const tg_sizes *sizes, float scale,
                        "tg_time: expected a module, room for the times and at most %d runs",
                        MAX_RUNS);
     struct timer timer = {.driver = module->driver, .sink = sink};
-    struct launch launch = {module, sizes, scale, args, n_args, workspace};
+    struct launch launch = {module, sizes, scalars, args, n_args, workspace};
     tg_status status = prepare_flush(&timer, flush_bytes);
     if (status == TG_OK)
         status = create_events(&timer, 2 * runs);

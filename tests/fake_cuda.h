@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_MAX_VALUES = 64, FAKE_LOG_BYTES = 8192 };
+enum { FAKE_MAX_VALUES = 96, FAKE_LOG_BYTES = 8192 };
 
 struct fake_state {
     char log[FAKE_LOG_BYTES]; /* names of the calls, each followed by a blank */

@@ -5,6 +5,7 @@
 #include "tests/fake_cuda.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -256,16 +257,21 @@ static void sample_call(tg_tensor_arg *args)
         args[i] = (tg_tensor_arg){.name = sample_tensors[i].name, .address = 0x10000 * (i + 1)};
 }
 
-static tg_module *load_sample(tg_program *p)
+static tg_module *load_program(const tg_program *p)
 {
     tg_module *module;
-    *p = sample_program(ptx);
     assert_int_equal(tg_load(driver, p, &module, NULL), TG_OK);
     fake->n_values = (int)p->kernels[0].n_args;
     for (int i = 0; i < fake->n_values; i++)
         fake->value_bytes[i] = p->kernels[0].args[i].kind >= TG_ARG_SIZE ? 4 : 8;
     fake->log[0] = '\0';
     return module;
+}
+
+static tg_module *load_sample(tg_program *p)
+{
+    *p = sample_program(ptx);
+    return load_program(p);
 }
 
 static void values_arrive_in_order(void **state)
@@ -281,7 +287,7 @@ static void values_arrive_in_order(void **state)
     args[SAMPLE_Q].stride[3] = 1;
     args[SAMPLE_S0] = args[SAMPLE_S]; /* S0 is absent; the order does not matter */
     tg_sizes sizes = {3, 5, 70, 0};
-    assert_int_equal(tg_launch(module, &sizes, 0.25f, args, N_ARGS - 1, 0x100, (void *)0x77, NULL),
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS - 1, 0x100, (void *)0x77, NULL),
                      TG_OK);
     const uint64_t expected[] = {
         0x10000, UINT64_C(1) << 40,
@@ -324,13 +330,13 @@ static void a_launch_only_launches(void **state)
     sample_call(args);
     tg_sizes sizes = {3, 5, 70, 0};
     int before = n_mallocs;
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuLaunchKernel ");
     assert_int_equal(n_mallocs, before);
     LOG(log);
     fake->failing = "cuLaunchKernel";
     fake->result = 700;
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, N_ARGS, 0x100, NULL, &log_sink),
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, &log_sink),
                      TG_E_DRIVER);
     assert_says(&log, "cuLaunchKernel (recurrence): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory");
     tg_unload(module);
@@ -378,7 +384,7 @@ static void all_mistakes_of_a_call_are_named(void **state)
     assert_says(&more, "TG0823 k: expected an address, found 0");
     assert_says(&more, "TG0826 workspace: expected the address of 15360 bytes, found 0");
     sizes.chunk = 7;
-    assert_int_equal(tg_launch(module, &sizes, 1, args, N_ARGS, 0, NULL, &more_sink),
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0, NULL, &more_sink),
                      TG_E_ARGUMENT);
     assert_says(&more, "sizes.chunk");
     assert_int_equal(tg_launch_check(NULL, &sizes, args, N_ARGS, 0, NULL), TG_E_ARGUMENT);
@@ -403,7 +409,7 @@ static void an_empty_call_defines_the_state(void **state)
     };
     tg_sizes sizes = {2, 3, 0, 0};
     int before = n_mallocs;
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, (void *)5, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, 3, 0x100, (void *)5, NULL), TG_OK);
     assert_ptr_equal(fake->stream, (void *)5);
     for (int row = 0; row < 2 * 3 * 16; row++) {
         assert_memory_equal((&to[0][0][0])[row], (&from[0][0][0])[row], 16 * sizeof(float));
@@ -412,20 +418,298 @@ static void an_empty_call_defines_the_state(void **state)
     fake->log[0] = '\0';
     memset(args[2].stride, 0,
            sizeof args[2].stride); /* dense: one piece; broadcast: one for each */
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, 3, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuMemcpyDtoDAsync ");
     memcpy(args[1].stride, (int64_t[]){0, 256, 16, 1}, 4 * sizeof(int64_t));
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0x100, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, 3, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuMemcpyDtoDAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync ");
     assert_memory_equal((float *)to + 3 * 256, from, sizeof from / 2);
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args + 2, 1, 0x100, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args + 2, 1, 0x100, NULL, NULL), TG_OK);
     assert_non_null(strstr(fake->log, "cuMemsetD8Async"));
     assert_true(to[0][0][0][1] == 0.0f);
     sizes.batch = 0; /* nothing at all */
     fake->log[0] = '\0';
-    assert_int_equal(tg_launch(module, &sizes, 1.0f, args, 3, 0, NULL, NULL), TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, 3, 0, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "");
     assert_int_equal(n_mallocs, before);
+    tg_unload(module);
+}
+
+/* ---- programs of the other kinds ---- */
+
+/* An address for every tensor of the signature; no launch of the fake follows it. */
+static uint32_t whole_signature(const tg_program *p, tg_tensor_arg *args)
+{
+    uint32_t n = 0;
+    for (; p->tensors[n].flags & (TG_IN | TG_OUT); n++)
+        args[n] = (tg_tensor_arg){.name = p->tensors[n].name, .address = 0x10000 * (n + 1)};
+    return n;
+}
+
+static tg_tensor_arg *arg_named(tg_tensor_arg *args, const char *name)
+{
+    while (strcmp(args->name, name) != 0)
+        args++;
+    return args;
+}
+
+/* What the kernel got as this parameter. */
+static uint64_t value_of(const tg_program *p, tg_arg_kind kind, int index, uint32_t axis)
+{
+    const tg_kernel *kernel = &p->kernels[0];
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        if (kernel->args[i].kind == kind && kernel->args[i].index == index &&
+            kernel->args[i].axis == axis)
+            return fake->values[i];
+    fail_msg("no parameter of kind %d, index %d, axis %u", (int)kind, index, axis);
+    return 0;
+}
+
+static void missing_axes_have_stride_0(void **state)
+{
+    (void)state;
+    enum { H = 4, T = 100, D = 16, SLOTS = 6 }; /* 100 / 32 chunks and 3 sequences */
+    tg_program p = sample_program_packed(ptx);
+    tg_module *module = load_program(&p);
+    tg_tensor_arg args[TG_MAX_TENSORS];
+    uint32_t n = whole_signature(&p, args);
+    const tg_sizes sizes = {3, H, T, 32};
+    memcpy(arg_named(args, "A")->stride, (int64_t[]){77, 64, 1}, 3 * sizeof(int64_t));
+    memcpy(arg_named(args, "bias")->stride, (int64_t[]){77, 55, 1}, 3 * sizeof(int64_t));
+    memcpy(arg_named(args, "v")->stride, (int64_t[]){77, 16, 64, 1}, 4 * sizeof(int64_t));
+    arg_named(args, "cu")->stride[2] = arg_named(args, "index")->stride[0] = 2; /* int64 */
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, n, 0x100, NULL, NULL), TG_OK);
+    const struct {
+        const char *name;
+        uint64_t expected[5]; /* as far as the tensor has axes */
+        uint32_t n_axes;
+    } rows[] = {
+        {"q", {0, T * D, D, 1}, 4}, /* contiguous, packed, half the heads */
+        {"v", {0, 16, 64, 1}, 4},   /* what the caller says of B is not passed on */
+        {"f", {0, T, 1}, 3},
+        {"S0", {H * D * D, D * D, D, 1}, 4},
+        {"A", {0, 64, 1}, 3},
+        {"bias", {0, 0, 1}, 3},
+        {"cu", {0, 0, 2}, 3},
+        {"index", {2, 0}, 2},
+        {"kept", {0, SLOTS, 1}, 3},
+        {"dA", {0, D, 1}, 3},
+        {"C", {0, SLOTS * D * D, D * D, D, 1}, 5}, /* workspace too */
+        {"first", {0, 0, 1}, 3},
+        {"sum", {0, D * 3, 3, 1}, 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t axis = 0; axis < rows[i].n_axes; axis++)
+            if (value_of(&p, TG_ARG_STRIDE, tg_program_tensor(&p, rows[i].name), axis) !=
+                rows[i].expected[axis])
+                fail_msg("%s: stride %u", rows[i].name, axis);
+    assert_int_equal(value_of(&p, TG_ARG_SIZE, TG_SIZE_BATCH, 0), 3);
+    assert_int_equal(value_of(&p, TG_ARG_SIZE, TG_SIZE_TOKENS, 0), T);
+    assert_int_equal(value_of(&p, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), SLOTS);
+    tg_unload(module);
+}
+
+static void scalars_are_given_or_default(void **state)
+{
+    (void)state;
+    tg_program p = sample_program_packed(ptx);
+    tg_module *module = load_program(&p);
+    tg_tensor_arg args[TG_MAX_TENSORS];
+    uint32_t n = whole_signature(&p, args);
+    const tg_sizes sizes = {3, 4, 100, 0};
+    const struct {
+        const float *given;
+        float expected[2];
+        const char *message; /* NULL: accepted */
+    } rows[] = {
+        {NULL, {0.25f, -1.5f}, NULL},
+        {(const float[]){2.0f, 0.0f}, {2.0f, 0.0f}, NULL},
+        {(const float[]){NAN, 1.0f}, {0}, "TG0829 scalars[0] (scale): expected a finite number"},
+        {(const float[]){1.0f, -INFINITY},
+         {0},
+         "TG0829 scalars[1] (tau): expected a finite number"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_status expected = rows[i].message ? TG_E_ARGUMENT : TG_OK;
+        fake->log[0] = '\0';
+        assert_int_equal(tg_launch(module, &sizes, rows[i].given, args, n, 0x100, NULL, &log_sink),
+                         expected);
+        if (rows[i].message) {
+            assert_says(&log, rows[i].message);
+            assert_string_equal(fake->log, "");
+            continue;
+        }
+        for (int scalar = 0; scalar < 2; scalar++) {
+            uint32_t bits;
+            memcpy(&bits, &rows[i].expected[scalar], sizeof bits);
+            assert_int_equal(value_of(&p, TG_ARG_SCALAR, scalar, 0), bits);
+        }
+    }
+    float time;
+    assert_int_equal(
+        tg_time(module, &sizes, (const float[]){1.0f, 2.0f}, args, n, 0x100, 0, 1, 0, &time, NULL),
+        TG_OK);
+    assert_int_equal(value_of(&p, TG_ARG_SCALAR, 1, 0), 0x40000000); /* 2.0f */
+    tg_unload(module);
+}
+
+static void calls_fit_the_kind_of_program(void **state)
+{
+    (void)state;
+    const struct {
+        tg_program (*make)(const char *ptx);
+        tg_sizes sizes;
+        const char *tensor; /* gets `stride` */
+        int64_t stride[3];
+        const char *expected; /* NULL: accepted */
+    } rows[] = {
+        {sample_program_decode, {2, 6, 20, 0}, "q", {0}, NULL},
+        {sample_program_decode,
+         {2, 6, 21, 0},
+         "q",
+         {0},
+         "TG0704 sizes.tokens: expected at most 20"},
+        {sample_program_decode,
+         {2, 5, 4, 0},
+         "q",
+         {0},
+         "TG0703 sizes.heads: expected a multiple of 3"},
+        {sample_program_packed,
+         {2, 5, 4, 0},
+         "q",
+         {0},
+         "TG0703 sizes.heads: expected a multiple of 2"},
+        {sample_program_packed, {2, 4, 4, 0}, "cu", {0, 0, 2}, NULL},
+        {sample_program_packed,
+         {2, 4, 4, 0},
+         "cu",
+         {1, 0, 0},
+         "TG0824 cu: stride of cuts: expected at least 1, found 0"},
+        {sample_program_packed,
+         {2, 4, 4, 0},
+         "index",
+         {-2},
+         "TG0824 index: stride of B: expected at least 1, found -2"},
+        {sample_program_packed, {1, 4, 4, 0}, "index", {-2}, NULL},
+        /* the slot matters for one sequence too */
+        {sample_program_packed,
+         {1, 4, 4, 0},
+         "S0",
+         {1026, 256, 16},
+         "TG0825 S0: stride of B: expected a multiple of 4"},
+        {sample_program_packed,
+         {1, 4, 4, 0},
+         "S",
+         {0, 256, 16},
+         "TG0824 S: stride of B: expected an output whose"},
+        {sample_program, {1, 4, 4, 0}, "S0", {1026, 256, 16}, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_program p = rows[i].make(ptx);
+        tg_module *module = load_program(&p);
+        tg_tensor_arg args[TG_MAX_TENSORS];
+        uint32_t n = whole_signature(&p, args);
+        tg_tensor_arg *changed = arg_named(args, rows[i].tensor);
+        memcpy(changed->stride, rows[i].stride, sizeof rows[i].stride);
+        changed->stride[3] = changed->name[0] == 'S'; /* of dhv */
+        tg_status expected = rows[i].expected ? TG_E_ARGUMENT : TG_OK;
+        tg_status status = tg_launch(module, &rows[i].sizes, NULL, args, n, 0x100, NULL, &log_sink);
+        if (status != expected)
+            fail_msg("row %zu: %s", i, log.text);
+        if (rows[i].expected)
+            assert_says(&log, rows[i].expected);
+        tg_unload(module);
+    }
+}
+
+static void an_empty_call_leaves_pools_alone(void **state)
+{
+    (void)state;
+    static _Alignas(256) float memory[2][2][2 * 256], dA[2][16]; /* 2 slots of 2 heads */
+    tg_program p = sample_program_packed(ptx);
+    tg_module *module = load_program(&p);
+    const uint64_t at = (uintptr_t)memory, other = (uintptr_t)memory[1];
+    const struct {
+        tg_sizes sizes;
+        uint64_t S0, S;
+        const char *expected; /* NULL: accepted */
+    } rows[] = {
+        {{1, 2, 0, 0}, at, at, NULL},
+        {{1, 2, 0, 0}, at, 0, NULL},
+        {{0, 2, 0, 0}, at, other, NULL}, /* no sequence, no slot */
+        {{1, 2, 0, 0},
+         at,
+         other,
+         "TG0827 S: a call without tokens copies no slots of a pool: expected the address of S0"},
+        {{1, 2, 0, 0}, 0, at, "TG0827 S: a call without tokens"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_tensor_arg args[TG_MAX_TENSORS];
+        uint32_t n = whole_signature(&p, args);
+        arg_named(args, "S0")->address = rows[i].S0;
+        arg_named(args, "S")->address = rows[i].S;
+        arg_named(args, "dA")->address = (uintptr_t)dA;
+        memset(memory, 0x11, sizeof memory);
+        memset(dA, 0xff, sizeof dA);
+        fake->log[0] = '\0';
+        tg_status expected = rows[i].expected ? TG_E_UNSUPPORTED : TG_OK;
+        assert_int_equal(tg_launch_check(module, &rows[i].sizes, args, n, 0x100, NULL), expected);
+        assert_int_equal(tg_launch(module, &rows[i].sizes, NULL, args, n, 0x100, NULL, &log_sink),
+                         expected);
+        /* the gradient of the parameter, and nothing else, is defined */
+        assert_string_equal(fake->log, rows[i].expected ? "" : "cuMemsetD8Async ");
+        for (size_t e = 0; e < sizeof memory / sizeof(float); e++)
+            assert_int_equal(((uint8_t *)memory)[4 * e], 0x11);
+        for (int e = 0; e < 32; e++)
+            assert_int_equal(((uint8_t *)dA)[4 * e], rows[i].expected ? 0xff : 0);
+        if (rows[i].expected)
+            assert_says(&log, rows[i].expected);
+    }
+    tg_unload(module);
+}
+
+/* With a batch of 0 the parameters' gradients still have elements. */
+static void sums_over_no_batch_are_zeros(void **state)
+{
+    (void)state;
+    static _Alignas(256) float dA[3][16];
+    tg_program p = sample_program(ptx);
+    p.tensors[SAMPLE_S] = (tg_tensor_info){
+        .name = "dA", .dtype = TG_F32, .flags = TG_OUT | TG_NO_BATCH, .axes = {TG_DQK}};
+    p.kernels[0].n_args = 0;
+    tg_module *module = load_program(&p);
+    for (int64_t batch = 0; batch < 3; batch++) {
+        const tg_sizes sizes = {batch, 3, 0, 0};
+        tg_tensor_arg args[TG_MAX_TENSORS];
+        uint32_t n = whole_signature(&p, args);
+        arg_named(args, "dA")->address = (uintptr_t)dA;
+        memset(dA, 0xff, sizeof dA);
+        assert_int_equal(tg_launch(module, &sizes, NULL, args, n, 0x100, NULL, NULL), TG_OK);
+        for (int e = 0; e < 48; e++)
+            assert_true((&dA[0][0])[e] == 0.0f);
+    }
+    tg_unload(module);
+}
+
+static void long_signatures_are_listed_whole(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    p.kernels[0].n_args = 0;
+    p.n_tensors = TG_MAX_TENSORS;
+    for (uint32_t i = 0; i < p.n_tensors; i++) {
+        p.tensors[i] = (tg_tensor_info){.dtype = TG_F32, .flags = TG_IN | TG_OPTIONAL};
+        snprintf(p.tensors[i].name, sizeof p.tensors[i].name, "long_name_%05u", i % 1000);
+    }
+    tg_module *module = load_program(&p);
+    const tg_tensor_arg arg = {.name = "x"};
+    LOG(log);
+    assert_int_equal(tg_launch_check(module, &(tg_sizes){1, 1, 1, 0}, &arg, 1, 0, &log_sink),
+                     TG_E_ARGUMENT);
+    assert_says(&log, "long_name_00062 long_name_00063)");
     tg_unload(module);
 }
 
@@ -439,7 +723,7 @@ static void times_are_sorted_and_nothing_leaks(void **state)
     fake->n_values = 2; /* of the flush kernel */
     tg_sizes sizes = {3, 5, 70, 0};
     float times[8];
-    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL),
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL),
                      TG_OK);
     for (int i = 1; i < 8; i++)
         assert_true(times[i - 1] <= times[i]);
@@ -451,11 +735,11 @@ static void times_are_sorted_and_nothing_leaks(void **state)
         fake->result = 700;
         fake->fail_after = 0;
         assert_int_equal(
-            tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
+            tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
             TG_E_DRIVER);
     }
     fake->failing = NULL;
-    assert_int_equal(tg_time(module, &sizes, 1.0f, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL),
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL),
                      TG_OK);
     tg_unload(module);
 }
@@ -475,6 +759,12 @@ int main(void)
         TEST(a_launch_only_launches),
         TEST(all_mistakes_of_a_call_are_named),
         TEST(an_empty_call_defines_the_state),
+        TEST(missing_axes_have_stride_0),
+        TEST(scalars_are_given_or_default),
+        TEST(calls_fit_the_kind_of_program),
+        TEST(an_empty_call_leaves_pools_alone),
+        TEST(sums_over_no_batch_are_zeros),
+        TEST(long_signatures_are_listed_whole),
         TEST(times_are_sorted_and_nothing_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

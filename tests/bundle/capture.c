@@ -64,7 +64,7 @@ static void *capture(const tg_module *module, const tg_sizes *sizes, const tg_te
 {
     void *graph, *instance;
     MUST(cuda.cuStreamBeginCapture(stream, 0)); /* global: any unsafe call anywhere ends it */
-    MUST(tg_launch(module, sizes, 0.25f, args, N_TENSORS, workspace, stream, &sink));
+    MUST(tg_launch(module, sizes, NULL, args, N_TENSORS, workspace, stream, &sink));
     MUST(cuda.cuStreamEndCapture(stream, &graph));
     MUST(cuda.cuGraphInstantiateWithFlags(&instance, graph, 0));
     return instance;
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         MUST(cuda.cuGraphLaunch(graph, stream));
         fetch(driver, &args[SAMPLE_H], captured);
         MUST(tg_memory_fill(driver, args[SAMPLE_H].address, 0xff, sizeof plain, &sink));
-        MUST(tg_launch(module, &sizes, 0.25f, args, N_TENSORS, workspace, stream, &sink));
+        MUST(tg_launch(module, &sizes, NULL, args, N_TENSORS, workspace, stream, &sink));
         fetch(driver, &args[SAMPLE_H], plain);
         MUST(memcmp(captured, plain, sizeof plain));
     }

@@ -144,7 +144,7 @@ static bool run(const tg_driver *driver, const tg_module *module, const tg_progr
     double worst = 0.0;
     make_arrays(&s, &sizes, program);
     fill_args(&s, args, has_state);
-    MUST(tg_launch(module, &sizes, scale, args, N_TENSORS, s.workspace, NULL, &sink));
+    MUST(tg_launch(module, &sizes, &scale, args, N_TENSORS, s.workspace, NULL, &sink));
     MUST(tg_synchronize(driver, &sink));
     for (int t = SAMPLE_H; t <= SAMPLE_S; t++)
         MUST(tg_memory_out(driver, s.arrays[t].host, s.arrays[t].device,
@@ -153,7 +153,7 @@ static bool run(const tg_driver *driver, const tg_module *module, const tg_progr
         worst = fmax(worst, compare(&s, sequence, has_state, (double)scale));
     float times[3] = {0};
     if (tokens > 0)
-        MUST(tg_time(module, &sizes, scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times,
+        MUST(tg_time(module, &sizes, &scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times,
                      &sink));
     printf("T %3lld, %s initial state: largest error %.2e, %.3f ms\n", (long long)tokens,
            has_state ? "with" : "no", worst, (double)times[0]);

@@ -1,4 +1,5 @@
-/* tests/bundle/generate.c - writes the sample program as generated C, for examples/embed.
+/* tests/bundle/generate.c - writes the sample programs as generated C: mlstm_sig for
+ * examples/embed, the others for test_generated.
  *
  *     generate recurrence.ptx FOLDER */
 #include "tests/bundle/sample.h"
@@ -14,6 +15,19 @@ static int write_text(const char *folder, const char *name, const char *text)
     return file && fputs(text, file) >= 0 && fclose(file) == 0;
 }
 
+static int write_program(const tg_program *program, const char *name, const char *folder)
+{
+    char *source, *header, file[2][100];
+    if (tg_program_c(program, name, &source, &header, NULL) != TG_OK)
+        return 0;
+    snprintf(file[0], sizeof file[0], "%s.c", name);
+    snprintf(file[1], sizeof file[1], "%s.h", name);
+    int ok = write_text(folder, file[0], source) && write_text(folder, file[1], header);
+    free(source);
+    free(header);
+    return ok;
+}
+
 int main(int argc, char **argv)
 {
     static char ptx[1 << 20];
@@ -21,13 +35,9 @@ int main(int argc, char **argv)
     if (!file || fread(ptx, 1, sizeof ptx - 1, file) == 0)
         return 2;
     fclose(file);
-    tg_program program = sample_program(ptx);
-    char *source, *header;
-    if (tg_program_c(&program, "mlstm_sig", &source, &header, NULL) != TG_OK)
-        return 1;
-    int ok =
-        write_text(argv[2], "mlstm_sig.c", source) && write_text(argv[2], "mlstm_sig.h", header);
-    free(source);
-    free(header);
-    return !ok;
+    tg_program plain = sample_program(ptx), packed = sample_program_packed(ptx);
+    tg_program decode = sample_program_decode(ptx);
+    return !(write_program(&plain, "mlstm_sig", argv[2]) &&
+             write_program(&packed, "packed", argv[2]) &&
+             write_program(&decode, "decode", argv[2]));
 }
