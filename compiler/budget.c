@@ -9,7 +9,13 @@ enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
 
 static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 {
-    return v->extent[0] * v->extent[1] / p->threads;
+    const uint32_t all = v->extent[0] * v->extent[1] / p->threads;
+    return v->direct ? all / (v->extent[0] / p->warps_m / 16) : all; /* read from memory 16 rows at a time */
+}
+
+static bool has_value(const struct op *op)
+{
+    return op->kind != OP_NEST && op->kind != OP_END && op->kind != OP_COMMIT && op->kind != OP_WAIT && op->kind != OP_BARRIER && op->kind != OP_PROLOGUE;
 }
 
 static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
@@ -17,7 +23,7 @@ static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
     uint32_t last = 0;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        bool uses = op->v == v && op->kind != OP_NEST && op->kind != OP_END;
+        bool uses = op->v == v && has_value(op);
         uses |= ((op->kind == OP_CONTRACT || op->kind == OP_DOT) && (op->a == v || op->b == v)) || (op->kind == OP_COPY && op->a == v);
         if (op->kind == OP_MAP) {
             tg_operand reads[TG_MAX_READS];
@@ -34,7 +40,7 @@ static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
 static uint32_t first_definition(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].v == v && p->ops[i].kind != OP_NEST && p->ops[i].kind != OP_END && p->ops[i].kind != OP_COMMIT)
+        if (p->ops[i].v == v && has_value(&p->ops[i]))
             return i;
     return p->n_ops;
 }

@@ -3,6 +3,7 @@
 
 #include "build_id.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,10 @@ static bool check_shape(const tg_shape_class *shape, const tg_sink *sink)
         tg_report(sink, TG_ERROR, "TG0541", NULL, 0, NULL, "input type %s; expected bf16, f16 or f32", tg_dtype_name(shape->io));
         ok = false;
     }
+    if (group_of(shape) > 65536) {
+        tg_report(sink, TG_ERROR, "TG0544", NULL, 0, NULL, "group is %u; a group has at most 65536 heads", shape->group);
+        ok = false;
+    }
     return ok;
 }
 
@@ -69,6 +74,17 @@ static uint32_t chunk_multiple(const tg_schedule *schedule)
     return multiple;
 }
 
+/* A decode step takes few tokens, of sequences of equal length. */
+static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
+{
+    if (!s->max_tokens || (!shape->packed && shape->tokens <= s->max_tokens))
+        return true;
+    tg_report(sink, TG_ERROR, "TG0545", s->file, s->rows[0].line, "take a schedule without max_tokens",
+              "schedule %s: a decode step of at most %u tokens cannot do %u%s", s->name, s->max_tokens, shape->tokens,
+              shape->packed ? " in packed sequences" : "");
+    return false;
+}
+
 static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
 {
     const uint32_t multiple = chunk_multiple(s);
@@ -88,7 +104,7 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
         return status;
     if (!check_shape(shape, sink))
         return TG_E_ARGUMENT;
-    bool ok = check_chunk(schedule, sink);
+    bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);
     if (!p)
         return TG_E_MEMORY;
@@ -104,7 +120,7 @@ const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_targe
     if (!variant || !target || !shape || !check_shape(shape, sink))
         return NULL;
     for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
-        if (tg_plan_check(*s, target, shape, &quiet) == TG_OK)
+        if ((!(*s)->max_tokens || shape->tokens) && !(*s)->kept[0] && tg_plan_check(*s, target, shape, &quiet) == TG_OK)
             return *s;
     for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
         tg_plan_check(*s, target, shape, sink);
@@ -117,9 +133,9 @@ static void copy_name(char *to, size_t size, const char *from)
 }
 
 /* Tiles that are in memory in this schedule: the caller's tensors and what one row writes for another. */
-static uint64_t memory_tiles(const tg_schedule *schedule)
+static tg_bits memory_tiles(const tg_schedule *schedule)
 {
-    uint64_t set = 0;
+    tg_bits set = 0;
     for (uint32_t r = 0; r < schedule->n_rows; r++) {
         struct tg_slice slice;
         if (tg_row_slice(schedule, r, &slice))
@@ -131,25 +147,48 @@ static uint64_t memory_tiles(const tg_schedule *schedule)
     return set;
 }
 
+/* A kept intermediate is the caller's: an output where a row writes it, an input where none does. */
+static uint8_t flags_of(const tg_schedule *schedule, uint32_t tile)
+{
+    const uint8_t flags = schedule->algorithm->tensors[tile].flags;
+    if (!tg_tile_kept(schedule, tile))
+        return flags;
+    return (uint8_t)(flags | (tg_tile_row(schedule, tile) >= 0 ? TG_OUT : TG_IN));
+}
+
+/* What packed sequences and pooled states need beside the algorithm's tensors. */
+static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES])
+{
+    if (shape->packed) {
+        index[TILE_CU] = (uint8_t)program->n_tensors;
+        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
+    }
+    if (shape->pooled) {
+        index[TILE_INDEX] = (uint8_t)program->n_tensors;
+        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    }
+}
+
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
 static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES],
                          const tg_sink *sink)
 {
     const tg_algorithm *a = schedule->algorithm;
-    const uint64_t set = memory_tiles(schedule);
-    for (int workspace = 0; workspace < 2; workspace++)
+    const tg_bits set = memory_tiles(schedule);
+    for (int workspace = 0; workspace < 2; workspace++) {
         for (uint32_t t = 1; t < a->n_tensors; t++) {
             const tg_tensor *from = &a->tensors[t];
-            if (!(set >> t & 1) || (workspace == 0) != ((from->flags & (TG_IN | TG_OUT)) != 0))
+            const uint8_t flags = flags_of(schedule, t);
+            if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
                 continue;
-            if (program->n_tensors == TG_MAX_TENSORS) {
-                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS);
+            if (program->n_tensors == TG_MAX_TENSORS - 2) {
+                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS - 2);
                 return false;
             }
             index[t] = (uint8_t)program->n_tensors;
             tg_tensor_info *to = &program->tensors[program->n_tensors++];
             copy_name(to->name, sizeof to->name, from->name);
-            to->flags = from->flags;
+            to->flags = flags;
             to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
             memcpy(to->axes, from->axes, sizeof to->axes);
             const uint32_t parts = plan_parts(schedule, shape, t);
@@ -160,6 +199,9 @@ static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const
                     break;
                 }
         }
+        if (!workspace)
+            add_tables(program, shape, index);
+    }
     return true;
 }
 
@@ -274,6 +316,19 @@ static bool keep_images(tg_program *program, const struct job *jobs)
     return true;
 }
 
+static void fill_scalars(tg_program *program, const tg_algorithm *a, const tg_shape_class *shape)
+{
+    static const tg_scalar scale_alone[] = {{"scale", 0}};
+    const tg_scalar *from = a->n_scalars ? a->scalars : scale_alone;
+    program->n_scalars = a->n_scalars ? a->n_scalars : 1;
+    for (uint32_t i = 0; i < program->n_scalars; i++) {
+        copy_name(program->scalars[i].name, sizeof program->scalars[i].name, from[i].name);
+        program->scalars[i].value = from[i].value;
+    }
+    if (program->scalars[0].value == 0)
+        program->scalars[0].value = (float)(1 / sqrt(shape->dqk));
+}
+
 static void fill_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
                         const tg_shape_class *shape)
 {
@@ -284,10 +339,15 @@ static void fill_header(tg_program *program, const char *variant, const tg_sched
     copy_name(program->arch, sizeof program->arch, target->arch);
     program->arch_exact = target->exact;
     program->io_dtype = (uint8_t)shape->io;
+    program->packed = shape->packed;
+    program->pooled = shape->pooled;
+    program->group = group_of(shape);
+    program->max_tokens = schedule->max_tokens;
     program->dqk = shape->dqk;
     program->dhv = shape->dhv;
     program->chunk_multiple = chunk_multiple(schedule);
     program->chunk_default = schedule->chunk;
+    fill_scalars(program, schedule->algorithm, shape);
 }
 
 static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
@@ -352,7 +412,7 @@ void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const 
     const tg_writer writer = {text_write, &text};
     tg_printf(&writer, "tegula %d %s %u %u %u %s\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv,
               ptxas ? "cubin" : "ptx");
-    tg_printf(&writer, "built %s\n", TEGULA_BUILD_ID);
+    tg_printf(&writer, "group %u packed %u pooled %u built %s\n", group_of(shape), shape->packed, shape->pooled, TEGULA_BUILD_ID);
     tg_schedule_key(schedule, &writer);
     const XXH128_hash_t hash = XXH3_128bits(text.bytes ? text.bytes : "", text.size);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);

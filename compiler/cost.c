@@ -115,7 +115,7 @@ tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target,
     if (!p)
         return TG_E_MEMORY;
     tg_status status = TG_OK;
-    uint64_t workspace = 0;
+    tg_bits workspace = 0;
     for (uint32_t r = 0; r < schedule->n_rows && status == TG_OK; r++) {
         if (!plan_build(p, schedule, r, target, shape, sink)) {
             status = TG_E_UNSUPPORTED;

@@ -26,8 +26,10 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
             terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
                                    .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]], .mul = 1};
     }
-    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = 1, .mul = fixed};
-    terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};
+    const bool by_group = p->row->row[TG_MEMBER].role != TG_ROLE_NONE, by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
+    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = by_group ? group_of(&p->shape) : 1, .mul = fixed};
+    if (p->row->row[TG_BATCH].role == TG_ROLE_NONE && !by_slot) /* the chunks of packed sequences are numbered through */
+        terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};
     return n;
 }
 
@@ -41,22 +43,25 @@ static uint32_t n_strides(const tg_tensor *t)
     return 2 + n - (dense ? 1 : 0);
 }
 
-static uint64_t tensors_of(const struct plan *p)
+static tg_bits tensors_of(const struct plan *p)
 {
-    uint64_t set = p->slice.loads | p->slice.stores;
+    tg_bits set = p->slice.loads | p->slice.stores;
     for (uint32_t i = 0; i < p->n_ops; i++)
         if ((p->ops[i].kind == OP_INIT || p->ops[i].kind == OP_STORE) && p->ops[i].tile)
             set |= TG_BIT(p->ops[i].tile);
     return set;
 }
 
+/* Parameters: pointer and strides of a tensor; boundaries, slots, sizes, scalars. */
+enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 4 + 5 + TG_MAX_SCALARS };
+
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
-    static const uint8_t sizes[] = {TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
-    const uint64_t set = tensors_of(p);
+    static const uint8_t sizes[] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
+    const tg_bits set = tensors_of(p);
     uint32_t n = 0;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!(set >> t & 1) || n + 2 + TG_MAX_AXES + 6 > TG_MAX_ARGS)
+        if (!(set >> t & 1) || n + MOST_OF_A_TENSOR + MOST_OF_THE_REST > TG_MAX_ARGS)
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
         for (uint32_t axis = 0; axis < n_strides(&p->algorithm->tensors[t]); axis++)
@@ -64,7 +69,16 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = sizes[i]};
-    args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALE};
+    if (p->shape.packed) {
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_CU};
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_CU, .axis = 2};
+    }
+    if (p->shape.pooled) {
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_INDEX};
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_INDEX, .axis = 0};
+    }
+    for (uint32_t i = 0; i < (p->algorithm->n_scalars ? p->algorithm->n_scalars : 1); i++)
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;
 }
 

@@ -19,12 +19,15 @@ struct builder {
     uint32_t free[TG_MAX_BODY];
     int8_t value[TG_MAX_BODY];       /* value that each statement made */
     int8_t in_nest[TG_MAX_BODY];     /* nest in which it ran */
+    uint32_t n_deferred;              /* updates of states, for the end of the step: everything else reads what arrived */
+    struct op deferred[8];
 };
 
 /* Looped dimensions that a tile depends on. */
 static uint32_t operand_domain(const struct builder *b, tg_operand operand)
 {
-    return operand ? tg_operand_mask(b->p->algorithm, operand) & b->loop_dims : 0;
+    const tg_algorithm *a = b->p->algorithm;
+    return operand ? (tg_operand_mask(a, operand) | tg_tile_implicit(a, TG_OPERAND_TILE(operand))) & b->loop_dims : 0;
 }
 
 /* The statement of this kernel that makes the tile, or -1. */
@@ -34,17 +37,26 @@ static int producer(const struct plan *p, tg_operand operand)
     return s >= 0 && (p->slice.stmts >> s & 1) ? s : -1;
 }
 
+static void update_states(struct builder *b)
+{
+    for (uint32_t i = 0; i < b->n_deferred; i++)
+        *plan_add_op(b->p, OP_DECAY, -1) = b->deferred[i];
+    b->n_deferred = 0;
+}
+
 static void close_nest(struct builder *b)
 {
+    if (b->nest >= 0)
+        update_states(b);
     if (b->nest >= 0)
         plan_add_op(b->p, OP_END, -1)->n = (uint8_t)b->nest;
     b->nest = -1;
 }
 
-/* Sorted loops of a nest: chunk, then positions, then dqk, dhv. */
+/* Sorted loops of a nest: sequences, chunks, positions, dqk, dhv, heads of a group. */
 static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
 {
-    static const uint8_t order[] = {TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV};
+    static const uint8_t order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_MEMBER};
     nest->n_loops = 0;
     for (uint32_t i = 0; i < sizeof order; i++) {
         const uint32_t d = order[i];
@@ -55,7 +67,7 @@ static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
                         "kernel %s would need three nested loops; at most two are possible", p->row->name);
             return false;
         }
-        const uint32_t size = plan_dim_size(p, d);
+        const uint32_t size = d == TG_MEMBER ? group_of(&p->shape) : plan_dim_size(p, d);
         nest->loops[nest->n_loops++] =
             (struct loop){.dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
     }
@@ -130,6 +142,42 @@ static bool enter(struct builder *b, const tg_stmt *s, uint32_t domain)
     return nest_loops(p, &p->nests[b->nest], domain);
 }
 
+/* Not what was loaded into fragments for one reader. */
+static int find_loaded_or_made(const struct plan *p, tg_operand operand, int nest)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->operand == operand && !v->direct && (v->nest == -1 || v->nest == nest))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Positions that are held whole are the same tokens for queries and for keys. */
+static int read_across(struct builder *b, tg_operand operand, int nest)
+{
+    struct plan *p = b->p;
+    const int other = plan_find(p, tg_operand_swap(operand), nest), from = producer(p, operand);
+    const int v = other < 0 ? -1 : plan_add_value(p, operand, from, p->values[other].nest);
+    if (v < 0)
+        return -1;
+    struct op *op = plan_add_op(p, OP_COPY, from);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)other;
+    return v;
+}
+
+static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free);
+
+/* A map that an earlier loop has made is made again: cheaper than memory. */
+static int make_again(struct builder *b, tg_operand operand)
+{
+    const int from = producer(b->p, operand);
+    if (!add_simple(b, from, &b->p->algorithm->body[from], OP_MAP, b->domain[from], b->free[from]))
+        return -1;
+    return b->value[from];
+}
+
 /* The value of an operand here; loads it from memory when this kernel has not computed it in reach. */
 static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
 {
@@ -137,10 +185,14 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const uint32_t tile = TG_OPERAND_TILE(operand);
     const uint32_t domain = operand_domain(b, operand);
     const int nest = domain ? b->nest : -1;
-    const int found = plan_find(p, operand, nest);
+    const int found = find_loaded_or_made(p, operand, nest);
     if (found >= 0)
         return found;
     const bool computed_here = producer(p, operand) >= 0;
+    if (computed_here && (p->held & (1u << TG_LQ | 1u << TG_LKV)) == (1u << TG_LQ | 1u << TG_LKV))
+        return read_across(b, operand, nest);
+    if (computed_here && p->thread_dim && p->algorithm->body[producer(p, operand)].op == TG_STMT_MAP)
+        return make_again(b, operand);
     if (computed_here && !(p->slice.stores >> tile & 1)) {
         plan_refuse(p, "TG0504", s->line, "add the tile to the outputs of the row",
                     "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
@@ -197,6 +249,16 @@ static void store_if_output(struct builder *b, int v, int stmt, uint8_t guard)
     op->guard = guard;
 }
 
+/* A result is complete after its statement, or after the inner loop that it sums over; a sum over the whole nest
+ * is stored behind it (store_sums). */
+static void store_result(struct builder *b, int v, int i, uint32_t domain, uint32_t free)
+{
+    if (free == domain)
+        store_if_output(b, v, i, guard_of(b, &b->p->algorithm->body[i], domain));
+    else if (free)
+        store_if_output(b, v, i, GUARD_LAST);
+}
+
 /* Where a sum starts: before the loops that it sums over. */
 static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t domain, uint32_t free)
 {
@@ -238,8 +300,46 @@ static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t do
     op->b = (uint8_t)vb;
     op->guard = guard_of(b, s, domain);
     b->value[i] = (int8_t)v;
-    if (free == domain)
-        store_if_output(b, v, i, op->guard);
+    store_result(b, v, i, domain, free);
+    return true;
+}
+
+static void defer(struct builder *b, struct op op)
+{
+    if (b->n_deferred < sizeof b->deferred / sizeof b->deferred[0])
+        b->deferred[b->n_deferred++] = op;
+}
+
+/* The state of a thread kernel. Where the whole call is one chunk there is no walk: what arrives is the initial
+ * state, what leaves the final one. */
+static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    const bool walks = domain >> TG_CHUNK & 1;
+    if ((walks && p->nests[b->nest].n_loops != 1) || (!walks && !p->schedule->max_tokens)) {
+        plan_refuse(p, "TG0506", s->line, "give chunk the role W and let nothing else be looped", "kernel %s computes a carried state but does not walk the chunks alone",
+                    p->row->name);
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
+    const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
+        return false;
+    const struct op init = {.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
+    if (walks) {
+        insert_before_nest(b, init);
+        p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    } else {
+        *plan_add_op(p, OP_INIT, i) = init;
+    }
+    store_if_output(b, v, i, GUARD_ALWAYS);
+    if (decay >= 0)
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+    const uint32_t final_ = TG_OPERAND_TILE(s->final_);
+    if (!walks && (p->slice.stores >> final_ & 1))
+        defer(b, (struct op){.kind = OP_STORE, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)final_});
+    b->value[i] = (int8_t)(walks ? v : -1);
     return true;
 }
 
@@ -279,7 +379,11 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
 static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
 {
     struct plan *p = b->p;
-    if (producer(p, operand) >= 0)
+    uint8_t dims[TG_MAX_AXES];
+    uint32_t on_chip = 0;
+    for (uint32_t i = 0, n = tg_operand_dims(p->algorithm, operand, dims); i < n; i++)
+        on_chip += dims[i] != TG_CHUNK;
+    if (p->thread_dim || on_chip < 2 || producer(p, operand) >= 0)
         return need(b, operand, s);
     const int v = plan_add_value(p, operand, -1, operand_domain(b, operand) ? b->nest : -1);
     if (v < 0)
@@ -309,9 +413,10 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     struct plan *p = b->p;
     const uint32_t begin = p->n_ops;
     const uint8_t guard = guard_of(b, s, domain);
-    const int va = dot_operand(b, s->a, s, guard), vb = dot_operand(b, s->b, s, guard);
+    const int va = dot_operand(b, s->a, s, guard), vb = s->b ? dot_operand(b, s->b, s, guard) : va;
+    const int init = s->init ? need(b, s->init, s) : -1;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
-    if (va < 0 || vb < 0 || v < 0 || !start_sum(b, v, -1, i, domain, free))
+    if (va < 0 || vb < 0 || (s->init && init < 0) || v < 0 || !start_sum(b, v, init, i, domain, free))
         return false;
     struct op *op = plan_add_op(p, OP_DOT, i);
     op->v = (uint8_t)v;
@@ -319,9 +424,10 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     op->b = (uint8_t)vb;
     op->guard = guard;
     b->value[i] = (int8_t)v;
-    if (free == domain)
-        store_if_output(b, v, i, guard);
-    const int from_a = producer(p, s->a), from_b = producer(p, s->b);
+    store_result(b, v, i, domain, free);
+    if (p->thread_dim)
+        return true; /* states change at the end of the step */
+    const int from_a = producer(p, s->a), from_b = s->b ? producer(p, s->b) : -1;
     const bool of_carry = (from_a >= 0 && p->algorithm->body[from_a].op == TG_STMT_CARRY) || (from_b >= 0 && p->algorithm->body[from_b].op == TG_STMT_CARRY);
     if (of_carry && b->carry_at >= 0)
         move_before_carry(b, begin);
@@ -334,14 +440,27 @@ static bool is_matrix_product(const struct plan *p, const tg_stmt *s)
     return product.m && product.n && product.k && !product.batch;
 }
 
+/* Does a matrix product take the map's result, which is then computed while the product fetches its operand? */
+static bool feeds_product(const struct plan *p, const tg_stmt *map)
+{
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        if ((p->slice.stmts >> i & 1) && (s->op == TG_STMT_CONTRACT || s->op == TG_STMT_CARRY) && is_matrix_product(p, s) &&
+            (s->a == map->out || s->b == map->out))
+            return true;
+    }
+    return false;
+}
+
 static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
     tg_operand list[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(s, list);
+    const bool direct = kind == OP_MAP && !p->thread_dim && !feeds_product(p, s);
     int a = -1;
     for (uint32_t k = 0; k < n; k++)
-        if ((a = need(b, list[k], s)) < 0)
+        if ((a = direct ? dot_operand(b, list[k], s, guard_of(b, s, domain)) : need(b, list[k], s)) < 0)
             return false;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
     if (v < 0 || (kind == OP_TOTAL && !start_sum(b, v, -1, i, domain, free)))
@@ -351,9 +470,26 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
     op->a = (uint8_t)(kind == OP_MAP ? 0 : a);
     op->guard = guard_of(b, s, domain);
     b->value[i] = (int8_t)v;
-    if (free == domain)
-        store_if_output(b, v, i, op->guard);
+    store_result(b, v, i, domain, free);
     return true;
+}
+
+/* A sum over the heads of a group of one, or over chunks where there is one chunk, is what it sums. */
+static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const uint32_t along = tg_stmt_along(p->algorithm, s), looped = along & b->loop_dims;
+    const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
+    uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0);
+    if (along & ~looped & ~on_chip & ~single) {
+        plan_refuse(p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
+                    "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,
+                    along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
+        return false;
+    }
+    if (looped || (along & on_chip))
+        return add_simple(b, i, s, OP_TOTAL, domain, free);
+    return add_simple(b, i, s, OP_COPY, domain, free);
 }
 
 static bool add_stmt(struct builder *b, int i)
@@ -377,11 +513,11 @@ static bool add_stmt(struct builder *b, int i)
     case TG_STMT_SCAN:
         return add_simple(b, i, s, OP_SCAN, domain, free);
     case TG_STMT_TOTAL:
-        return add_simple(b, i, s, OP_TOTAL, domain, free);
+        return add_total(b, i, s, domain, free);
     case TG_STMT_CONTRACT:
-        return is_matrix_product(p, s) ? add_contract(b, i, s, domain, free) : add_dot(b, i, s, domain, free);
+        return is_matrix_product(p, s) && !p->thread_dim ? add_contract(b, i, s, domain, free) : add_dot(b, i, s, domain, free);
     default:
-        return add_carry(b, i, s, domain);
+        return p->thread_dim ? add_carry_thread(b, i, s, domain) : add_carry(b, i, s, domain);
     }
 }
 
@@ -422,7 +558,8 @@ bool pass_nest(struct plan *p)
     memset(b.in_nest, -1, sizeof b.in_nest);
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
-        if ((role == TG_ROLE_L || role == TG_ROLE_W) && !(size && size <= p->block[d]))
+        const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens);
+        if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
@@ -432,6 +569,7 @@ bool pass_nest(struct plan *p)
             return false;
     }
     close_nest(&b);
+    update_states(&b);
     for (uint32_t n = 0; n < p->n_nests; n++)
         store_sums(&b, (int)n);
     store_sums(&b, -1);

@@ -48,7 +48,7 @@ static bool reads_root_shared(const struct plan *p, const struct op *op)
 {
     if (op->kind == OP_NEST)
         return true;
-    if (op->kind != OP_CONTRACT && op->kind != OP_MAP)
+    if (op->kind != OP_CONTRACT && op->kind != OP_MAP && op->kind != OP_DOT)
         return false;
     for (uint32_t i = 0; i < p->n_values; i++)
         if (in_shared(&p->values[i]) && p->values[i].nest < 0)
@@ -93,9 +93,6 @@ static void insert_copies(struct plan *p)
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
-        if (op->kind == OP_NEST && p->row->mma == TG_MMA_NONE)
-            for (uint32_t k = 0; k < p->nests[op->n].n_loads; k++)
-                add_load(p, p->nests[op->n].loads[k]);
     }
 }
 

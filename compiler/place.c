@@ -20,7 +20,7 @@ static bool is_read_by_map(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
         if (p->ops[i].kind != OP_MAP && p->ops[i].kind != OP_COPY)
-            continue;
+            continue; /* (a copy reads what its statement does) */
         tg_operand reads[TG_MAX_READS];
         const tg_stmt *s = &p->algorithm->body[p->ops[i].stmt];
         const uint32_t n = tg_stmt_reads(s, reads);
@@ -63,16 +63,18 @@ static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
     if (p->row->mma == TG_MMA_NONE)
-        return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_THREAD;
+        return plan_has_dim(v, p->thread_dim) ? SPACE_THREAD : SPACE_UNIFORM;
     if (v->direct)
         return SPACE_FRAGMENT;
-    if (v->stmt >= 0 && v->n_dims < 2)
-        return !is_dot(p, i) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
+    if (v->stmt >= 0 && v->n_dims < 2) {
+        const bool is_row = v->n_dims == 0 || v->dims[0] == TG_LQ || v->dims[0] == TG_LKV;
+        return !is_row || (v->nest >= 0 && !is_dot(p, i)) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
+    }
     if (v->stmt >= 0)
         return is_on_the_fly(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
-    if (v->nest >= 0)
+    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
 }
@@ -98,7 +100,8 @@ static bool place_value(struct plan *p, uint32_t i)
     v->dtype = (v->stmt >= 0 || v->direct) && v->n_dims == 2 ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
     if (v->nest >= 0 && p->nests[v->nest].n_loops == 2) {
         const uint32_t inner = p->nests[v->nest].loops[1].dim;
-        v->outer = !(tg_operand_mask(p->algorithm, v->operand) >> inner & 1);
+        const uint32_t mask = tg_operand_mask(p->algorithm, v->operand) | tg_tile_implicit(p->algorithm, TG_OPERAND_TILE(v->operand));
+        v->outer = !(mask >> inner & 1);
     }
     if (v->space == SPACE_NONE) {
         plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line, "let an earlier row (roles: chunk P, Lkv W) write it",
@@ -170,19 +173,25 @@ static bool split_warps(struct plan *p)
     return false;
 }
 
-/* Thread t holds position t of a block: the block has as many positions as there are threads. */
-static bool check_vector_kernel(const struct plan *p)
+/* A thread kernel: one dimension has one element a thread; what else a tile has is looped, in the grid, or held. */
+static bool check_thread_kernel(const struct plan *p)
 {
-    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
-        if (p->row->row[d].role != TG_ROLE_NONE && p->block[d] != p->threads) {
-            plan_refuse(p, "TG0513", p->row->line, "make the block 32 x warps", "kernel %s has no matrix products: its block of %s must be %u (32 x warps), not %u",
-                        p->row->name, tg_dim_name(d), p->threads, p->block[d]);
+    if (!p->thread_dim) {
+        plan_refuse(p, "TG0513", p->row->line, "make one block 32 x warps", "kernel %s has no matrix products: one of its dimensions must have a block of %u (32 x warps)",
+                    p->row->name, p->threads);
+        return false;
+    }
+    for (uint32_t d = 1; d < TG_N_DIMS; d++) {
+        const bool used = (p->slice.dims >> d & 1) && d != TG_T;
+        if (d == p->thread_dim || (p->held >> d & 1) || !used || d == TG_BATCH || d == TG_MEMBER)
+            continue;
+        if (p->row->row[d].role == TG_ROLE_NONE || p->block[d] != 1) {
+            plan_refuse(p, "TG0514", p->row->line, "give it a role and the block 1", "kernel %s has no matrix products: its block of %s must be 1, not %u", p->row->name,
+                        tg_dim_name(d), p->row->row[d].role == TG_ROLE_NONE ? 0 : p->block[d]);
             return false;
         }
-    if (p->row->row[TG_CHUNK].role == TG_ROLE_P)
-        return true;
-    plan_refuse(p, "TG0514", p->row->line, "give chunk the role P", "kernel %s has no matrix products: its chunks must be parallel", p->row->name);
-    return false;
+    }
+    return true;
 }
 
 /* The schedule says which instruction; the types must be able to. */
@@ -214,7 +223,7 @@ bool pass_place(struct plan *p)
 {
     if (!check_instruction(p) || !check_whole_chunk(p))
         return false;
-    bool ok = p->row->mma != TG_MMA_NONE || check_vector_kernel(p);
+    bool ok = p->row->mma != TG_MMA_NONE || check_thread_kernel(p);
     for (uint32_t i = 0; i < p->n_values; i++)
         ok = place_value(p, i) && ok;
     if (!ok || p->row->mma == TG_MMA_NONE)

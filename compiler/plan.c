@@ -29,8 +29,8 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
     *v = (struct value){.operand = operand, .stmt = (int8_t)stmt, .nest = (int8_t)nest, .stages = 1};
     uint8_t dims[TG_MAX_AXES];
     const uint32_t n = tg_operand_dims(p->algorithm, operand, dims);
-    for (uint32_t i = 0; i < n; i++) {
-        if (dims[i] == TG_CHUNK)
+    for (uint32_t i = 0; i < n && v->n_dims < 2; i++) {
+        if (dims[i] == TG_CHUNK && p->thread_dim != TG_CHUNK)
             continue;
         v->extent[v->n_dims] = p->block[dims[i]];
         v->dims[v->n_dims++] = dims[i];
@@ -97,6 +97,8 @@ void plan_refuse(const struct plan *p, const char *code, int line, const char *h
 static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, uint32_t dim)
 {
     const tg_axis_role *role = &row->row[dim];
+    if (row->mma == TG_MMA_NONE)
+        return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps; what is outside of the tensor counts as zero */
     const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? 32 : 16);
     const uint32_t block = size && (role->block == 0 || role->block > size) ? size : role->block;
@@ -105,16 +107,44 @@ static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, 
 
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
 {
-    const int s = tg_tile_stmt(schedule->algorithm, tile), r = tg_tile_row(schedule, tile);
-    if (s < 0 || r < 0 || schedule->algorithm->body[s].op != TG_STMT_CONTRACT)
+    const int r = tg_tile_row(schedule, tile);
+    if (r < 0)
         return 1;
     const tg_kernel_row *row = &schedule->rows[r];
-    const uint32_t summed = tg_stmt_product(schedule->algorithm, &schedule->algorithm->body[s]).k;
+    const uint32_t summed = tg_row_sums(schedule, (uint32_t)r, tile) & ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
     uint32_t parts = 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if ((summed >> d & 1) && row->row[d].role == TG_ROLE_P && dim_size(shape, d))
             parts *= (dim_size(shape, d) + block_of(row, shape, d) - 1) / block_of(row, shape, d);
     return parts;
+}
+
+bool plan_is_pooled(const struct plan *p, uint32_t tile)
+{
+    const tg_tensor *t = &p->algorithm->tensors[tile];
+    const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
+    return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !(mask & (1u << TG_T | 1u << TG_CHUNK));
+}
+
+uint32_t plan_held_count(const struct plan *p, const struct value *v)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < v->n_dims; i++)
+        n *= p->held >> v->dims[i] & 1 ? v->extent[i] : 1;
+    return n;
+}
+
+/* A thread kernel: which dimension the threads share out, and which positions they hold whole. */
+static void find_threads(struct plan *p)
+{
+    for (uint32_t d = 1; d < TG_N_DIMS && !p->thread_dim; d++)
+        if (p->row->row[d].role != TG_ROLE_NONE && p->block[d] == p->threads)
+            p->thread_dim = d;
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
+        const uint32_t most = p->schedule->max_tokens;
+        if (d != p->thread_dim && p->row->row[d].role == TG_ROLE_L && (p->block[d] > 1 || (most && p->block[d] >= most)))
+            p->held |= 1u << d;
+    }
 }
 
 static void plan_name(struct plan *p)
@@ -139,6 +169,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     plan_name(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         p->block[d] = block_of(p->row, shape, d);
+    if (p->row->mma == TG_MMA_NONE)
+        find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */

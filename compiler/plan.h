@@ -15,7 +15,10 @@
 
 #include <stdbool.h>
 
-enum { PLAN_MAX_VALUES = 48, PLAN_MAX_OPS = 96, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 12 };
+enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 128, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 24 };
+
+/* Tensors the compiler adds to those of the algorithm: boundaries of packed sequences, slots in the pool. */
+enum { TILE_CU = TG_MAX_TILES - 2, TILE_INDEX = TG_MAX_TILES - 1 };
 
 /* Where a tile lives while a kernel works on it. */
 enum space {
@@ -25,8 +28,8 @@ enum space {
     SPACE_MATRIX,   /* shared memory, rows of swizzled 16-byte units, a ring of stages */
     SPACE_VECTOR,   /* shared memory, one value a position, a ring of stages */
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
-    SPACE_THREAD,   /* a register: thread t has position t of the block */
-    SPACE_UNIFORM,  /* a register: every thread has the same value */
+    SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
+    SPACE_UNIFORM,  /* registers: every thread has the same value */
 };
 
 /* A tile as this kernel uses it: (tile, position). The same tensor read at query and at key positions is
@@ -58,13 +61,13 @@ enum op_kind {
     OP_NEST,     /* begin of nest `n` */
     OP_END,      /* end of nest `n` */
     OP_ZERO,     /* v = 0 */
-    OP_COPY,     /* v = a */
+    OP_COPY,     /* v = a, all of it */
     OP_INIT,     /* v = initial state from memory, or 0 when that tensor is absent */
     OP_MAP,      /* v = expression of statement */
-    OP_SCAN,     /* v = prefix sum of a along the block, continued from the block before */
-    OP_TOTAL,    /* v += sum of a over the block */
+    OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
+    OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
     OP_CONTRACT, /* v += a b, on tensor cores */
-    OP_DOT,      /* v += sum of a b along rows, or over the whole tile */
+    OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_STORE,    /* v -> memory; `tile` says which tensor */
     OP_N_KINDS
@@ -111,6 +114,8 @@ struct plan {
     char name[64];
 
     uint32_t threads;
+    uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension with one element a thread; else 0 */
+    uint32_t held;       /* ... the set of positions held whole, in registers of every thread */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
 
@@ -151,8 +156,16 @@ bool plan_has_dim(const struct value *v, uint32_t dim);
 bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+/* Registers of a value in a thread kernel: the product of the held positions it has. */
+uint32_t plan_held_count(const struct plan *p, const struct value *v);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none. */
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
+/* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */
+bool plan_is_pooled(const struct plan *p, uint32_t tile);
+static inline uint32_t group_of(const tg_shape_class *shape)
+{
+    return shape->group ? shape->group : 1;
+}
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

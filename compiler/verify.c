@@ -18,7 +18,7 @@ static bool is_defining(const struct op *op)
 /* Nests open and close in order, guards only where there are two loops, values are defined before use. */
 static bool check_structure(const struct plan *p, const char *stage)
 {
-    uint64_t defined = 0;
+    tg_bits defined = 0;
     int open = -1;
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].stmt < 0)

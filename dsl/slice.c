@@ -93,7 +93,7 @@ int tg_expr_arity(uint8_t op)
     switch (op) {
     case TG_X_TILE:
     case TG_X_NUMBER:
-    case TG_X_SCALE:
+    case TG_X_SCALAR:
         return 0;
     case TG_X_NEG:
     case TG_X_ABS:
@@ -101,6 +101,8 @@ int tg_expr_arity(uint8_t op)
     case TG_X_LOG2:
     case TG_X_LOGSIG2:
     case TG_X_SIGMOID:
+    case TG_X_SOFTPLUS:
+    case TG_X_STEP:
     case TG_X_CAUSAL:
         return 1;
     case TG_X_ADD:
@@ -146,7 +148,7 @@ struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *
 {
     const uint32_t dims = ~(1u << TG_CHUNK);
     const uint32_t a = tg_operand_mask(algorithm, stmt->a) & dims;
-    const uint32_t b = tg_operand_mask(algorithm, stmt->b) & dims;
+    const uint32_t b = stmt->b ? tg_operand_mask(algorithm, stmt->b) & dims : a;
     const uint32_t out = tg_operand_mask(algorithm, stmt->out) & dims;
     return (struct tg_product){
         .m = a & out & ~b,
@@ -155,6 +157,34 @@ struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *
         .batch = a & b & out,
         .wrong = (out & ~(a | b)) | ((a ^ b) & ~out),
     };
+}
+
+uint32_t tg_tile_implicit(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    const uint32_t flags = tensor ? tensor->flags : 0;
+    return (flags & TG_NO_BATCH ? 0 : 1u << TG_BATCH) | (flags & TG_SHARED ? 0 : 1u << TG_MEMBER);
+}
+
+uint32_t tg_stmt_along(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    const uint32_t position = 1u << TG_LQ | 1u << TG_LKV, chunk = 1u << TG_CHUNK;
+    const uint32_t a = tg_operand_mask(algorithm, stmt->a), out = tg_operand_mask(algorithm, stmt->out);
+    if (stmt->op == TG_STMT_SCAN)
+        return a & position ? a & position : a & chunk;
+    if (stmt->op != TG_STMT_TOTAL)
+        return 0;
+    const uint32_t implicit = tg_tile_implicit(algorithm, TG_OPERAND_TILE(stmt->a)) &
+                              ~tg_tile_implicit(algorithm, TG_OPERAND_TILE(stmt->out));
+    return (a & ~out & (position | chunk)) | implicit;
+}
+
+bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile)
+{
+    for (uint32_t i = 0; tile != 0 && i < TG_MAX_KEPT; i++)
+        if (schedule->kept[i] == tile)
+            return true;
+    return false;
 }
 
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)
@@ -203,7 +233,7 @@ static void need(const struct slicer *c, tg_operand operand)
 
     const int stmt = tg_tile_stmt(c->algorithm, tile);
     const bool mine = tg_row_lists(c->row, tile);
-    const bool elsewhere = !mine && tg_tile_row(c->schedule, tile) >= 0;
+    const bool elsewhere = !mine && (tg_tile_row(c->schedule, tile) >= 0 || tg_tile_kept(c->schedule, tile));
     const bool resumed = c->row->row[TG_SEG].role == TG_ROLE_P &&
                          c->row->row[TG_CHUNK].role == TG_ROLE_W &&
                          is_carry_out(c->algorithm, tile, stmt);
@@ -223,6 +253,26 @@ static bool total_swaps(const struct slicer *c, const tg_stmt *stmt)
     return c->row->row[at].role == TG_ROLE_NONE && c->row->row[other].role != TG_ROLE_NONE;
 }
 
+/* Is the tile read by nothing but plain sums that this row writes to memory? */
+static bool feeds_parts_only(const struct slicer *c, uint32_t tile)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < body_count(c->algorithm); s++) {
+        const tg_stmt *stmt = &c->algorithm->body[s];
+        tg_operand reads[TG_MAX_READS];
+        const uint32_t count = c->slice->stmts & TG_BIT(s) ? tg_stmt_reads(stmt, reads) : 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (TG_OPERAND_TILE(reads[i]) != tile)
+                continue;
+            const struct tg_product product = tg_stmt_product(c->algorithm, stmt);
+            if (stmt->op != TG_STMT_CONTRACT || product.n || !tg_row_lists(c->row, TG_OPERAND_TILE(stmt->out)))
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
 /* Evaluate a statement as written, or with the positions exchanged. */
 static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
 {
@@ -237,24 +287,25 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
     for (uint32_t i = 0; i < count; i++)
         need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
 
-    const uint32_t position = 1u << TG_LQ | 1u << TG_LKV;
     const struct tg_product product = tg_stmt_product(c->algorithm, &stmt);
     switch (stmt.op) {
     case TG_STMT_CONTRACT:
     case TG_STMT_CARRY: {
         const bool matrix = product.m && product.n && product.k && !product.batch;
-        /* a plain sum may go to memory in parts, one a thread block, which its readers add up */
-        const bool in_parts = !matrix && tg_row_lists(c->row, TG_OPERAND_TILE(stmt.out));
+        /* a plain sum may go to memory in parts, one a thread block, which its readers add up; a product may be
+         * partial when only such sums read it */
+        const bool in_parts = matrix ? stmt.op == TG_STMT_CONTRACT && feeds_parts_only(c, TG_OPERAND_TILE(stmt.out))
+                                     : tg_row_lists(c->row, TG_OPERAND_TILE(stmt.out));
         c->slice->summed |= in_parts ? product.k & ~(1u << TG_DQK | 1u << TG_DHV) : product.k;
         if (matrix)
             c->slice->matrix |= product.m | product.n | product.k;
         break;
     }
     case TG_STMT_TOTAL:
-        c->slice->summed |= tg_operand_mask(c->algorithm, stmt.a) & position;
+        c->slice->summed |= tg_stmt_along(c->algorithm, &stmt);
         break;
     case TG_STMT_SCAN:
-        c->slice->scanned |= tg_operand_mask(c->algorithm, stmt.a) & position;
+        c->slice->scanned |= tg_stmt_along(c->algorithm, &stmt);
         break;
     default:
         break;
@@ -265,7 +316,7 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
 static void visit(const struct slicer *c, const tg_stmt *stmt)
 {
     const uint32_t tile = TG_OPERAND_TILE(stmt->out);
-    const uint64_t bit = tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
+    const tg_bits bit = tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
     const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;
     c->slice->dims |= tg_operand_mask(c->algorithm, stmt->out) & ~both;
 
@@ -275,8 +326,8 @@ static void visit(const struct slicer *c, const tg_stmt *stmt)
         return;
     }
     const bool out_at_q = TG_OPERAND_AT(stmt->out) == TG_LQ;
-    const uint64_t here = out_at_q ? c->slice->at_q : c->slice->at_kv;
-    const uint64_t there = out_at_q ? c->slice->at_kv : c->slice->at_q;
+    const tg_bits here = out_at_q ? c->slice->at_q : c->slice->at_kv;
+    const tg_bits there = out_at_q ? c->slice->at_kv : c->slice->at_q;
     if (tg_stmt_positions(c->algorithm, stmt) == both) {
         if (there & bit)
             c->slice->crossing |= bit;
@@ -360,4 +411,28 @@ bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *sl
             slice->stores |= TG_BIT(final_);
     }
     return true;
+}
+
+/* A tile is made of what its statement reads, as far as this row computes that too. */
+static uint32_t sums_of(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile, tg_bits *visited)
+{
+    const tg_algorithm *algorithm = schedule->algorithm;
+    const int s = tg_tile_stmt(algorithm, tile);
+    if (s < 0 || !(slice->stmts & TG_BIT(s)) || (*visited & TG_BIT(s)))
+        return 0;
+    *visited |= TG_BIT(s);
+    const tg_stmt *stmt = &algorithm->body[s];
+    uint32_t sums = stmt->op == TG_STMT_CONTRACT ? tg_stmt_product(algorithm, stmt).k & (1u << TG_DQK | 1u << TG_DHV) : 0;
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t count = tg_stmt_reads(stmt, reads);
+    for (uint32_t i = 0; i < count; i++)
+        sums |= sums_of(schedule, slice, TG_OPERAND_TILE(reads[i]), visited);
+    return sums;
+}
+
+uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile)
+{
+    struct tg_slice slice;
+    tg_bits visited = 0;
+    return tg_row_slice(schedule, row, &slice) ? sums_of(schedule, &slice, tile, &visited) : 0;
 }

@@ -21,27 +21,29 @@
 
 #include <stdbool.h>
 
-/* Tiles and statements are numbered by the bits of a uint64_t. Tile 0 is "none". */
-enum { TG_MAX_TILES = 64, TG_MAX_BODY = 64, TG_MAX_READS = TG_MAX_EXPR };
+/* Sets of tiles and of statements, by number. Tile 0 is "none". */
+__extension__ typedef unsigned __int128 tg_bits;
+enum { TG_MAX_TILES = 128, TG_MAX_BODY = 128, TG_MAX_READS = TG_MAX_EXPR };
 
-#define TG_BIT(n) ((uint64_t)1 << (n))
+#define TG_BIT(n) ((tg_bits)1 << (n))
 
 struct tg_slice {
-    uint64_t stmts;  /* body statements this row computes */
-    uint64_t loads;  /* tiles it reads from memory */
-    uint64_t stores; /* tiles it writes to memory: its outputs, and the final_ of a carry it owns */
-    uint64_t at_q;  /* tiles with axis TG_T that it needs (loaded or computed) at query positions */
-    uint64_t at_kv; /* ... at key/value positions */
-    uint64_t crossing; /* tiles that it computes by a statement of both positions at one, and reads
+    tg_bits stmts;  /* body statements this row computes */
+    tg_bits loads;  /* tiles it reads from memory */
+    tg_bits stores; /* tiles it writes to memory: its outputs, and the final_ of a carry it owns */
+    tg_bits at_q;  /* tiles with axis TG_T that it needs (loaded or computed) at query positions */
+    tg_bits at_kv; /* ... at key/value positions */
+    tg_bits crossing; /* tiles that it computes by a statement of both positions at one, and reads
                           at the other */
     uint32_t dims;     /* bit per dimension that it visits (never TG_SEG) */
-    uint32_t summed;   /* ... that a CONTRACT, CARRY or TOTAL of it sums over */
+    uint32_t summed;   /* ... that a CONTRACT, CARRY or TOTAL of it sums over; not dqk or dhv where the sum goes
+                          to memory in parts, one a thread block */
     uint32_t scanned;  /* ... that a SCAN of it runs over */
     uint32_t matrix;   /* ... that take part in a matrix product */
 };
 
-/* How the dimensions of `out = sum a * b` (CONTRACT, CARRY) take part, as bit masks. TG_CHUNK is in
- * none of them: all operands of a statement are of the same chunk. */
+/* How the dimensions of `out = sum a * b` (CONTRACT, CARRY) take part, as bit masks; without b as if a were
+ * both. TG_CHUNK is in none of them: all operands of a statement are of the same chunk. */
 struct tg_product {
     uint32_t m;     /* in a and out only: rows */
     uint32_t n;     /* in b and out only: columns */
@@ -58,6 +60,13 @@ uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand,
 /* The same as a bit mask; TG_CHUNK is added where there is a position, since a position is one of a
  * chunk. */
 uint32_t tg_operand_mask(const tg_algorithm *algorithm, tg_operand operand);
+
+/* TG_BATCH and TG_MEMBER as far as the tile has an entry for each of them. */
+uint32_t tg_tile_implicit(const tg_algorithm *algorithm, uint32_t tile);
+
+/* What a TOTAL sums over: positions, TG_CHUNK, TG_BATCH, TG_MEMBER. What a SCAN runs along: a position or
+ * TG_CHUNK. 0: nothing. */
+uint32_t tg_stmt_along(const tg_algorithm *algorithm, const tg_stmt *stmt);
 
 /* The operand with query and key/value position exchanged; unchanged when it has none. */
 tg_operand tg_operand_swap(tg_operand operand);
@@ -93,6 +102,12 @@ bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
 
 /* The row that lists the tile, -1 when none does. */
 int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
+
+/* The schedule keeps the tile in the caller's memory. */
+bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
+
+/* The dqk and dhv that a tile's value in this row is a sum over, itself or through what it is made of. */
+uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile);
 
 /* What row `row` computes, loads and stores. False when the schedule, its algorithm or the row is
  * not there, a count is out of range, or an output is written by no statement.

@@ -150,47 +150,60 @@ static LLVMValueRef load_parts(struct emit *e, LLVMValueRef from, uint32_t parts
     return sum;
 }
 
-/* One value (hi and lo, or one float) from memory into two registers; zero outside of the tensor. */
-static void load_registers(struct emit *e, uint32_t v, uint32_t r, LLVMValueRef index)
+void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid)
 {
     const struct value *value = &e->p->values[v];
-    const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef *reg = &e->registers[v][2 * r];
-    LLVMValueRef valid = index ? inside(e, &e->at, value->dims[0], value->extent[0], index) : NULL;
+    const tg_dtype dtype = plan_memory_dtype(e->p, tile);
     set(e, reg[0], real(e, 0));
     set(e, reg[1], real(e, 0));
     LLVMBasicBlockRef after = valid ? begin_if(e, valid) : NULL;
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, index, NULL);
-    if (value->dtype == TG_F32X2) {
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, column);
+    if (dtype == TG_F32X2) {
         LLVMValueRef x = aligned_load(e, e->v2f32, from, 8);
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
-    } else if (value->dtype == TG_F32) {
+    } else if (dtype == TG_F32) {
         set(e, reg[0], load_parts(e, from, plan_parts(e->p->schedule, &e->p->shape, tile)));
     } else {
-        LLVMValueRef x = aligned_load(e, value->dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
+        LLVMValueRef x = aligned_load(e, dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
         set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));
     }
     if (after)
         end_if(e, after);
 }
 
+void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid)
+{
+    const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
+    LLVMValueRef there = e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL; /* absent counts as zero */
+    load_tile_element(e, v, tile, reg, row, column, there ? both(e, valid, there) : valid);
+}
+
+/* The values of the rows of this thread's fragments, or the one value all threads have. */
+static void load_rows(struct emit *e, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++) {
+        LLVMValueRef row = fragment_row(e, value, c);
+        load_element(e, v, &e->registers[v][2 * c], row, NULL, inside(e, &e->at, value->dims[0], value->extent[0], row));
+    }
+}
+
 void emit_load(struct emit *e, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
+    if (e->p->thread_dim) {
+        load_thread(e, v);
+        return;
+    }
     switch (value->space) {
-    case SPACE_FRAGMENT:
-        load_fragment(e, v);
+    case SPACE_FRAGMENT: /* row by row, where it is used */
         break;
     case SPACE_ROWS:
-        for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++)
-            load_registers(e, v, c, fragment_row(e, value, c));
-        break;
-    case SPACE_THREAD:
-        load_registers(e, v, 0, e->tid);
+        load_rows(e, v);
         break;
     case SPACE_UNIFORM:
-        load_registers(e, v, 0, NULL);
+        load_element(e, v, e->registers[v], NULL, NULL, NULL);
         break;
     default:
         emit_copy(e, v, &e->at, imm(e, 0));

@@ -11,9 +11,25 @@ static LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
     return call(e, "llvm.nvvm.shfl.sync.bfly.f32", NULL, 0, args, 4);
 }
 
+/* What element r of the tile a is multiplied by: the same element of b, or b's value of its column. */
+static LLVMValueRef factor(struct emit *e, const struct op *op, uint32_t r)
+{
+    const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
+    if (b->space != SPACE_VECTOR)
+        return get(e, e->f32, e->registers[op->b][r]);
+    const uint32_t tile_n = r / 4 % fragment_shape(e->p, a).n;
+    LLVMValueRef from = slot_address(e, b, e->slot[op->b] ? e->slot[op->b] : imm(e, 0));
+    LLVMValueRef column = fragment_column(e, a, tile_n * 2 + (r & 1));
+    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, mul(e, column, imm(e, 4))), "");
+}
+
+/* sum + a b, or sum + a where the statement has no b. */
 static LLVMValueRef product(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef sum)
 {
-    LLVMValueRef args[3] = {get(e, e->f32, e->registers[op->a][r]), get(e, e->f32, e->registers[op->b][r]), sum};
+    LLVMValueRef a = get(e, e->f32, e->registers[op->a][r]);
+    if (!e->p->algorithm->body[op->stmt].b)
+        return LLVMBuildFAdd(e->b, sum, a, "");
+    LLVMValueRef args[3] = {a, factor(e, op, r), sum};
     return call(e, "llvm.fma", &e->f32, 1, args, 3);
 }
 
@@ -23,12 +39,23 @@ static void accumulate(struct emit *e, const struct op *op, uint32_t r, LLVMValu
     set(e, slot, LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, ""));
 }
 
+/* What is read straight from memory, 16 rows at a time: so few registers suffice. */
+static void load_operands(struct emit *e, const struct op *op, uint32_t row_class)
+{
+    if (row_class % 2)
+        return;
+    load_rows_of(e, op->a, row_class / 2);
+    if (op->b != op->a)
+        load_rows_of(e, op->b, row_class / 2);
+}
+
 /* One sum a row: the four lanes of a quad hold its columns. */
 static void dot_rows(struct emit *e, const struct op *op)
 {
     const struct shape s = fragment_shape(e->p, &e->p->values[op->a]);
     for (uint32_t c = 0; c < 2 * s.m; c++) {
         LLVMValueRef sum = real(e, 0);
+        load_operands(e, op, c);
         for (uint32_t n = 0; n < 2 * s.n; n++)
             sum = product(e, op, (c / 2 * s.n + n / 2) * 4 + c % 2 * 2 + n % 2, sum);
         for (uint32_t by = 1; by < 4; by *= 2)
@@ -40,11 +67,13 @@ static void dot_rows(struct emit *e, const struct op *op)
 /* One sum for the thread block. */
 static void dot_tile(struct emit *e, const struct op *op)
 {
-    const struct value *a = &e->p->values[op->a];
-    const uint32_t n = a->extent[0] * a->extent[1] / e->p->threads;
+    const struct shape s = fragment_shape(e->p, &e->p->values[op->a]);
     LLVMValueRef sum = real(e, 0), scratch = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
-    for (uint32_t r = 0; r < n; r++)
+    for (uint32_t r = 0; r < s.m * s.n * 4; r++) {
+        if (r % (s.n * 4) == 0)
+            load_operands(e, op, r / (s.n * 4) * 2);
         sum = product(e, op, r, sum);
+    }
     for (uint32_t by = 1; by < 32; by *= 2)
         sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
     barrier(e); /* the sums of the chunk before have been read */
@@ -60,7 +89,9 @@ static void dot_tile(struct emit *e, const struct op *op)
 
 void emit_dot(struct emit *e, const struct op *op)
 {
-    if (e->p->values[op->v].space == SPACE_ROWS)
+    if (e->p->thread_dim)
+        emit_thread_dot(e, op);
+    else if (e->p->values[op->v].space == SPACE_ROWS)
         dot_rows(e, op);
     else
         dot_tile(e, op);
@@ -70,8 +101,7 @@ void emit_dot(struct emit *e, const struct op *op)
 LLVMValueRef part_index(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
-    const int s = tg_tile_stmt(p->algorithm, tile);
-    const uint32_t summed = s < 0 ? 0 : tg_stmt_product(p->algorithm, &p->algorithm->body[s]).k;
+    const uint32_t summed = tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile) & ~tg_operand_mask(p->algorithm, (tg_operand)tile);
     LLVMValueRef index = imm(e, 0);
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t size = plan_dim_size(p, d);

@@ -12,11 +12,18 @@
 
 enum { EMIT_MAX_FRAGMENT = 512 };
 
+/* A number, or an unevaluated sum of two. */
+struct pair {
+    LLVMValueRef hi, lo; /* lo: NULL for plain floats */
+};
+
 /* Where the current block of each dimension begins. */
 struct place {
     LLVMValueRef start[TG_N_DIMS]; /* i32; of TG_CHUNK the number of the chunk */
-    LLVMValueRef token;            /* i32: first token of the chunk */
+    LLVMValueRef token;            /* i32: first token of the chunk, in its sequence */
     LLVMValueRef length;           /* i32: tokens of the chunk */
+    LLVMValueRef tokens, chunks;   /* i32: of the sequence */
+    LLVMValueRef first_token, first_chunk; /* i32: of a packed sequence; NULL: 0 */
 };
 
 /* Run-time position in a nest, as allocas: outer and inner block, ring slots of both. */
@@ -40,12 +47,13 @@ struct emit {
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
     struct place at;
     LLVMValueRef *registers[PLAN_MAX_VALUES]; /* allocas: fragments [tile][4], rows, (hi, lo) of vectors */
-    LLVMValueRef total[PLAN_MAX_VALUES];      /* fp64 alloca of scans and totals */
+    LLVMValueRef *total[PLAN_MAX_VALUES];     /* fp64 allocas of scans and totals, one a register */
     LLVMValueRef slot[PLAN_MAX_VALUES];       /* i32: ring slot being read */
     struct cursor issue[PLAN_MAX_NESTS];
     LLVMValueRef steps[PLAN_MAX_NESTS]; /* i32: number of steps of a nest */
-    tg_operand scanned;                 /* operand whose block sum is in scan_total, in this nest */
-    LLVMValueRef scan_total;
+    tg_operand scanned;                 /* operand whose block sums are in scan_..., in this step */
+    LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
+    bool scanned_max;                   /* it was the maximum */
     LLVMValueRef careful;               /* i1: this step has a NaN on the diagonal (careful.c) */
     int line;                           /* of the statement being emitted */
     bool abandoned;                     /* LLVM's objects are in an unknown state: leave them */
@@ -82,6 +90,10 @@ void end_if(struct emit *e, LLVMBasicBlockRef after);
 
 /* ---- kernel.c: parameters, places, addresses ---------------------------------------------------- */
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis);
+/* Registers of a value, one or (hi, lo) each; freed by the caller. */
+LLVMValueRef *new_registers(struct emit *e, uint32_t v);
+/* Bounds of packed sequence `s`. */
+void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
@@ -102,6 +114,10 @@ uint32_t emit_nest(struct emit *e, uint32_t begin);
 /* ---- copy.c: memory -> shared memory or registers --------------------------------------------------- */
 void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef slot);
 void emit_load(struct emit *e, uint32_t v);
+/* One element of a value into (hi, lo); zero where not `valid` (NULL: always). Local indices, NULL: 0. */
+void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid);
+/* The same from another tensor of the same axes. */
+void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid);
 LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
 LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
 
@@ -116,21 +132,23 @@ void emit_zero(struct emit *e, const struct op *op);
 void emit_init(struct emit *e, const struct op *op);
 void emit_decay(struct emit *e, const struct op *op);
 void emit_store(struct emit *e, const struct op *op);
-void load_fragment(struct emit *e, uint32_t v);
+/* 16 rows of a tile that is read straight from memory, right before they are used; nothing for other tiles. */
+void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);
+LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor is there; NULL: always */
+/* One element from (hi, lo) to memory. */
+void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column);
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
 
 /* ---- expression.c -------------------------------------------------------------------------------------- */
-struct pair {
-    LLVMValueRef hi, lo; /* lo: NULL for plain floats */
-};
 /* An element of the tile that a map makes, as the expression sees it. */
 struct element_at {
     uint32_t row_class, column_class; /* elements with equal class have equal index */
     LLVMValueRef row, column;         /* local indices, i32 */
     LLVMValueRef self;                /* value of the two-dimensional operand; NULL: from its registers */
     uint32_t self_index;              /* register of fragments */
+    const uint32_t *held;             /* of a thread kernel: the held positions */
 };
 struct expression {
     const tg_stmt *stmt;
@@ -156,8 +174,23 @@ void careful_barrier(struct emit *e, const struct op *op, const struct place *at
 void careful_before(struct emit *e, const struct op *op); /* around the product */
 void careful_after(struct emit *e, const struct op *op);
 
-/* ---- vector.c: kernels in which a thread is a position --------------------------------------------------- */
+/* ---- thread.c: kernels in which a thread has an element --------------------------------------------------- */
+uint32_t thread_register(const struct plan *p, const struct value *v, const uint32_t held[TG_N_DIMS]);
+bool next_held(const struct plan *p, uint32_t mask, uint32_t held[TG_N_DIMS]);
+uint32_t value_dims(const struct value *v);
+/* Index of this thread's element inside the block of a dimension; NULL: the block has one element. */
+LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N_DIMS]);
+struct pair pair_of_f64(struct emit *e, LLVMValueRef x);
+LLVMValueRef larger_f64(struct emit *e, LLVMValueRef a, LLVMValueRef b); /* hands a NaN on */
+void load_thread(struct emit *e, uint32_t v);
+void zero_thread(struct emit *e, const struct op *op);
+void init_thread(struct emit *e, const struct op *op);
+void decay_thread(struct emit *e, const struct op *op);
+void store_thread(struct emit *e, const struct op *op);
 void emit_scan(struct emit *e, const struct op *op);
+void emit_total(struct emit *e, const struct op *op);
+void emit_thread_dot(struct emit *e, const struct op *op);
+uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
 
 /* ---- llvm.c ------------------------------------------------------------------------------------------------ */
 bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);

@@ -56,6 +56,14 @@ static LLVMValueRef log_sigmoid(struct emit *e, LLVMValueRef a)
     return LLVMBuildFMul(e->b, LLVMBuildFSub(e->b, low, log1p_series(e, t), ""), real(e, log2_e), "");
 }
 
+/* log(1 + e^a) = max(a, 0) + log1p(e^-|a|). */
+static LLVMValueRef softplus(struct emit *e, LLVMValueRef a)
+{
+    LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
+    LLVMValueRef high = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOLT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
+    return LLVMBuildFAdd(e->b, high, log1p_series(e, t), "");
+}
+
 static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, a, real(e, -log2_e), ""));
@@ -112,8 +120,39 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
             from = byte_offset(e, from, mul(e, row ? at->row : at->column, imm(e, tg_dtype_bytes(v->dtype))));
         return load_pair(e, from, v->dtype);
     }
+    default: {
+        LLVMValueRef *reg = &e->registers[i][at->held ? 2 * thread_register(e->p, v, at->held) : 0];
+        return (struct pair){get(e, e->f32, reg[0]), two ? get(e, e->f32, reg[1]) : NULL};
+    }
+    }
+}
+
+static LLVMValueRef f64_of_pair(struct emit *e, const struct pair *x)
+{
+    LLVMValueRef hi = LLVMBuildFPExt(e->b, x->hi, e->f64, "");
+    return x->lo ? LLVMBuildFAdd(e->b, hi, LLVMBuildFPExt(e->b, x->lo, e->f64, ""), "") : hi;
+}
+
+/* Sums, differences and maxima of pairs in thread kernels, to the last bit of both parts: what cumulative gates
+ * are made with. */
+static bool apply_pair(struct emit *e, uint8_t code, const struct pair *a, const struct pair *b, struct pair *result)
+{
+    LLVMValueRef x = f64_of_pair(e, a), y = b ? f64_of_pair(e, b) : NULL;
+    switch (code) {
+    case TG_X_ADD:
+        *result = pair_of_f64(e, LLVMBuildFAdd(e->b, x, y, ""));
+        return true;
+    case TG_X_SUB:
+        *result = pair_of_f64(e, LLVMBuildFSub(e->b, x, y, ""));
+        return true;
+    case TG_X_MAX:
+        *result = pair_of_f64(e, larger_f64(e, x, y));
+        return true;
+    case TG_X_NEG:
+        *result = pair_of_f64(e, LLVMBuildFNeg(e->b, x, ""));
+        return true;
     default:
-        return (struct pair){get(e, e->f32, e->registers[i][0]), two ? get(e, e->f32, e->registers[i][1]) : NULL};
+        return false;
     }
 }
 
@@ -122,11 +161,15 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
 {
     LLVMBuilderRef bld = e->b;
     LLVMValueRef p = a ? a->x.hi : NULL, q = b ? b->x.hi : NULL;
+    struct pair exact;
+    const bool pairs = x->out->dtype == TG_F32X2 || (a && a->x.lo) || (b && b->x.lo);
+    if (e->p->thread_dim && a && pairs && apply_pair(e, code->op, &a->x, a == b ? NULL : &b->x, &exact))
+        return exact;
     switch (code->op) {
     case TG_X_NUMBER:
         return (struct pair){real(e, (double)code->number), NULL};
-    case TG_X_SCALE:
-        return (struct pair){argument(e, TG_ARG_SCALE, 0, 0), NULL};
+    case TG_X_SCALAR:
+        return (struct pair){argument(e, TG_ARG_SCALAR, code->operand, 0), NULL};
     case TG_X_ADD:
         return (struct pair){LLVMBuildFAdd(bld, p, q, ""), NULL};
     case TG_X_SUB:
@@ -154,6 +197,10 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
         return (struct pair){log_sigmoid(e, p), NULL};
     case TG_X_SIGMOID:
         return (struct pair){sigmoid(e, p), NULL};
+    case TG_X_SOFTPLUS:
+        return (struct pair){softplus(e, p), NULL};
+    case TG_X_STEP:
+        return (struct pair){LLVMBuildSelect(bld, LLVMBuildFCmp(bld, LLVMRealOGT, p, real(e, 0), ""), real(e, 1), real(e, 0), ""), NULL};
     default:
         return (struct pair){causal(e, x, at, p), NULL};
     }
@@ -202,6 +249,15 @@ LLVMValueRef expression_element(struct emit *e, struct expression *x, const stru
     return expression_pair(e, x, at).hi;
 }
 
+/* Rows of the tiles that the expression reads straight from memory. */
+static void load_read_rows(struct emit *e, const struct expression *x, uint32_t tile_m)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(x->stmt, reads);
+    for (uint32_t i = 0; i < n; i++)
+        load_rows_of(e, (uint32_t)plan_find(e->p, reads[i], x->out->nest), tile_m);
+}
+
 static void map_fragment(struct emit *e, const struct op *op, bool causal)
 {
     const struct value *out = &e->p->values[op->v];
@@ -209,6 +265,8 @@ static void map_fragment(struct emit *e, const struct op *op, bool causal)
     struct expression *x = expression_begin(e, op->stmt, out, causal);
     for (uint32_t r = 0; x && r < s.m * s.n * 4; r++) {
         const uint32_t tile_m = r / 4 / s.n, tile_n = r / 4 % s.n;
+        if (r % (4 * s.n) == 0)
+            load_read_rows(e, x, tile_m);
         struct element_at at = {.row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
         at.row = fragment_row(e, out, at.row_class);
         at.column = fragment_column(e, out, at.column_class);
@@ -245,6 +303,37 @@ static void map_causal(struct emit *e, const struct op *op)
     LLVMPositionBuilderAtEnd(e->b, after);
 }
 
+static void set_registers(struct emit *e, LLVMValueRef *reg, const struct pair *x)
+{
+    set(e, reg[0], x->hi);
+    set(e, reg[1], x->lo ? x->lo : real(e, 0));
+}
+
+/* One value a row of the fragments, or one for all. */
+static void map_rows(struct emit *e, const struct op *op, struct expression *x)
+{
+    const uint32_t rows = x->out->space == SPACE_ROWS ? x->out->extent[0] / (8 * e->p->warps_m) : 1;
+    for (uint32_t c = 0; c < rows; c++) {
+        const struct element_at at = {.row_class = c, .row = rows > 1 ? fragment_row(e, x->out, c) : imm(e, 0)};
+        const struct pair result = expression_pair(e, x, &at);
+        set_registers(e, &e->registers[op->v][2 * c], &result);
+    }
+}
+
+static void map_thread(struct emit *e, const struct op *op, struct expression *x)
+{
+    const struct value *out = x->out;
+    uint32_t held[TG_N_DIMS] = {0};
+    do {
+        LLVMValueRef index[2] = {imm(e, 0), imm(e, 0)};
+        for (uint32_t i = 0; i < out->n_dims; i++)
+            index[i] = thread_index(e, out->dims[i], held) ? thread_index(e, out->dims[i], held) : index[i];
+        const struct element_at at = {.row_class = held[out->dims[0]], .column_class = held[out->dims[1]], .row = index[0], .column = index[1], .held = held};
+        const struct pair result = expression_pair(e, x, &at);
+        set_registers(e, &e->registers[op->v][2 * thread_register(e->p, out, held)], &result);
+    } while (next_held(e->p, value_dims(out), held));
+}
+
 void emit_map(struct emit *e, const struct op *op)
 {
     const struct value *out = &e->p->values[op->v];
@@ -257,12 +346,10 @@ void emit_map(struct emit *e, const struct op *op)
             map_fragment(e, op, false);
         return;
     }
-    struct expression *x = expression_begin(e, op->stmt, out, false);
-    if (!x)
-        return;
-    const struct element_at at = {.row = e->tid};
-    const struct pair result = expression_pair(e, x, &at);
-    set(e, e->registers[op->v][0], result.hi);
-    set(e, e->registers[op->v][1], result.lo ? result.lo : real(e, 0));
+    struct expression *x = expression_begin(e, op->stmt, out, has_causal(&e->p->algorithm->body[op->stmt]));
+    if (x && e->p->thread_dim)
+        map_thread(e, op, x);
+    else if (x)
+        map_rows(e, op, x);
     free(x);
 }

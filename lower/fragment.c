@@ -35,18 +35,17 @@ static uint32_t count(struct emit *e, const struct value *v)
 void emit_zero(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    if (v->space != SPACE_FRAGMENT) { /* sums along rows; totals of scans start at zero in vector.c */
-        const uint32_t rows = v->space == SPACE_ROWS ? v->extent[0] / (8 * e->p->warps_m) : 1;
-        for (uint32_t r = 0; r < rows; r++)
-            set(e, e->registers[op->v][2 * r], real(e, 0));
+    if (e->p->thread_dim) {
+        zero_thread(e, op);
         return;
     }
-    for (uint32_t i = 0; i < count(e, v); i++)
+    const uint32_t n = v->space == SPACE_FRAGMENT ? count(e, v) : v->space == SPACE_ROWS ? 2 * v->extent[0] / (8 * e->p->warps_m) : 2;
+    for (uint32_t i = 0; i < n; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][i]) : real(e, 0));
 }
 
 /* Optional tensors may be absent: the pointer is null. */
-static LLVMValueRef present(struct emit *e, uint32_t tile)
+LLVMValueRef present(struct emit *e, uint32_t tile)
 {
     if (!(e->p->algorithm->tensors[tile].flags & TG_OPTIONAL))
         return NULL;
@@ -54,28 +53,36 @@ static LLVMValueRef present(struct emit *e, uint32_t tile)
     return LLVMBuildICmp(e->b, LLVMIntNE, pointer, LLVMConstNull(e->global), "");
 }
 
-/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address. */
-static void for_pairs(struct emit *e, const struct op *op,
-                      void (*each)(struct emit *, const struct op *, uint32_t r, LLVMValueRef address))
+typedef void each_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address);
+
+/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address; rows [begin, end). */
+static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_pair *each)
 {
     const struct value *v = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, v);
-    for (uint32_t row_class = 0; row_class < 2 * s.m; row_class++) {
+    for (uint32_t row_class = begin; row_class < end; row_class++) {
         LLVMValueRef row = fragment_row(e, v, row_class);
         LLVMValueRef row_inside = inside(e, &e->at, v->dims[0], v->extent[0], row);
         LLVMBasicBlockRef after_row = row_inside ? begin_if(e, row_inside) : NULL;
+        /* neighbours in dqk and dhv are adjacent: one address a row, constant distances from it */
+        LLVMValueRef first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, fragment_column(e, v, 0));
+        const uint32_t bytes = 8 * tg_dtype_bytes(plan_memory_dtype(e->p, op->tile));
         for (uint32_t n = 0; n < s.n; n++) {
             LLVMValueRef column = fragment_column(e, v, 2 * n);
             LLVMValueRef column_inside = inside(e, &e->at, v->dims[1], v->extent[1], column);
             LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
-            LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);
-            each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, address);
+            each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, byte_offset(e, first, imm64(e, n * bytes)));
             if (after_column)
                 end_if(e, after_column);
         }
         if (after_row)
             end_if(e, after_row);
     }
+}
+
+static void for_pairs(struct emit *e, const struct op *op, each_pair *each)
+{
+    for_pairs_of(e, op, 0, 2 * fragment_shape(e->p, &e->p->values[op->v]).m, each);
 }
 
 static void load_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
@@ -90,15 +97,23 @@ static void load_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValue
     }
 }
 
-void load_fragment(struct emit *e, uint32_t v)
+void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m)
 {
+    const struct shape s = fragment_shape(e->p, &e->p->values[v]);
     const struct op op = {.kind = OP_ZERO, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(e->p->values[v].operand)};
-    emit_zero(e, &op); /* outside of the tensor */
-    for_pairs(e, &op, load_pair);
+    if (!e->p->values[v].direct)
+        return;
+    for (uint32_t r = tile_m * s.n * 4; r < (tile_m + 1) * s.n * 4; r++)
+        set(e, e->registers[v][r], real(e, 0)); /* outside of the tensor */
+    for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_pair);
 }
 
 void emit_init(struct emit *e, const struct op *op)
 {
+    if (e->p->thread_dim) {
+        init_thread(e, op);
+        return;
+    }
     emit_zero(e, op);
     if (!op->tile)
         return;
@@ -112,6 +127,10 @@ void emit_init(struct emit *e, const struct op *op)
 void emit_decay(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
+    if (e->p->thread_dim) {
+        decay_thread(e, op);
+        return;
+    }
     LLVMValueRef log2_decay = g->space == SPACE_VECTOR ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
                                                        : get(e, e->f32, e->registers[op->a][0]);
     LLVMValueRef decay = exp2_approx(e, log2_decay);
@@ -150,37 +169,56 @@ static void store_rows(struct emit *e, const struct op *op)
     end_if(e, after);
 }
 
-/* A value that one register of a thread (or of every thread) holds. */
-static void store_vector(struct emit *e, const struct op *op)
+void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef index = v->space == SPACE_THREAD ? e->tid : NULL;
-    LLVMValueRef mine = index ? inside(e, &e->at, v->dims[0], v->extent[0], index) : LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
-    LLVMBasicBlockRef after = begin_if(e, mine);
-    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL);
-    LLVMValueRef hi = get(e, e->f32, e->registers[op->v][0]);
-    if (plan_memory_dtype(e->p, op->tile) == TG_F32X2) {
-        LLVMValueRef x = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), hi, imm(e, 0), "");
-        x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, e->registers[op->v][1]), imm(e, 1), "");
-        LLVMSetAlignment(LLVMBuildStore(e->b, x, address), 8);
-    } else {
+    const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
+    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column), x = get(e, e->f32, reg[0]);
+    if (dtype == TG_F32X2) {
+        LLVMValueRef pair = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x, imm(e, 0), "");
+        x = LLVMBuildInsertElement(e->b, pair, get(e, e->f32, reg[1]), imm(e, 1), "");
+    } else if (dtype == TG_F32) {
         address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
-        LLVMSetAlignment(LLVMBuildStore(e->b, hi, address), 4);
+    } else {
+        x = LLVMBuildFPTrunc(e->b, x, dtype == TG_BF16 ? e->bfloat : e->half, "");
     }
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, address), tg_dtype_bytes(dtype));
+}
+
+/* The one value that every thread has. */
+static void store_uniform(struct emit *e, const struct op *op)
+{
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    store_element(e, op, e->registers[op->v], NULL, NULL);
     end_if(e, after);
+}
+
+/* Blocks of a parallel dimension that the tile does not have, and is no sum over, have the same value: the first
+ * one writes it. NULL: all do. */
+static LLVMValueRef is_first(struct emit *e, uint32_t tile)
+{
+    const struct plan *p = e->p;
+    const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) | tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
+    LLVMValueRef first = NULL;
+    for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
+        if (p->row->row[d].role == TG_ROLE_P && !(own >> d & 1) && plan_dim_size(p, d) > p->block[d])
+            first = both(e, first, LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[d], imm(e, 0), ""));
+    return first;
 }
 
 void emit_store(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef there = present(e, op->tile);
+    LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    if (v->space == SPACE_FRAGMENT)
+    if (e->p->thread_dim)
+        store_thread(e, op);
+    else if (v->space == SPACE_FRAGMENT)
         for_pairs(e, op, store_pair);
     else if (v->space == SPACE_ROWS)
         store_rows(e, op);
     else
-        store_vector(e, op);
+        store_uniform(e, op);
     if (after)
         end_if(e, after);
 }

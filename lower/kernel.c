@@ -20,10 +20,59 @@ void debug_line(struct emit *e, int stmt)
 
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
 {
-    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
     at->start[TG_CHUNK] = chunk;
     at->token = mul(e, chunk, length);
-    at->length = smaller(e, length, sub(e, tokens, at->token));
+    at->length = smaller(e, length, sub(e, at->tokens, at->token));
+}
+
+/* Boundary `i` of the packed sequences; whatever is in memory there, at most the number of tokens. */
+static LLVMValueRef boundary(struct emit *e, LLVMValueRef i)
+{
+    LLVMValueRef offset = mul(e, mul(e, wide(e, i), argument(e, TG_ARG_STRIDE, TILE_CU, 2)), imm64(e, 4));
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_CU, 0), offset), "");
+    LLVMValueRef tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    return choose(e, LLVMBuildICmp(e->b, LLVMIntULT, x, tokens, ""), x, tokens);
+}
+
+/* Chunks of packed sequences lie in slots: those of sequence s from boundary / L + s on. No two share one, and
+ * no table is needed to find them. */
+static LLVMValueRef first_slot(struct emit *e, LLVMValueRef begin, LLVMValueRef s)
+{
+    return add(e, divide(e, begin, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0)), s);
+}
+
+void set_sequence(struct emit *e, struct place *at, LLVMValueRef s)
+{
+    LLVMValueRef begin = boundary(e, s), end = boundary(e, add(e, s, imm(e, 1)));
+    at->first_token = begin;
+    at->first_chunk = first_slot(e, begin, s);
+    at->tokens = choose(e, less(e, begin, end), sub(e, end, begin), imm(e, 0));
+    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
+    at->chunks = divide(e, add(e, at->tokens, sub(e, length, imm(e, 1))), length);
+}
+
+/* The sequence that has this slot: the last one that begins at or before it. */
+static LLVMValueRef find_sequence(struct emit *e, LLVMValueRef slot)
+{
+    LLVMValueRef low = local(e, e->i32, "low"), high = local(e, e->i32, "high");
+    set(e, low, imm(e, 0));
+    set(e, high, argument(e, TG_ARG_SIZE, TG_SIZE_BATCH, 0));
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(e->context, e->function, "search");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->context, e->function, "halve");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "found");
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, head);
+    LLVMValueRef a = get(e, e->i32, low), b = get(e, e->i32, high);
+    LLVMBuildCondBr(e->b, less(e, imm(e, 1), sub(e, b, a)), body, after);
+    LLVMPositionBuilderAtEnd(e->b, body);
+    LLVMValueRef middle = divide(e, add(e, a, b), imm(e, 2));
+    LLVMValueRef is_before = less(e, slot, first_slot(e, boundary(e, middle), middle));
+    set(e, low, choose(e, is_before, a, middle));
+    set(e, high, choose(e, is_before, middle, b));
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, after);
+    return a;
 }
 
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
@@ -38,11 +87,18 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
     const uint32_t position = TG_OPERAND_AT(operand);
     LLVMValueRef offset = imm64(e, 0);
+    if (e->p->row->row[TG_BATCH].role != TG_ROLE_NONE)
+        offset = add(e, offset, mul(e, wide(e, at->start[TG_BATCH]), tensor_stride(e, tile, 0)));
+    if (e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE && !(t->flags & TG_SHARED))
+        offset = add(e, offset, mul(e, wide(e, at->start[TG_MEMBER]), tensor_stride(e, tile, 1)));
     for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++) {
         const uint32_t dim = t->axes[axis] == TG_T ? position : t->axes[axis];
         LLVMValueRef index = at->start[dim];
         if (t->axes[axis] == TG_T)
             index = add(e, at->token, index);
+        LLVMValueRef first = t->axes[axis] == TG_T ? at->first_token : t->axes[axis] == TG_CHUNK ? at->first_chunk : NULL;
+        if (first)
+            index = add(e, index, first);
         if (row && dims[0] == dim)
             index = add(e, index, row);
         else if (column && dims[1] == dim)
@@ -58,6 +114,8 @@ LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32
     LLVMValueRef index = add(e, at->start[dim], i);
     if (dim == TG_LQ || dim == TG_LKV)
         return less(e, index, at->length);
+    if (dim == TG_CHUNK)
+        return less(e, index, at->chunks);
     const uint32_t size = plan_dim_size(e->p, dim);
     return size % extent == 0 ? NULL : less(e, index, imm(e, size));
 }
@@ -82,9 +140,38 @@ static void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
             e->at.start[d] = mul(e, index, imm(e, p->block[d]));
     }
     LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
+    if (p->row->row[TG_MEMBER].role != TG_ROLE_NONE)
+        heads = divide(e, heads, imm(e, group_of(&p->shape)));
     *head = modulo(e, rest, heads);
     *batch = divide(e, rest, heads);
+    e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    e->at.chunks = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+    if (p->shape.packed && p->row->row[TG_BATCH].role == TG_ROLE_NONE) {
+        const bool by_slot = p->row->row[TG_CHUNK].role == TG_ROLE_P;
+        *batch = by_slot ? find_sequence(e, chunk) : *batch;
+        set_sequence(e, &e->at, *batch);
+        chunk = by_slot ? sub(e, chunk, e->at.first_chunk) : chunk;
+    }
     set_chunk(e, &e->at, chunk);
+}
+
+/* The sequence's entry of a tensor: its slot in the pool, or its number. */
+static LLVMValueRef entry_of(struct emit *e, uint32_t tile, LLVMValueRef batch)
+{
+    if (!plan_is_pooled(e->p, tile))
+        return batch;
+    LLVMValueRef offset = mul(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, TILE_INDEX, 0)), imm64(e, 4));
+    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX, 0), offset), "");
+}
+
+/* The head's entry of a tensor; `head` counts groups where a loop runs over their heads. */
+static LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
+{
+    const uint32_t group = group_of(&e->p->shape);
+    const bool by_group = e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE, shared = e->p->algorithm->tensors[tile].flags & TG_SHARED;
+    if (by_group)
+        return shared ? head : mul(e, head, imm(e, group));
+    return shared && group > 1 ? divide(e, head, imm(e, group)) : head;
 }
 
 static void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
@@ -93,8 +180,9 @@ static void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
         LLVMValueRef pointer = argument(e, TG_ARG_POINTER, t, 0);
         if (!pointer)
             continue;
-        LLVMValueRef offset = add(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, t, 0)),
-                                  mul(e, wide(e, head), argument(e, TG_ARG_STRIDE, t, 1)));
+        LLVMValueRef entry = e->p->row->row[TG_BATCH].role == TG_ROLE_NONE ? entry_of(e, t, batch) : imm(e, 0);
+        LLVMValueRef offset = add(e, mul(e, wide(e, entry), argument(e, TG_ARG_STRIDE, t, 0)),
+                                  mul(e, wide(e, head_of(e, t, head)), argument(e, TG_ARG_STRIDE, t, 1)));
         const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, t));
         /* not inbounds: an absent optional tensor is a null pointer, and never read */
         LLVMValueRef scaled = mul(e, offset, imm64(e, bytes));
@@ -132,8 +220,10 @@ static void emit_op(struct emit *e, const struct op *op)
         emit_map(e, op);
         break;
     case OP_SCAN:
-    case OP_TOTAL:
         emit_scan(e, op);
+        break;
+    case OP_TOTAL:
+        emit_total(e, op);
         break;
     case OP_CONTRACT:
         careful_before(e, op);
@@ -158,48 +248,69 @@ void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++) {
         if (e->p->ops[i].kind == OP_NEST)
-            i = emit_nest(e, i);
+            i = e->p->thread_dim ? emit_thread_nest(e, i) : emit_nest(e, i);
         else
             emit_op(e, &e->p->ops[i]);
     }
 }
 
-/* Registers of every value that lives in them. */
+/* How many registers a value has: elements of fragments, (hi, lo) of everything else. */
+static uint32_t count_registers(const struct plan *p, const struct value *v)
+{
+    if (v->space == SPACE_FRAGMENT)
+        return v->extent[0] * v->extent[1] / p->threads;
+    if (v->space == SPACE_ROWS)
+        return 2 * v->extent[0] / (8 * p->warps_m);
+    return v->space == SPACE_THREAD || v->space == SPACE_UNIFORM ? 2 * plan_held_count(p, v) : 0;
+}
+
+LLVMValueRef *new_registers(struct emit *e, uint32_t v)
+{
+    const uint32_t n = count_registers(e->p, &e->p->values[v]);
+    LLVMValueRef *registers = n ? calloc(n, sizeof *registers) : NULL;
+    for (uint32_t r = 0; registers && r < n; r++) {
+        registers[r] = local(e, e->f32, plan_tensor(e->p, &e->p->values[v])->name);
+        set(e, registers[r], real(e, 0));
+    }
+    return registers;
+}
+
+/* Registers of every value that lives in them; of sums in thread kernels also the fp64 sum. */
 static void emit_registers(struct emit *e)
 {
     const struct plan *p = e->p;
-    for (uint32_t i = 0; i < p->n_values; i++) {
-        const struct value *v = &p->values[i];
-        uint32_t n = 0;
-        if (v->space == SPACE_FRAGMENT)
-            n = v->extent[0] * v->extent[1] / p->threads;
-        else if (v->space == SPACE_ROWS)
-            n = 2 * v->extent[0] / (8 * p->warps_m); /* hi and lo of every row class */
-        else if (v->space == SPACE_THREAD || v->space == SPACE_UNIFORM)
-            n = 2;
-        if (!n)
+    for (uint32_t i = 0; i < p->n_values; i++)
+        e->registers[i] = new_registers(e, i);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if ((op->kind != OP_SCAN && op->kind != OP_TOTAL) || e->total[op->v])
             continue;
-        e->registers[i] = calloc(n, sizeof *e->registers[i]);
-        for (uint32_t r = 0; r < n; r++) {
-            e->registers[i][r] = local(e, e->f32, plan_tensor(p, v)->name);
-            set(e, e->registers[i][r], real(e, 0));
-        }
+        const uint32_t n = plan_held_count(p, &p->values[op->v]);
+        e->total[op->v] = calloc(n, sizeof *e->total[op->v]);
+        for (uint32_t r = 0; e->total[op->v] && r < n; r++)
+            e->total[op->v][r] = local(e, e->f64, "total");
+        zero_thread(e, &(struct op){.kind = OP_ZERO, .stmt = op->stmt, .v = op->v});
     }
 }
 
-/* A block of rows behind the end of a short chunk has nothing to do. */
+static void leave_unless(struct emit *e, LLVMValueRef condition)
+{
+    LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(e->context, e->function, "work");
+    LLVMBasicBlockRef leave = LLVMAppendBasicBlockInContext(e->context, e->function, "leave");
+    LLVMBuildCondBr(e->b, condition, work, leave);
+    LLVMPositionBuilderAtEnd(e->b, leave);
+    LLVMBuildRetVoid(e->b);
+    LLVMPositionBuilderAtEnd(e->b, work);
+}
+
+/* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. */
 static void emit_early_exit(struct emit *e)
 {
-    for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
-        if (e->p->row->row[d].role != TG_ROLE_P)
-            continue;
-        LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(e->context, e->function, "work");
-        LLVMBasicBlockRef leave = LLVMAppendBasicBlockInContext(e->context, e->function, "leave");
-        LLVMBuildCondBr(e->b, less(e, e->at.start[d], e->at.length), work, leave);
-        LLVMPositionBuilderAtEnd(e->b, leave);
-        LLVMBuildRetVoid(e->b);
-        LLVMPositionBuilderAtEnd(e->b, work);
-    }
+    if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
+        leave_unless(e, less(e, imm(e, 0), e->at.length));
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+        if (e->p->row->row[d].role == TG_ROLE_P)
+            leave_unless(e, less(e, e->at.start[d], e->at.length));
 }
 
 static void emit_body(struct emit *e)
@@ -305,8 +416,10 @@ bool lower_plan(const struct plan *p, bool keep_llvm, struct lowered *out)
     LLVMBuildBr(e->b, begin);
     LLVMDIBuilderFinalize(e->debug);
     const bool ok = emit_finish(e, keep_llvm, out);
-    for (uint32_t i = 0; i < p->n_values; i++)
+    for (uint32_t i = 0; i < p->n_values; i++) {
         free(e->registers[i]);
+        free(e->total[i]);
+    }
     if (!e->abandoned) {
         LLVMDisposeDIBuilder(e->debug);
         LLVMDisposeBuilder(e->b);

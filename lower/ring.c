@@ -19,7 +19,7 @@ static LLVMValueRef trips(struct emit *e, const struct nest *nest, const struct 
     if (loop->trips)
         return imm(e, loop->trips);
     if (loop->dim == TG_CHUNK)
-        return argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+        return at->chunks;
     LLVMValueRef end = at->length;
     if (nest->causal_end && loop == &nest->loops[0])
         end = smaller(e, end, add(e, at->start[TG_LQ], imm(e, e->p->block[TG_LQ])));
@@ -60,7 +60,7 @@ static void cursor_new(struct emit *e, struct cursor *c, const struct nest *nest
 static void place_dim(struct emit *e, struct place *at, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
 {
     if (loop->dim == TG_CHUNK && nest->reverse)
-        index = sub(e, sub(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), imm(e, 1)), index);
+        index = sub(e, sub(e, at->chunks, imm(e, 1)), index);
     if (loop->dim == TG_CHUNK)
         set_chunk(e, at, index);
     else
@@ -185,14 +185,10 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
 {
     const uint32_t n = e->p->ops[begin].n;
     const struct nest *nest = &e->p->nests[n];
-    const bool ring = e->p->row->mma != TG_MMA_NONE;
     const struct place outside = e->at;
     uint32_t end = begin;
     while (e->p->ops[end].kind != OP_END)
         end++;
-    if (!ring)
-        e->steps[n] = count_steps(e, nest);
-    e->scanned = 0;
     struct cursor c;
     cursor_new(e, &c, nest);
     LLVMValueRef step_slot = local(e, e->i32, "step");
@@ -208,8 +204,7 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     e->at = cursor_place(e, &c, nest);
     for (uint32_t i = 0; i < nest->n_loads; i++)
         e->slot[nest->loads[i]] = get(e, e->i32, e->p->values[nest->loads[i]].outer ? c.outer_slot : c.slot);
-    if (ring)
-        begin_step(e, n, step);
+    begin_step(e, n, step);
     emit_step(e, begin + 1, end, &c, nest);
     cursor_advance(e, &c, nest, &e->at);
     set(e, step_slot, add(e, step, imm(e, 1)));
