@@ -10,6 +10,9 @@
 
 #include "variants/variants.h"
 
+#define LOG2_E 1.44269504f
+#define LN_2 0.69314718f
+
 enum {
     /* the caller's tensors */
     Q = 1, /* queries [T, dqk] */

@@ -4,8 +4,13 @@
 #include <string.h>
 
 const tg_variant *const tg_builtin_variants[] = {
+    &tg_linear,
+    &tg_retention,
+    &tg_gated_retention,
+    &tg_mamba2,
     &tg_mlstm_sig,
-    &tg_mlstm_sig_backward,
+    &tg_mlstm_sig_norm,
+    &tg_mlstm_exp,
     NULL,
 };
 
@@ -14,6 +19,8 @@ const tg_variant *tg_variant_find(const char *name)
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
         if (strcmp((*v)->name, name) == 0)
             return *v;
+        if ((*v)->backward && strcmp((*v)->backward->name, name) == 0)
+            return (*v)->backward;
         for (const char *const *alias = (*v)->aliases; alias && *alias; alias++)
             if (strcmp(*alias, name) == 0)
                 return *v;

@@ -4,14 +4,16 @@
 
 #include "dsl/tegula.h"
 
-TG_API extern const tg_variant tg_mlstm_sig;
-TG_API extern const tg_variant tg_mlstm_sig_backward;
-TG_API extern const tg_algorithm tg_mlstm_sig_algorithm; /* tiles: variants/mlstm_sig.h */
+TG_API extern const tg_variant tg_linear, tg_retention, tg_gated_retention, tg_mamba2, tg_mlstm_sig, tg_mlstm_sig_norm,
+    tg_mlstm_exp;
+/* Their forwards, for schedules of one's own; variants/scalar.h names the tiles. */
+TG_API extern const tg_algorithm tg_linear_algorithm, tg_retention_algorithm, tg_gated_retention_algorithm, tg_mamba2_algorithm,
+    tg_mlstm_sig_algorithm, tg_mlstm_sig_norm_algorithm, tg_mlstm_exp_algorithm;
 
-/* All of them, NULL-terminated. */
+/* All of them, NULL-terminated; each leads to its backward. */
 TG_API extern const tg_variant *const tg_builtin_variants[];
 
-/* By name or alias; NULL if there is none. */
+/* By name or alias, backwards too; NULL if there is none. */
 TG_API const tg_variant *tg_variant_find(const char *name);
 
 #endif

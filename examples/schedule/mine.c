@@ -8,7 +8,7 @@
  * Nothing is linked: the algorithm is the command's own, and so is the fp64 oracle that `check`
  * compares with. A mistake in the rows is reported with its line in this file (try Lhq 48), and
  * `tegula explain --load build/mine/mine.so mine` shows what becomes of them. */
-#include "variants/mlstm_sig.h"
+#include "variants/scalar.h"
 #include "variants/variants.h"
 
 /* Small tiles and a short chunk: for few heads of short sequences, where more blocks count for more

@@ -1,0 +1,37 @@
+/* variants/gated_retention.c - gated retention (YOCO; reference 3): a forget gate with a temperature,
+ *
+ *     S_t = sigmoid(f_t)^(1/tau) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
+#include "variants/scalar.h"
+
+#include <math.h>
+
+enum { F = SCALAR_TILES, DF };
+enum { TAU = 1 };
+
+#define VARIANT gated_retention
+#define VARIANT_NAME "gated-retention"
+#define VARIANT_TITLE "gated retention: forget gate with temperature (reference 3)"
+#define VARIANT_ALIASES "gret",
+#define SCALARS {"tau", 16}
+#define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},
+#define GATES                                                                                                          \
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2, TG_SCALAR(TAU), TG_DIV), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
+#define GATE_GRADIENTS                                                                                                 \
+    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(F)), TG_NEG, TG_SIGMOID, TG_MUL, TG_SCALAR(TAU), TG_DIV),
+#define GRADIENT_OUTPUTS DF,
+
+static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
+{
+    const double f = call->in[F][at.gate];
+    *a = (fmin(f, 0) - log1p(exp(-fabs(f)))) / call->scalars[TAU];
+    *li = 0;
+}
+
+static void gate_back(const tg_oracle_call *call, struct scalar_token at, double da, double dli)
+{
+    (void)dli;
+    call->out[DF][at.gate] += da / (1 + exp(call->in[F][at.gate])) / call->scalars[TAU];
+}
+
+#include "variants/scalar.inc"

@@ -1,0 +1,72 @@
+/* variants/mamba2.c - Mamba-2's state-space duality (Dao & Gu 2024; reference 3.2):
+ *
+ *     dt_t = softplus(dt_raw_t + dt_bias_h)      a_t = -exp(A_log_h) dt_t
+ *     S_t = e^{a_t} S_{t-1} + dt_t B_t x_t^T     h_t = S_t^T C_t + D_h x_t
+ *
+ * B is the key, C the query, x the value; B and C may be shared by the heads of a group. dt is the input gate, so that
+ * B and x stay unmodified operands. */
+#include "variants/scalar.h"
+
+#include <math.h>
+
+enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS, D_A_LOG, D_SKIP, DAT, SUM_DT, SUM_A, XH, SUM_X };
+
+#define VARIANT mamba2
+#define VARIANT_NAME "mamba2"
+#define VARIANT_TITLE "Mamba-2 SSD (arXiv 2405.21060; reference 3.2)"
+#define VARIANT_ALIASES "ssd", "ssd_grouped",
+#define QUERY "Cm"
+#define KEY "Bm"
+#define VALUE "x"
+#define SCALE 1
+#define INPUT_GATE
+#define SKIP D
+#define SKIP_PRODUCT XH
+#define PARAMETER(name_, flags_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}}
+#define GATE_TENSORS                                                                                                   \
+    [DT_RAW] = {"dt_raw", TG_F32, TG_IN, {TG_T}}, [DT_BIAS] = PARAMETER("dt_bias", TG_IN), [A_LOG] = PARAMETER("A_log", TG_IN), \
+    [D] = PARAMETER("D", TG_IN), [Z] = {"z", TG_F32, 0, {TG_T}}, [DT] = {"dt", TG_F32, 0, {TG_T}}, [AH] = PARAMETER("ah", 0),
+#define GATES                                                                                                          \
+    TG_MAP_TO(AH, TG_GET(A_LOG), TG_NUM(LOG2_E), TG_MUL, TG_EXP2, TG_NEG),                                              \
+    TG_MAP_TO(TG_AT_KV(Z), TG_GET(TG_AT_KV(DT_RAW)), TG_GET(DT_BIAS), TG_ADD),                                          \
+    TG_MAP_TO(TG_AT_KV(DT), TG_GET(TG_AT_KV(Z)), TG_SOFTPLUS, TG_NUM(1e-37f), TG_MAX),                                  \
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(DT)), TG_GET(AH), TG_MUL, TG_NUM(LOG2_E), TG_MUL),                           \
+    TG_MAP_TO(TG_AT_KV(LI), TG_GET(TG_AT_KV(DT)), TG_LOG2),
+#define GRADIENT_TENSORS                                                                                               \
+    [D_DT_RAW] = {"ddt_raw", TG_F32, TG_OUT, {TG_T}}, [D_DT_BIAS] = PARAMETER("ddt_bias", TG_OUT),                      \
+    [D_A_LOG] = PARAMETER("dA_log", TG_OUT), [D_SKIP] = PARAMETER("dD", TG_OUT), [DAT] = {"dat", TG_F32, 0, {TG_T}},    \
+    [SUM_DT] = {"sum_dt", TG_F32, 0, {TG_CHUNK}}, [SUM_A] = {"sum_a", TG_F32, 0, {TG_CHUNK}},                           \
+    [XH] = {"xh", TG_F32, 0, {TG_T}}, [SUM_X] = {"sum_x", TG_F32, 0, {TG_CHUNK}},
+#define GATE_GRADIENTS                                                                                                 \
+    TG_CONTRACT_TO(TG_AT_KV(XH), TG_AT_KV(V), TG_AT_KV(DH)),                                                            \
+    TG_MAP_TO(TG_AT_KV(D_DT_RAW), TG_GET(TG_AT_KV(DA)), TG_GET(AH), TG_MUL, TG_GET(TG_AT_KV(DLI)), TG_GET(TG_AT_KV(DT)), TG_DIV, TG_ADD, \
+              TG_GET(TG_AT_KV(Z)), TG_SIGMOID, TG_MUL),                                                                 \
+    TG_MAP_TO(TG_AT_KV(DAT), TG_GET(TG_AT_KV(DA)), TG_GET(AH), TG_MUL, TG_GET(TG_AT_KV(DT)), TG_MUL),                   \
+    TG_TOTAL_TO(SUM_DT, TG_AT_KV(D_DT_RAW)), TG_TOTAL_TO(SUM_A, TG_AT_KV(DAT)), TG_TOTAL_TO(SUM_X, TG_AT_KV(XH)),       \
+    TG_TOTAL_TO(D_DT_BIAS, SUM_DT), TG_TOTAL_TO(D_A_LOG, SUM_A), TG_TOTAL_TO(D_SKIP, SUM_X),
+#define GRADIENT_OUTPUTS D_DT_RAW,
+#define PARAMETER_SUMS SUM_DT, SUM_A, SUM_X,
+#define PARAMETER_OUTPUTS D_DT_BIAS, D_A_LOG, D_SKIP
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
+{
+    const double dt = softplus(call->in[DT_RAW][at.gate] + call->in[DT_BIAS][at.head]);
+    *a = -exp(call->in[A_LOG][at.head]) * dt;
+    *li = log(dt);
+}
+
+static void gate_back(const tg_oracle_call *call, struct scalar_token at, double da, double dli)
+{
+    const double z = call->in[DT_RAW][at.gate] + call->in[DT_BIAS][at.head], dt = softplus(z), ah = -exp(call->in[A_LOG][at.head]);
+    const double dz = (da * ah + dli / dt) / (1 + exp(-z));
+    call->out[D_DT_RAW][at.gate] += dz;
+    call->out[D_DT_BIAS][at.head] += dz;
+    call->out[D_A_LOG][at.head] += da * ah * dt;
+}
+
+#include "variants/scalar.inc"

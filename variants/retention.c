@@ -1,0 +1,37 @@
+/* variants/retention.c - a constant decay for each head: RetNet, TransNormerLLM, Lightning Attention (reference 3.1):
+ *
+ *     S_t = lambda_h S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t
+ *
+ * The caller gives log lambda_h <= 0. RetNet: lambda_h = 1 - 2^(-5-h). Lightning (eq. 10), layer l of n:
+ * log lambda_h = -(8 h / NH) (1 - l / n). */
+#include "variants/scalar.h"
+
+enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA, DCHUNK };
+
+#define VARIANT retention
+#define VARIANT_NAME "retention"
+#define VARIANT_TITLE "retention, Lightning attention: constant decay of a head (reference 3.1)"
+#define VARIANT_ALIASES "cdecay", "lightning",
+#define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
+#define GATES                                                                                                          \
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(LOG_LAMBDA), TG_NUM(LOG2_E), TG_MUL), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define GRADIENT_TENSORS                                                                                               \
+    [DCHUNK] = {"dchunk", TG_F32, 0, {TG_CHUNK}}, [DLOG_LAMBDA] = {"dlog_lambda", TG_F32, TG_OUT | TG_NO_BATCH, {0}},
+#define GATE_GRADIENTS TG_TOTAL_TO(DCHUNK, TG_AT_KV(DA)), TG_TOTAL_TO(DLOG_LAMBDA, DCHUNK),
+#define GRADIENT_OUTPUTS
+#define PARAMETER_SUMS DCHUNK,
+#define PARAMETER_OUTPUTS DLOG_LAMBDA
+
+static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
+{
+    *a = call->in[LOG_LAMBDA][at.head];
+    *li = 0;
+}
+
+static void gate_back(const tg_oracle_call *call, struct scalar_token at, double da, double dli)
+{
+    (void)dli;
+    call->out[DLOG_LAMBDA][at.head] += da;
+}
+
+#include "variants/scalar.inc"
