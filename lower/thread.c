@@ -172,9 +172,14 @@ static LLVMValueRef summand(struct emit *e, uint32_t a, const uint32_t held[TG_N
     return valid ? choose(e, valid, x, identity(e, maximum)) : x;
 }
 
+/* The positions along which a scan runs have one running total. */
 static LLVMValueRef running_total(struct emit *e, const struct op *op, const uint32_t held[TG_N_DIMS])
 {
-    return e->total[op->v][thread_register(e->p, &e->p->values[op->v], held)];
+    const uint32_t along = tg_stmt_along(e->p->algorithm, &e->p->algorithm->body[op->stmt]);
+    uint32_t first[TG_N_DIMS];
+    for (uint32_t d = 0; d < TG_N_DIMS; d++)
+        first[d] = along >> d & 1 ? 0 : held[d];
+    return e->total[op->v][thread_register(e->p, &e->p->values[op->v], first)];
 }
 
 /* A scan and a total of the same operand share the work across the block. */
@@ -255,8 +260,10 @@ void zero_thread(struct emit *e, const struct op *op)
 {
     const uint32_t n = plan_held_count(e->p, &e->p->values[op->v]);
     const bool maximum = op->stmt >= 0 && (e->p->algorithm->body[op->stmt].flags & TG_MAXIMUM);
-    for (uint32_t r = 0; r < 2 * n; r++)
-        set(e, e->registers[op->v][r], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][r]) : real(e, 0));
+    for (uint32_t r = 0; r < 2 * n; r++) {
+        LLVMValueRef nothing = real(e, maximum && r % 2 == 0 ? -1e30 : 0);
+        set(e, e->registers[op->v][r], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][r]) : nothing);
+    }
     for (uint32_t r = 0; e->total[op->v] && r < n; r++)
         set(e, e->total[op->v][r], identity(e, maximum));
 }
