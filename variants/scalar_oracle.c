@@ -356,7 +356,8 @@ static void step_back(const struct walk *w, int64_t t, double *before, double *a
             d[y] *= g.decay;
     }
     value_back(w, t, dh);
-    w->how->gate_back(c, token(w, t), da, dli);
+    if (w->how->gate_back) /* gates that nothing is learned of have none */
+        w->how->gate_back(c, token(w, t), da, dli);
 }
 
 static void make_checkpoints(const struct walk *w)
