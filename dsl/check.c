@@ -129,6 +129,32 @@ const char *tg_mask_text(uint32_t dims, struct tg_text *text)
     return used ? text->chars : "none";
 }
 
+uint32_t tg_scalar_count(const tg_algorithm *algorithm)
+{
+    if (!algorithm->scalars)
+        return 1;
+    return algorithm->n_scalars < TG_MAX_SCALARS ? algorithm->n_scalars : TG_MAX_SCALARS;
+}
+
+bool tg_scalars_are_listed(const tg_algorithm *algorithm)
+{
+    const uint32_t n = algorithm->n_scalars;
+    return algorithm->scalars ? n >= 1 && n <= TG_MAX_SCALARS : n == 0;
+}
+
+const char *tg_scalar_text(const tg_algorithm *algorithm, uint32_t scalar, struct tg_text *text)
+{
+    const bool listed = algorithm->scalars && scalar < tg_scalar_count(algorithm);
+    const char *name = listed ? algorithm->scalars[scalar].name : NULL;
+    if (listed && tg_is_name(name, TG_MAX_IDENTIFIER, false))
+        (void)snprintf(text->chars, sizeof text->chars, "%s", name);
+    else if (!algorithm->scalars && scalar == 0)
+        (void)snprintf(text->chars, sizeof text->chars, "scale");
+    else
+        (void)snprintf(text->chars, sizeof text->chars, "scalar %u", scalar);
+    return text->chars;
+}
+
 /* ---- entry points ---- */
 
 tg_status tg_algorithm_check(const tg_algorithm *algorithm, const tg_sink *sink)
@@ -228,7 +254,7 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
                 tg_fault(check, TG0404, "rename one", "schedules %u and %u have the same name", j,
                          i);
         if (check->errors == before && algorithm_ok)
-            sound |= TG_BIT(i);
+            sound |= (uint64_t)1 << i;
     }
     return sound;
 }
@@ -246,7 +272,7 @@ static void check_spaces(struct check *check, const tg_variant *variant, uint64_
              s++)
             if (variant->schedules[s] == spaces[i]->schedule)
                 at = s;
-        tg_check_space(check, spaces[i], at >= 0 && (sound & TG_BIT(at)));
+        tg_check_space(check, spaces[i], at >= 0 && (sound >> at & 1));
         if (readable && spaces[i]->schedule && at < 0)
             tg_fault(check, TG0408, "add its schedule to .schedules",
                      "space %u is of a schedule that the variant does not list", i);

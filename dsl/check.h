@@ -57,13 +57,37 @@ struct tg_text {
 const char *tg_tile_text(const tg_algorithm *algorithm, uint32_t tile, struct tg_text *text);
 const char *tg_mask_text(uint32_t dims, struct tg_text *text); /* "Lhq, dqk" */
 
+/* Scalars that the algorithm has: those it lists, or the scale alone. */
+uint32_t tg_scalar_count(const tg_algorithm *algorithm);
+bool tg_scalars_are_listed(
+    const tg_algorithm *algorithm); /* the array is there as its count says */
+const char *tg_scalar_text(const tg_algorithm *algorithm, uint32_t scalar, struct tg_text *text);
+
 /* ---- check_algorithm.c, check_stmt.c ---- */
 
 void tg_check_algorithm(struct check *check, const tg_algorithm *algorithm);
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt);
 bool tg_check_tile_exists(const tg_algorithm *algorithm, tg_operand operand);
 
-/* ---- check_schedule.c ---- */
+/* The entry is all zero: a number that no tile has. Tiles of a family of algorithms keep their
+ * numbers. */
+bool tg_tensor_unused(const tg_tensor *tensor);
+
+/* ---- check_schedule.c, check_roles.c ---- */
+
+/* One kernel under check. */
+struct kernel {
+    struct check *check;
+    const tg_schedule *schedule;
+    const tg_kernel_row *row;
+    const char *name;
+    struct tg_slice slice;
+};
+
+enum { TG_MAX_BLOCK = 512 };
+
+/* The role and the block of every dimension; needs a slice. */
+void tg_check_roles(const struct kernel *kernel);
 
 /* Without its algorithm; `algorithm_ok` says that one has been found good, else only what does not
  * depend on it is checked. */
@@ -71,7 +95,8 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
 
 /* What a field must be, when it cannot have that value; NULL when it can. `slice` is of the row, or
  * NULL when there is none. */
-const char *tg_block_fault(const struct tg_slice *slice, uint32_t dim, uint32_t block);
+const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim,
+                           uint32_t block);
 const char *tg_number_fault(tg_field field, uint32_t value);
 
 /* ---- check_space.c ---- */

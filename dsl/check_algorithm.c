@@ -2,6 +2,7 @@
  * once, before it is read. Single statements are check_stmt.c. */
 #include "dsl/check.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { MEMORY_AXES = 1 << TG_T | 1 << TG_CHUNK | 1 << TG_DQK | 1 << TG_DHV };
@@ -43,26 +44,23 @@ static void check_axes(struct check *check, const tg_tensor *tensor, const char 
                  tg_mask_text(exclusive | (seen & 1u << TG_CHUNK), &text));
 }
 
-static void check_tensor(struct check *check, const tg_algorithm *algorithm, uint32_t tile)
+bool tg_tensor_unused(const tg_tensor *tensor)
 {
-    const tg_tensor *tensor = &algorithm->tensors[tile];
-    char what[24];
-    struct tg_text text;
-    (void)snprintf(what, sizeof what, "tile %u", tile);
-    if (tg_check_identifier(check, TG0103, what, tensor->name))
-        for (uint32_t other = 1; other < tile; other++)
-            if (tg_same_name(algorithm->tensors[other].name, tensor->name))
-                tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other,
-                         tile, tensor->name);
-    const char *name = tg_tile_text(algorithm, tile, &text);
-    if (tensor->dtype > TG_F32X2)
-        tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
-                 "%s: element type %u is unknown", name, tensor->dtype);
+    uint32_t bits = tensor->dtype | tensor->flags;
+    for (uint32_t i = 0; i < TG_MAX_AXES; i++)
+        bits |= tensor->axes[i];
+    return !tensor->name && !bits;
+}
 
-    const uint32_t flags = tensor->flags;
-    if (flags & ~(uint32_t)(TG_IN | TG_OUT | TG_OPTIONAL))
-        tg_fault(check, TG0107, "use TG_IN, TG_OUT and TG_OPTIONAL", "%s: flags 0x%x are unknown",
-                 name, flags);
+static void check_flags(struct check *check, uint32_t flags, const char *name)
+{
+    if (flags & TG_NO_HEADS)
+        tg_fault(check, TG0107, "use TG_NO_BATCH for what all sequences share",
+                 "%s is TG_NO_HEADS, which is for tensors that the compiler adds", name);
+    const uint32_t known = TG_IN | TG_OUT | TG_OPTIONAL | TG_NO_BATCH | TG_SHARED | TG_NO_HEADS;
+    if (flags & ~known)
+        tg_fault(check, TG0107, "use TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH and TG_SHARED",
+                 "%s: flags 0x%x are unknown", name, flags & ~known);
     if ((flags & TG_IN) && (flags & TG_OUT))
         tg_fault(check, TG0107,
                  "declare two tensors; the caller may pass the same memory for states",
@@ -70,15 +68,67 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
     if ((flags & TG_OPTIONAL) && !(flags & (TG_IN | TG_OUT)))
         tg_fault(check, TG0107, "add TG_IN or TG_OUT, or remove TG_OPTIONAL",
                  "%s is TG_OPTIONAL but an intermediate", name);
+}
+
+static void check_tensor(struct check *check, const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = &algorithm->tensors[tile];
+    char what[24];
+    struct tg_text text;
+    if (tg_tensor_unused(tensor))
+        return;
+    (void)snprintf(what, sizeof what, "tile %u", tile);
+    if (tg_check_identifier(check, TG0103, what, tensor->name))
+        for (uint32_t other = 1; other < tile; other++)
+            if (tg_same_name(algorithm->tensors[other].name, tensor->name))
+                tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other,
+                         tile, tensor->name);
+    const char *name = tg_tile_text(algorithm, tile, &text);
+    if (tensor->dtype == TG_I32)
+        tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
+                 "%s: element type i32 is for tensors that the compiler adds", name);
+    else if (tensor->dtype > TG_F32X2)
+        tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
+                 "%s: element type %u is unknown", name, tensor->dtype);
+    check_flags(check, tensor->flags, name);
     check_axes(check, tensor, name);
+}
+
+static void check_scalars(struct check *check, const tg_algorithm *algorithm)
+{
+    const uint32_t n = algorithm->n_scalars;
+    if (!tg_scalars_are_listed(algorithm)) {
+        tg_fault(check, TG0104, "use TG_COUNT(scalars), or leave both out: the scale alone",
+                 "%u scalars%s, expected 1 to %d", n,
+                 algorithm->scalars ? "" : " (the array is NULL)", TG_MAX_SCALARS);
+        return;
+    }
+    for (uint32_t i = 0; algorithm->scalars && i < n; i++) {
+        const tg_scalar *scalar = &algorithm->scalars[i];
+        char what[24];
+        struct tg_text text;
+        (void)snprintf(what, sizeof what, "scalar %u", i);
+        if (tg_check_identifier(check, TG0103, what, scalar->name)) {
+            for (uint32_t other = 0; other < i; other++)
+                if (tg_same_name(algorithm->scalars[other].name, scalar->name))
+                    tg_fault(check, TG0116, "rename one", "scalars %u and %u are both named '%s'",
+                             other, i, scalar->name);
+            if (i == 0 && !tg_same_name(scalar->name, "scale"))
+                tg_fault(check, TG0117, "list {\"scale\", 0} first",
+                         "scalar 0 is named '%s', expected 'scale'", scalar->name);
+        }
+        if (!isfinite(scalar->value))
+            tg_fault(check, TG0118, "give a finite default", "%s: its default is not finite",
+                     tg_scalar_text(algorithm, i, &text));
+    }
 }
 
 /* How the tiles are used, as the statements are gone through in order. */
 struct usage {
-    uint64_t read, written;   /* by any statement */
-    uint64_t so_far;          /* written by the statements before */
-    uint64_t arriving;        /* outs of carries: they are there before the statement is reached */
-    uint64_t final_;          /* final states */
+    tg_bits read, written;    /* by any statement */
+    tg_bits so_far;           /* written by the statements before */
+    tg_bits arriving;         /* outs of carries: they are there before the statement is reached */
+    tg_bits final_;           /* final states */
     uint8_t by[TG_MAX_TILES]; /* statement that writes the tile */
 };
 
@@ -139,9 +189,10 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
     const char *name = tg_tile_text(algorithm, tile, &text);
     const uint32_t flags = algorithm->tensors[tile].flags;
     const bool is_initial = stmt->op == TG_STMT_CARRY && operand == stmt->init;
-    if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial)
+    const bool is_number = algorithm->tensors[tile].axes[0] == TG_AXIS_NONE;
+    if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial && !is_number)
         tg_fault(check, TG0140, "remove TG_OPTIONAL",
-                 "%s is optional, but only the initial state of a CARRY may be absent", name);
+                 "%s is optional, but only the initial state of a CARRY and tensors without axes may be absent", name);
     if (use->final_ & TG_BIT(tile))
         tg_fault(check, TG0139, "read the state that arrives at a chunk: the out of the CARRY",
                  "%s is the final state of a CARRY: it exists when all chunks are done", name);
@@ -199,7 +250,9 @@ static void check_usage(struct check *check, const tg_algorithm *algorithm, cons
         const bool read = use->read & TG_BIT(tile), written = use->written & TG_BIT(tile);
         has_output = has_output || (flags & TG_OUT);
         check->line = 0;
-        if (flags & TG_IN) {
+        if (tg_tensor_unused(&algorithm->tensors[tile])) {
+            continue; /* who refers to it has been told */
+        } else if (flags & TG_IN) {
             if (!read && !written)
                 tg_warn(check, TG0110, "remove it", "%s is an input that no statement reads", name);
         } else if (flags & TG_OUT) {
@@ -250,6 +303,7 @@ void tg_check_algorithm(struct check *check, const tg_algorithm *algorithm)
                  algorithm->n_body, algorithm->body ? "" : " (the array is NULL)", TG_MAX_BODY);
     for (uint32_t tile = 1; tensors_ok && tile < algorithm->n_tensors; tile++)
         check_tensor(check, algorithm, tile);
+    check_scalars(check, algorithm);
     if (!tensors_ok || !body_ok)
         return;
     struct usage use = {0};

@@ -1,39 +1,33 @@
-/* dsl/check_schedule.c - a schedule: its numbers, that its kernels compute the algorithm in an
- * order that works, and that every dimension has a role that its statements allow. */
+/* dsl/check_schedule.c - a schedule: its numbers, what it keeps, and that its kernels compute the
+ * algorithm in an order that works. Roles and blocks are check_roles.c. */
 #include "dsl/check.h"
 
 #include <stdio.h>
 
 enum {
     POSITIONS = 1 << TG_LQ | 1 << TG_LKV,
-    MAX_BLOCK = 512,
     MAX_WARPS = 16,
     MAX_DEPTH = 8,
     MAX_BLOCKS_PER_SM = 16,
     MATRIX_STEP = 16
 };
 
-/* One kernel under check. */
-struct kernel {
-    struct check *check;
-    const tg_schedule *schedule;
-    const tg_kernel_row *row;
-    const char *name;
-    struct tg_slice slice;
-};
-
 /* ---- numbers: the same rules for a schedule's fields and for a space's values ---- */
 
-const char *tg_block_fault(const struct tg_slice *slice, uint32_t dim, uint32_t block)
+const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim,
+                           uint32_t block)
 {
     const uint32_t bit = 1u << dim;
-    if (dim == TG_CHUNK && block > 1)
+    const bool threads = row->mma == TG_MMA_NONE; /* its rules need the whole row: check_roles.c */
+    if ((dim == TG_BATCH || dim == TG_MEMBER) && block > 1)
+        return "0 or 1: sequences and heads go one after the other";
+    if (dim == TG_CHUNK && block > 1 && !threads)
         return "0 or 1: the blocks of a chunk are those of Lhq and Lkv";
-    if (block > MAX_BLOCK)
+    if (block > TG_MAX_BLOCK)
         return "at most 512";
-    if ((bit & POSITIONS) && block == 0)
+    if ((bit & POSITIONS) && block == 0 && !threads)
         return "at least 1: the chunk size is a run-time value, so there is no whole to default to";
-    if (slice && (slice->matrix & bit) && block % MATRIX_STEP != 0)
+    if (slice && (slice->matrix & bit) && block % MATRIX_STEP != 0 && !threads)
         return "a multiple of 16, as of every dimension of a matrix product";
     return NULL;
 }
@@ -69,8 +63,8 @@ static void check_row_alone(const struct kernel *k)
     check_number(k, "stages", TG_FIELD_STAGES, k->row->stages);
     check_number(k, "blocks_per_sm", TG_FIELD_BLOCKS_PER_SM, k->row->blocks_per_sm);
     if (k->row->mma > TG_MMA_TF32X3)
-        tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC or TG_MMA_TF32X3", "%s: mma %u is unknown",
-                 k->name, k->row->mma);
+        tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC or TG_MMA_TF32X3",
+                 "%s: mma %u is unknown", k->name, k->row->mma);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (k->row->row[dim].role > TG_ROLE_W)
             tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: role %u of %s is unknown",
@@ -82,7 +76,7 @@ static void check_row_alone(const struct kernel *k)
 
 /* ---- outputs ---- */
 
-static bool is_row_output(const tg_kernel_row *row, uint32_t tile, uint32_t before)
+static bool lists_before(const tg_kernel_row *row, uint32_t tile, uint32_t before)
 {
     for (uint32_t i = 0; i < before; i++)
         if (row->outputs[i] == tile)
@@ -104,7 +98,7 @@ static bool check_outputs(const struct kernel *k)
             ok = false;
             continue;
         }
-        if (is_row_output(k->row, tile, i))
+        if (lists_before(k->row, tile, i))
             tg_fault(k->check, TG0208, "list it once", "%s lists %s twice", k->name, name);
         for (const tg_kernel_row *other = k->schedule->rows; other < k->row; other++)
             if (tg_row_lists(other, tile))
@@ -133,138 +127,13 @@ static void check_order(const struct kernel *k)
     }
 }
 
-/* ---- roles ---- */
-
-/* One block covers the dimension, so that a parallel role does not split it. */
-static bool is_whole(const struct kernel *k, uint32_t dim)
-{
-    const uint32_t block = k->row->row[dim].block;
-    return 1u << dim & POSITIONS ? block == k->schedule->chunk : block == 0;
-}
-
-static bool computes_carry(const struct kernel *k)
-{
-    const tg_algorithm *algorithm = k->schedule->algorithm;
-    for (uint32_t s = 0; s < algorithm->n_body; s++)
-        if ((k->slice.stmts & TG_BIT(s)) && algorithm->body[s].op == TG_STMT_CARRY)
-            return true;
-    return false;
-}
-
-static void check_block(const struct kernel *k, uint32_t dim)
-{
-    const uint32_t block = k->row->row[dim].block;
-    const char *expected = tg_block_fault(&k->slice, dim, block);
-    if (!expected)
-        return;
-    const bool step = block <= MAX_BLOCK && block != 0 && dim != TG_CHUNK;
-    tg_fault(k->check, step ? TG0219 : TG0218, "give another block",
-             "%s: block %u of %s, expected %s", k->name, block, tg_dim_name(dim), expected);
-}
-
-/* Walked means that something is carried from block to block, and the other way round. */
-static void check_walk(const struct kernel *k, uint32_t dim, bool carry)
-{
-    const uint8_t role = k->row->row[dim].role;
-    const char *name = tg_dim_name(dim);
-    const bool carried = dim == TG_CHUNK ? carry : (k->slice.scanned & 1u << dim) != 0;
-    if (role == TG_ROLE_W && !carried)
-        tg_fault(k->check, TG0215, "use TG_P or TG_L",
-                 "%s: %s is walked, but nothing is carried over it", k->name, name);
-    if (role == TG_ROLE_W || role == TG_ROLE_NONE || !carried)
-        return;
-    if (dim == TG_CHUNK)
-        tg_fault(k->check, TG0216, "use TG_W, or let an earlier kernel write the state",
-                 "%s: it computes a CARRY, but chunk is not walked", k->name);
-    else if (!is_whole(k, dim))
-        tg_fault(k->check, TG0216, "use TG_W, or let an earlier kernel write the sums",
-                 "%s: it computes a SCAN over %s, which is not walked and not one block", k->name,
-                 name);
-}
-
-static void check_roles(const struct kernel *k)
-{
-    const bool carry = computes_carry(k);
-    for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
-        const tg_axis_role *axis = &k->row->row[dim];
-        const char *name = tg_dim_name(dim);
-        if (dim == TG_SEG || dim == TG_T || axis->role > TG_ROLE_W)
-            continue;
-        if (!(k->slice.dims & 1u << dim)) {
-            if (axis->role != TG_ROLE_NONE || axis->block != 0)
-                tg_fault(
-                    k->check, TG0214, "remove it",
-                    "%s: %s has a role or block, but no statement of this kernel has that axis",
-                    k->name, name);
-            continue;
-        }
-        if (axis->role == TG_ROLE_NONE) {
-            tg_fault(k->check, TG0213, "give it TG_P, TG_L or TG_W",
-                     "%s: %s has no role, but this kernel visits it", k->name, name);
-            continue;
-        }
-        check_block(k, dim);
-        check_walk(k, dim, carry);
-        if (axis->role == TG_ROLE_P && (k->slice.summed & 1u << dim) && !is_whole(k, dim))
-            tg_fault(k->check, TG0217, "use TG_L: thread blocks do not add to one another",
-                     "%s: %s is parallel in blocks of %u, but this kernel sums over it", k->name,
-                     name, axis->block);
-    }
-    if (k->row->row[TG_T].role != TG_ROLE_NONE || k->row->row[TG_T].block != 0)
-        tg_fault(k->check, TG0214, "give roles to TG_CHUNK, TG_LQ and TG_LKV",
-                 "%s: T has a role or block, but kernels visit chunks and positions", k->name);
-}
-
-/* A segment starts from a state in memory, and is walked from there. */
-static void check_segment(const struct kernel *k)
-{
-    const tg_axis_role *segment = &k->row->row[TG_SEG];
-    const tg_algorithm *algorithm = k->schedule->algorithm;
-    if (segment->role == TG_ROLE_NONE && segment->block == 0)
-        return;
-    bool resumes = segment->role == TG_ROLE_P && k->row->row[TG_CHUNK].role == TG_ROLE_W;
-    for (uint32_t s = 0; s < algorithm->n_body; s++) {
-        const tg_stmt *stmt = &algorithm->body[s];
-        if ((k->slice.stmts & TG_BIT(s)) && stmt->op == TG_STMT_CARRY)
-            resumes = resumes && (k->slice.loads & TG_BIT(TG_OPERAND_TILE(stmt->out)));
-    }
-    if (!resumes || !computes_carry(k))
-        tg_fault(k->check, TG0225,
-                 "walk chunk, and let an earlier kernel write the state; or leave seg out",
-                 "%s: seg has a role or block, but its segments have no states to start from",
-                 k->name);
-}
-
-static void check_matrix(const struct kernel *k)
-{
-    if (k->slice.matrix && k->row->mma == TG_MMA_NONE)
-        tg_fault(k->check, TG0222, "set .mma = TG_MMA_SYNC",
-                 "%s: it computes matrix products, but mma is TG_MMA_NONE", k->name);
-    if (!k->slice.matrix && k->row->mma != TG_MMA_NONE)
-        tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
-                 "%s: it computes no matrix product, but mma is not TG_MMA_NONE", k->name);
-}
-
-static void check_crossing(const struct kernel *k)
-{
-    for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
-        struct tg_text text;
-        if ((k->slice.crossing & TG_BIT(tile)) && !(is_whole(k, TG_LQ) && is_whole(k, TG_LKV)))
-            tg_fault(
-                k->check, TG0221, "make both blocks the chunk, or let an earlier kernel write it",
-                "%s: %s is computed at one position and read at the other, but Lhq is in blocks of "
-                "%u and Lkv of %u, chunk is %u",
-                k->name, tg_tile_text(k->schedule->algorithm, tile, &text),
-                k->row->row[TG_LQ].block, k->row->row[TG_LKV].block, k->schedule->chunk);
-    }
-}
-
-/* Blocks of a matrix product must not straddle chunks; a kernel without one masks the end of a chunk. */
+/* Blocks of a matrix product must not straddle chunks; a kernel without one masks the end of a
+ * chunk. */
 static void check_chunk_blocks(const struct kernel *k)
 {
     for (uint32_t dim = TG_LQ; k->row->mma != TG_MMA_NONE && dim <= TG_LKV; dim++) {
         const uint32_t block = k->row->row[dim].block;
-        if (block && block <= MAX_BLOCK && k->schedule->chunk % block != 0)
+        if (block && block <= TG_MAX_BLOCK && k->schedule->chunk % block != 0)
             tg_fault(k->check, TG0220, "make chunk a multiple of all blocks of Lhq and Lkv",
                      "%s: chunk is %u, not a multiple of the block %u of %s", k->name,
                      k->schedule->chunk, block, tg_dim_name(dim));
@@ -278,13 +147,53 @@ static void check_tensor_count(struct check *check, const tg_schedule *schedule)
     uint32_t count = 0;
     for (uint32_t tile = 1; tile < schedule->algorithm->n_tensors; tile++)
         count += (schedule->algorithm->tensors[tile].flags & (TG_IN | TG_OUT)) ||
-                 tg_tile_row(schedule, tile) >= 0;
+                 tg_tile_row(schedule, tile) >= 0 || tg_tile_kept(schedule, tile);
     if (count > TG_MAX_TENSORS)
         tg_fault(check, TG0226, "write fewer intermediates to memory",
                  "%u tensors in memory, at most %d", count, TG_MAX_TENSORS);
 }
 
-static void check_written(struct check *check, const tg_schedule *schedule, uint64_t stores)
+/* The caller has memory for intermediates that some statement computes, each once. */
+static void check_kept(struct check *check, const tg_schedule *schedule)
+{
+    const tg_algorithm *algorithm = schedule->algorithm;
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++) {
+        struct tg_text text;
+        const uint32_t tile = schedule->kept[i];
+        const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+        const char *name = tg_tile_text(algorithm, tile, &text);
+        const char *fault = NULL;
+        if (tile == 0)
+            continue;
+        if (!tensor || tg_tensor_unused(tensor))
+            fault = "which does not exist";
+        else if (tensor->flags & (TG_IN | TG_OUT))
+            fault = "which is a tensor of the caller already";
+        else if (tg_tile_stmt(algorithm, tile) < 0)
+            fault = "which no statement computes";
+        else if (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS)
+            fault = "whose axes are positions inside a chunk";
+        if (fault)
+            tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s",
+                     name, fault);
+        for (uint32_t before = 0; before < i; before++)
+            if (schedule->kept[before] == tile)
+                tg_fault(check, TG0238, "list it once", "kept: %s is listed twice", name);
+    }
+}
+
+static void check_kept_used(struct check *check, const tg_schedule *schedule, tg_bits used)
+{
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++) {
+        struct tg_text text;
+        const uint32_t tile = schedule->kept[i];
+        if (tg_tile_tensor(schedule->algorithm, tile) && !(used & TG_BIT(tile)))
+            tg_warn(check, TG0239, "remove it from .kept", "kept: no kernel writes or reads %s",
+                    tg_tile_text(schedule->algorithm, tile, &text));
+    }
+}
+
+static void check_written(struct check *check, const tg_schedule *schedule, tg_bits stores)
 {
     const tg_algorithm *algorithm = schedule->algorithm;
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
@@ -297,7 +206,7 @@ static void check_written(struct check *check, const tg_schedule *schedule, uint
 }
 
 static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r,
-                      bool algorithm_ok, uint64_t *stores)
+                      bool algorithm_ok, tg_bits *stores, tg_bits *loads)
 {
     char name[TG_MAX_IDENTIFIER + 16];
     struct kernel k = {
@@ -316,11 +225,9 @@ static void check_row(struct check *check, const tg_schedule *schedule, uint32_t
     if (!algorithm_ok || !check_outputs(&k) || !tg_row_slice(schedule, r, &k.slice))
         return;
     *stores |= k.slice.stores;
+    *loads |= k.slice.loads;
     check_order(&k);
-    check_roles(&k);
-    check_segment(&k);
-    check_matrix(&k);
-    check_crossing(&k);
+    tg_check_roles(&k);
 }
 
 void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool algorithm_ok)
@@ -342,17 +249,25 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
     if (expected)
         tg_fault(check, TG0220, "set .chunk", "chunk is %u, expected %s", schedule->chunk,
                  expected);
+    if (schedule->max_tokens > UINT16_MAX)
+        tg_fault(check, TG0236, "set .max_tokens, or leave it out",
+                 "max_tokens is %u, expected 0 to %d", schedule->max_tokens, UINT16_MAX);
     if (schedule->n_rows < 1 || schedule->n_rows > TG_MAX_ROWS) {
         tg_fault(check, TG0204, "set .n_rows", "%u kernels, expected 1 to %d", schedule->n_rows,
                  TG_MAX_ROWS);
         return;
     }
-    uint64_t stores = 0;
+    const uint32_t before = check->errors;
+    tg_bits stores = 0, loads = 0;
+    if (algorithm_ok && schedule->algorithm)
+        check_kept(check, schedule);
     for (uint32_t r = 0; r < schedule->n_rows; r++)
-        check_row(check, schedule, r, algorithm_ok && schedule->algorithm, &stores);
+        check_row(check, schedule, r, algorithm_ok && schedule->algorithm, &stores, &loads);
     check->line = 0;
     if (!algorithm_ok || !schedule->algorithm)
         return;
+    if (check->errors == before)
+        check_kept_used(check, schedule, stores | loads);
     check_written(check, schedule, stores);
     check_tensor_count(check, schedule);
 }

@@ -77,7 +77,8 @@ static void check_values(const struct varied *v, bool schedule_ok)
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t value = v->vary->values[i];
         const char *expected = v->at.field == TG_FIELD_BLOCK
-                                   ? tg_block_fault(sliced ? &slice : NULL, v->at.dim, value)
+                                   ? tg_block_fault(&v->space->schedule->rows[v->at.row],
+                                                    sliced ? &slice : NULL, v->at.dim, value)
                                    : tg_number_fault((tg_field)v->at.field, value);
         if (expected)
             tg_fault(v->check, TG0311, "give another value", "%s: value %u, expected %s", v->name,

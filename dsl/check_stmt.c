@@ -14,14 +14,16 @@ enum { FIELD_A = 1, FIELD_B = 2, FIELD_INIT = 4, FIELD_DECAY = 8, FIELD_FINAL = 
 struct stmt_kind {
     const char *name;
     uint8_t needs, may; /* FIELD_... */
+    uint8_t flags;      /* TG_REVERSE ... */
 };
 
 static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
-    [TG_STMT_MAP] = {"MAP", 0, 0},
-    [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0},
-    [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0},
-    [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A | FIELD_B, FIELD_INIT},
-    [TG_STMT_CARRY] = {"CARRY", FIELD_A | FIELD_B, FIELD_INIT | FIELD_DECAY | FIELD_FINAL},
+    [TG_STMT_MAP] = {"MAP", 0, 0, 0},
+    [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_MAXIMUM | TG_EXCLUSIVE},
+    [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
+    [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT, 0},
+    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL,
+                       TG_REVERSE},
 };
 
 /* One statement under check. */
@@ -34,12 +36,19 @@ struct subject {
 
 bool tg_check_tile_exists(const tg_algorithm *algorithm, tg_operand operand)
 {
-    return tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand)) != NULL;
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand));
+    return tensor && !tg_tensor_unused(tensor);
 }
 
 static uint32_t mask_of(const struct subject *s, tg_operand operand)
 {
     return tg_operand_mask(s->algorithm, operand);
+}
+
+/* Sequences and heads: which of TG_BATCH and TG_MEMBER the operand has; none when there is none. */
+static uint32_t implicit_of(const struct subject *s, tg_operand operand)
+{
+    return operand ? tg_tile_implicit(s->algorithm, TG_OPERAND_TILE(operand)) : 0;
 }
 
 /* Axes as text, '{Lhq, dqk}' without braces. */
@@ -53,8 +62,12 @@ static bool check_operand(const struct subject *s, const char *field, tg_operand
     struct tg_text text;
     const uint32_t tile = TG_OPERAND_TILE(operand), at = TG_OPERAND_AT(operand);
     if (!tg_check_tile_exists(s->algorithm, operand)) {
-        tg_fault(s->check, TG0121, "tiles are numbered from 1 to n_tensors - 1",
-                 "%s: %s is tile %u, of %u", s->kind, field, tile, s->algorithm->n_tensors);
+        const bool empty = tg_tile_tensor(s->algorithm, tile) != NULL;
+        tg_fault(s->check, TG0121,
+                 empty ? "declare it" : "tiles are numbered from 1 to n_tensors - 1",
+                 "%s: %s is tile %u, %s %u", s->kind, field, tile,
+                 empty ? "whose entry in the table of tensors is empty; they are" : "of",
+                 s->algorithm->n_tensors);
         return false;
     }
     const char *name = tg_tile_text(s->algorithm, tile, &text);
@@ -115,10 +128,11 @@ static bool check_fields(const struct subject *s)
             ok = false;
         }
     }
-    const uint32_t allowed = s->stmt->op == TG_STMT_CARRY ? TG_REVERSE : 0;
-    if (s->stmt->flags & ~allowed)
-        tg_fault(s->check, TG0123, "TG_REVERSE is for CARRY", "%s: flags 0x%x have no meaning here",
-                 s->kind, s->stmt->flags & ~allowed);
+    const uint32_t strange = s->stmt->flags & ~(uint32_t)kind->flags;
+    if (strange)
+        tg_fault(s->check, TG0123,
+                 "TG_REVERSE is for CARRY, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN",
+                 "%s: flags 0x%x have no meaning here", s->kind, strange);
     if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
         tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here",
                  s->kind);
@@ -130,12 +144,32 @@ static bool check_fields(const struct subject *s)
 static void check_read_axes(const struct subject *s, tg_operand operand)
 {
     struct tg_text name, extra;
-    const uint32_t more = mask_of(s, operand) & ~mask_of(s, s->stmt->out);
+    const uint32_t more = (mask_of(s, operand) | implicit_of(s, operand)) &
+                          ~(mask_of(s, s->stmt->out) | implicit_of(s, s->stmt->out));
     if (more)
         tg_fault(s->check, TG0155, "sum over it with CONTRACT or TOTAL, or give it to the result",
                  "MAP: %s has axis %s, which the result lacks",
                  tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name),
                  tg_mask_text(more, &extra));
+}
+
+/* A code by itself, whatever is on the stack. */
+static void check_code(const struct subject *s, uint32_t i, bool out_ok)
+{
+    const tg_x *x = &s->stmt->expr[i];
+    if (x->op == TG_X_TILE && check_operand(s, "an operand", x->operand) && out_ok)
+        check_read_axes(s, x->operand);
+    if (x->op == TG_X_NUMBER && !isfinite(x->number))
+        tg_fault(s->check, TG0157, "masks are TG_CAUSAL, not infinities",
+                 "MAP: number %u of the expression is not finite", i);
+    if (x->op == TG_X_SCALAR && tg_scalars_are_listed(s->algorithm) &&
+        x->operand >= tg_scalar_count(s->algorithm))
+        tg_fault(s->check, TG0158, "list it in the algorithm's .scalars",
+                 "MAP: code %u of the expression is scalar %u, of %u", i, x->operand,
+                 tg_scalar_count(s->algorithm));
+    if (x->op == TG_X_CAUSAL && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
+        tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",
+                 "MAP: TG_CAUSAL compares two positions, but the result has not both");
 }
 
 static void check_expr(const struct subject *s, bool out_ok)
@@ -162,14 +196,7 @@ static void check_expr(const struct subject *s, bool out_ok)
             depth = (uint32_t)arity;
         }
         depth = depth - (uint32_t)arity + 1;
-        if (x->op == TG_X_TILE && check_operand(s, "an operand", x->operand) && out_ok)
-            check_read_axes(s, x->operand);
-        if (x->op == TG_X_NUMBER && !isfinite(x->number))
-            tg_fault(s->check, TG0157, "masks are TG_CAUSAL, not infinities",
-                     "MAP: number %u of the expression is not finite", i);
-        if (x->op == TG_X_CAUSAL && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
-            tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",
-                     "MAP: TG_CAUSAL compares two positions, but the result has not both");
+        check_code(s, i, out_ok);
     }
     if (depth > 1)
         tg_fault(s->check, TG0154, "add the missing operation",
@@ -178,21 +205,59 @@ static void check_expr(const struct subject *s, bool out_ok)
 
 /* ---- SCAN, TOTAL ---- */
 
-static void check_scan(const struct subject *s)
+static void report_axes(const struct subject *s, const char *hint)
 {
     struct tg_text a, out;
-    const uint32_t from = mask_of(s, s->stmt->a), to = mask_of(s, s->stmt->out);
-    const bool has_t = tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(s->stmt->a));
-    const uint32_t expected = s->stmt->op == TG_STMT_SCAN ? from : from & ~(uint32_t)Q_AND_KV;
-    if (!has_t)
-        tg_fault(s->check, TG0129, "sum a tile with axis TG_T", "%s: a has axes %s, without TG_T",
-                 s->kind, axes(s, s->stmt->a, &a));
-    else if (to != expected)
-        tg_fault(s->check, TG0129,
-                 s->stmt->op == TG_STMT_SCAN ? "both have the same axes, at the same position"
-                                             : "out has TG_CHUNK in the place of TG_T",
-                 "%s: out has axes %s, a has %s", s->kind, axes(s, s->stmt->out, &out),
-                 axes(s, s->stmt->a, &a));
+    tg_fault(s->check, TG0129, hint, "%s: out has axes %s, a has %s", s->kind,
+             axes(s, s->stmt->out, &out), axes(s, s->stmt->a, &a));
+}
+
+/* Along positions when a has TG_T, else along chunks. */
+static void check_scan(const struct subject *s)
+{
+    struct tg_text text;
+    const tg_stmt *stmt = s->stmt;
+    const uint32_t from = mask_of(s, stmt->a), to = mask_of(s, stmt->out);
+    const uint32_t other = implicit_of(s, stmt->a) ^ implicit_of(s, stmt->out);
+    const bool has_t = tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(stmt->a));
+    if (!has_t && ((from & Q_AND_KV) || !(from & CHUNK)))
+        tg_fault(s->check, TG0129, "scan a tile with axis TG_T or TG_CHUNK",
+                 "SCAN: a has axes %s, without TG_T or TG_CHUNK", axes(s, stmt->a, &text));
+    else if (to != from)
+        report_axes(s, "both have the same axes, at the same position");
+    else if (other)
+        tg_fault(s->check, TG0129, "give both the same of TG_NO_BATCH and TG_SHARED",
+                 "SCAN: %s has axis %s, %s lacks it", implicit_of(s, stmt->a) & other ? "a" : "out",
+                 tg_mask_text(other, &text), implicit_of(s, stmt->a) & other ? "out" : "a");
+}
+
+/* What a has and out lacks is summed: positions into their chunk, chunks, sequences, heads of a
+ * group. */
+static void check_total(const struct subject *s)
+{
+    struct tg_text text;
+    const tg_stmt *stmt = s->stmt;
+    const bool has_t = tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(stmt->a));
+    const uint32_t from = mask_of(s, stmt->a), to = mask_of(s, stmt->out);
+    const uint32_t in = implicit_of(s, stmt->a), out = implicit_of(s, stmt->out);
+    const uint32_t summed = from & ~to;
+    const uint32_t may = CHUNK | (has_t ? (uint32_t)Q_AND_KV : 0);
+    if (to & ~from)
+        report_axes(s,
+                    "out has the axes of a, with TG_CHUNK in the place of TG_T where positions are "
+                    "summed");
+    else if (summed & ~may)
+        tg_fault(s->check, TG0129, "use TG_SUM_TO", "TOTAL: it would sum over %s",
+                 tg_mask_text(summed & ~may, &text));
+    else if ((summed & CHUNK) && (summed & Q_AND_KV))
+        tg_fault(s->check, TG0129, "sum over the positions first, into a tile with axis TG_CHUNK",
+                 "TOTAL: it would sum over positions and chunks at once");
+    else if (out & ~in)
+        tg_fault(s->check, TG0129, "give out the same of TG_NO_BATCH and TG_SHARED, or more",
+                 "TOTAL: out has axis %s, a lacks it", tg_mask_text(out & ~in, &text));
+    else if (!summed && in == out)
+        tg_fault(s->check, TG0129, "leave the axis to be summed out of the result",
+                 "TOTAL: out has all the axes of a, nothing is summed over");
 }
 
 /* ---- CONTRACT, CARRY ---- */
@@ -207,6 +272,18 @@ static void check_product_type(const struct subject *s, const char *field, tg_op
                  tg_tile_text(s->algorithm, tile, &text));
 }
 
+/* Sequences and heads of a group are summed over by TOTAL alone. */
+static void check_product_implicit(const struct subject *s)
+{
+    struct tg_text text;
+    const tg_stmt *stmt = s->stmt;
+    const uint32_t lost =
+        (implicit_of(s, stmt->a) | implicit_of(s, stmt->b)) & ~implicit_of(s, stmt->out);
+    if (lost)
+        tg_fault(s->check, TG0130, "use TG_TOTAL_TO, or give out the flags of a and b",
+                 "%s: it would sum over %s", s->kind, tg_mask_text(lost, &text));
+}
+
 static void check_product(const struct subject *s)
 {
     struct tg_text text;
@@ -214,36 +291,46 @@ static void check_product(const struct subject *s)
     const struct tg_product product = tg_stmt_product(s->algorithm, stmt);
     const uint32_t out = mask_of(s, stmt->out);
     const uint32_t operands = mask_of(s, stmt->a) | mask_of(s, stmt->b);
-    const uint32_t extra = product.wrong & out, one_sided = product.wrong & ~out;
+    const uint32_t extra = out & ~operands & ~(uint32_t)CHUNK, one_sided = product.wrong & ~out;
+    const char *nowhere = stmt->b ? "neither a nor b has" : "a lacks";
     if (extra)
         tg_fault(s->check, TG0131, "every axis of out is one of a or b",
-                 "%s: out has axis %s, which neither a nor b has", s->kind,
-                 tg_mask_text(extra, &text));
+                 "%s: out has axis %s, which %s", s->kind, tg_mask_text(extra, &text), nowhere);
     if (one_sided)
         tg_fault(s->check, TG0130, "a summed axis is in a and in b; other axes are in out",
                  "%s: axis %s is in one operand only and not in out", s->kind,
                  tg_mask_text(one_sided, &text));
-    if (!product.k && !one_sided)
-        tg_fault(s->check, TG0130, "use MAP for element-wise products",
+    if (!product.k && !one_sided && !extra)
+        tg_fault(s->check, TG0130, "use MAP for element-wise products, TOTAL for sums over chunks",
                  "%s: nothing is summed over", s->kind);
     if (!(out & CHUNK) && (operands & CHUNK))
-        tg_fault(s->check, TG0130, "use CARRY", "%s: it would sum over the chunks", s->kind);
+        tg_fault(s->check, TG0130, "use CARRY, or TOTAL", "%s: it would sum over the chunks",
+                 s->kind);
     if ((out & CHUNK) && !(operands & CHUNK))
         tg_fault(s->check, TG0131, "every axis of out is one of a or b",
-                 "%s: out has one value a chunk, but neither a nor b has", s->kind);
+                 "%s: out has one value a chunk, which %s", s->kind, nowhere);
+    check_product_implicit(s);
     check_product_type(s, "a", stmt->a);
-    check_product_type(s, "b", stmt->b);
+    if (stmt->b)
+        check_product_type(s, "b", stmt->b);
     check_product_type(s, "out", stmt->out);
 }
 
 static void check_contract(const struct subject *s)
 {
     struct tg_text init, out;
+    const tg_stmt *stmt = s->stmt;
     check_product(s);
-    if (s->stmt->init && mask_of(s, s->stmt->init) != mask_of(s, s->stmt->out))
+    if (!stmt->init)
+        return;
+    const uint32_t lost = implicit_of(s, stmt->init) & ~implicit_of(s, stmt->out);
+    if (mask_of(s, stmt->init) != mask_of(s, stmt->out))
         tg_fault(s->check, TG0132, "accumulate onto a tile with the axes of out",
-                 "CONTRACT: init has axes %s, out has %s", axes(s, s->stmt->init, &init),
-                 axes(s, s->stmt->out, &out));
+                 "CONTRACT: init has axes %s, out has %s", axes(s, stmt->init, &init),
+                 axes(s, stmt->out, &out));
+    else if (lost)
+        tg_fault(s->check, TG0132, "accumulate onto a tile with the flags of out",
+                 "CONTRACT: init has axis %s, which out lacks", tg_mask_text(lost, &init));
 }
 
 /* An initial or final state: the axes of the state without the chunk, in the caller's memory. */
@@ -255,42 +342,78 @@ static void check_boundary(const struct subject *s, const char *field, tg_operan
         return;
     const char *tile = tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name);
     const uint32_t expected = mask_of(s, s->stmt->out) & ~(uint32_t)CHUNK;
+    /* one initial state may serve all sequences; a final one is of one sequence and head */
+    const uint32_t state = implicit_of(s, s->stmt->out), own = implicit_of(s, operand);
+    const uint32_t other = flag == TG_IN ? own & ~state : own ^ state;
     if (mask_of(s, operand) != expected)
         tg_fault(s->check, TG0136, "the axes of the state without TG_CHUNK",
                  "CARRY: %s is %s with axes %s, expected %s", field, tile, axes(s, operand, &have),
                  tg_mask_text(expected, &want));
+    else if (other)
+        tg_fault(s->check, TG0136, "give it the same of TG_NO_BATCH and TG_SHARED",
+                 "CARRY: %s is %s, which %s axis %s, other than the state", field, tile,
+                 own & other ? "has" : "lacks", tg_mask_text(other, &have));
     if (!(s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags & flag))
         tg_fault(s->check, TG0138, flag == TG_IN ? "make it TG_IN" : "make it TG_OUT",
                  "CARRY: %s is %s, expected %s tensor of the caller", field, tile,
                  flag == TG_IN ? "an input" : "an output");
 }
 
+/* Without b nothing is summed: a is what a chunk adds to the state. */
+static void check_added(const struct subject *s)
+{
+    struct tg_text a, out;
+    const tg_stmt *stmt = s->stmt;
+    if (mask_of(s, stmt->a) != mask_of(s, stmt->out))
+        tg_fault(s->check, TG0141, "give b, or add a tile with TG_CHUNK and the axes of the state",
+                 "CARRY: a has axes %s, the state has %s", axes(s, stmt->a, &a),
+                 axes(s, stmt->out, &out));
+    check_product_implicit(s);
+    check_product_type(s, "a", stmt->a);
+    check_product_type(s, "out", stmt->out);
+}
+
+static void check_decay(const struct subject *s)
+{
+    struct tg_text have, want;
+    const tg_stmt *stmt = s->stmt;
+    const uint32_t decay = mask_of(s, stmt->decay), out = mask_of(s, stmt->out);
+    const uint32_t lost = implicit_of(s, stmt->decay) & ~implicit_of(s, stmt->out);
+    if (stmt->decay && (!(decay & CHUNK) || (decay & ~out)))
+        tg_fault(s->check, TG0137, "TG_CHUNK alone, or with axes of the state",
+                 "CARRY: decay has axes %s, the state has %s", tg_mask_text(decay, &have),
+                 tg_mask_text(out, &want));
+    else if (lost)
+        tg_fault(s->check, TG0137, "give the state the flags of its decay",
+                 "CARRY: decay has axis %s, which the state lacks", tg_mask_text(lost, &have));
+}
+
 static void check_carry(const struct subject *s)
 {
-    struct tg_text text, other;
-    const uint32_t out = mask_of(s, s->stmt->out);
-    const uint32_t summed = tg_stmt_product(s->algorithm, s->stmt).k;
-    check_product(s);
+    struct tg_text text;
+    const tg_stmt *stmt = s->stmt;
+    const uint32_t out = mask_of(s, stmt->out);
+    if (stmt->b)
+        check_product(s);
     if (!(out & CHUNK) || (out & Q_AND_KV))
         tg_fault(s->check, TG0134, "give it TG_CHUNK and the axes of the state",
                  "CARRY: out has axes %s, expected one state a chunk", tg_mask_text(out, &text));
-    if (summed != 1u << TG_LQ && summed != 1u << TG_LKV)
+    const uint32_t summed = tg_stmt_product(s->algorithm, stmt).k;
+    if (!stmt->b)
+        check_added(s);
+    else if (summed != 1u << TG_LQ && summed != 1u << TG_LKV)
         tg_fault(s->check, TG0135, "a and b have axis TG_T, both at the same position",
                  "CARRY: it sums over %s, expected Lhq or Lkv", tg_mask_text(summed, &text));
-    check_boundary(s, "init", s->stmt->init, TG_IN);
-    check_boundary(s, "final_", s->stmt->final_, TG_OUT);
-    const uint32_t decay = mask_of(s, s->stmt->decay);
-    if (s->stmt->decay && (!(decay & CHUNK) || (decay & ~out)))
-        tg_fault(s->check, TG0137, "TG_CHUNK alone, or with axes of the state",
-                 "CARRY: decay has axes %s, the state has %s", tg_mask_text(decay, &text),
-                 tg_mask_text(out, &other));
+    check_boundary(s, "init", stmt->init, TG_IN);
+    check_boundary(s, "final_", stmt->final_, TG_OUT);
+    check_decay(s);
 }
 
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)
 {
     if (stmt->op == TG_STMT_NONE || stmt->op >= TG_STMT_N_OPS) {
         tg_fault(check, TG0120,
-                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_CONTRACT_TO, TG_CARRY_TO",
+                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO",
                  "statement kind %u is unknown", stmt->op);
         return;
     }
@@ -301,9 +424,12 @@ void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_
         check_expr(&s, ok);
         break;
     case TG_STMT_SCAN:
-    case TG_STMT_TOTAL:
         if (ok)
             check_scan(&s);
+        break;
+    case TG_STMT_TOTAL:
+        if (ok)
+            check_total(&s);
         break;
     case TG_STMT_CONTRACT:
         if (ok)

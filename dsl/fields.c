@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Dimensions that have a block, in the order of the printed table. */
+/* Dimensions that have a block, in the order of the printed table. Those of TG_BATCH and TG_MEMBER
+ * are always 1. */
 static const uint8_t block_dims[] = {TG_SEG, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV};
 
 static uint32_t row_count(const tg_schedule *schedule)
@@ -147,9 +148,9 @@ static bool span_is(struct span span, const char *text)
            memcmp(text, span.start, (size_t)span.length) == 0;
 }
 
-/* Names for "expected ..." lists. */
+/* Names for "expected ..." lists: as long as those of all rows. */
 struct list {
-    char text[160];
+    char text[TG_MAX_ROWS * (TG_MAX_IDENTIFIER + 2) + 1];
     size_t used;
 };
 
@@ -200,9 +201,10 @@ static bool find_field(struct check *check, const tg_schedule *schedule, struct 
     return false;
 }
 
-static bool parse_value(struct check *check, struct span text, struct tg_field_at at,
-                        uint32_t *value)
+static bool parse_value(struct check *check, const tg_schedule *schedule, struct span text,
+                        struct tg_field_at at, uint32_t *value)
 {
+    const tg_kernel_row *row = &schedule->rows[at.row];
     uint32_t number = 0;
     bool ok = text.length > 0;
     for (int i = 0; ok && i < text.length; i++) {
@@ -213,7 +215,7 @@ static bool parse_value(struct check *check, struct span text, struct tg_field_a
     const char *expected = "a number of 0 to 65535";
     if (ok) {
         *value = number;
-        expected = at.field == TG_FIELD_BLOCK ? tg_block_fault(NULL, at.dim, number)
+        expected = at.field == TG_FIELD_BLOCK ? tg_block_fault(row, NULL, at.dim, number)
                                               : tg_number_fault((tg_field)at.field, number);
     }
     if (!expected)
@@ -251,7 +253,7 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
             !find_field(check, schedule, field, row, &at))
             return;
     }
-    if (parse_value(check, number, at, &value))
+    if (parse_value(check, schedule, number, at, &value))
         tg_field_set(schedule, at, value);
 }
 

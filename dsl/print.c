@@ -35,8 +35,9 @@ void tg_printf(const tg_writer *writer, const char *format, ...)
 const char *tg_dim_name(uint32_t dim)
 {
     static const char *const names[TG_N_DIMS] = {
-        [TG_AXIS_NONE] = "none", [TG_T] = "T",     [TG_CHUNK] = "chunk", [TG_DQK] = "dqk",
-        [TG_DHV] = "dhv",        [TG_SEG] = "seg", [TG_LQ] = "Lhq",      [TG_LKV] = "Lkv",
+        [TG_AXIS_NONE] = "none", [TG_T] = "T",         [TG_CHUNK] = "chunk", [TG_DQK] = "dqk",
+        [TG_DHV] = "dhv",        [TG_PARTS] = "parts", [TG_CUTS] = "cuts",   [TG_SEG] = "seg",
+        [TG_LQ] = "Lhq",         [TG_LKV] = "Lkv",     [TG_BATCH] = "batch", [TG_MEMBER] = "member",
     };
     return dim < TG_N_DIMS ? names[dim] : "?";
 }
@@ -98,12 +99,20 @@ struct notation {
 };
 
 static const struct notation notations[TG_X_N_OPS] = {
-    [TG_X_ADD] = {" + ", SUM},          [TG_X_SUB] = {" - ", SUM},
-    [TG_X_MUL] = {" * ", PRODUCT},      [TG_X_DIV] = {" / ", PRODUCT},
-    [TG_X_MAX] = {"max", ATOM},         [TG_X_MIN] = {"min", ATOM},
-    [TG_X_NEG] = {"-", SIGN},           [TG_X_ABS] = {"abs", ATOM},
-    [TG_X_EXP2] = {"2^", POWER},        [TG_X_LOG2] = {"log2", ATOM},
-    [TG_X_LOGSIG2] = {"logsig2", ATOM}, [TG_X_SIGMOID] = {"sigmoid", ATOM},
+    [TG_X_ADD] = {" + ", SUM},
+    [TG_X_SUB] = {" - ", SUM},
+    [TG_X_MUL] = {" * ", PRODUCT},
+    [TG_X_DIV] = {" / ", PRODUCT},
+    [TG_X_MAX] = {"max", ATOM},
+    [TG_X_MIN] = {"min", ATOM},
+    [TG_X_NEG] = {"-", SIGN},
+    [TG_X_ABS] = {"abs", ATOM},
+    [TG_X_EXP2] = {"2^", POWER},
+    [TG_X_LOG2] = {"log2", ATOM},
+    [TG_X_LOGSIG2] = {"logsig2", ATOM},
+    [TG_X_SIGMOID] = {"sigmoid", ATOM},
+    [TG_X_SOFTPLUS] = {"softplus", ATOM},
+    [TG_X_STEP] = {"step", ATOM},
     [TG_X_CAUSAL] = {"causal", ATOM},
 };
 
@@ -127,10 +136,11 @@ static void print_value(const struct printer *p, const tg_stmt *stmt, int last,
 
 static void print_leaf(const struct printer *p, const tg_x *x, enum precedence least)
 {
+    struct tg_text text;
     if (x->op == TG_X_TILE)
         print_operand(p, x->operand);
-    else if (x->op == TG_X_SCALE)
-        tg_printf(p->writer, "scale");
+    else if (x->op == TG_X_SCALAR)
+        tg_printf(p->writer, "%s", tg_scalar_text(p->algorithm, x->operand, &text));
     else if (x->number < 0 && least > SUM)
         tg_printf(p->writer, "(%.9g)", (double)x->number);
     else
@@ -200,20 +210,24 @@ static void print_expr(const struct printer *p, const tg_stmt *stmt)
 
 /* ---- statements ---- */
 
-static void print_sum(const struct printer *p, uint32_t dims)
+static void print_sum(const struct printer *p, const tg_stmt *stmt, uint32_t dims)
 {
-    tg_printf(p->writer, "sum");
+    tg_printf(p->writer, stmt->flags & TG_MAXIMUM ? "max" : "sum");
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (dims & 1u << dim)
             tg_printf(p->writer, "_%s", index_name(dim));
     tg_printf(p->writer, " ");
 }
 
-/* sum_j kw[j,dqk] v[j,dhv] */
+/* sum_j kw[j,dqk] v[j,dhv], or what there is of it */
 static void print_product(const struct printer *p, const tg_stmt *stmt)
 {
-    print_sum(p, tg_stmt_product(p->algorithm, stmt).k);
+    const uint32_t summed = tg_stmt_product(p->algorithm, stmt).k;
+    if (stmt->b || summed)
+        print_sum(p, stmt, summed);
     print_operand(p, stmt->a);
+    if (!stmt->b)
+        return;
     tg_printf(p->writer, " ");
     print_operand(p, stmt->b);
 }
@@ -248,9 +262,11 @@ static void print_carry(const struct printer *p, const tg_stmt *stmt)
 
 static void print_scan(const struct printer *p, const tg_stmt *stmt)
 {
-    const uint32_t at = TG_OPERAND_AT(stmt->a);
-    tg_printf(p->writer, "sum_{s<=%s} ", index_name(at));
-    print_indexed(p, stmt->a, at, "s");
+    const bool has_t = tg_tile_has_t(p->algorithm, TG_OPERAND_TILE(stmt->a));
+    const uint32_t along = has_t ? TG_OPERAND_AT(stmt->a) : TG_CHUNK;
+    tg_printf(p->writer, "%s_{s%s%s} ", stmt->flags & TG_MAXIMUM ? "max" : "sum",
+              stmt->flags & TG_EXCLUSIVE ? "<" : "<=", index_name(along));
+    print_indexed(p, stmt->a, along, "s");
 }
 
 static void print_stmt(const struct printer *p, const tg_stmt *stmt)
@@ -271,7 +287,7 @@ static void print_stmt(const struct printer *p, const tg_stmt *stmt)
         print_scan(p, stmt);
         break;
     case TG_STMT_TOTAL:
-        print_sum(p, tg_operand_mask(p->algorithm, stmt->a) & (1u << TG_LQ | 1u << TG_LKV));
+        print_sum(p, stmt, tg_stmt_along(p->algorithm, stmt));
         print_operand(p, stmt->a);
         break;
     case TG_STMT_CONTRACT:
@@ -288,6 +304,21 @@ static void print_stmt(const struct printer *p, const tg_stmt *stmt)
     tg_printf(p->writer, "\n");
 }
 
+/* What not every sequence, or not every head, has its own of. */
+static const char *shared_by(uint8_t flags)
+{
+    switch (flags & (TG_NO_BATCH | TG_SHARED)) {
+    case TG_NO_BATCH:
+        return " (of a head)";
+    case TG_SHARED:
+        return " (of a group)";
+    case TG_NO_BATCH | TG_SHARED:
+        return " (of a group, no batch)";
+    default:
+        return "";
+    }
+}
+
 /* The tensors of the caller: "  in  q[t,dqk] io, S0[dqk,dhv] f32?" */
 static void print_tensors(const struct printer *p, const char *title, uint8_t flag)
 {
@@ -299,10 +330,28 @@ static void print_tensors(const struct printer *p, const char *title, uint8_t fl
         tg_printf(p->writer, "%s", separator);
         print_operand(p, (tg_operand)tile);
         const tg_dtype dtype = tensor->dtype ? (tg_dtype)tensor->dtype : TG_F32;
-        tg_printf(p->writer, " %s%s", tg_dtype_name(dtype), tensor->flags & TG_OPTIONAL ? "?" : "");
+        tg_printf(p->writer, " %s%s%s", tg_dtype_name(dtype),
+                  tensor->flags & TG_OPTIONAL ? "?" : "", shared_by(tensor->flags));
         separator = ", ";
     }
     if (separator != title)
+        tg_printf(p->writer, "\n");
+}
+
+/* "  with scale = 1/sqrt(dqk), eps = 1e-06"; nothing where there is only the scale */
+static void print_scalars(const struct printer *p)
+{
+    const uint32_t n = p->algorithm->scalars ? tg_scalar_count(p->algorithm) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tg_text text;
+        tg_printf(p->writer, "%s%s = ", i ? ", " : "  with ",
+                  tg_scalar_text(p->algorithm, i, &text));
+        if (i == 0 && p->algorithm->scalars[i].value == 0)
+            tg_printf(p->writer, "1/sqrt(dqk)");
+        else
+            tg_printf(p->writer, "%g", (double)p->algorithm->scalars[i].value);
+    }
+    if (n)
         tg_printf(p->writer, "\n");
 }
 
@@ -323,6 +372,7 @@ void tg_algorithm_print(const tg_algorithm *algorithm, const tg_writer *writer)
     }
     print_tensors(&p, "  in   ", TG_IN);
     print_tensors(&p, "  out  ", TG_OUT);
+    print_scalars(&p);
     for (uint32_t s = 0; s < algorithm->n_body && s < TG_MAX_BODY; s++)
         print_stmt(&p, &algorithm->body[s]);
 }

@@ -9,12 +9,14 @@
 
 enum column {
     KERNEL,
+    BATCH,
     SEG,
     CHUNK,
     LHQ,
     LKV,
     DQK,
     DHV,
+    MEMBER,
     WRITES,
     WARPS,
     STAGES,
@@ -23,16 +25,19 @@ enum column {
     N_COLUMNS
 };
 
-enum { CELL = 64 };
+enum {
+    CELL = (TG_MAX_OUTPUTS + 2) * (TG_MAX_IDENTIFIER + 1)
+}; /* the widest: what a kernel writes */
 
 struct table {
     char cells[TG_MAX_ROWS + 1][N_COLUMNS][CELL];
     uint32_t n_lines;
+    bool hidden[N_COLUMNS]; /* few schedules loop over sequences or heads */
 };
 
 static const uint8_t column_dims[N_COLUMNS] = {
-    [SEG] = TG_SEG, [CHUNK] = TG_CHUNK, [LHQ] = TG_LQ,
-    [LKV] = TG_LKV, [DQK] = TG_DQK,     [DHV] = TG_DHV,
+    [BATCH] = TG_BATCH, [SEG] = TG_SEG, [CHUNK] = TG_CHUNK, [LHQ] = TG_LQ,
+    [LKV] = TG_LKV,     [DQK] = TG_DQK, [DHV] = TG_DHV,     [MEMBER] = TG_MEMBER,
 };
 
 /* "P 128", "W", "." */
@@ -40,7 +45,8 @@ static void fill_role(char cell[CELL], tg_axis_role axis, uint32_t dim)
 {
     static const char letters[] = {'.', 'P', 'L', 'W'};
     const char letter = axis.role < sizeof letters ? letters[axis.role] : '?';
-    const bool plain = axis.block == 0 || (dim == TG_CHUNK && axis.block == 1);
+    const bool single = dim == TG_CHUNK || dim == TG_BATCH || dim == TG_MEMBER;
+    const bool plain = axis.block == 0 || (single && axis.block == 1);
     if (plain)
         (void)snprintf(cell, CELL, "%c", letter);
     else
@@ -51,7 +57,7 @@ static void fill_role(char cell[CELL], tg_axis_role axis, uint32_t dim)
 static void fill_writes(char cell[CELL], const tg_schedule *schedule, uint32_t row)
 {
     struct tg_slice slice;
-    uint64_t stores = 0;
+    tg_bits stores = 0;
     size_t used = 0;
     if (!schedule->algorithm || schedule->algorithm->struct_size != sizeof *schedule->algorithm)
         return;
@@ -75,16 +81,18 @@ static void fill_row(struct table *table, const tg_schedule *schedule, uint32_t 
     char(*cells)[CELL] = table->cells[table->n_lines++];
     const bool named = tg_is_name(row->name, TG_MAX_IDENTIFIER, false);
     (void)snprintf(cells[KERNEL], CELL, "%s", named ? row->name : "?");
-    for (uint32_t column = SEG; column <= DHV; column++)
+    for (uint32_t column = BATCH; column <= MEMBER; column++)
         fill_role(cells[column], row->row[column_dims[column]], column_dims[column]);
+    table->hidden[BATCH] = table->hidden[BATCH] && row->row[TG_BATCH].role == TG_ROLE_NONE;
+    table->hidden[MEMBER] = table->hidden[MEMBER] && row->row[TG_MEMBER].role == TG_ROLE_NONE;
     fill_writes(cells[WRITES], schedule, r);
     (void)snprintf(cells[WARPS], CELL, "%u", row->warps);
     (void)snprintf(cells[STAGES], CELL, "%u", row->stages ? row->stages : 2);
     (void)snprintf(cells[MMA], CELL, "%s",
-                   row->mma == TG_MMA_NONE   ? "."
-                   : row->mma == TG_MMA_SYNC ? "sync"
+                   row->mma == TG_MMA_NONE     ? "."
+                   : row->mma == TG_MMA_SYNC   ? "sync"
                    : row->mma == TG_MMA_TF32X3 ? "tf32x3"
-                                             : "?");
+                                               : "?");
     if (row->blocks_per_sm)
         (void)snprintf(cells[PER_SM], CELL, "%u", row->blocks_per_sm);
     else
@@ -100,6 +108,8 @@ static void print_table(const struct table *table, const tg_writer *writer)
                 widths[c] = strlen(table->cells[line][c]);
     for (uint32_t line = 0; line < table->n_lines; line++) {
         for (uint32_t c = 0; c < N_COLUMNS; c++) {
+            if (table->hidden[c])
+                continue;
             const char *gap = c == 0 ? "  " : c == WRITES || c == WARPS ? " | " : "  ";
             const int width = c + 1 < N_COLUMNS ? (int)widths[c] : 0;
             tg_printf(writer, "%s%-*s", gap, width, table->cells[line][c]);
@@ -108,11 +118,30 @@ static void print_table(const struct table *table, const tg_writer *writer)
     }
 }
 
+/* "tfla, chunk 128, at most 16 tokens, keeps C N" */
+static void print_title(const tg_schedule *schedule, const tg_writer *writer)
+{
+    const bool named = tg_is_name(schedule->name, TG_MAX_NAME, true);
+    const tg_algorithm *algorithm = schedule->algorithm;
+    const char *separator = ", keeps";
+    tg_printf(writer, "%s, chunk %u", named ? schedule->name : "(no name)", schedule->chunk);
+    if (schedule->max_tokens)
+        tg_printf(writer, ", at most %u tokens", schedule->max_tokens);
+    for (uint32_t i = 0; i < TG_MAX_KEPT && algorithm; i++) {
+        struct tg_text text;
+        if (schedule->kept[i] == 0 || algorithm->struct_size != sizeof *algorithm)
+            continue;
+        tg_printf(writer, "%s %s", separator, tg_tile_text(algorithm, schedule->kept[i], &text));
+        separator = "";
+    }
+    tg_printf(writer, "\n");
+}
+
 void tg_schedule_print(const tg_schedule *schedule, const tg_writer *writer)
 {
     static const char *const titles[N_COLUMNS] = {
-        "kernel", "seg",    "chunk", "Lhq",    "Lkv", "dqk",
-        "dhv",    "writes", "warps", "stages", "mma", "per SM",
+        "kernel", "batch",  "seg",    "chunk", "Lhq",    "Lkv", "dqk",
+        "dhv",    "member", "writes", "warps", "stages", "mma", "per SM",
     };
     if (!schedule || schedule->struct_size != sizeof *schedule) {
         tg_printf(writer, "(no schedule of this version)\n");
@@ -123,22 +152,25 @@ void tg_schedule_print(const tg_schedule *schedule, const tg_writer *writer)
     for (uint32_t c = 0; c < N_COLUMNS; c++)
         (void)snprintf(table.cells[0][c], CELL, "%s", titles[c]);
     table.n_lines = 1;
+    table.hidden[BATCH] = table.hidden[MEMBER] = true;
     for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         fill_row(&table, schedule, r);
-    const bool named = tg_is_name(schedule->name, TG_MAX_NAME, true);
-    tg_printf(writer, "%s, chunk %u\n", named ? schedule->name : "(no name)", schedule->chunk);
+    print_title(schedule, writer);
     print_table(&table, writer);
 }
 
 /* ---- the key ---- */
 
-static void key_tensor(const tg_tensor *tensor, uint32_t tile, const tg_writer *writer)
+static void key_tensor(const tg_schedule *schedule, uint32_t tile, const tg_writer *writer)
 {
+    const tg_tensor *tensor = &schedule->algorithm->tensors[tile];
+    if (tg_tensor_unused(tensor))
+        return;
     tg_printf(writer, "t%u:%u,%u", tile, tensor->dtype ? tensor->dtype : TG_F32, tensor->flags);
     for (uint32_t i = 0; i < TG_MAX_AXES; i++)
         tg_printf(writer, ",%u", tensor->axes[i]);
     /* The caller finds tensors by name: those names are part of what is generated. */
-    const bool is_public = tensor->flags & (TG_IN | TG_OUT);
+    const bool is_public = (tensor->flags & (TG_IN | TG_OUT)) || tg_tile_kept(schedule, tile);
     if (is_public && tg_is_name(tensor->name, TG_MAX_IDENTIFIER, false))
         tg_printf(writer, ",%s", tensor->name);
     tg_printf(writer, ";");
@@ -152,12 +184,22 @@ static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];
         tg_printf(writer, ",%u", x->op);
-        if (x->op == TG_X_TILE)
+        if (x->op == TG_X_TILE || x->op == TG_X_SCALAR)
             tg_printf(writer, ":%x", x->operand);
         if (x->op == TG_X_NUMBER)
             tg_printf(writer, ":%a", (double)x->number);
     }
     tg_printf(writer, ";");
+}
+
+/* What a caller sees of them: names and defaults. */
+static void key_scalars(const tg_algorithm *algorithm, const tg_writer *writer)
+{
+    for (uint32_t i = 0; i < tg_scalar_count(algorithm); i++) {
+        struct tg_text text;
+        const float value = algorithm->scalars ? algorithm->scalars[i].value : 0.0f;
+        tg_printf(writer, "n%s,%a;", tg_scalar_text(algorithm, i, &text), (double)value);
+    }
 }
 
 static void key_row(const tg_kernel_row *row, const tg_writer *writer)
@@ -179,11 +221,15 @@ void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer)
     if (algorithm && algorithm->struct_size == sizeof *algorithm && algorithm->tensors &&
         algorithm->body) {
         for (uint32_t tile = 1; tile < algorithm->n_tensors && tile < TG_MAX_TILES; tile++)
-            key_tensor(&algorithm->tensors[tile], tile, writer);
+            key_tensor(schedule, tile, writer);
         for (uint32_t s = 0; s < algorithm->n_body && s < TG_MAX_BODY; s++)
             key_stmt(&algorithm->body[s], writer);
+        key_scalars(algorithm, writer);
     }
-    tg_printf(writer, "c%u;", schedule->chunk);
+    tg_printf(writer, "c%u,%u;", schedule->chunk, schedule->max_tokens);
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++)
+        if (schedule->kept[i])
+            tg_printf(writer, "e%u;", schedule->kept[i]);
     for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         key_row(&schedule->rows[r], writer);
 }

@@ -211,7 +211,7 @@ typedef struct tg_axis_role {
 /* Which matrix instruction. If the target or the types cannot do it, that is an error with a reason,
  * never a silent fallback. */
 typedef enum tg_mma {
-    TG_MMA_NONE = 0, /* no matrix products in this kernel */
+    TG_MMA_NONE = 0, /* none: every thread computes its elements by itself, see above */
     TG_MMA_SYNC = 1, /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
     TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
 } tg_mma;

@@ -11,6 +11,19 @@ static void add_spare(struct copy *c)
     c->algorithm.n_tensors = N_GOOD + 1;
 }
 
+/* One more tensor, by the number SPARE or SPARE + 1, and one more statement at the end, of good.c.
+ */
+static void add_tensor(struct copy *c, const char *name, uint8_t flags, uint8_t axis,
+                       uint8_t second)
+{
+    c->tensors[c->algorithm.n_tensors++] = (tg_tensor){name, TG_F32, flags, {axis, second}};
+}
+
+static void add_stmt(struct copy *c, tg_stmt stmt)
+{
+    c->body[c->algorithm.n_body++] = stmt;
+}
+
 /* ---- tests ---- */
 
 #define BAD(name, codes, fragment, ...)                                                            \
@@ -18,21 +31,26 @@ static void add_spare(struct copy *c)
     {                                                                                              \
         __VA_ARGS__;                                                                               \
     }
+#define BAD_FORM BAD
 #include "tests/dsl/bad.def"
+#undef BAD_FORM
 #undef BAD
 
 static const struct {
     const char *name, *codes, *fragment;
+    const tg_variant *of;
     void (*spoil)(struct copy *c);
 } bad[] = {
-#define BAD(name, codes, fragment, ...) {#name, codes, fragment, bad_##name},
+#define BAD(name, codes, fragment, ...)      {#name, codes, fragment, &good, bad_##name},
+#define BAD_FORM(name, codes, fragment, ...) {#name, codes, fragment, &forms, bad_##name},
 #include "tests/dsl/bad.def"
+#undef BAD_FORM
 #undef BAD
 };
 
 static bool is_warning_only(const char *codes)
 {
-    static const char *const warnings[] = {"TG0110", "TG0113", "TG0313", "TG0409"};
+    static const char *const warnings[] = {"TG0110", "TG0113", "TG0239", "TG0313", "TG0409"};
     for (; *codes; codes += codes[6] ? 7 : 6) {
         bool warning = false;
         for (uint32_t i = 0; i < TG_COUNT(warnings); i++)
@@ -51,7 +69,7 @@ static void test_mistakes(void **state)
     for (uint32_t i = 0; i < TG_COUNT(bad); i++) {
         struct log log = {{0}, {0}};
         const tg_sink sink = {remember, &log};
-        copy_good(&c);
+        copy_variant(&c, bad[i].of);
         bad[i].spoil(&c);
         const tg_status status = tg_variant_check(&c.variant, &sink);
         const bool codes_ok = strcmp(log.codes, bad[i].codes) == 0;
@@ -152,14 +170,16 @@ static void test_tensor_count(void **state)
     struct log log = {{0}, {0}};
     const tg_sink sink = {remember, &log};
     copy_good(&c);
-    for (uint32_t tile = N_GOOD; tile < N_GOOD + 24; tile++) {
+    enum { MORE = TG_MAX_TENSORS - 8 };
+    for (uint32_t tile = N_GOOD; tile < N_GOOD + MORE; tile++) {
         (void)snprintf(names[tile], sizeof names[tile], "x%u", tile);
         c.tensors[tile] = (tg_tensor){names[tile], TG_F32, TG_IN, {TG_T}};
     }
-    c.algorithm.n_tensors = N_GOOD + 24;
+    c.algorithm.n_tensors = N_GOOD + MORE;
+    c.schedule.kept[0] = KW;
     assert_int_equal(tg_schedule_check(&c.schedule, &sink), TG_E_DECLARATION);
     assert_non_null(strstr(log.text, "TG0226"));
-    assert_non_null(strstr(log.text, "37 tensors in memory, at most 32"));
+    assert_non_null(strstr(log.text, "70 tensors in memory, at most 64"));
 }
 
 static void test_crossing(void **state)
@@ -176,9 +196,12 @@ static void test_crossing(void **state)
 
 /* ---- slices ---- */
 
-static uint64_t stmts(uint32_t first, uint32_t last)
+/* cmocka compares 64 bits. */
+#define ASSERT_SET(a, b) assert_true((a) == (b))
+
+static tg_bits stmts(uint32_t first, uint32_t last)
 {
-    uint64_t bits = 0;
+    tg_bits bits = 0;
     for (uint32_t s = first; s <= last; s++)
         bits |= TG_BIT(s);
     return bits;
@@ -192,28 +215,27 @@ static void test_slices(void **state)
     const tg_schedule *tfla = good.schedules[0];
     struct tg_slice slice;
     assert_true(tg_row_slice(tfla, ROW_GATES, &slice));
-    assert_int_equal(slice.stmts, stmts(AT_A, AT_W));
-    assert_int_equal(slice.loads, TG_BIT(F) | TG_BIT(I));
-    assert_int_equal(slice.stores, TG_BIT(B) | TG_BIT(LI) | TG_BIT(G) | TG_BIT(W));
+    ASSERT_SET(slice.stmts, stmts(AT_A, AT_W));
+    ASSERT_SET(slice.loads, TG_BIT(F) | TG_BIT(I));
+    ASSERT_SET(slice.stores, TG_BIT(B) | TG_BIT(LI) | TG_BIT(G) | TG_BIT(W));
     assert_int_equal(slice.dims, DIM(TG_CHUNK) | DIM(TG_LKV));
     assert_int_equal(slice.scanned, DIM(TG_LKV));
     assert_int_equal(slice.matrix, 0);
 
     assert_true(tg_row_slice(tfla, ROW_STATE, &slice));
-    assert_int_equal(slice.stmts, TG_BIT(AT_KW) | TG_BIT(AT_C));
-    assert_int_equal(slice.loads, TG_BIT(K) | TG_BIT(V) | TG_BIT(S0) | TG_BIT(G) | TG_BIT(W));
-    assert_int_equal(slice.stores, TG_BIT(C) | TG_BIT(S));
+    ASSERT_SET(slice.stmts, TG_BIT(AT_KW) | TG_BIT(AT_C));
+    ASSERT_SET(slice.loads, TG_BIT(K) | TG_BIT(V) | TG_BIT(S0) | TG_BIT(G) | TG_BIT(W));
+    ASSERT_SET(slice.stores, TG_BIT(C) | TG_BIT(S));
     assert_int_equal(slice.dims, DIM(TG_CHUNK) | DIM(TG_LKV) | DIM(TG_DQK) | DIM(TG_DHV));
     assert_int_equal(slice.summed, DIM(TG_LKV));
 
     assert_true(tg_row_slice(tfla, ROW_H, &slice));
-    assert_int_equal(slice.stmts, stmts(AT_INTER, AT_H));
-    assert_int_equal(slice.loads,
-                     TG_BIT(Q) | TG_BIT(K) | TG_BIT(V) | TG_BIT(B) | TG_BIT(LI) | TG_BIT(C));
-    assert_int_equal(slice.stores, TG_BIT(H));
+    ASSERT_SET(slice.stmts, stmts(AT_INTER, AT_H));
+    ASSERT_SET(slice.loads, TG_BIT(Q) | TG_BIT(K) | TG_BIT(V) | TG_BIT(B) | TG_BIT(LI) | TG_BIT(C));
+    ASSERT_SET(slice.stores, TG_BIT(H));
     assert_true((slice.at_q & slice.at_kv & TG_BIT(B)) && !(slice.at_q & TG_BIT(LI)));
     assert_int_equal(slice.summed, DIM(TG_LKV) | DIM(TG_DQK));
-    assert_int_equal(slice.crossing, 0);
+    ASSERT_SET(slice.crossing, 0);
     assert_false(tg_row_slice(tfla, 3, &slice));
 }
 
@@ -222,22 +244,41 @@ static void test_walk_slices(void **state)
     (void)state;
     struct tg_slice slice;
     assert_true(tg_row_slice(&good_walk, 0, &slice));
-    assert_int_equal(slice.stmts, stmts(AT_A, AT_H));
-    assert_int_equal(slice.stores, TG_BIT(H) | TG_BIT(S));
-    assert_int_equal(slice.loads,
-                     TG_BIT(Q) | TG_BIT(K) | TG_BIT(V) | TG_BIT(F) | TG_BIT(I) | TG_BIT(S0));
+    ASSERT_SET(slice.stmts, stmts(AT_A, AT_H));
+    ASSERT_SET(slice.stores, TG_BIT(H) | TG_BIT(S));
+    ASSERT_SET(slice.loads, TG_BIT(Q) | TG_BIT(K) | TG_BIT(V) | TG_BIT(F) | TG_BIT(I) | TG_BIT(S0));
     assert_true(slice.at_q & slice.at_kv & TG_BIT(F)); /* b is computed at both positions */
     assert_int_equal(slice.scanned, DIM(TG_LQ) | DIM(TG_LKV));
 
     assert_true(tg_row_slice(&good_segments, 1, &slice));
     assert_true((slice.stmts & TG_BIT(AT_C)) && (slice.loads & TG_BIT(C)));
-    assert_int_equal(slice.stores, TG_BIT(H)); /* S is the state kernel's */
+    ASSERT_SET(slice.stores, TG_BIT(H)); /* S is the state kernel's */
+
+    assert_true(tg_row_slice(&good_step, 0, &slice));
+    ASSERT_SET(slice.stmts, stmts(AT_A, AT_H));
+    ASSERT_SET(slice.stores, TG_BIT(H) | TG_BIT(S));
 
     assert_true(tg_row_slice(&kda_one, 0, &slice));
-    assert_int_equal(slice.stmts, stmts(0, kda_one.algorithm->n_body - 1));
-    assert_int_not_equal(slice.crossing, 0);
+    ASSERT_SET(slice.stmts, stmts(0, kda_one.algorithm->n_body - 1));
+    assert_true(slice.crossing != 0);
     assert_true(tg_row_slice(&kda_three, 2, &slice));
-    assert_int_equal(slice.crossing, 0);
+    ASSERT_SET(slice.crossing, 0);
+}
+
+/* Kept: an output where a row writes it, an input where none does. */
+static void test_kept_slices(void **state)
+{
+    (void)state;
+    struct tg_slice slice;
+    assert_true(tg_row_slice(forms.schedules[0], FORM_NORM, &slice));
+    ASSERT_SET(slice.stores, TG_BIT(X_N));
+    assert_true(tg_row_slice(forms.schedules[1], FORM_H - 1, &slice));
+    assert_true((slice.loads & TG_BIT(X_N)) && !(slice.stmts & TG_BIT(IS_N)));
+    assert_true(tg_row_slice(forms.schedules[0], FORM_DB, &slice));
+    ASSERT_SET(slice.stmts, TG_BIT(IS_E) | TG_BIT(IS_TE) | TG_BIT(IS_DB));
+    assert_int_equal(slice.summed, DIM(TG_LKV) | DIM(TG_CHUNK) | DIM(TG_BATCH));
+    assert_true(tg_row_slice(forms.schedules[0], FORM_SCAN, &slice));
+    assert_int_equal(slice.scanned, DIM(TG_CHUNK));
 }
 
 /* A total is over the positions that the kernel visits, whatever they are called. */
@@ -260,6 +301,7 @@ static void test_good(void **state)
     struct log log = {{0}, {0}};
     const tg_sink sink = {remember, &log};
     assert_int_equal(tg_variant_check(&good, &sink), TG_OK);
+    assert_int_equal(tg_variant_check(&forms, &sink), TG_OK);
     assert_int_equal(tg_space_check(good.spaces[0], &sink), TG_OK);
     assert_string_equal(log.text, "");
 }
@@ -267,23 +309,16 @@ static void test_good(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_statements_have_places),
-        cmocka_unit_test(test_null),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_endless_list),
-        cmocka_unit_test(test_tensor_count),
-        cmocka_unit_test(test_crossing),
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_walk_slices),
-        cmocka_unit_test(test_total_at_query),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_infix),
-        cmocka_unit_test(test_diff_and_apply),
-        cmocka_unit_test(test_apply_mistakes),
-        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_good),           cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_codes),          cmocka_unit_test(test_statements_have_places),
+        cmocka_unit_test(test_null),           cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_endless_list),   cmocka_unit_test(test_tensor_count),
+        cmocka_unit_test(test_crossing),       cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_walk_slices),    cmocka_unit_test(test_kept_slices),
+        cmocka_unit_test(test_total_at_query), cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_infix),          cmocka_unit_test(test_diff_and_apply),
+        cmocka_unit_test(test_apply_mistakes), cmocka_unit_test(test_key),
+        cmocka_unit_test(test_key_of_forms),   cmocka_unit_test(test_dim_names),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

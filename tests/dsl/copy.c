@@ -1,4 +1,4 @@
-/* tests/dsl/copy.c - messages and text are remembered, the good declaration is copied. */
+/* tests/dsl/copy.c - messages and text are remembered, good declarations are copied. */
 #include "tests/dsl/test.h"
 
 static void append(char *to, size_t size, const char *text, size_t bytes)
@@ -30,20 +30,29 @@ void collect(void *user, const char *text, size_t bytes)
 
 void copy_good(struct copy *c)
 {
+    copy_variant(c, &good);
+}
+
+void copy_variant(struct copy *c, const tg_variant *variant)
+{
     memset(c, 0, sizeof *c);
-    c->variant = good;
-    c->algorithm = *good.algorithm;
-    c->schedule = *good.schedules[0];
-    c->space = *good.spaces[0];
+    c->variant = *variant;
+    c->algorithm = *variant->algorithm;
+    c->schedule = *variant->schedules[0];
+    c->space = *variant->spaces[0];
     memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
     memcpy(c->body, c->algorithm.body, c->algorithm.n_body * sizeof *c->body);
     memcpy(c->vary, c->space.vary, c->space.n_vary * sizeof *c->vary);
+    if (c->algorithm.scalars) {
+        memcpy(c->scalars, c->algorithm.scalars, c->algorithm.n_scalars * sizeof *c->scalars);
+        c->algorithm.scalars = c->scalars;
+    }
     c->algorithm.tensors = c->tensors;
     c->algorithm.body = c->body;
     c->schedule.algorithm = &c->algorithm;
     c->space.schedule = &c->schedule;
     c->space.vary = c->vary;
-    c->aliases[0] = good.aliases[0];
+    c->aliases[0] = variant->aliases[0];
     c->schedules[0] = &c->schedule;
     c->spaces[0] = &c->space;
     c->variant.algorithm = &c->algorithm;

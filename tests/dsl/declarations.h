@@ -8,7 +8,10 @@
 
 /* good.c; its tiles are in good.h */
 extern const tg_variant good;
-extern const tg_schedule good_walk, good_segments;
+extern const tg_schedule good_walk, good_segments, good_step;
+
+/* forms.c; its tiles are in forms.h */
+extern const tg_variant forms;
 
 /* backward.c, gla.c, kda.c */
 extern const tg_schedule backward_tfla, gla_tfla, kda_three, kda_one;

@@ -29,16 +29,19 @@ static const char *random_name(const char *name)
 
 #define OR_NULL(pointer) (next_random() % 64 ? (pointer) : NULL)
 
-static void mend_pointers(struct copy *c)
+static void mend_pointers(struct copy *c, const tg_variant *variant)
 {
     static struct copy intact;
-    copy_good(&intact);
+    copy_variant(&intact, variant);
     for (uint32_t i = 0; i < TG_MAX_TILES; i++)
         c->tensors[i].name = random_name(intact.tensors[i].name);
     for (uint32_t i = 0; i < TG_MAX_BODY; i++)
         c->body[i].file = random_name("x.c");
     for (uint32_t i = 0; i < TG_MAX_ROWS; i++)
         c->schedule.rows[i].name = random_name(intact.schedule.rows[i].name);
+    for (uint32_t i = 0; i < TG_MAX_SCALARS; i++)
+        c->scalars[i].name = random_name(intact.scalars[i].name);
+    c->algorithm.scalars = variant->algorithm->scalars ? OR_NULL(c->scalars) : NULL;
     c->algorithm.name = random_name("good");
     c->algorithm.title = random_name("title");
     c->algorithm.file = c->schedule.file = c->space.file = random_name("x.c");
@@ -82,14 +85,16 @@ void test_garbage(void **state)
     const tg_sink sink = {count_message, &total};
     const tg_writer writer = {count_text, &total};
     for (uint32_t round = 0; round < rounds; round++) {
-        copy_good(&c);
-        overwrite(c.tensors, N_GOOD * sizeof *c.tensors, next_random() % 4);
-        overwrite(c.body, 13 * sizeof *c.body, next_random() % 6);
+        const tg_variant *variant = next_random() % 2 ? &good : &forms;
+        copy_variant(&c, variant);
+        overwrite(c.tensors, variant->algorithm->n_tensors * sizeof *c.tensors, next_random() % 4);
+        overwrite(c.body, variant->algorithm->n_body * sizeof *c.body, next_random() % 6);
+        overwrite(c.scalars, sizeof c.scalars, next_random() % 3);
         overwrite(&c.schedule, sizeof c.schedule, next_random() % 6);
-        overwrite(c.vary, 5 * sizeof *c.vary, next_random() % 3);
+        overwrite(c.vary, variant->spaces[0]->n_vary * sizeof *c.vary, next_random() % 3);
         overwrite(&c.algorithm, sizeof c.algorithm, next_random() % 3 == 0);
         overwrite(&c.space, sizeof c.space, next_random() % 3 == 0);
-        mend_pointers(&c);
+        mend_pointers(&c, variant);
         (void)tg_variant_check(&c.variant, &sink);
         (void)tg_space_check(&c.space, &sink);
         (void)tg_schedule_check(&c.schedule, &sink);

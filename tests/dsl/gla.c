@@ -67,9 +67,9 @@ const tg_schedule gla_tfla = {
         {
             {.name = "gates",
              .outputs = {B, G},
-             .warps = 4,
+             .warps = 1,
              .line = __LINE__,
-             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_P(32)}},
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(32)}},
             {.name = "state",
              .outputs = {C},
              .mma = TG_MMA_SYNC,

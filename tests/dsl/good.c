@@ -63,7 +63,7 @@ static const tg_schedule tfla = {
              .outputs = {B, LI, G, W},
              .warps = 4,
              .line = __LINE__,
-             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}},
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}},
             {.name = "state",
              .outputs = {C},
              .mma = TG_MMA_SYNC,
@@ -144,6 +144,26 @@ const tg_schedule good_segments = {
         },
 };
 
+/* A decode step: up to 4 tokens, held in registers, against one column of the state a thread. */
+const tg_schedule good_step = {
+    TG_HEADER(tg_schedule),
+    .name = "step",
+    .file = __FILE__,
+    .algorithm = &algorithm,
+    .chunk = 64,
+    .max_tokens = 4,
+    .n_rows = 1,
+    .rows = {{.name = "step",
+              .outputs = {H, S},
+              .warps = 2,
+              .line = __LINE__,
+              .row = {[TG_CHUNK] = TG_W(1),
+                      [TG_LQ] = TG_L(4),
+                      [TG_LKV] = TG_L(4),
+                      [TG_DQK] = TG_L(1),
+                      [TG_DHV] = TG_P(64)}}},
+};
+
 static const tg_vary vary[] = {
     {.field = TG_FIELD_CHUNK, .values = {128, 256, 512}, .line = __LINE__},
     {.field = TG_FIELD_BLOCK, .row = ROW_H, .dim = TG_LQ, .values = {64, 128}, .line = __LINE__},
@@ -163,7 +183,7 @@ static void oracle(const tg_oracle_call *call)
 }
 
 static const char *const aliases[] = {"good-alias", NULL};
-static const tg_schedule *const schedules[] = {&tfla, &good_walk, &good_segments, NULL};
+static const tg_schedule *const schedules[] = {&tfla, &good_walk, &good_segments, &good_step, NULL};
 static const tg_space *const spaces[] = {&space, NULL};
 
 const tg_variant good = {

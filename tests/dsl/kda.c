@@ -140,9 +140,9 @@ const tg_schedule kda_three = {
         {
             {.name = "gates",
              .outputs = {B, GT},
-             .warps = 4,
+             .warps = 1,
              .line = __LINE__,
-             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_P(32)}},
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(32)}},
             ROW("WU", TG_P(1), TG_L(64), W, U),
             ROW("O", TG_W(1), TG_P(64), O),
         },

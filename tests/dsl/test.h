@@ -3,6 +3,7 @@
 #define TESTS_DSL_TEST_H
 
 #include "dsl/check.h"
+#include "tests/dsl/forms.h"
 #include "tests/dsl/good.h"
 
 #include <setjmp.h>
@@ -14,7 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- copy.c: a sink and a writer that remember, and a copy of good.c that can be spoiled ---- */
+/* ---- copy.c: a sink and a writer that remember, and copies of good.c and forms.c that can be
+ * spoiled ---- */
 
 struct log {
     char codes[4096], text[65536];
@@ -28,6 +30,7 @@ enum { SPARE = N_GOOD, MOST_VARIED = 256 };
 struct copy {
     tg_tensor tensors[TG_MAX_TILES];
     tg_stmt body[TG_MAX_BODY];
+    tg_scalar scalars[TG_MAX_SCALARS];
     tg_algorithm algorithm, other;
     tg_schedule schedule, stranger;
     tg_vary vary[MOST_VARIED];
@@ -39,6 +42,7 @@ struct copy {
 };
 
 void copy_good(struct copy *c);
+void copy_variant(struct copy *c, const tg_variant *variant);
 
 /* ---- text.c, garbage.c ---- */
 
@@ -47,6 +51,8 @@ void test_infix(void **state);
 void test_diff_and_apply(void **state);
 void test_apply_mistakes(void **state);
 void test_key(void **state);
+void test_key_of_forms(void **state);
+void test_dim_names(void **state);
 void test_garbage(void **state);
 
 #endif

@@ -14,6 +14,7 @@ void test_golden(void **state)
         const tg_schedule *const *schedules;
     } all[] = {
         {"good", good.schedules},
+        {"forms", forms.schedules},
         {"backward", (const tg_schedule *const[]){&backward_tfla, NULL}},
         {"gla", (const tg_schedule *const[]){&gla_tfla, NULL}},
         {"kda", (const tg_schedule *const[]){&kda_three, &kda_one, NULL}},
@@ -93,6 +94,9 @@ void test_infix(void **state)
                   TG_SCALE, TG_MUL);
     ASSERT_PRINTS("f[j] * (-0.5)", X, TG_NUM(-0.5f), TG_MUL);
     ASSERT_PRINTS("abs(log2(sigmoid(f[j])))", X, TG_SIGMOID, TG_LOG2, TG_ABS);
+    ASSERT_PRINTS("softplus(-f[j]) * step(i[j] - f[j])", X, TG_NEG, TG_SOFTPLUS, Y, X, TG_SUB,
+                  TG_STEP, TG_MUL);
+    ASSERT_PRINTS("f[j] * scalar 3", X, TG_SCALAR(3), TG_MUL);
     ASSERT_PRINTS("(malformed expression)", X, TG_ADD);
 #undef X
 #undef Y
@@ -138,6 +142,7 @@ void test_apply_mistakes(void **state)
         {"H.warps=99", "TG0233", "warps is '99', expected 1 to 16"},
         {"H.Lhq=9999999999999999999", "TG0233", "expected a number of 0 to 65535"},
         {"chunk=0", "TG0233", "chunk is '0', expected 1 to 65535"},
+        {"H.batch=1", "TG0232", "no field 'batch'"},
         {"=", "TG0232", "no field ''"},
         {"X.warps=4 H.warps=99", "TG0231 TG0233", "warps is '99'"},
     };
@@ -174,4 +179,68 @@ void test_key(void **state)
     memset(&two, 0, sizeof two);
     tg_schedule_key(&c.schedule, &second);
     assert_string_not_equal(one.text, two.text);
+}
+
+/* Everything that decides the code, or what a caller sees of it, is in the key. */
+#define CHANGES(...)                                                                               \
+    do {                                                                                           \
+        static struct copy copied, *const c = &copied;                                             \
+        static struct log changed;                                                                 \
+        const tg_writer third = {collect, &changed};                                               \
+        memset(&changed, 0, sizeof changed);                                                       \
+        copy_variant(c, &forms);                                                                   \
+        __VA_ARGS__;                                                                               \
+        tg_schedule_key(&c->schedule, &third);                                                     \
+        if (strcmp(changed.text, key.text) == 0)                                                   \
+            fail_msg("the key lacks: %s", #__VA_ARGS__);                                           \
+    } while (0)
+
+void test_key_of_forms(void **state)
+{
+    (void)state;
+    static struct log key, one, two;
+    memset(&key, 0, sizeof key);
+    memset(&one, 0, sizeof one);
+    memset(&two, 0, sizeof two);
+    const tg_writer writer = {collect, &key}, first = {collect, &one}, second = {collect, &two};
+    tg_schedule_key(forms.schedules[0], &writer);
+    CHANGES(c->scalars[1].name = "taw");
+    CHANGES(c->scalars[1].value = 8);
+    CHANGES(c->scalars[0].value = 1);
+    CHANGES(c->algorithm.n_scalars = 2);
+    CHANGES(c->body[IS_A].expr[5].operand = 2);
+    CHANGES(c->tensors[X_K].flags = TG_IN);
+    CHANGES(c->tensors[X_BIAS].flags = TG_IN);
+    CHANGES(c->tensors[X_UNUSED] = c->tensors[X_E]);
+    CHANGES(c->body[IS_BX].flags = 0);
+    CHANGES(c->body[IS_GX].flags = TG_EXCLUSIVE);
+    CHANGES(c->body[IS_N].flags = 0);
+    CHANGES(c->schedule.rows[FORM_DK].row[TG_MEMBER].role = 0);
+    CHANGES(c->schedule.rows[FORM_DB].row[TG_BATCH].role = 0);
+    CHANGES(c->schedule.max_tokens = 16);
+    CHANGES(c->schedule.kept[1] = 0);
+    CHANGES(c->schedule.kept[2] = X_B);
+    CHANGES(c->schedule.kept[0] = X_N; c->schedule.kept[1] = X_C);
+    CHANGES(c->tensors[X_C].name = "states"); /* kept: the caller finds it by that name */
+
+    static struct copy plain;
+    copy_good(&plain);
+    tg_schedule_key(&plain.schedule, &first);
+    plain.algorithm.scalars = plain.scalars; /* the scale alone, written down */
+    plain.scalars[0] = (tg_scalar){"scale", 0};
+    plain.algorithm.n_scalars = 1;
+    tg_schedule_key(&plain.schedule, &second);
+    assert_string_equal(one.text, two.text);
+}
+
+void test_dim_names(void **state)
+{
+    (void)state;
+    assert_string_equal(tg_dim_name(TG_BATCH), "batch");
+    assert_string_equal(tg_dim_name(TG_MEMBER), "member");
+    assert_string_equal(tg_dim_name(TG_LKV), "Lkv");
+    for (uint32_t a = 0; a < TG_N_DIMS; a++)
+        for (uint32_t b = 0; b < a; b++)
+            assert_string_not_equal(tg_dim_name(a), tg_dim_name(b));
+    assert_string_equal(tg_dim_name(TG_N_DIMS), "?");
 }

@@ -1,0 +1,425 @@
+/* dsl/check_roles.c - the role and the block of every dimension of a kernel: what its statements
+ * allow, and what its threads can do. */
+#include "dsl/check.h"
+
+enum {
+    POSITIONS = 1 << TG_LQ | 1 << TG_LKV,
+    STATE = 1 << TG_DQK | 1 << TG_DHV,
+    AROUND = 1 << TG_BATCH | 1 << TG_MEMBER, /* the axes that every tile has unless its flags say */
+    WARP = 32,
+    MAX_WARPS = 16,
+    MAX_HELD = 16
+};
+
+/* Without matrix products a tile is not shared among threads: see dsl/tegula.h, tg_axis_role. */
+static bool is_thread_kernel(const struct kernel *k)
+{
+    return k->row->mma == TG_MMA_NONE;
+}
+
+static uint32_t threads_of(const struct kernel *k)
+{
+    return (uint32_t)WARP * k->row->warps;
+}
+
+/* All positions are in registers of every thread. */
+static bool is_held(const struct kernel *k, uint32_t dim)
+{
+    const tg_axis_role *axis = &k->row->row[dim];
+    return is_thread_kernel(k) && (1u << dim & POSITIONS) && axis->role == TG_ROLE_L &&
+           axis->block > 1 && axis->block <= MAX_HELD;
+}
+
+/* One block covers the dimension, so that a parallel role does not split it. */
+static bool is_whole(const struct kernel *k, uint32_t dim)
+{
+    const uint32_t block = k->row->row[dim].block, most = k->schedule->max_tokens;
+    if (dim == TG_CHUNK)
+        return most != 0;
+    if (1u << dim & AROUND)
+        return false;
+    if (!(1u << dim & POSITIONS))
+        return block == 0 && !is_thread_kernel(k); /* of a thread kernel 0 means 1 */
+    if (most)
+        return block >= most || (most == 1 && is_thread_kernel(k));
+    return block == k->schedule->chunk || (is_held(k, dim) && block >= k->schedule->chunk);
+}
+
+/* ---- sums ---- */
+
+/* The statements that the row computes, one after the other. */
+static const tg_stmt *computed(const struct kernel *k, uint32_t s)
+{
+    return k->slice.stmts & TG_BIT(s) ? &k->schedule->algorithm->body[s] : NULL;
+}
+
+static bool is_matrix(const struct tg_product *p)
+{
+    return p->m && p->n && p->k && !p->batch;
+}
+
+static uint32_t times_read(const tg_stmt *stmt, uint32_t tile)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t count = tg_stmt_reads(stmt, reads);
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < count; i++)
+        times += TG_OPERAND_TILE(reads[i]) == tile;
+    return times;
+}
+
+static bool is_read(const struct kernel *k, uint32_t tile)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && times_read(computed(k, s), tile))
+            return true;
+    return false;
+}
+
+/* The row computes the operand as a sum over the dimension, of which a thread block has a part. */
+static bool is_part(const struct kernel *k, tg_operand operand, uint32_t dim)
+{
+    const int s = operand ? tg_tile_stmt(k->schedule->algorithm, TG_OPERAND_TILE(operand)) : -1;
+    const tg_stmt *stmt = s >= 0 ? computed(k, (uint32_t)s) : NULL;
+    return stmt && (stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY) &&
+           (tg_stmt_product(k->schedule->algorithm, stmt).k & 1u << dim);
+}
+
+/* A plain sum that this row writes to memory and nothing of this row reads: every thread block may
+ * write its part, and who reads them adds them up. Without init, which each part would add. */
+static bool is_sum_in_parts(const struct kernel *k, const tg_stmt *stmt)
+{
+    const struct tg_product product = tg_stmt_product(k->schedule->algorithm, stmt);
+    const uint32_t tile = TG_OPERAND_TILE(stmt->out);
+    return stmt->op == TG_STMT_CONTRACT && !stmt->init && !is_matrix(&product) &&
+           tg_row_lists(k->row, tile) && !is_read(k, tile);
+}
+
+/* The reader takes a tile, of which each thread block has a part, to a sum in parts: it is linear
+ * in that tile, and does not visit the dimension, whose block would choose one of the parts. */
+static bool adds_parts(const struct kernel *k, const tg_stmt *reader, uint32_t tile, uint32_t dim)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const bool from_a = TG_OPERAND_TILE(reader->a) == tile;
+    const uint32_t visited = tg_operand_mask(algorithm, reader->a) |
+                             tg_operand_mask(algorithm, reader->b) |
+                             tg_operand_mask(algorithm, reader->out);
+    return is_sum_in_parts(k, reader) && times_read(reader, tile) == 1 && !(visited & 1u << dim) &&
+           !is_part(k, from_a ? reader->b : reader->a, dim);
+}
+
+/* A sum over dqk or dhv may be split among thread blocks when it goes to memory in parts, or only
+ * through such sums: products of which a kernel wants just the sum over rows. */
+static bool may_split(const struct kernel *k, const tg_stmt *stmt, uint32_t dim)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const struct tg_product product = tg_stmt_product(algorithm, stmt);
+    const uint32_t tile = TG_OPERAND_TILE(stmt->out);
+    if (!is_matrix(&product))
+        return is_sum_in_parts(k, stmt);
+    if (stmt->init || tg_row_lists(k->row, tile))
+        return false;
+    for (uint32_t s = 0; s < algorithm->n_body; s++)
+        if (computed(k, s) && times_read(computed(k, s), tile) &&
+            !adds_parts(k, computed(k, s), tile, dim))
+            return false;
+    return is_read(k, tile);
+}
+
+/* A statement of the row that sums over the dimension, which must not be split: NULL when none
+ * does. */
+static const tg_stmt *summed_by(const struct kernel *k, uint32_t dim)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    for (uint32_t s = 0; s < algorithm->n_body; s++) {
+        const tg_stmt *stmt = computed(k, s);
+        if (!stmt)
+            continue;
+        if (stmt->op == TG_STMT_TOTAL && (tg_stmt_along(algorithm, stmt) & 1u << dim))
+            return stmt;
+        if ((stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY) &&
+            (tg_stmt_product(algorithm, stmt).k & 1u << dim) &&
+            !((1u << dim & STATE) && may_split(k, stmt, dim)))
+            return stmt;
+    }
+    return NULL;
+}
+
+/* Positions may be exchanged in this row, so which of them are summed over only the slice knows. */
+static void check_sum(const struct kernel *k, uint32_t dim)
+{
+    struct tg_text text;
+    const uint32_t block = k->row->row[dim].block;
+    const tg_stmt *stmt = summed_by(k, dim);
+    const bool summed = 1u << dim & POSITIONS ? (k->slice.summed >> dim & 1) : stmt != NULL;
+    if (!summed || is_whole(k, dim))
+        return;
+    const char *made =
+        stmt ? tg_tile_text(k->schedule->algorithm, TG_OPERAND_TILE(stmt->out), &text) : NULL;
+    if (block > 1)
+        tg_fault(k->check, TG0217, "use TG_L: thread blocks do not add to one another",
+                 "%s: %s is parallel in blocks of %u, but this kernel sums over it%s%s", k->name,
+                 tg_dim_name(dim), block, made ? " to make " : "", made ? made : "");
+    else
+        tg_fault(k->check, TG0217, "use TG_L: thread blocks do not add to one another",
+                 "%s: %s is parallel, but this kernel sums over it%s%s", k->name, tg_dim_name(dim),
+                 made ? " to make " : "", made ? made : "");
+}
+
+/* ---- walks ---- */
+
+static bool computes_carry(const struct kernel *k)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && computed(k, s)->op == TG_STMT_CARRY)
+            return true;
+    return false;
+}
+
+/* Walked means that something is carried from block to block, and the other way round. Threads that
+ * take a block together walk over the sums of blocks, too. */
+static void check_walk(const struct kernel *k, uint32_t dim)
+{
+    const uint8_t role = k->row->row[dim].role;
+    const char *name = tg_dim_name(dim);
+    const bool carry = dim == TG_CHUNK && computes_carry(k);
+    const bool carried = carry || (k->slice.scanned & 1u << dim);
+    const bool gathers = is_thread_kernel(k) &&
+                         ((k->slice.summed & 1u << dim) || k->row->row[dim].block == threads_of(k));
+    if (role == TG_ROLE_W && !carried && !gathers)
+        tg_fault(k->check, TG0215, "use TG_P or TG_L",
+                 "%s: %s is walked, but nothing is carried over it", k->name, name);
+    if (role == TG_ROLE_W || !carried || is_whole(k, dim))
+        return;
+    if (carry)
+        tg_fault(k->check, TG0216, "use TG_W, or let an earlier kernel write the state",
+                 "%s: it computes a CARRY, but chunk is not walked", k->name);
+    else
+        tg_fault(k->check, TG0216, "use TG_W, or let an earlier kernel write the sums",
+                 "%s: it computes a SCAN over %s, which is not walked%s", k->name, name,
+                 dim == TG_CHUNK ? "" : " and not one block");
+}
+
+/* A segment starts from a state in memory, and is walked from there. */
+static void check_segment(const struct kernel *k)
+{
+    const tg_axis_role *segment = &k->row->row[TG_SEG];
+    if (segment->role == TG_ROLE_NONE && segment->block == 0)
+        return;
+    bool resumes = segment->role == TG_ROLE_P && k->row->row[TG_CHUNK].role == TG_ROLE_W;
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++) {
+        const tg_stmt *stmt = computed(k, s);
+        if (stmt && stmt->op == TG_STMT_CARRY)
+            resumes = resumes && (k->slice.loads & TG_BIT(TG_OPERAND_TILE(stmt->out)));
+    }
+    if (!resumes || !computes_carry(k))
+        tg_fault(k->check, TG0225,
+                 "walk chunk, and let an earlier kernel write the state; or leave seg out",
+                 "%s: seg has a role or block, but its segments have no states to start from",
+                 k->name);
+}
+
+static void check_crossing(const struct kernel *k)
+{
+    for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
+        struct tg_text text;
+        if ((k->slice.crossing & TG_BIT(tile)) && !(is_whole(k, TG_LQ) && is_whole(k, TG_LKV)))
+            tg_fault(
+                k->check, TG0221, "make both blocks the chunk, or let an earlier kernel write it",
+                "%s: %s is computed at one position and read at the other, but Lhq is in blocks of "
+                "%u and Lkv of %u, chunk is %u",
+                k->name, tg_tile_text(k->schedule->algorithm, tile, &text),
+                k->row->row[TG_LQ].block, k->row->row[TG_LKV].block, k->schedule->chunk);
+    }
+}
+
+/* ---- threads ---- */
+
+static bool takes_part(const struct kernel *k, uint32_t dim)
+{
+    return dim != TG_SEG && !(1u << dim & AROUND) && k->row->row[dim].role != TG_ROLE_NONE &&
+           (k->slice.dims & 1u << dim);
+}
+
+/* Dimensions with a block of one element a thread. */
+static uint32_t thread_dims(const struct kernel *k)
+{
+    uint32_t dims = 0;
+    for (uint32_t dim = 1; dim < TG_N_DIMS; dim++)
+        if (takes_part(k, dim) && k->row->row[dim].block == threads_of(k))
+            dims |= 1u << dim;
+    return dims;
+}
+
+/* Dimensions with a block that a thread can neither visit one by one nor hold. */
+static uint32_t unheld_dims(const struct kernel *k, uint32_t threads)
+{
+    uint32_t dims = 0;
+    for (uint32_t dim = 1; dim < TG_N_DIMS; dim++)
+        if (takes_part(k, dim) && k->row->row[dim].block > 1 && !is_held(k, dim))
+            dims |= 1u << dim;
+    return dims & ~threads;
+}
+
+/* Blocks of 128 threads: dims = 1 << their dimension. */
+static void check_thread_role(const struct kernel *k, uint32_t dims)
+{
+    for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
+        const uint8_t role = k->row->row[dim].role;
+        if (!(dims & 1u << dim))
+            continue;
+        if (dim == TG_CHUNK && role != TG_ROLE_W)
+            tg_fault(k->check, TG0228, "use TG_W: one thread block takes all chunks",
+                     "%s: chunk is the dimension of its threads and not walked", k->name);
+        if ((1u << dim & STATE) && role != TG_ROLE_P)
+            tg_fault(k->check, TG0228, "use TG_P",
+                     "%s: %s is the dimension of its threads and not parallel", k->name,
+                     tg_dim_name(dim));
+    }
+}
+
+static void check_held(const struct kernel *k, uint32_t dim)
+{
+    const uint32_t most = k->schedule->max_tokens;
+    if (!takes_part(k, dim) || !is_held(k, dim) || is_whole(k, dim))
+        return;
+    tg_fault(k->check, TG0234, "hold the whole chunk, or use TG_W(1)",
+             "%s: %u of %s are held in registers, but %s is %u", k->name, k->row->row[dim].block,
+             tg_dim_name(dim), most ? "max_tokens" : "chunk", most ? most : k->schedule->chunk);
+}
+
+static void check_threads(const struct kernel *k)
+{
+    struct tg_text text;
+    const uint32_t threads = threads_of(k), dims = thread_dims(k), unheld = unheld_dims(k, dims);
+    const bool one = dims && !(dims & (dims - 1));
+    if (threads == 0 || k->row->warps > MAX_WARPS)
+        return;
+    if (k->slice.matrix && (!one || unheld))
+        tg_fault(
+            k->check, TG0222,
+            "set .mma = TG_MMA_SYNC; or give one dimension a block of 32 x warps, the others 1",
+            "%s: it computes matrix products, but mma is TG_MMA_NONE", k->name);
+    else if (!dims)
+        tg_fault(k->check, TG0227, "give Lhq, Lkv, chunk, dqk or dhv that block",
+                 "%s: no dimension has a block of %u, one element a thread (32 x warps)", k->name,
+                 threads);
+    else if (!one)
+        tg_fault(k->check, TG0227, "give the others the block 1",
+                 "%s: %s have blocks of %u (32 x warps), expected one dimension", k->name,
+                 tg_mask_text(dims, &text), threads);
+    else
+        check_thread_role(k, dims);
+    for (uint32_t dim = 1; one && !k->slice.matrix && dim < TG_N_DIMS; dim++)
+        if (unheld & 1u << dim)
+            tg_fault(k->check, TG0229,
+                     "a kernel without matrix products shares no tiles among threads",
+                     "%s: block %u of %s, expected 1, %sor %u (32 x warps) in its place", k->name,
+                     k->row->row[dim].block, tg_dim_name(dim),
+                     1u << dim & POSITIONS ? "2 to 16 with role L, " : "", threads);
+    check_held(k, TG_LQ);
+    check_held(k, TG_LKV);
+}
+
+/* A row may want tiles shared among threads for plain sums alone. */
+static bool sums_tiles(const struct kernel *k)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && computed(k, s)->op == TG_STMT_CONTRACT)
+            return true;
+    return false;
+}
+
+static void check_matrix(const struct kernel *k)
+{
+    if (is_thread_kernel(k))
+        check_threads(k);
+    else if (!k->slice.matrix && !sums_tiles(k))
+        tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
+                 "%s: it computes no matrix product or plain sum, but mma is not TG_MMA_NONE",
+                 k->name);
+}
+
+/* ---- the whole ---- */
+
+static void check_block(const struct kernel *k, uint32_t dim)
+{
+    const uint32_t block = k->row->row[dim].block;
+    const char *expected = tg_block_fault(k->row, &k->slice, dim, block);
+    if (!expected)
+        return;
+    const bool step =
+        block <= TG_MAX_BLOCK && block != 0 && dim != TG_CHUNK && !(1u << dim & AROUND);
+    tg_fault(k->check, step ? TG0219 : TG0218, "give another block",
+             "%s: block %u of %s, expected %s", k->name, block, tg_dim_name(dim), expected);
+}
+
+static void report_unvisited(const struct kernel *k, uint32_t dim)
+{
+    if (k->row->row[dim].role != TG_ROLE_NONE || k->row->row[dim].block != 0)
+        tg_fault(k->check, TG0214, "remove it",
+                 "%s: %s has a role or block, but no statement of this kernel has that axis",
+                 k->name, tg_dim_name(dim));
+}
+
+/* Sequences and heads of a group are parallel unless the row loops over them. */
+static void check_around(const struct kernel *k, uint32_t dim)
+{
+    const tg_axis_role *axis = &k->row->row[dim];
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    uint32_t around = 0;
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
+        const int s = tg_tile_stmt(algorithm, tile);
+        const bool here = s >= 0 && computed(k, (uint32_t)s);
+        if (here || ((k->slice.loads | k->slice.stores) & TG_BIT(tile)))
+            around |= tg_tile_implicit(algorithm, tile);
+    }
+    if (!(around & 1u << dim)) {
+        report_unvisited(k, dim);
+        return;
+    }
+    check_block(k, dim);
+    if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
+        tg_fault(k->check, TG0235, "use TG_L(1), or leave it out",
+                 "%s: %s is %s; it is parallel by itself unless it is looped", k->name,
+                 tg_dim_name(dim), axis->role == TG_ROLE_P ? "TG_P" : "TG_W");
+    else if (dim == TG_BATCH && axis->role == TG_ROLE_NONE)
+        check_sum(k,
+                  dim); /* a sum over heads is none where a group is one head: the compiler knows */
+}
+
+static void check_dim(const struct kernel *k, uint32_t dim)
+{
+    const tg_axis_role *axis = &k->row->row[dim];
+    if (!(k->slice.dims & 1u << dim)) {
+        report_unvisited(k, dim);
+        return;
+    }
+    if (axis->role == TG_ROLE_NONE) {
+        tg_fault(k->check, TG0213, "give it TG_P, TG_L or TG_W",
+                 "%s: %s has no role, but this kernel visits it", k->name, tg_dim_name(dim));
+        return;
+    }
+    check_block(k, dim);
+    check_walk(k, dim);
+    if (axis->role == TG_ROLE_P)
+        check_sum(k, dim);
+}
+
+void tg_check_roles(const struct kernel *k)
+{
+    for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
+        if (dim == TG_SEG || dim == TG_T || k->row->row[dim].role > TG_ROLE_W)
+            continue;
+        if (1u << dim & AROUND)
+            check_around(k, dim);
+        else
+            check_dim(k, dim);
+    }
+    if (k->row->row[TG_T].role != TG_ROLE_NONE || k->row->row[TG_T].block != 0)
+        tg_fault(k->check, TG0214, "give roles to TG_CHUNK, TG_LQ and TG_LKV",
+                 "%s: T has a role or block, but kernels visit chunks and positions", k->name);
+    check_segment(k);
+    check_matrix(k);
+    check_crossing(k);
+}
