@@ -7,10 +7,12 @@
 enum { RUNS = 30, MOST_RUNS = 100000 };
 
 /* 65,536 tokens at four lengths: the protocol of the TFLA paper's figure 5. */
-static const struct shape default_shapes[] = {{128, 16, 512, 128, 256},
-                                              {32, 16, 2048, 128, 256},
-                                              {8, 16, 8192, 128, 256},
-                                              {1, 16, 65536, 128, 256}};
+static const struct shape default_shapes[] = {
+    {.batch = 128, .heads = 16, .tokens = 512, .dqk = 128, .dhv = 256},
+    {.batch = 32, .heads = 16, .tokens = 2048, .dqk = 128, .dhv = 256},
+    {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256},
+    {.batch = 1, .heads = 16, .tokens = 65536, .dqk = 128, .dhv = 256},
+};
 
 struct bench {
     struct context *context;
@@ -82,7 +84,8 @@ static int bench_shape(struct bench *bench, const struct shape *shape)
     const tg_shape_class class = shape_class_of(shape, bench->io);
     struct choice choice;
     struct kernel kernel;
-    if (!schedule_choose(context, bench->variant, context->machine.target, &class, shape, &choice))
+    if (!schedule_choose(context, bench->variant, context->machine.target, &class, shape,
+                         context->options.schedule, &choice))
         return CODE_USAGE;
     progress(context, "B=%lld T=%lld: compiling", (long long)shape->batch,
              (long long)shape->tokens);

@@ -75,7 +75,7 @@ static tg_status copy_pattern(struct call *call, const struct host_tensor *tenso
     tg_status status = pattern ? TG_OK : TG_E_MEMORY;
     const struct num_random random = {0, num_stream(tensor->name)};
     for (size_t i = 0; pattern && i < bytes / element; i++)
-        num_store(pattern, tensor->dtype, i, num_normal(random, i) + random_mean(tensor, i));
+        num_store(pattern, tensor->dtype, i, random_number(tensor, random, i));
     for (size_t at = 0; at < tensor->bytes && status == TG_OK; at += bytes) {
         size_t left = tensor->bytes - at;
         status = tg_memory_in(call->machine->driver, address + at, pattern,
@@ -88,6 +88,124 @@ static tg_status copy_pattern(struct call *call, const struct host_tensor *tenso
 typedef tg_status fill_fn(struct call *call, const struct host_tensor *tensor, uint64_t address,
                           const tg_sink *sink);
 
+/* ---- pools ---- */
+
+static size_t slot_bytes(const struct host_tensor *tensor)
+{
+    return tensor->extent[0] ? tensor->bytes / (size_t)tensor->extent[0] : 0;
+}
+
+/* Half as many slots again as there are sequences, and some; which of them are taken is random. */
+static tg_status pool_open(struct pool *pool, int64_t batch, uint64_t seed)
+{
+    const struct num_random random = {seed, num_stream("index")};
+    pool->n_slots = batch + batch / 2 + 3;
+    pool->slot = malloc((size_t)pool->n_slots * sizeof *pool->slot);
+    for (int64_t i = 0; pool->slot && i < pool->n_slots; i++)
+        pool->slot[i] = i;
+    for (int64_t i = pool->n_slots - 1; pool->slot && i > 0; i--) {
+        const int64_t other = (int64_t)(num_bits(random, (uint64_t)i) % (uint64_t)(i + 1));
+        const int64_t slot = pool->slot[i];
+        pool->slot[i] = pool->slot[other];
+        pool->slot[other] = slot;
+    }
+    return pool->slot ? TG_OK : TG_E_MEMORY;
+}
+
+/* The slots of no sequence are NaN: reading one shows, and so does writing it. */
+static tg_status pool_fill(struct call *call, const struct host_tensor *tensor, uint64_t address,
+                           const tg_sink *sink)
+{
+    const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)call->pool.n_slots;
+    char *image = malloc(bytes + 1);
+    if (!image)
+        return TG_E_MEMORY;
+    memset(image, POISON, bytes);
+    for (int64_t b = 0; b < tensor->extent[0] && tensor->data; b++)
+        memcpy(image + (size_t)call->pool.slot[b] * entry,
+               (const char *)tensor->data + (size_t)b * entry, entry);
+    tg_status status = tg_memory_in(call->machine->driver, address, image, bytes, sink);
+    free(image);
+    return status;
+}
+
+static bool is_untouched(const char *slot, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if ((unsigned char)slot[i] != POISON)
+            return false;
+    return true;
+}
+
+static tg_status pool_out(const struct call *call, const struct host_tensor *tensor,
+                          uint64_t address, const tg_sink *sink)
+{
+    const struct pool *pool = &call->pool;
+    const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)pool->n_slots;
+    char *image = malloc(bytes + 1);
+    tg_status status =
+        image ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
+    for (int64_t i = 0; i < pool->n_slots && status == TG_OK; i++) {
+        const char *slot = image + (size_t)pool->slot[i] * entry;
+        if (i < tensor->extent[0]) {
+            memcpy((char *)tensor->data + (size_t)i * entry, slot, entry);
+        } else if (!is_untouched(slot, entry)) {
+            status = TG_E_NUMERICS;
+            tg_report(sink, TG_ERROR, NULL, NULL, 0, "a defect of the kernel",
+                      "%s: slot %lld of the pool belongs to no sequence and was written",
+                      tensor->name, (long long)pool->slot[i]);
+        }
+    }
+    free(image);
+    return status;
+}
+
+/* ---- arguments ---- */
+
+static const tg_tensor_arg *find_arg(const struct call *call, const char *name)
+{
+    for (uint32_t a = 0; a < call->n_args; a++)
+        if (strcmp(call->args[a].name, name) == 0)
+            return &call->args[a];
+    return NULL;
+}
+
+static bool is_slot(const struct call *call, const struct host_tensor *tensor)
+{
+    const int index = tg_program_tensor(call->kernel->program, tensor->name);
+    return call->pool.slot && index >= 0 &&
+           tg_tensor_is_slot(call->kernel->program, (uint32_t)index);
+}
+
+/* Where the initial state is, the final one goes; 0 when there is no initial one. */
+static uint64_t initial_address(const struct call *call, const struct host_tensor *tensor)
+{
+    const tg_program *program = call->kernel->program;
+    const int index = tg_program_tensor(program, tensor->name);
+    const int source = tg_tensor_source(program, (uint32_t)index);
+    const tg_tensor_arg *arg = source >= 0 ? find_arg(call, program->tensors[source].name) : NULL;
+    return arg ? arg->address : 0;
+}
+
+static tg_status add_slots(struct call *call, const struct host_tensor *tensor, fill_fn *fill,
+                           const tg_sink *sink)
+{
+    const uint32_t n = call->n_args - 1;
+    struct host_tensor pool = *tensor;
+    pool.extent[0] = call->pool.n_slots;
+    pool.bytes = slot_bytes(tensor) * (size_t)call->pool.n_slots;
+    call->args[n].address = tensor->flags & TG_OUT ? initial_address(call, tensor) : 0;
+    call->is_borrowed[n] = call->args[n].address != 0;
+    if (call->is_borrowed[n])
+        return TG_OK;
+    tg_status status = tg_memory_alloc(call->machine->driver, pool.bytes ? pool.bytes : 1,
+                                       &call->args[n].address, sink);
+    if (status != TG_OK || pool.bytes == 0)
+        return status;
+    return fill == copy_pattern ? copy_pattern(call, &pool, call->args[n].address, sink)
+                                : pool_fill(call, tensor, call->args[n].address, sink);
+}
+
 static tg_status add_tensor(struct call *call, const struct host_tensor *tensor, fill_fn *fill,
                             bool is_present, const tg_sink *sink)
 {
@@ -95,15 +213,50 @@ static tg_status add_tensor(struct call *call, const struct host_tensor *tensor,
     tg_tensor_arg *arg = &call->args[call->n_args];
     *arg = (tg_tensor_arg){.name = tensor->name};
     set_strides(call, tensor, arg);
-    call->n_args++;
+    call->is_borrowed[call->n_args++] = false;
     if (!is_present)
         return TG_OK;
+    if (is_slot(call, tensor))
+        return add_slots(call, tensor, fill, sink);
     size_t bytes = tensor->bytes ? tensor->bytes : 1;
     tg_status status = tg_memory_alloc(driver, bytes, &arg->address, sink);
     if (status != TG_OK || tensor->bytes == 0)
         return status;
     return tensor->flags & TG_IN ? fill(call, tensor, arg->address, sink)
                                  : tg_memory_fill(driver, arg->address, POISON, bytes, sink);
+}
+
+/* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
+static tg_status add_table(struct call *call, const char *name, int axis, const int64_t *numbers,
+                           int64_t n, bool is_wide, const tg_sink *sink)
+{
+    tg_tensor_arg *arg = &call->args[call->n_args];
+    const size_t width = is_wide ? 8 : 4, bytes = (size_t)n * width;
+    char *table = malloc(bytes + 1);
+    *arg = (tg_tensor_arg){.name = name};
+    arg->stride[axis] = is_wide ? 2 : 1;
+    call->is_borrowed[call->n_args++] = false;
+    for (int64_t i = 0; table && i < n; i++)
+        memcpy(table + (size_t)i * width, &numbers[i], width); /* little endian */
+    tg_status status =
+        table ? tg_memory_alloc(call->machine->driver, bytes ? bytes : 1, &arg->address, sink)
+              : TG_E_MEMORY;
+    if (status == TG_OK && bytes)
+        status = tg_memory_in(call->machine->driver, arg->address, table, bytes, sink);
+    free(table);
+    return status;
+}
+
+static tg_status add_tables(struct call *call, const struct problem *problem, const tg_sink *sink)
+{
+    const struct cuts *cuts = &problem->cuts;
+    const int64_t batch = problem->shape.batch;
+    tg_status status = TG_OK;
+    if (call->kernel->program->packed)
+        status = add_table(call, "cu", 2, cuts->at, cuts->n + 1, problem->is_wide, sink);
+    if (call->kernel->program->pooled && status == TG_OK)
+        status = add_table(call, "index", 0, call->pool.slot, batch, problem->is_wide, sink);
+    return status;
 }
 
 static tg_status add_workspace(struct call *call, const tg_sink *sink)
@@ -133,24 +286,49 @@ static void report_size(const struct call *call, const struct problem *problem, 
         call->machine->device.name, bytes_text((double)call->machine->device.memory_bytes, memory));
 }
 
+/* Timed without what is optional, as the peers are; but a decode step without a state is none. */
+static bool is_present(const struct problem *problem, const struct host_tensor *tensor,
+                       fill_fn *fill)
+{
+    if (fill == copy_pattern)
+        return !(tensor->flags & TG_OPTIONAL) || problem->shape.most_tokens;
+    return tensor->flags & TG_OUT || tensor->data;
+}
+
+/* Inputs before outputs, which may lie in their memory. */
+static tg_status add_signature(struct call *call, const struct problem *problem, uint8_t direction,
+                               fill_fn *fill, const tg_sink *sink)
+{
+    tg_status status = TG_OK;
+    for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        /* A schedule may have no use for an input. */
+        if (tensor->flags & direction &&
+            tg_program_tensor(call->kernel->program, tensor->name) >= 0)
+            status = add_tensor(call, tensor, fill, is_present(problem, tensor, fill), sink);
+    }
+    return status;
+}
+
 static tg_status open_with(struct call *call, const struct machine *machine,
                            const struct kernel *kernel, const struct problem *problem,
                            int64_t chunk, fill_fn *fill, const tg_sink *sink)
 {
     const struct shape *shape = &problem->shape;
-    *call = (struct call){.machine = machine, .kernel = kernel, .scale = (float)problem->scale};
+    *call = (struct call){.machine = machine, .kernel = kernel};
+    for (uint32_t i = 0; i < problem->n_scalars; i++)
+        call->scalars[i] = (float)problem->scalars[i];
     call->is_token_major = problem->is_token_major;
     call->sizes = (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
     tg_status status = tg_sizes_check(kernel->program, &call->sizes, sink);
-    for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
-        if (tg_program_tensor(kernel->program, tensor->name) < 0)
-            continue; /* no kernel of this schedule uses it */
-        /* Timed without what is optional, as the peers are. */
-        bool is_present = fill == copy_pattern ? !(tensor->flags & TG_OPTIONAL)
-                                               : tensor->flags & TG_OUT || tensor->data;
-        status = add_tensor(call, tensor, fill, is_present, sink);
-    }
+    if (status == TG_OK && kernel->program->pooled)
+        status = pool_open(&call->pool, shape->batch, problem->seed);
+    if (status == TG_OK)
+        status = add_signature(call, problem, TG_IN, fill, sink);
+    if (status == TG_OK)
+        status = add_signature(call, problem, TG_OUT, fill, sink);
+    if (status == TG_OK)
+        status = add_tables(call, problem, sink);
     if (status == TG_OK)
         status = add_workspace(call, sink);
     if (status == TG_E_MEMORY)
@@ -197,7 +375,7 @@ tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, 
     enum { WARMUP = 3 };
     /* Twice the cache, so that nothing of the last run is left in it. */
     const size_t flush_bytes = flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
-    return tg_time(call->kernel->module, &call->sizes, &call->scale, call->args, call->n_args,
+    return tg_time(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args,
                    call->workspace, WARMUP, runs, flush_bytes, times, sink);
 }
 
@@ -208,7 +386,7 @@ double median_of(const float *ascending, uint32_t n)
 
 tg_status call_run(struct call *call, const tg_sink *sink)
 {
-    tg_status status = tg_launch(call->kernel->module, &call->sizes, &call->scale, call->args,
+    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scalars, call->args,
                                  call->n_args, call->workspace, NULL, sink);
     return status == TG_OK ? tg_synchronize(call->machine->driver, sink) : status;
 }
@@ -225,6 +403,8 @@ tg_status call_fetch(const struct call *call, struct problem *problem, const tg_
                 tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
             if (!tensor->data)
                 status = TG_E_MEMORY;
+            else if (tensor->bytes && is_slot(call, tensor))
+                status = pool_out(call, tensor, call->args[a].address, sink);
             else if (tensor->bytes)
                 status = copy_out(call, tensor, call->args[a].address, sink);
         }
@@ -235,10 +415,12 @@ tg_status call_fetch(const struct call *call, struct problem *problem, const tg_
 void call_close(struct call *call)
 {
     for (uint32_t i = 0; i < call->n_args; i++)
-        if (call->args[i].address)
+        if (call->args[i].address && !call->is_borrowed[i])
             tg_memory_free(call->machine->driver, call->args[i].address);
     if (call->workspace)
         tg_memory_free(call->machine->driver, call->workspace);
+    free(call->pool.slot);
+    call->pool.slot = NULL;
     call->n_args = 0;
     call->workspace = 0;
 }

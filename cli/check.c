@@ -1,289 +1,262 @@
-/* cli/check.c - `tegula check`: run a kernel on a file's inputs, compare its outputs with the
- * truth. The truth is the file's own tensor of that name where it has one and it is of these
+/* cli/check.c - `tegula check`: run a kernel on a file's inputs, or on random ones, and compare its
+ * outputs with the truth; then the same for the gradients, whose program gets what the forward
+ * computed. The truth is the file's own tensor of that name where it has one and it is of these
  * inputs, else the fp64 oracle. */
-#include "cli.h"
+#include "check.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct file_check {
-    struct context *context;
-    const char *path;
-    const tg_variant *variant;
-    struct st_file *file;
-    struct problem problem;
-    struct truth truth;
-    bool has_truth;
-    bool is_second; /* the gradients of a file whose outputs have been checked */
-    json_t *tensors, *skipped; /* arrays, with --json */
-    bool ok;
-};
+/* ---- one program: its inputs, a launch, its outputs ---- */
 
-static const struct st_tensor *truth_in_file(const struct file_check *check, const char *name)
+static bool leg_read(struct check *check, struct leg *leg)
 {
-    char full[64];
-    if (!check->file)
-        return NULL;
-    /* Rounded inputs or another scale: the file's outputs answer another question. */
-    if (check->problem.is_rounded || check->context->options.scale > 0)
-        return NULL;
-    problem_name(check->variant, name, TG_OUT, full);
-    return st_find(check->file, full);
-}
-
-static bool truth_fits(struct file_check *check, const struct st_tensor *truth,
-                       const struct host_tensor *tensor)
-{
-    bool fits = truth->rank == tensor->rank;
-    for (int i = 0; fits && i < tensor->rank; i++)
-        fits = truth->shape[i] == tensor->extent[i];
-    if (!fits)
-        complain(check->context, "leave it out to compare with the fp64 oracle",
-                 "%s: %s has not the shape of the output, which has %zu numbers", check->path,
-                 truth->name, tensor->n);
-    return fits;
-}
-
-static bool reference_of(struct file_check *check, const struct host_tensor *tensor,
-                         struct num_const_array *reference, const char **against)
-{
-    const struct st_tensor *truth = truth_in_file(check, tensor->name);
-    if (truth) {
-        *reference = num_of_tensor(truth);
-        *against = "file";
-        return truth_fits(check, truth, tensor);
-    }
-    if (!check->has_truth && !truth_compute(check->context, &check->problem, &check->truth))
+    struct context *context = check->context;
+    tg_dtype io = TG_BF16;
+    const bool is_fed = check->forward.variant && leg != &check->forward;
+    if (check->file)
+        return problem_read(context, leg->variant, check->file, check->path, is_fed, &leg->problem);
+    if (context->options.dtype && !dtype_parse(context, context->options.dtype, &io))
         return false;
-    check->has_truth = true;
-    *reference = (struct num_const_array){check->truth.out[tensor->tile], ST_F64, tensor->n};
-    *against = "oracle";
+    const tg_shape_class class = shape_class_of(check->shape, io);
+    return shape_class_check(context, &class) &&
+           problem_random(context, leg->variant, check->shape, io, (uint64_t)context->options.seed,
+                          &leg->problem);
+}
+
+/* A schedule that keeps states, with --keep-states and without one of --schedule. */
+static bool choose_keeping(struct check *check, const struct leg *leg, const tg_shape_class *class,
+                           char text[SCHEDULE_TEXT])
+{
+    const tg_target *target = check->context->machine.target;
+    const tg_schedule *schedule = schedule_keeping(leg->variant, target, class);
+    if (schedule)
+        schedule_text(leg->variant, schedule, text);
+    else
+        complain(check->context, "leave out --keep-states: the backward then makes them again",
+                 "--keep-states: %s has no schedule that keeps states for these sizes",
+                 leg->variant->name);
+    return schedule != NULL;
+}
+
+static bool leg_choose(struct check *check, struct leg *leg)
+{
+    struct context *context = check->context;
+    const struct options *options = &context->options;
+    const tg_shape_class class = shape_class_of(&leg->problem.shape, leg->problem.io);
+    char keeping[SCHEDULE_TEXT];
+    const char *wanted = leg->variant == check->wanted ? options->schedule
+                         : leg == &check->forward      ? NULL
+                                                       : options->backward_schedule;
+    if (options->keep_states && !wanted) {
+        if (!choose_keeping(check, leg, &class, keeping))
+            return false;
+        wanted = keeping;
+    }
+    return schedule_choose(context, leg->variant, context->machine.target, &class,
+                           &leg->problem.shape, wanted, &leg->choice);
+}
+
+/* Inputs that only a forward can give, and none has given. */
+static bool leg_is_fed(struct check *check, const struct leg *leg)
+{
+    for (uint32_t i = 0; i < leg->problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &leg->problem.tensors[i];
+        if (!(tensor->flags & TG_IN) || tensor->data || tensor->flags & TG_OPTIONAL)
+            continue;
+        complain(check->context,
+                 tensor->is_kept ? "run both with --keep-states" : "check the forward's variant",
+                 "schedule %s takes %s, which the forward did not leave", leg->choice.schedule.name,
+                 tensor->name);
+        return false;
+    }
     return true;
 }
 
-static void tensor_report(struct file_check *check, const struct host_tensor *tensor,
-                          const struct verdict *verdict)
-{
-    char name[64];
-    problem_name(check->variant, tensor->name, TG_OUT, name);
-    if (check->tensors) {
-        json_array_append_new(check->tensors,
-                              json_pack("{s:s, s:o, s:o}", "name", name, "rms_ratio",
-                                        json_number(verdict->error.rms_ratio), "max_ratio",
-                                        json_number(verdict->error.max_ratio)));
-        return;
-    }
-    progress_hide(check->context);
-    printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
-           verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio,
-           verdict->max_limit, verdict->ok ? "ok" : "FAILED", verdict->against);
-    if (verdict->ok)
-        return;
-    int64_t worst = verdict->error.worst_index, at[2 + TG_MAX_AXES] = {0};
-    for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
-        at[i] = worst % tensor->extent[i];
-        worst /= tensor->extent[i];
-    }
-    printf("           furthest off at [");
-    for (int i = 0; i < tensor->rank; i++)
-        printf("%s%lld", i ? ", " : "", (long long)at[i]);
-    printf("]%s\n", verdict->error.finite_mismatch ? ": not finite on one side only" : "");
-}
-
-static void skip(struct file_check *check, const char *role, const char *name, const char *reason)
-{
-    char full[64];
-    snprintf(full, sizeof full, "%s.%s", role, name);
-    if (check->skipped)
-        json_array_append_new(check->skipped,
-                              json_pack("{s:s, s:s}", "name", full, "reason", reason));
-    else
-        printf("  %s: not checked: %s\n", full, reason);
-}
-
-static int compare_outputs(struct file_check *check)
-{
-    int n_compared = 0;
-    for (uint32_t i = 0; i < check->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &check->problem.tensors[i];
-        struct num_const_array reference;
-        const char *against;
-        if (!(tensor->flags & TG_OUT) || !tensor->data)
-            continue;
-        if (!truth_in_file(check, tensor->name) && !variant_oracle(check->variant)) {
-            skip(check, "out", tensor->name, "the file has no truth, the variant no oracle");
-            continue;
-        }
-        if (!reference_of(check, tensor, &reference, &against))
-            return CODE_USAGE;
-        n_compared++;
-        struct verdict verdict =
-            judge(&check->problem, tensor, reference,
-                  check->file ? levels_of_file(check->file, check->variant, tensor, check->problem.io)
-                              : (struct levels){0, 0});
-        verdict.against = against;
-        tensor_report(check, tensor, &verdict);
-        check->ok &= verdict.ok;
-    }
-    if (n_compared == 0) {
-        complain(check->context, "give the variant an oracle, or put out.* tensors into the file",
-                 "%s: there is nothing to compare with", check->path);
-        return CODE_USAGE;
-    }
-    return check->ok ? CODE_OK : CODE_FAILED;
-}
-
-/* What the file could be used for and is not, said aloud. */
-static void report_skipped(struct file_check *check)
-{
-    bool any = false;
-    for (size_t i = 0; check->file && i < st_count(check->file); i++) {
-        const char *name = st_at(check->file, i)->name;
-        if (strncmp(name, "grad.", 5) != 0)
-            continue;
-        if (check->skipped)
-            json_array_append_new(
-                check->skipped, json_pack("{s:s, s:s}", "name", name, "reason", "no backward yet"));
-        else
-            printf("%s%s", any ? ", " : "  ", name);
-        any = true;
-    }
-    if (any && !check->skipped)
-        puts(": not checked: no backward yet");
-}
-
-static void print_head(const struct file_check *check, const struct choice *choice)
-{
-    const struct shape *shape = &check->problem.shape;
-    char text[SCHEDULE_TEXT];
-    schedule_text(check->variant, &choice->schedule, text);
-    progress_hide(check->context);
-    if (!check->is_second)
-        printf("%s\n", check->path);
-    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s)\n", check->variant->name, tg_dtype_name(check->problem.io), (long long)shape->batch,
-           (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
-           (long long)shape->dhv, text, choice->origin);
-}
-
-static int run_problem(struct file_check *check)
+static int leg_launch(struct check *check, struct leg *leg, const struct kernel *kernel)
 {
     struct context *context = check->context;
-    const struct shape *shape = &check->problem.shape;
-    const tg_shape_class class = shape_class_of(shape, check->problem.io);
-    struct choice choice;
-    struct kernel kernel;
+    const int64_t chunk = leg->choice.schedule.chunk;
     struct call call;
-    if (!schedule_choose(context, check->variant, context->machine.target, &class, shape, &choice))
+    if (!problem_keep(context, kernel->program, chunk, &leg->problem))
         return CODE_USAGE;
-    if (!check->tensors)
-        print_head(check, &choice);
-    if (!kernel_build(context, check->variant, &choice.schedule, &class, &kernel, &context->sink))
-        return CODE_FAILED;
-    tg_status status = call_open(&call, &context->machine, &kernel, &check->problem,
-                                 choice.schedule.chunk, &context->sink);
-    if (status == TG_OK) {
-        status = call_run(&call, &context->sink);
-        if (status == TG_OK)
-            status = call_fetch(&call, &check->problem, &context->sink);
-        call_close(&call);
-    }
-    kernel_free(&kernel);
+    if (leg != &check->forward && check->forward.variant &&
+        !problem_feed(context, &check->forward.problem, &leg->problem))
+        return CODE_USAGE;
+    if (!leg_is_fed(check, leg))
+        return CODE_USAGE;
+    tg_status status =
+        call_open(&call, &context->machine, kernel, &leg->problem, chunk, &context->sink);
+    if (status != TG_OK)
+        return code_of_status(status);
+    status = call_run(&call, &context->sink);
+    if (status == TG_OK)
+        status = call_fetch(&call, &leg->problem, &context->sink);
+    call_close(&call);
     return code_of_status(status);
 }
 
-static bool file_variant(struct file_check *check)
+static int leg_run(struct check *check, struct leg *leg, bool is_told)
+{
+    struct context *context = check->context;
+    const tg_shape_class class = shape_class_of(&leg->problem.shape, leg->problem.io);
+    struct kernel kernel;
+    if (!leg_choose(check, leg))
+        return CODE_USAGE;
+    if (is_told)
+        check_print_head(check, leg);
+    if (!kernel_build(context, leg->variant, &leg->choice.schedule, &class, &kernel,
+                      &context->sink))
+        return CODE_FAILED;
+    const int code = leg_launch(check, leg, &kernel);
+    kernel_free(&kernel);
+    return code;
+}
+
+static void leg_free(struct leg *leg)
+{
+    if (leg->variant)
+        problem_free(&leg->problem);
+    if (leg->has_truth)
+        truth_free(&leg->truth);
+}
+
+/* ---- forward, backward, and the backward by the paper's convention ---- */
+
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* With exact = 0 the normaliser is a constant: what arrives for n has nowhere to go. */
+static void drop_normaliser(struct check *check, struct leg *leg)
+{
+    const int exact = problem_scalar(&leg->problem, "exact");
+    struct host_tensor *dn = problem_tensor(&leg->problem, "dn");
+    if (exact < 0 || leg->problem.scalars[exact] != 0 || !dn || !dn->data)
+        return;
+    free(dn->data);
+    dn->data = NULL;
+    check_skip(check, "dout.n", "with exact = 0 the normaliser is a constant");
+}
+
+static int run_gradients(struct check *check, const tg_variant *backward, bool is_paper)
+{
+    struct leg leg = {.variant = backward, .is_paper = is_paper};
+    if (!leg_read(check, &leg))
+        return CODE_USAGE;
+    if (is_paper)
+        leg.problem.scalars[problem_scalar(&leg.problem, "exact")] = 0;
+    drop_normaliser(check, &leg);
+    int code = leg_run(check, &leg, true);
+    if (code == CODE_OK)
+        code = check_compare(check, &leg);
+    leg_free(&leg);
+    return code;
+}
+
+static bool has_prefix(const struct check *check, const char *prefix)
+{
+    for (size_t i = 0; check->file && i < st_count(check->file); i++)
+        if (strncmp(st_at(check->file, i)->name, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+static bool has_exact(const tg_variant *variant)
+{
+    for (uint32_t i = 0; i < variant->algorithm->n_scalars; i++)
+        if (strcmp(variant->algorithm->scalars[i].name, "exact") == 0)
+            return true;
+    return false;
+}
+
+static int check_backward(struct check *check, const tg_variant *backward)
+{
+    int code = run_gradients(check, backward, false);
+    if (code != CODE_USAGE && has_prefix(check, "grad_paper.") && has_exact(backward))
+        code = worse(code, run_gradients(check, backward, true));
+    return code;
+}
+
+/* For a backward alone the forward runs too, if there is one, but is not compared. */
+static int check_forward(struct check *check, bool is_compared)
+{
+    if (!leg_read(check, &check->forward))
+        return CODE_USAGE;
+    int code = leg_run(check, &check->forward, is_compared);
+    if (code == CODE_OK && is_compared)
+        code = check_compare(check, &check->forward);
+    return code;
+}
+
+static bool wants_gradients(const struct check *check)
+{
+    const struct options *options = &check->context->options;
+    return options->grad || options->keep_states || has_prefix(check, "grad.");
+}
+
+static int check_directions(struct check *check)
+{
+    const tg_variant *wanted = check->wanted, *forward = variant_forward(check->context, wanted);
+    const bool is_backward = forward != NULL;
+    const tg_variant *backward = is_backward ? wanted : wanted->backward;
+    check->forward.variant = is_backward ? forward : wanted;
+    int code = check_forward(check, !is_backward);
+    if (code == CODE_USAGE || (!is_backward && !wants_gradients(check)))
+        return code;
+    if (backward)
+        return worse(code, check_backward(check, backward));
+    if (!check->context->options.grad && !check->context->options.keep_states) {
+        check_skip_gradients(check);
+        return code;
+    }
+    complain(check->context, "leave out --grad", "%s has no backward", wanted->name);
+    return CODE_USAGE;
+}
+
+/* ---- files and shapes ---- */
+
+static bool file_variant(struct check *check)
 {
     const char *name = st_meta(check->file, "variant");
-    if (check->variant)
+    if (check->wanted)
         return true;
     if (!name) {
         complain(check->context, "name it: tegula check VARIANT FILE",
                  "%s: no metadata `variant` says what it is for", check->path);
         return false;
     }
-    check->variant = variant_by_name(check->context, name);
-    return check->variant != NULL;
+    check->wanted = variant_by_name(check->context, name);
+    return check->wanted != NULL;
 }
 
-static int check_problem(struct file_check *check)
-{
-    const char *layout = check->context->options.layout;
-    check->problem.is_token_major = layout && strcmp(layout, "bthd") == 0;
-    int code = run_problem(check);
-    if (code == CODE_OK)
-        code = compare_outputs(check);
-    if (code != CODE_USAGE && !check->variant->backward && !strstr(check->variant->name, "-backward"))
-        report_skipped(check);
-    problem_free(&check->problem);
-    if (check->has_truth)
-        truth_free(&check->truth);
-    return code;
-}
-
-static bool has_gradients(const struct file_check *check)
-{
-    for (size_t i = 0; i < st_count(check->file); i++)
-        if (strncmp(st_at(check->file, i)->name, "grad.", 5) == 0)
-            return true;
-    return false;
-}
-
-static int check_tensors(struct file_check *check)
-{
-    if (!problem_read(check->context, check->variant, check->file, check->path, &check->problem))
-        return CODE_USAGE;
-    return check_problem(check);
-}
-
-/* The forward; then, where the file has gradients and the variant a backward, that. */
-static int check_directions(struct file_check *check)
-{
-    if (!file_variant(check))
-        return CODE_USAGE;
-    const tg_variant *backward = check->variant->backward;
-    int code = check_tensors(check);
-    if (code == CODE_USAGE || !backward || !has_gradients(check))
-        return code;
-    check->variant = backward;
-    check->has_truth = false;
-    check->is_second = true;
-    const int backward_code = check_tensors(check);
-    return backward_code > code ? backward_code : code;
-}
-
-static int check_opened(struct context *context, struct file_check *check)
+static int check_opened(struct check *check)
 {
     char error[512];
     if (!st_open(check->path, &check->file, error, sizeof error)) {
-        complain(context, "give a safetensors file with in.* tensors", "%s", error);
+        complain(check->context, "give a safetensors file with in.* tensors", "%s", error);
         return CODE_USAGE;
     }
-    int code = check_directions(check);
+    const int code = file_variant(check) ? check_directions(check) : CODE_USAGE;
+    leg_free(&check->forward);
     st_close(check->file);
     return code;
 }
 
-/* Random inputs of a shape, every optional one included, against the oracle. */
-static int check_random(struct context *context, struct file_check *check,
-                        const struct shape *shape)
+static int check_random(struct check *check)
 {
-    const struct options *options = &context->options;
-    tg_dtype io = TG_BF16;
-    if (options->dtype && !dtype_parse(context, options->dtype, &io))
+    struct shape shape = *check->shape;
+    if (!options_shape(check->context, &shape))
         return CODE_USAGE;
-    const tg_shape_class class = shape_class_of(shape, io);
-    if (!shape_class_check(context, &class) ||
-        !problem_random(context, check->variant, shape, io, (uint64_t)options->seed,
-                        &check->problem))
-        return CODE_USAGE;
-    if (options->scale > 0)
-        check->problem.scale = options->scale;
-    return check_problem(check);
+    check->shape = &shape;
+    const int code = check_directions(check);
+    leg_free(&check->forward);
+    return code;
 }
 
-static void print_json(struct file_check *check, int code)
+static void print_json(struct check *check, int code)
 {
     struct context *context = check->context;
     json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK,
@@ -300,13 +273,13 @@ static void print_json(struct file_check *check, int code)
 static int check_one(struct context *context, const tg_variant *variant, const char *path,
                      const struct shape *shape)
 {
-    struct file_check check = {.context = context, .path = path, .variant = variant, .ok = true};
+    struct check check = {.context = context, .path = path, .wanted = variant, .shape = shape};
     if (context->options.json) {
         check.tensors = json_array();
         check.skipped = json_array();
     }
     progress_begin(context, "checking %s", path);
-    int code = shape ? check_random(context, &check, shape) : check_opened(context, &check);
+    int code = shape ? check_random(&check) : check_opened(&check);
     progress_end(context);
     if (check.tensors)
         print_json(&check, code);
@@ -365,7 +338,7 @@ int command_check(struct context *context)
         int one = check_one(context, variant, is_file ? options->args[first + i] : "random inputs",
                             shape);
         n_ok += one == CODE_OK;
-        code = one > code ? one : code;
+        code = worse(code, one);
     }
     if (!options->json && n > 1)
         printf("%u of %u within tolerance on %s\n", n_ok, n, context->machine.device.name);

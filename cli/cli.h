@@ -27,22 +27,43 @@ enum exit_code {
 struct context;
 struct progress;
 
+/* What a call looks like. Zero is the ordinary case for all but the first five. */
 struct shape {
-    int64_t batch, heads, tokens, dqk, dhv;
+    int64_t batch, heads, tokens, dqk, dhv; /* packed: batch is the number of sequences */
+    int64_t group;                          /* heads that share a head of the TG_SHARED tensors */
+    int64_t most_tokens; /* a decode step: calls have at most so many tokens; 0: any number */
+    bool packed;         /* sequences of different lengths one behind the other */
+    bool pooled;         /* states are slots of a pool */
 };
 
 /* ---- options.c ---- */
 
-enum { MAX_SHAPES = 8 };
+enum { MAX_SHAPES = 8, MAX_SETTINGS = 8 };
+
+/* --set NAME=VALUE */
+struct setting {
+    char name[16];
+    double value;
+};
+
+/* Boundaries of packed sequences: n + 1 numbers; sequence s is [at[s], at[s + 1]). */
+struct cuts {
+    int64_t *at; /* NULL: none */
+    int64_t n;   /* sequences */
+};
 
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
-    const char *cache, *wisdom, *load, *ptxas, *layout;
+    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule;
     struct shape shapes[MAX_SHAPES];
     uint32_t n_shapes;
-    int64_t dqk, dhv, chunk, seed, runs, keep; /* 0: not given */
-    double scale, budget_seconds;              /* 0: not given */
+    struct setting settings[MAX_SETTINGS];
+    uint32_t n_settings;
+    struct cuts cuts;
+    int64_t dqk, dhv, chunk, seed, runs, keep, group, tokens; /* 0: not given */
+    double scale, budget_seconds;                             /* 0: not given */
     bool json, time, flush, no_cache, no_wisdom, help;
+    bool grad, keep_states, packed, pool, int64;
     char *const *args; /* what is not an option */
     uint32_t n_args;
 };
@@ -61,6 +82,16 @@ enum option_id {
     OPT_STAGE,
     OPT_SEED,
     OPT_SCALE,
+    OPT_SET,
+    OPT_GROUP,
+    OPT_CU,
+    OPT_PACKED,
+    OPT_POOL,
+    OPT_INT64,
+    OPT_TOKENS,
+    OPT_GRAD,
+    OPT_KEEP_STATES,
+    OPT_BACKWARD_SCHEDULE,
     OPT_LAYOUT,
     OPT_IN,
     OPT_OUT,
@@ -93,6 +124,10 @@ struct command {
 
 /* argv[0] is the command's name. False after a message. */
 bool options_parse(struct context *context, int argc, char **argv);
+void options_free(struct options *options);
+/* What --group, --packed, --cu, --pool and --tokens say of a shape that --shape gives. False after
+ * a message. */
+bool options_shape(struct context *context, struct shape *shape);
 void options_print_help(const struct command *command, FILE *to);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
 /* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near.
@@ -181,6 +216,8 @@ bool plugin_load(struct context *context);
 /* Built-in or loaded, by name or alias; NULL after a message that names the nearest. */
 const tg_variant *variant_by_name(struct context *context, const char *name);
 const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */
+/* The variant whose gradients this one computes; NULL if none. */
+const tg_variant *variant_forward(const struct context *context, const tg_variant *variant);
 /* The variant's oracle, or that of a built-in variant with the same algorithm; NULL if neither. */
 typedef void oracle_fn(const tg_oracle_call *call);
 oracle_fn *variant_oracle(const tg_variant *variant);
@@ -188,14 +225,24 @@ oracle_fn *variant_oracle(const tg_variant *variant);
 void variants_each(const struct context *context,
                    void (*visit)(void *user, const tg_variant *variant), void *user);
 
-/* The schedule to compile: --schedule, else wisdom (when `sizes` is given and there is a machine),
- * else the first that fits. --chunk goes on top. `origin` says where it comes from. */
+/* The schedule to compile: `wanted` (what --schedule says), else wisdom (when `sizes` is given and
+ * there is a machine), else the first that fits. --chunk goes on top. `origin` says where it comes
+ * from. */
 struct choice {
     tg_schedule schedule;
     char origin[64];
 };
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct choice *choice);
+                     const tg_shape_class *shape, const struct shape *sizes, const char *wanted,
+                     struct choice *choice);
+/* The first that fits of those that keep states for another program, or take what it kept; NULL if
+ * there is none. */
+const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
+                                    const tg_shape_class *shape);
+/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
+ * that does not fit a line of wisdom; then there is none. */
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
+                 char name[sizeof((tg_wisdom *)0)->variant]);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const char *text, tg_schedule *schedule);
@@ -204,19 +251,24 @@ enum { SCHEDULE_TEXT = 256 };
 void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
                    char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
-/* From --dtype, --dqk and --dhv, else bf16, 128 and 256. */
+/* From --dtype, --dqk and --dhv, else bf16, 128 and 256; --group and the like. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape);
 
 /* ---- problem.c: the tensors of a call, on the host ---- */
 
 struct host_tensor {
     const char *name;
-    uint32_t tile;   /* in the algorithm */
-    uint8_t flags;   /* TG_IN, TG_OUT, TG_OPTIONAL */
-    bool has_tokens; /* T is the axis after NH */
+    uint32_t tile;    /* in the algorithm; of a kept one too */
+    uint8_t flags;    /* as declared; of a kept one TG_IN or TG_OUT */
+    bool has_tokens;  /* T is the axis after NH */
+    bool is_gradient; /* dX of a backward: of the output X as an input, of the input X as an output
+                       */
+    bool is_fed;      /* of a backward: what its forward computed */
+    bool is_kept;     /* an intermediate that the schedule keeps in the caller's memory */
+    int first_axis;   /* files leave out the axes before it: parameters are [NH] there */
     enum st_dtype dtype;
     int rank;
-    int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes... */
+    int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes...; 1 where there is one for all */
     size_t n, bytes;
     void *data; /* NULL: an absent optional input, or an output not yet computed */
 };
@@ -225,30 +277,67 @@ struct problem {
     const tg_variant *variant;
     struct shape shape;
     tg_dtype io;
-    double scale;
+    union {
+        double scale;
+        double scalars[TG_MAX_SCALARS]; /* as in the algorithm; [0] is the scale */
+    };
+    const tg_scalar *declared; /* [n_scalars] */
+    uint32_t n_scalars;
+    struct cuts cuts; /* of packed sequences; the problem owns them */
     bool is_rounded; /* --dtype changed some input: what the file says of outputs no longer holds */
     bool is_token_major;                        /* [B, T, NH, ...] in device memory */
+    bool is_wide;                               /* cu and index are int64 in device memory */
     bool is_prefixed;                           /* the file says in.q, not q */
+    uint64_t seed;                              /* of the slots of a pool */
     struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
     uint32_t n_tensors;
 };
 
-/* Reads and checks; all mistakes of the file are reported. */
-bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
-                  const char *path, struct problem *problem);
-/* Reproducible random inputs, optional ones included. Half of the heads forget slowly, so that what
- * is carried from chunk to chunk matters. */
-bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, uint64_t seed, struct problem *problem);
-/* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q, then true. */
-bool problem_name(const tg_variant *variant, const char *name, uint8_t flags, char full[64]);
-void problem_free(struct problem *problem);
-/* Widths beyond what any kernel takes become one that shape_class_check refuses. */
-tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
-/* Sets up names, types and extents of all tensors; no data. */
+/* Names, types and extents of all tensors; default scalars; when packed sequences of equal length,
+ * as far as T allows. No data. */
 bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
                     tg_dtype io, struct problem *problem);
-double random_mean(const struct host_tensor *tensor, size_t index);
+/* The two halves of it: without extents, for those who have yet to learn the shape. */
+bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io,
+                     struct problem *problem);
+bool problem_size(struct context *context, const struct shape *shape, struct problem *problem);
+/* --set, --scale, --layout and --int64. */
+bool problem_options(struct context *context, struct problem *problem);
+/* Gives inputs that a forward computed (h, qn, kept states) what `forward` holds. */
+bool problem_feed(struct context *context, const struct problem *forward, struct problem *problem);
+/* Adds the intermediates that the kernel's schedule keeps. */
+bool problem_keep(struct context *context, const tg_program *program, int64_t chunk,
+                  struct problem *problem);
+struct host_tensor *problem_tensor(struct problem *problem, const char *name);
+int problem_scalar(const struct problem *problem, const char *name); /* -1: none */
+bool problem_allocate(struct context *context, struct host_tensor *tensor);
+void problem_free(struct problem *problem);
+bool cuts_copy(struct context *context, const struct cuts *from, struct cuts *to);
+/* Checks that they begin with 0, do not fall and end with `tokens`. `label` is of the message. */
+bool cuts_check(struct context *context, const char *label, const struct cuts *cuts,
+                int64_t tokens);
+/* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q. */
+void tensor_file_name(const struct host_tensor *tensor, char full[64]);
+/* Widths beyond what any kernel takes become one that shape_class_check refuses. */
+tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
+
+/* ---- problem_file.c ---- */
+
+/* Reads and checks; all mistakes of the file are reported. What a forward computes for the backward
+ * need not be there when `is_fed`. */
+bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
+                  const char *path, bool is_fed, struct problem *problem);
+const struct st_tensor *tensor_in_file(const struct st_file *file,
+                                       const struct host_tensor *tensor);
+
+/* ---- problem_random.c ---- */
+
+/* Reproducible random inputs, optional ones included, but for what a forward computes. Half of the
+ * heads forget slowly, so that what is carried from chunk to chunk matters. */
+bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
+                    tg_dtype io, uint64_t seed, struct problem *problem);
+/* One number of such a tensor: a decay is a decay. */
+double random_number(const struct host_tensor *tensor, struct num_random random, size_t index);
 
 /* ---- kernel.c: from schedule to something that runs ---- */
 
@@ -270,19 +359,28 @@ const char *ptxas_find(struct context *context);
 
 /* ---- call.c: a launch with its device memory ---- */
 
+/* Where the states of the sequences lie: more slots than sequences, in a random order. */
+struct pool {
+    int64_t *slot; /* [batch]; NULL: there is no pool */
+    int64_t n_slots;
+};
+
 struct call {
     const struct machine *machine;
     const struct kernel *kernel;
     tg_sizes sizes;
-    float scale;
+    float scalars[TG_MAX_SCALARS];
     bool is_token_major;
     tg_tensor_arg args[TG_MAX_TENSORS];
+    bool is_borrowed[TG_MAX_TENSORS]; /* the memory is another argument's */
     uint32_t n_args;
+    struct pool pool;
     uint64_t workspace;
     uint64_t workspace_bytes;
 };
 
-/* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. */
+/* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. Pooled
+ * states lie in slots chosen by the problem's seed, the final one where the initial one was. */
 tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
                     const struct problem *problem, int64_t chunk, const tg_sink *sink);
 /* The same with inputs made of a short random pattern: for timing, at any size. */
@@ -313,8 +411,9 @@ void truth_free(struct truth *truth);
 struct levels {
     double rms, max;
 };
-struct levels levels_of_file(const struct st_file *file, const tg_variant *variant,
-                             const struct host_tensor *tensor, tg_dtype io);
+/* `is_paper`: of the gradients by the TFLA paper's convention. */
+struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
+                             tg_dtype io, bool is_paper);
 
 struct verdict {
     const char *name; /* of the tensor */

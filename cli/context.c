@@ -138,6 +138,7 @@ void context_init(struct context *context)
 
 void context_close(struct context *context)
 {
+    options_free(&context->options);
     if (context->machine.driver) {
         tg_context_release(context->machine.driver, context->machine.device.ordinal);
         tg_driver_close(context->machine.driver);

@@ -20,6 +20,20 @@ oracle_fn *variant_oracle(const tg_variant *variant)
     return NULL;
 }
 
+static const tg_variant *forward_in(const tg_variant *const *list, const tg_variant *variant)
+{
+    for (; list && *list; list++)
+        if ((*list)->backward == variant)
+            return *list;
+    return NULL;
+}
+
+const tg_variant *variant_forward(const struct context *context, const tg_variant *variant)
+{
+    const tg_variant *forward = forward_in(context->plugin_variants, variant);
+    return forward ? forward : forward_in(tg_builtin_variants, variant);
+}
+
 struct plugin_check {
     const tg_sink *sink;
     const tg_variant *variant;
@@ -100,6 +114,8 @@ const tg_variant *variant_lookup(const struct context *context, const char *name
     for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
         if (has_name(*v, name))
             return *v;
+        else if ((*v)->backward && has_name((*v)->backward, name))
+            return (*v)->backward;
     return tg_variant_find(name);
 }
 
@@ -155,7 +171,11 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape)
 {
     const struct options *options = &context->options;
     const struct shape widths = {.dqk = options->dqk ? options->dqk : 128,
-                                 .dhv = options->dhv ? options->dhv : 256};
+                                 .dhv = options->dhv ? options->dhv : 256,
+                                 .group = options->group,
+                                 .most_tokens = options->tokens,
+                                 .packed = options->packed,
+                                 .pooled = options->pool};
     tg_dtype io = TG_BF16;
     if (options->dtype && !dtype_parse(context, options->dtype, &io))
         return false;
@@ -220,13 +240,27 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char 
     text_free(&changes);
 }
 
-/* Tuning tells about shapes of a like number of thread blocks and of chunks: within a factor of two. Blocks
- * that suit 128 heads leave most of a GPU idle at 16. */
+/* Tuning tells about shapes of a like number of thread blocks and of chunks: within a factor of
+ * two. Blocks that suit 128 heads leave most of a GPU idle at 16. */
 static bool is_near(const tg_wisdom *found, const struct shape *sizes)
 {
-    const double heads = (double)(found->batch * found->heads) / (double)(sizes->batch * sizes->heads);
+    const double heads =
+        (double)(found->batch * found->heads) / (double)(sizes->batch * sizes->heads);
     const double tokens = (double)found->tokens / (double)sizes->tokens;
     return heads >= 0.5 && heads <= 2 && tokens >= 0.5 && tokens <= 2;
+}
+
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
+                 char name[sizeof((tg_wisdom *)0)->variant])
+{
+    const size_t size = sizeof((tg_wisdom *)0)->variant;
+    char group[16] = "", tokens[16] = "";
+    if (shape->group > 1)
+        snprintf(group, sizeof group, "+g%u", shape->group);
+    if (shape->tokens)
+        snprintf(tokens, sizeof tokens, "+t%u", shape->tokens);
+    return snprintf(name, size, "%s%s%s%s%s", variant->name, group, tokens,
+                    shape->packed ? "+cu" : "", shape->pooled ? "+pool" : "") < (int)size;
 }
 
 /* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice:
@@ -245,7 +279,8 @@ static bool schedule_remembered(struct context *context, const tg_variant *varia
                         .tokens = sizes->tokens};
     tg_wisdom found;
     int is_found = 0;
-    snprintf(wanted.variant, sizeof wanted.variant, "%s", variant->name);
+    if (!wisdom_name(variant, shape, wanted.variant))
+        return false;
     snprintf(wanted.device, sizeof wanted.device, "%s", device->name);
     snprintf(wanted.dtype, sizeof wanted.dtype, "%s", tg_dtype_name(shape->io));
     if (!*path || context->options.no_wisdom || access(path, F_OK) != 0)
@@ -259,15 +294,24 @@ static bool schedule_remembered(struct context *context, const tg_variant *varia
     return ok;
 }
 
+const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
+                                    const tg_shape_class *shape)
+{
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if ((*s)->kept[0] && tg_plan_check(*s, target, shape, &silent_sink) == TG_OK)
+            return *s;
+    return NULL;
+}
+
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct choice *choice)
+                     const tg_shape_class *shape, const struct shape *sizes, const char *wanted,
+                     struct choice *choice)
 {
     const struct options *options = &context->options;
     if (!shape_class_check(context, shape))
         return false;
-    if (options->schedule) {
-        if (!schedule_from_text(context, variant, target, shape, options->schedule,
-                                &choice->schedule))
+    if (wanted) {
+        if (!schedule_from_text(context, variant, target, shape, wanted, &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
     } else if (sizes && context->machine.driver && !context->machine.is_emulator &&

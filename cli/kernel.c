@@ -30,8 +30,8 @@ static tg_status program_make(struct context *context, const tg_variant *variant
     const struct options *options = &context->options;
     const tg_target *target = context->machine.target;
     const char *cache = options->no_cache ? "" : options->cache ? options->cache : context->cache;
-    /* The driver assembles PTX as well as ptxas does, but one kernel after the other: 350 to 430 ms where
-     * three ptxas side by side take half of that. The emulator wants PTX. */
+    /* The driver assembles PTX as well as ptxas does, but one kernel after the other: 350 to 430 ms
+     * where three ptxas side by side take half of that. The emulator wants PTX. */
     const bool on_gpu = context->machine.driver && !context->machine.is_emulator;
     const tg_compile_options how = {.ptxas = on_gpu ? ptxas_find(context) : options->ptxas};
     char key[33];

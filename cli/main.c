@@ -11,6 +11,10 @@ enum { N_COMMANDS = 8 };
     (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) |           \
      TAKES(OPT_PTXAS))
 #define SCHEDULE (TAKES(OPT_SCHEDULE) | TAKES(OPT_CHUNK))
+#define KIND     (TAKES(OPT_GROUP) | TAKES(OPT_PACKED) | TAKES(OPT_POOL) | TAKES(OPT_TOKENS))
+#define CALL                                                                                       \
+    (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_INT64) |      \
+     TAKES(OPT_TOKENS))
 #define ALL_TAKE (TAKES(OPT_HELP) | TAKES(OPT_JSON))
 
 static const struct command commands[N_COMMANDS] = {
@@ -20,27 +24,28 @@ static const struct command commands[N_COMMANDS] = {
      ALL_TAKE | TAKES(OPT_LOAD), 0, 0, command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
-         TAKES(OPT_DHV) | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS),
+         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS),
      1, 1, command_explain,
      "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
-         TAKES(OPT_DHV) | SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
+         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
      1, 1, command_compile,
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
     {"check", "[VARIANT] FILE... [--shape SHAPE]",
      "compare a kernel with the truth in files, or with the oracle",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_SEED) |
-         TAKES(OPT_SHAPE) | TAKES(OPT_LAYOUT),
+     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_SEED) |
+         TAKES(OPT_SHAPE) | TAKES(OPT_LAYOUT) | TAKES(OPT_GRAD) | TAKES(OPT_KEEP_STATES) |
+         TAKES(OPT_BACKWARD_SCHEDULE),
      1, UINT32_MAX, command_check,
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
      "  tegula check mlstm-sig --shape B=1,NH=2,T=333,dqk=40,dhv=72 --dtype f32\n"
      "The variant comes from the file's metadata unless named. Exit status: 0 all within\n"
      "tolerance, 1 some are not, 2 something could not be checked.\n"},
     {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SCALE) | TAKES(OPT_IN) |
+     ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) |
          TAKES(OPT_OUT) | TAKES(OPT_TIME) | TAKES(OPT_SEED),
      1, 1, command_run, "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"},
     {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
@@ -51,8 +56,8 @@ static const struct command commands[N_COMMANDS] = {
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
     {"bench", "VARIANT [--shape SHAPE]", "time a kernel: ms, GB/s, TFLOP/s",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_FLUSH) |
-         TAKES(OPT_RUNS),
+     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
+         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS),
      1, 1, command_bench,
      "Without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x 512, 32 x 2048,\n"
      "8 x 8192 and 1 x 65536.\n"},

@@ -4,11 +4,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FLAG, TEXT, COUNT, SEED, POSITIVE, SHAPE };
+enum kind { FLAG, TEXT, COUNT, SEED, POSITIVE, SHAPE, SETTING, CUTS };
 
 struct option_row {
     const char *name;
@@ -39,6 +40,23 @@ static const struct option_row rows[N_OPTIONS] = {
                   "of random inputs, and of the emulator's hostile order"},
     [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale),
                    "factor of q (default: the file's, else 1/sqrt(dqk))"},
+    [OPT_SET] = {"set", "NAME=X", SETTING, 0,
+                 "a scalar of the call, in place of the file's: scale, tau, eps, exact; may be "
+                 "repeated"},
+    [OPT_GROUP] = {"group", "G", COUNT, AT(group), "heads that share queries and keys (default 1)"},
+    [OPT_CU] = {"cu", "0,N,...,T", CUTS, 0, "packed sequences: where each begins, then T"},
+    [OPT_PACKED] = {"packed", NULL, FLAG, AT(packed),
+                    "B sequences of different lengths, T tokens in all"},
+    [OPT_POOL] = {"pool", NULL, FLAG, AT(pool),
+                  "states in slots of a pool, the final where the initial was"},
+    [OPT_INT64] = {"int64", NULL, FLAG, AT(int64), "boundaries and slot numbers as int64"},
+    [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens),
+                    "a decode step: schedules for at most N tokens a call"},
+    [OPT_GRAD] = {"grad", NULL, FLAG, AT(grad), "gradients too (default for files with grad.*)"},
+    [OPT_KEEP_STATES] = {"keep-states", NULL, FLAG, AT(keep_states),
+                         "gradients, with the forward's states handed over"},
+    [OPT_BACKWARD_SCHEDULE] = {"backward-schedule", "TEXT", TEXT, AT(backward_schedule),
+                               "--schedule of the gradients"},
     [OPT_LAYOUT] = {"layout", "bhtd|bthd", TEXT, AT(layout),
                     "[B, NH, T, d] or [B, T, NH, d] in device memory (default bhtd)"},
     [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
@@ -74,7 +92,7 @@ void options_print_help(const struct command *command, FILE *to)
         char left[40];
         snprintf(left, sizeof left, "--%s %s", rows[id].name,
                  rows[id].argument ? rows[id].argument : "");
-        fprintf(to, "  %-22s %s\n", left, rows[id].help);
+        fprintf(to, "  %-24s %s\n", left, rows[id].help);
     }
     if (command->notes)
         fprintf(to, "\n%s", command->notes);
@@ -182,8 +200,96 @@ static bool shape_parse(struct context *context, const char *text, struct shape 
             return false;
         }
     }
-    *shape = (struct shape){values[0], values[1], values[2], values[3], values[4]};
+    *shape = (struct shape){.batch = values[0],
+                            .heads = values[1],
+                            .tokens = values[2],
+                            .dqk = values[3],
+                            .dhv = values[4]};
     return true;
+}
+
+static bool setting_parse(struct context *context, const char *text)
+{
+    struct options *options = &context->options;
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    const double value = equals ? strtod(equals + 1, &end) : 0;
+    if (!equals || equals == text || end == equals + 1 || *end != '\0' || !isfinite(value)) {
+        complain(context, "write a name and a number: --set tau=16",
+                 "--set: expected NAME=NUMBER, found '%s'", text);
+        return false;
+    }
+    if (options->n_settings == MAX_SETTINGS) {
+        complain(context, "give each scalar once", "more than %d --set options", MAX_SETTINGS);
+        return false;
+    }
+    struct setting *setting = &options->settings[options->n_settings++];
+    snprintf(setting->name, sizeof setting->name, "%.*s", (int)(equals - text), text);
+    setting->value = value;
+    return true;
+}
+
+static bool cuts_parse(struct context *context, const char *text)
+{
+    struct cuts *cuts = &context->options.cuts;
+    size_t n = 1;
+    for (const char *at = text; *at; at++)
+        n += *at == ',';
+    free(cuts->at);
+    *cuts = (struct cuts){calloc(n, sizeof *cuts->at), (int64_t)n - 1};
+    for (size_t i = 0; cuts->at && i < n; i++) {
+        char *end;
+        errno = 0;
+        cuts->at[i] = strtoll(text, &end, 10);
+        if (end == text || *end != (i + 1 < n ? ',' : '\0') || errno) {
+            complain(context, "give where each sequence begins, then T: 0,5,5,40",
+                     "--cu: expected a whole number, found '%s'", text);
+            return false;
+        }
+        text = end + 1;
+    }
+    return cuts->at != NULL;
+}
+
+void options_free(struct options *options)
+{
+    free(options->cuts.at);
+    options->cuts = (struct cuts){NULL, 0};
+}
+
+static bool shape_cuts(struct context *context, struct shape *shape)
+{
+    const struct cuts *cuts = &context->options.cuts;
+    if (shape->batch != 1 && shape->batch != cuts->n) {
+        complain(context, "write B=1, or the number of sequences",
+                 "--cu has %lld sequences, --shape B=%lld", (long long)cuts->n,
+                 (long long)shape->batch);
+        return false;
+    }
+    shape->batch = cuts->n;
+    return cuts_check(context, "--cu", cuts, shape->tokens);
+}
+
+bool options_shape(struct context *context, struct shape *shape)
+{
+    const struct options *options = &context->options;
+    shape->group = options->group;
+    shape->most_tokens = options->tokens;
+    shape->pooled = options->pool;
+    shape->packed = options->packed || options->cuts.at;
+    if (options->tokens && shape->tokens > options->tokens) {
+        complain(context, "give as many as the longest call has",
+                 "--tokens %lld: a call of --shape has T = %lld", (long long)options->tokens,
+                 (long long)shape->tokens);
+        return false;
+    }
+    if (options->group && shape->heads % options->group != 0) {
+        complain(context, "choose a group that divides NH",
+                 "--group %lld does not divide NH = %lld", (long long)options->group,
+                 (long long)shape->heads);
+        return false;
+    }
+    return !options->cuts.at || shape_cuts(context, shape);
 }
 
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
@@ -236,6 +342,10 @@ static bool store(struct context *context, int id, const char *argument)
             return false;
         }
         return shape_parse(context, argument, &options->shapes[options->n_shapes++]);
+    case SETTING:
+        return setting_parse(context, argument);
+    case CUTS:
+        return cuts_parse(context, argument);
     }
     return false;
 }

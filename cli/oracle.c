@@ -10,57 +10,149 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the oracle, one head at a time on all cores ---- */
+/* ---- the oracle, a group of heads at a time on all cores ----
+ * A slice is a group of heads of one sequence; of all sequences where they are packed, or where the
+ * oracle sums over them (gradients of parameters), so that the sum does not depend on who computes
+ * it. In a slice heads count from 0: its tensors are copies. */
 
 struct work {
     const struct problem *problem;
-    const double *in[256]; /* by tile; [B, NH, axes...] */
-    double *out[256];
-    size_t stride[256]; /* elements of one head */
+    struct truth *truth;
+    bool is_whole_batch;
+    size_t group, groups;
+    long long n_slices;
     atomic_llong next, n_done;
+    atomic_bool is_out_of_memory;
 };
 
-static void run_head(struct work *work, size_t head)
+/* What a slice has of a tensor: `heads` heads of `batches` sequences. */
+struct part {
+    size_t first_batch, batches, first_head, heads, all_heads;
+    size_t row; /* elements of one head */
+};
+
+static struct part part_of(const struct work *work, const struct host_tensor *tensor, size_t slice)
+{
+    const size_t rows = (size_t)(tensor->extent[0] * tensor->extent[1]);
+    struct part part = {.batches = (size_t)tensor->extent[0],
+                        .all_heads = (size_t)tensor->extent[1],
+                        .row = rows ? tensor->n / rows : 0};
+    part.heads = tensor->flags & (TG_SHARED | TG_NO_HEADS) ? 1 : work->group;
+    part.first_head = tensor->flags & TG_NO_HEADS ? 0 : slice % work->groups * part.heads;
+    if (!work->is_whole_batch) {
+        part.first_batch = tensor->flags & TG_NO_BATCH ? 0 : slice / work->groups;
+        part.batches = 1;
+    }
+    return part;
+}
+
+static size_t offset_of(const struct part *part, size_t batch)
+{
+    return ((part->first_batch + batch) * part->all_heads + part->first_head) * part->row;
+}
+
+static void gather(const struct part *part, const struct host_tensor *tensor, double *to)
+{
+    const size_t n = part->heads * part->row, width = st_dtype_bytes(tensor->dtype);
+    for (size_t b = 0; b < part->batches; b++) {
+        const char *from = (const char *)tensor->data + offset_of(part, b) * width;
+        num_convert((struct num_array){to + b * n, ST_F64, n},
+                    (struct num_const_array){from, tensor->dtype, n});
+    }
+}
+
+static void scatter(const struct part *part, const double *from, double *to)
+{
+    const size_t n = part->heads * part->row;
+    for (size_t b = 0; b < part->batches; b++)
+        memcpy(to + offset_of(part, b), from + b * n, n * sizeof *from);
+}
+
+/* NaN until written: an oracle that gives up must not pass for one that says zero. */
+static double *allocate_f64(size_t n)
+{
+    double *numbers = malloc((n + 1) * sizeof *numbers);
+    for (size_t i = 0; numbers && i < n; i++)
+        numbers[i] = NAN;
+    return numbers;
+}
+
+static void call_oracle(const struct work *work, const double *const *in, double *const *out)
+{
+    const struct problem *problem = work->problem;
+    const struct shape *shape = &problem->shape;
+    const tg_oracle_call call = {
+        .batch = work->is_whole_batch ? shape->batch : 1,
+        .heads = (int64_t)work->group,
+        .tokens = shape->tokens,
+        .dqk = shape->dqk,
+        .dhv = shape->dhv,
+        .group = (int64_t)work->group,
+        .cuts = problem->cuts.at,
+        .scalars = problem->scalars,
+        .in = in,
+        .out = out,
+    };
+    variant_oracle(problem->variant)(&call);
+}
+
+static void run_slice(struct work *work, size_t slice)
 {
     const struct problem *problem = work->problem;
     const double *in[256] = {NULL};
-    double *out[256] = {NULL};
-    for (int tile = 0; tile < 256; tile++) {
-        in[tile] = work->in[tile] ? work->in[tile] + head * work->stride[tile] : NULL;
-        out[tile] = work->out[tile] ? work->out[tile] + head * work->stride[tile] : NULL;
+    double *out[256] = {NULL}, *numbers[TG_MAX_TENSORS] = {NULL};
+    bool ok = true;
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        if (tensor->is_kept || (tensor->flags & TG_IN && !tensor->data))
+            continue;
+        const struct part part = part_of(work, tensor, slice);
+        numbers[i] = allocate_f64(part.batches * part.heads * part.row);
+        ok &= numbers[i] != NULL;
+        if (tensor->flags & TG_OUT)
+            out[tensor->tile] = numbers[i];
+        else if (numbers[i])
+            gather(&part, tensor, numbers[i]);
+        if (!(tensor->flags & TG_OUT))
+            in[tensor->tile] = numbers[i];
     }
-    const tg_oracle_call call = {
-        1,  1,  problem->shape.tokens, problem->shape.dqk, problem->shape.dhv, problem->scale,
-        in, out};
-    variant_oracle(problem->variant)(&call);
+    if (ok)
+        call_oracle(work, in, out);
+    else
+        atomic_store(&work->is_out_of_memory, true);
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        const struct part part = part_of(work, tensor, slice);
+        if (ok && tensor->flags & TG_OUT && numbers[i])
+            scatter(&part, numbers[i], work->truth->out[tensor->tile]);
+        free(numbers[i]);
+    }
 }
 
 static void *worker(void *user)
 {
     struct work *work = user;
-    const long long heads = work->problem->shape.batch * work->problem->shape.heads;
-    for (long long head; (head = atomic_fetch_add(&work->next, 1)) < heads;) {
-        run_head(work, (size_t)head);
+    for (long long slice; (slice = atomic_fetch_add(&work->next, 1)) < work->n_slices;) {
+        run_slice(work, (size_t)slice);
         atomic_fetch_add(&work->n_done, 1);
     }
     return NULL;
 }
 
-static void run_all_heads(struct context *context, struct work *work)
+static void run_all_slices(struct context *context, struct work *work)
 {
     enum { MOST = 64 };
     pthread_t threads[MOST];
-    const long long heads = work->problem->shape.batch * work->problem->shape.heads;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long n = 0;
-    while (n < cores && n < MOST && n < heads &&
+    while (n < cores && n < MOST && n < work->n_slices &&
            pthread_create(&threads[n], NULL, worker, work) == 0)
         n++;
     if (n == 0)
         worker(work);
     progress_begin(context, "fp64 oracle of %s", work->problem->variant->name);
-    for (long long done; n > 0 && (done = atomic_load(&work->n_done)) < heads;) {
-        progress(context, "fp64 oracle: %lld of %lld heads", done, heads);
+    for (long long done; n > 0 && (done = atomic_load(&work->n_done)) < work->n_slices;) {
+        progress(context, "fp64 oracle: %lld of %lld parts", done, work->n_slices);
         usleep(1000);
     }
     for (long i = 0; i < n; i++)
@@ -68,53 +160,51 @@ static void run_all_heads(struct context *context, struct work *work)
     progress_end(context);
 }
 
-/* NaN until written: an oracle that gives up must not pass for one that says zero. */
-static double *allocate_f64(const struct host_tensor *tensor)
+static void plan_slices(struct work *work)
 {
-    double *numbers = malloc((tensor->n + 1) * sizeof *numbers);
-    for (size_t i = 0; numbers && i < tensor->n; i++)
-        numbers[i] = NAN;
-    return numbers;
+    const struct shape *shape = &work->problem->shape;
+    work->group = shape->group > 1 ? (size_t)shape->group : 1;
+    work->groups = (size_t)shape->heads / work->group;
+    work->is_whole_batch = shape->packed;
+    for (uint32_t i = 0; i < work->problem->n_tensors; i++) {
+        const uint8_t flags = work->problem->tensors[i].flags;
+        work->is_whole_batch |= flags & TG_OUT && flags & TG_NO_BATCH;
+    }
+    work->n_slices = (long long)work->groups * (work->is_whole_batch ? 1 : shape->batch);
+}
+
+static bool allocate_truth(const struct problem *problem, struct truth *truth)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_OUT) || tensor->is_kept)
+            continue;
+        truth->out[tensor->tile] = allocate_f64(tensor->n);
+        ok &= truth->out[tensor->tile] != NULL;
+    }
+    return ok;
 }
 
 bool truth_compute(struct context *context, const struct problem *problem, struct truth *truth)
 {
-    struct work *work = calloc(1, sizeof *work);
-    bool ok = work != NULL;
+    struct work work = {.problem = problem, .truth = truth};
     *truth = (struct truth){{NULL}};
     if (!variant_oracle(problem->variant)) {
         complain(context, "give the variant an `oracle`, or put out.* tensors into the file",
                  "%s has no oracle to compare with", problem->variant->name);
-        free(work);
         return false;
     }
-    for (uint32_t i = 0; i < problem->n_tensors && ok; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
-        const size_t heads = (size_t)(problem->shape.batch * problem->shape.heads);
-        work->stride[tensor->tile] = heads ? tensor->n / heads : 0;
-        if (tensor->flags & TG_IN && !tensor->data)
-            continue;
-        double *numbers = allocate_f64(tensor);
-        ok = numbers != NULL;
-        if (tensor->flags & TG_OUT)
-            truth->out[tensor->tile] = work->out[tensor->tile] = numbers;
-        else
-            work->in[tensor->tile] = numbers;
-        if (ok && tensor->flags & TG_IN)
-            num_convert((struct num_array){numbers, ST_F64, tensor->n},
-                        (struct num_const_array){tensor->data, tensor->dtype, tensor->n});
-    }
+    bool ok = allocate_truth(problem, truth);
     if (ok) {
-        work->problem = problem;
-        run_all_heads(context, work);
-    } else {
-        complain(context, "use a smaller shape", "no host memory for the fp64 oracle");
+        plan_slices(&work);
+        run_all_slices(context, &work);
+        ok = !atomic_load(&work.is_out_of_memory);
     }
-    for (int tile = 0; work && tile < 256; tile++)
-        free((void *)(uintptr_t)work->in[tile]);
-    free(work);
-    if (!ok)
+    if (!ok) {
+        complain(context, "use a smaller shape", "no host memory for the fp64 oracle");
         truth_free(truth);
+    }
     return ok;
 }
 
@@ -143,18 +233,19 @@ static const double max_over_rms_limit = 10;
 /* A right kernel sums in another order than the emulation that the levels come from. */
 static const double levels_slack = 3;
 
-struct levels levels_of_file(const struct st_file *file, const tg_variant *variant,
-                             const struct host_tensor *tensor, tg_dtype io)
+struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
+                             tg_dtype io, bool is_paper)
 {
     struct levels levels = {0, 0};
     const char *text = st_meta(file, "error_levels");
-    char name[64], full[64];
-    /* The files' own names: the output is "o", a final state "final_S", a gradient "g_q". fp32 levels are of exact
-     * fp32 products, which 3xTF32 is not; section 4 gives that case one number. */
+    char name[64];
+    /* The files' own names: the output is "o", a final state "final_S", a gradient "g_q". fp32
+     * levels are of exact fp32 products, which 3xTF32 is not; section 4 gives that case one number.
+     */
     if (!text || io == TG_F32)
         return levels;
-    if (problem_name(variant, tensor->name, tensor->flags, full))
-        snprintf(name, sizeof name, "g_%s", tensor->name + 1);
+    if (tensor->is_gradient)
+        snprintf(name, sizeof name, "%s_%s", is_paper ? "gp" : "g", tensor->name + 1);
     else if (strcmp(tensor->name, "h") == 0)
         snprintf(name, sizeof name, "o");
     else
@@ -183,8 +274,8 @@ static double rms_over_max(struct num_const_array x)
     return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
 }
 
-/* The absolute limit, tightened by the levels; what cancels so much that the emulation itself is beyond the
- * limit is judged by its levels alone. */
+/* The absolute limit, tightened by the levels; what cancels so much that the emulation itself is
+ * beyond the limit is judged by its levels alone. */
 static double limit(double absolute, double level)
 {
     if (!(level > 0))
@@ -195,15 +286,14 @@ static double limit(double absolute, double level)
 struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
                      struct num_const_array reference, struct levels levels)
 {
-    char full[64];
-    const bool gradient = problem_name(problem->variant, tensor->name, tensor->flags, full);
     struct verdict verdict = {.name = tensor->name};
     verdict.error =
         num_compare((struct num_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
-    const double absolute = problem->io == TG_F32 ? rms_f32 : gradient ? rms_gradient : rms_16bit;
+    const double absolute = problem->io == TG_F32 ? rms_f32
+                            : tensor->is_gradient ? rms_gradient
+                                                  : rms_16bit;
     verdict.rms_limit = limit(absolute, levels.rms);
-    verdict.max_limit =
-        limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference));
+    verdict.max_limit = limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference));
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;
@@ -215,12 +305,11 @@ struct verdict judge_all(const struct problem *problem, const struct truth *trut
     double furthest = -1;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         const struct host_tensor *tensor = &problem->tensors[i];
-        if (!(tensor->flags & TG_OUT) || !tensor->data)
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept)
             continue;
-        struct verdict verdict =
-            judge(problem, tensor,
-                  (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
-                  (struct levels){0, 0});
+        struct verdict verdict = judge(
+            problem, tensor, (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
+            (struct levels){0, 0});
         double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
         if (distance > furthest) {
             furthest = distance;

@@ -1,75 +1,47 @@
-/* cli/problem.c - the tensors of a call on the host: read from a file, or made of random numbers.
- * Tensors are [B, NH, axes...] and contiguous; sizes follow from the file, and every tensor must
- * agree with the first that told a size. */
+/* cli/problem.c - the tensors of a call on the host, with their names, types and extents.
+ * Tensors are [B, NH, axes...] and contiguous; an axis of which there is one entry for all (the
+ * batch of a parameter, or of the tokens of packed sequences) is 1 long. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SIZES = 2 + TG_N_AXES, SHAPE_TEXT = 160 };
-
 static enum st_dtype st_of_dtype(tg_dtype dtype)
 {
     return dtype == TG_BF16 ? ST_BF16 : dtype == TG_F16 ? ST_F16 : ST_F32;
 }
 
-static int rank_of(const tg_tensor *declared)
+static int rank_of(const uint8_t *axes)
 {
     int rank = 2;
-    while (rank < 2 + TG_MAX_AXES && declared->axes[rank - 2] != TG_AXIS_NONE)
+    while (rank < 2 + TG_MAX_AXES && axes[rank - 2] != TG_AXIS_NONE)
         rank++;
     return rank;
 }
 
-static int64_t extent_of(const struct shape *shape, uint8_t axis)
-{
-    return axis == TG_T ? shape->tokens : axis == TG_DQK ? shape->dqk : shape->dhv;
-}
-
-bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, struct problem *problem)
-{
-    const tg_algorithm *algorithm = variant->algorithm;
-    *problem = (struct problem){.variant = variant, .shape = *shape, .io = io};
-    problem->scale = 1 / sqrt((double)shape->dqk);
-    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
-        const tg_tensor *declared = &algorithm->tensors[tile];
-        if (!(declared->flags & (TG_IN | TG_OUT)))
-            continue;
-        if (problem->n_tensors == TG_MAX_TENSORS) {
-            complain(context, "split the algorithm", "%s has more than %d inputs and outputs",
-                     variant->name, TG_MAX_TENSORS);
-            return false;
-        }
-        struct host_tensor *tensor = &problem->tensors[problem->n_tensors++];
-        *tensor = (struct host_tensor){.name = declared->name, .tile = tile};
-        tensor->flags = declared->flags;
-        tensor->dtype = declared->dtype == TG_IO ? st_of_dtype(io) : ST_F32;
-        tensor->rank = rank_of(declared);
-        tensor->has_tokens = declared->axes[0] == TG_T;
-        tensor->n = 1;
-        for (int i = 0; i < tensor->rank; i++) {
-            tensor->extent[i] = i == 0   ? shape->batch
-                                : i == 1 ? shape->heads
-                                         : extent_of(shape, declared->axes[i - 2]);
-            if (__builtin_mul_overflow(tensor->n, (size_t)tensor->extent[i], &tensor->n) ||
-                tensor->n > SIZE_MAX / 16) {
-                complain(context, "use a smaller shape", "%s does not fit an address space",
-                         tensor->name);
-                return false;
-            }
-        }
-        tensor->bytes = tensor->n * st_dtype_bytes(tensor->dtype);
-    }
-    return true;
-}
-
-void problem_free(struct problem *problem)
+struct host_tensor *problem_tensor(struct problem *problem, const char *name)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++)
-        free(problem->tensors[i].data);
-    problem->n_tensors = 0;
+        if (strcmp(problem->tensors[i].name, name) == 0)
+            return &problem->tensors[i];
+    return NULL;
+}
+
+int problem_scalar(const struct problem *problem, const char *name)
+{
+    for (uint32_t i = 0; i < problem->n_scalars; i++)
+        if (strcmp(problem->declared[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+void tensor_file_name(const struct host_tensor *tensor, char full[64])
+{
+    const char *role = tensor->flags & TG_OUT ? (tensor->is_gradient ? "grad" : "out")
+                       : tensor->is_gradient  ? "dout"
+                                              : "in";
+    snprintf(full, 64, "%s.%s", role, tensor->name + (tensor->is_gradient ? 1 : 0));
 }
 
 static bool out_of_memory(struct context *context, const struct host_tensor *tensor)
@@ -80,6 +52,22 @@ static bool out_of_memory(struct context *context, const struct host_tensor *ten
     return false;
 }
 
+bool problem_allocate(struct context *context, struct host_tensor *tensor)
+{
+    free(tensor->data);
+    tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
+    return tensor->data || out_of_memory(context, tensor);
+}
+
+void problem_free(struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_tensors; i++)
+        free(problem->tensors[i].data);
+    problem->n_tensors = 0;
+    free(problem->cuts.at);
+    problem->cuts = (struct cuts){NULL, 0};
+}
+
 static uint32_t width_of(int64_t width)
 {
     return width > 0 && width < UINT32_MAX ? (uint32_t)width : UINT32_MAX;
@@ -87,255 +75,291 @@ static uint32_t width_of(int64_t width)
 
 tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io)
 {
-    return (tg_shape_class){io, width_of(shape->dqk), width_of(shape->dhv)};
+    return (tg_shape_class){.io = io,
+                            .dqk = width_of(shape->dqk),
+                            .dhv = width_of(shape->dhv),
+                            .group = shape->group ? width_of(shape->group) : 1,
+                            .tokens = shape->most_tokens ? width_of(shape->most_tokens) : 0,
+                            .packed = shape->packed,
+                            .pooled = shape->pooled};
 }
 
-/* ---- from a file ---- */
+/* ---- declarations ---- */
 
-static void name_shape(const tg_tensor *declared, char text[SHAPE_TEXT])
+static const tg_tensor *signature_tensor(const tg_variant *variant, const char *name)
 {
-    static const char *const names[TG_N_AXES] = {
-        [TG_T] = ", T", [TG_CHUNK] = ", chunk", [TG_DQK] = ", dqk", [TG_DHV] = ", dhv", [TG_PARTS] = ", parts"};
-    snprintf(text, SHAPE_TEXT, "[B, NH");
-    for (int i = 2; i < rank_of(declared); i++)
-        strcat(text, names[declared->axes[i - 2]]);
-    strcat(text, "]");
+    const tg_algorithm *algorithm = variant->algorithm;
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++)
+        if (algorithm->tensors[tile].flags & (TG_IN | TG_OUT) &&
+            strcmp(algorithm->tensors[tile].name, name) == 0)
+            return &algorithm->tensors[tile];
+    return NULL;
 }
 
-static void number_shape(const int64_t *extent, int rank, char text[SHAPE_TEXT])
+/* dX of a backward, where its forward has X; "dt" of Mamba-2 is none. */
+static bool names_gradient(const tg_variant *forward, const char *name)
 {
-    size_t n = 0;
-    text[n++] = '[';
-    for (int i = 0; i < rank && n < SHAPE_TEXT - 24; i++)
-        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%lld", i ? ", " : "",
-                              (long long)extent[i]);
-    snprintf(text + n, SHAPE_TEXT - n, "]");
+    return forward && name[0] == 'd' && signature_tensor(forward, name + 1);
 }
 
-/* A backward's tensors: those it shares with the forward, and d + the name of one. */
-static bool is_gradient(const tg_variant *variant, const char *name)
+static bool is_result(const tg_variant *forward, const char *name)
 {
-    return strstr(variant->name, "-backward") && name[0] == 'd';
+    const tg_tensor *tensor = forward ? signature_tensor(forward, name) : NULL;
+    return tensor && tensor->flags & TG_OUT;
 }
 
-bool problem_name(const tg_variant *variant, const char *name, uint8_t flags, char full[64])
+static struct host_tensor declare(const tg_variant *forward, const tg_tensor *declared,
+                                  uint32_t tile, tg_dtype io)
 {
-    const bool gradient = is_gradient(variant, name);
-    const char *role = flags & TG_OUT ? (gradient ? "grad" : "out") : gradient ? "dout" : "in";
-    snprintf(full, 64, "%s.%s", role, name + (gradient ? 1 : 0));
-    return gradient;
+    struct host_tensor tensor = {.name = declared->name, .tile = tile, .flags = declared->flags};
+    tensor.dtype = declared->dtype == TG_IO ? st_of_dtype(io) : ST_F32;
+    tensor.rank = rank_of(declared->axes);
+    tensor.has_tokens = declared->axes[0] == TG_T;
+    tensor.first_axis = declared->flags & TG_NO_BATCH ? 1 : 0;
+    tensor.is_gradient = names_gradient(forward, declared->name);
+    tensor.is_fed = declared->flags & TG_IN && is_result(forward, declared->name);
+    return tensor;
 }
 
-static const struct st_tensor *find_input(const struct st_file *file, const tg_variant *variant,
-                                          const char *name)
+static void declare_scalars(struct problem *problem)
 {
-    char full[64];
-    problem_name(variant, name, TG_IN, full);
-    const struct st_tensor *tensor = st_find(file, full);
-    return tensor ? tensor : st_find(file, name);
+    static const tg_scalar scale_alone[] = {{"scale", 0}};
+    const tg_algorithm *algorithm = problem->variant->algorithm;
+    problem->declared = algorithm->n_scalars ? algorithm->scalars : scale_alone;
+    problem->n_scalars = algorithm->n_scalars ? algorithm->n_scalars : 1;
+    for (uint32_t i = 0; i < problem->n_scalars && i < TG_MAX_SCALARS; i++)
+        problem->scalars[i] = (double)problem->declared[i].value;
+    if (problem->scale == 0)
+        problem->scale = NAN; /* by dqk, which is told later */
 }
 
-static bool is_float(enum st_dtype type)
+bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io,
+                     struct problem *problem)
 {
-    return type == ST_BF16 || type == ST_F16 || type == ST_F32 || type == ST_F64;
-}
-
-/* The sizes so far, and which tensor told each of them. */
-struct sizes {
-    int64_t value[N_SIZES]; /* B, NH, then by axis */
-    const char *from[N_SIZES];
-    const struct st_tensor *io; /* the first tensor of the input type */
-};
-
-static bool learn_extents(struct context *context, const char *path, const tg_tensor *declared,
-                          const struct st_tensor *found, struct sizes *sizes)
-{
-    static const char *const labels[N_SIZES] = {"B", "NH", [2 + TG_T] = "T", [2 + TG_DQK] = "dqk",
-                                                [2 + TG_DHV] = "dhv"};
-    char expected[SHAPE_TEXT], actual[SHAPE_TEXT];
-    name_shape(declared, expected);
-    number_shape(found->shape, found->rank, actual);
-    if (found->rank != rank_of(declared)) {
-        complain(context, "lay the tensor out as [batch, heads, ...], contiguous",
-                 "%s: %s has shape %s, expected %d axes %s", path, found->name, actual,
-                 rank_of(declared), expected);
-        return false;
-    }
-    for (int i = 0; i < found->rank; i++) {
-        int which = i < 2 ? i : 2 + declared->axes[i - 2];
-        if (!sizes->from[which]) {
-            sizes->value[which] = found->shape[i];
-            sizes->from[which] = found->name;
-        } else if (sizes->value[which] != found->shape[i]) {
-            complain(context, "all tensors of a call must agree in B, NH, T, dqk and dhv",
-                     "%s: %s has shape %s, expected %s with %s = %lld as in %s", path, found->name,
-                     actual, expected, labels[which], (long long)sizes->value[which],
-                     sizes->from[which]);
+    const tg_algorithm *algorithm = variant->algorithm;
+    const tg_variant *forward = variant_forward(context, variant);
+    *problem = (struct problem){.variant = variant, .io = io};
+    declare_scalars(problem);
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
+        const tg_tensor *declared = &algorithm->tensors[tile];
+        if (!(declared->flags & (TG_IN | TG_OUT)))
+            continue;
+        if (problem->n_tensors == TG_MAX_TENSORS) {
+            complain(context, "split the algorithm", "%s has more than %d inputs and outputs",
+                     variant->name, TG_MAX_TENSORS);
             return false;
         }
+        problem->tensors[problem->n_tensors++] = declare(forward, declared, tile, io);
     }
     return true;
 }
 
-static bool learn_type(struct context *context, const char *path, const tg_tensor *declared,
-                       const struct st_tensor *found, struct sizes *sizes)
+/* ---- sizes ---- */
+
+static int64_t extent_of(const struct shape *shape, const struct host_tensor *tensor,
+                         const uint8_t *axes, int axis)
 {
-    const bool is_converted = context->options.dtype != NULL;
-    if (!is_float(found->dtype)) {
-        complain(context, "convert it to BF16, F16 or F32 before saving",
-                 "%s: %s is %s, expected a floating-point type", path, found->name,
-                 st_dtype_name(found->dtype));
+    const int64_t group = shape->group ? shape->group : 1;
+    if (axis == 0)
+        return tensor->flags & TG_NO_BATCH || (shape->packed && axes[0] == TG_T) ? 1 : shape->batch;
+    if (axis == 1)
+        return tensor->flags & TG_NO_HEADS ? 1
+               : tensor->flags & TG_SHARED ? shape->heads / group
+                                           : shape->heads;
+    const uint8_t name = axes[axis - 2];
+    return name == TG_T ? shape->tokens : name == TG_DQK ? shape->dqk : shape->dhv;
+}
+
+static bool set_bytes(struct context *context, struct host_tensor *tensor)
+{
+    tensor->n = 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (__builtin_mul_overflow(tensor->n, (size_t)tensor->extent[i], &tensor->n) ||
+            tensor->n > SIZE_MAX / 16) {
+            complain(context, "use a smaller shape", "%s does not fit an address space",
+                     tensor->name);
+            return false;
+        }
+    }
+    tensor->bytes = tensor->n * st_dtype_bytes(tensor->dtype);
+    return true;
+}
+
+bool cuts_copy(struct context *context, const struct cuts *from, struct cuts *to)
+{
+    const size_t bytes = (size_t)(from->n + 1) * sizeof *from->at;
+    *to = (struct cuts){malloc(bytes), from->n};
+    if (to->at)
+        memcpy(to->at, from->at, bytes);
+    else
+        complain(context, "use fewer sequences", "no host memory for their boundaries");
+    return to->at != NULL;
+}
+
+/* For those who time: sequences of equal length, as far as T allows. */
+static bool cut_evenly(struct context *context, struct problem *problem)
+{
+    const struct shape *shape = &problem->shape;
+    struct cuts *cuts = &problem->cuts;
+    cuts->n = shape->batch;
+    cuts->at = calloc((size_t)shape->batch + 1, sizeof *cuts->at);
+    for (int64_t s = 0; cuts->at && s <= shape->batch; s++)
+        cuts->at[s] = s == shape->batch ? shape->tokens : shape->tokens / shape->batch * s;
+    if (!cuts->at)
+        complain(context, "use fewer sequences", "no host memory for their boundaries");
+    return cuts->at != NULL;
+}
+
+bool problem_size(struct context *context, const struct shape *shape, struct problem *problem)
+{
+    problem->shape = *shape;
+    if (isnan(problem->scale))
+        problem->scale = 1 / sqrt((double)shape->dqk);
+    if (shape->group > 1 && shape->heads % shape->group != 0) {
+        complain(context, "choose a group that divides NH",
+                 "a group of %lld heads does not divide NH = %lld", (long long)shape->group,
+                 (long long)shape->heads);
         return false;
     }
-    /* Narrowing is rounding, and that only on request. Widening is exact. */
-    if (found->dtype == ST_F64 && !is_converted) {
-        complain(context, "save it as F32, or choose the type to round to with --dtype",
-                 "%s: %s is F64, expected %s", path, found->name,
-                 declared->dtype == TG_IO ? "BF16, F16 or F32" : "F32");
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        struct host_tensor *tensor = &problem->tensors[i];
+        const uint8_t *axes = problem->variant->algorithm->tensors[tensor->tile].axes;
+        for (int axis = 0; axis < tensor->rank; axis++)
+            tensor->extent[axis] = extent_of(shape, tensor, axes, axis);
+        if (!set_bytes(context, tensor))
+            return false;
+    }
+    return !shape->packed || problem->cuts.at || cut_evenly(context, problem);
+}
+
+bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
+                    tg_dtype io, struct problem *problem)
+{
+    return problem_declare(context, variant, io, problem) && problem_size(context, shape, problem);
+}
+
+bool cuts_check(struct context *context, const char *label, const struct cuts *cuts, int64_t tokens)
+{
+    static const char *const hint = "give where each sequence begins, then T: 0,5,5,40";
+    if (cuts->at[0] != 0) {
+        complain(context, hint, "%s: the boundaries begin with %lld, expected 0", label,
+                 (long long)cuts->at[0]);
         return false;
     }
-    if (declared->dtype != TG_IO)
+    for (int64_t s = 0; s < cuts->n; s++)
+        if (cuts->at[s + 1] < cuts->at[s]) {
+            complain(context, hint, "%s: the boundaries fall from %lld to %lld", label,
+                     (long long)cuts->at[s], (long long)cuts->at[s + 1]);
+            return false;
+        }
+    if (cuts->at[cuts->n] == tokens)
         return true;
-    if (!sizes->io)
-        sizes->io = found;
-    if (sizes->io->dtype == found->dtype || is_converted)
-        return true;
-    complain(context, "save both in one type, or convert with --dtype",
-             "%s: %s is %s, expected %s like %s", path, found->name, st_dtype_name(found->dtype),
-             st_dtype_name(sizes->io->dtype), sizes->io->name);
+    complain(context, hint, "%s: the boundaries end with %lld, expected T = %lld", label,
+             (long long)cuts->at[cuts->n], (long long)tokens);
     return false;
 }
 
-static bool learn_sizes(struct context *context, const tg_variant *variant,
-                        const struct st_file *file, const char *path, struct sizes *sizes)
+/* ---- options ---- */
+
+static bool unknown_scalar(struct context *context, const struct problem *problem, const char *name)
 {
-    bool ok = true;
-    for (uint32_t tile = 1; tile < variant->algorithm->n_tensors; tile++) {
-        const tg_tensor *declared = &variant->algorithm->tensors[tile];
-        if (!(declared->flags & TG_IN))
+    const char *names[TG_MAX_SCALARS + 1] = {NULL};
+    struct text hint = {0};
+    tg_writer writer = text_writer(&hint);
+    for (uint32_t i = 0; i < problem->n_scalars; i++)
+        names[i] = problem->declared[i].name;
+    const char *near = nearest_name(name, names);
+    if (near)
+        tg_printf(&writer, "did you mean '%s'?", near);
+    else
+        tg_printf(&writer, "%s has:", problem->variant->name);
+    for (uint32_t i = 0; !near && i < problem->n_scalars; i++)
+        tg_printf(&writer, " %s", names[i]);
+    complain(context, text_of(&hint), "--set: %s has no scalar '%s'", problem->variant->name, name);
+    text_free(&hint);
+    return false;
+}
+
+bool problem_options(struct context *context, struct problem *problem)
+{
+    const struct options *options = &context->options;
+    if (options->scale > 0)
+        problem->scale = options->scale;
+    for (uint32_t i = 0; i < options->n_settings; i++) {
+        const int scalar = problem_scalar(problem, options->settings[i].name);
+        if (scalar < 0)
+            return unknown_scalar(context, problem, options->settings[i].name);
+        problem->scalars[scalar] = options->settings[i].value;
+    }
+    problem->is_token_major = options->layout && strcmp(options->layout, "bthd") == 0;
+    problem->is_wide = options->int64;
+    problem->seed = (uint64_t)options->seed;
+    return true;
+}
+
+/* ---- what one program leaves for another ---- */
+
+static bool feed_one(struct context *context, const struct host_tensor *from,
+                     struct host_tensor *tensor)
+{
+    if (from->bytes != tensor->bytes || from->dtype != tensor->dtype) {
+        complain(context, "give both schedules one chunk size with --chunk",
+                 "%s: the forward left %zu bytes, the backward takes %zu", tensor->name,
+                 from->bytes, tensor->bytes);
+        return false;
+    }
+    if (!problem_allocate(context, tensor))
+        return false;
+    memcpy(tensor->data, from->data, tensor->bytes);
+    return true;
+}
+
+bool problem_feed(struct context *context, const struct problem *forward, struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        struct host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_IN) || !(tensor->is_fed || tensor->is_kept))
             continue;
-        const struct st_tensor *found = find_input(file, variant, declared->name);
-        if (found) {
-            ok &= learn_type(context, path, declared, found, sizes) &&
-                  learn_extents(context, path, declared, found, sizes);
-        } else if (!(declared->flags & TG_OPTIONAL)) {
-            char expected[SHAPE_TEXT], hint[256];
-            name_shape(declared, expected);
-            snprintf(hint, sizeof hint, "%s needs it, shape %s; `tegula variants` lists all",
-                     variant->name, expected);
-            char full[64];
-            problem_name(variant, declared->name, TG_IN, full);
-            complain(context, hint, "%s: there is no tensor %s, nor %s", path, full,
-                     declared->name);
-            ok = false;
+        for (uint32_t f = 0; f < forward->n_tensors; f++) {
+            const struct host_tensor *from = &forward->tensors[f];
+            if (strcmp(from->name, tensor->name) == 0 && from->data &&
+                !feed_one(context, from, tensor))
+                return false;
         }
-    }
-    return ok;
-}
-
-static bool read_scale(struct context *context, const struct st_file *file, const char *path,
-                       double *scale)
-{
-    const char *text = st_meta(file, "scalars");
-    if (context->options.scale > 0) {
-        *scale = context->options.scale;
-        return true;
-    }
-    if (!text)
-        return true;
-    json_t *scalars = json_loads(text, 0, NULL);
-    json_t *value = json_object_get(scalars, "scale");
-    bool ok = json_is_object(scalars) && (!value || json_is_number(value));
-    if (ok && value)
-        *scale = json_number_value(value);
-    json_decref(scalars);
-    if (!ok)
-        complain(context, "write it as {\"scale\": 0.125}, or pass --scale",
-                 "%s: metadata `scalars` is not a JSON object with a number `scale`", path);
-    return ok;
-}
-
-static bool read_tensor(struct context *context, const struct st_tensor *found,
-                        struct host_tensor *tensor, bool *is_rounded)
-{
-    tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
-    if (!tensor->data)
-        return out_of_memory(context, tensor);
-    if (found->dtype == tensor->dtype) {
-        memcpy(tensor->data, found->data, tensor->bytes);
-        return true;
-    }
-    num_convert((struct num_array){tensor->data, tensor->dtype, tensor->n}, num_of_tensor(found));
-    for (size_t i = 0; i < tensor->n && !*is_rounded; i++) {
-        double before = num_load(found->data, found->dtype, i);
-        double after = num_load(tensor->data, tensor->dtype, i);
-        *is_rounded = before != after && !(isnan(before) && isnan(after));
     }
     return true;
 }
 
-bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
-                  const char *path, struct problem *problem)
+/* The names of a program live as long as it; a problem may live longer. */
+static const char *declared_name(const tg_algorithm *algorithm, const char *name, uint32_t *tile)
 {
-    struct sizes sizes = {.io = NULL};
-    tg_dtype io = TG_F32;
-    *problem = (struct problem){.variant = variant};
-    if (context->options.dtype && !dtype_parse(context, context->options.dtype, &io))
+    for (*tile = 1; *tile < algorithm->n_tensors; ++*tile)
+        if (algorithm->tensors[*tile].name && strcmp(algorithm->tensors[*tile].name, name) == 0)
+            return algorithm->tensors[*tile].name;
+    return NULL;
+}
+
+bool problem_keep(struct context *context, const tg_program *program, int64_t chunk,
+                  struct problem *problem)
+{
+    const struct shape *shape = &problem->shape;
+    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, chunk};
+    if (tg_sizes_check(program, &sizes, &context->sink) != TG_OK)
         return false;
-    if (!learn_sizes(context, variant, file, path, &sizes))
-        return false;
-    if (!context->options.dtype && sizes.io)
-        io = sizes.io->dtype == ST_BF16 ? TG_BF16 : sizes.io->dtype == ST_F16 ? TG_F16 : TG_F32;
-    const struct shape shape = {sizes.value[0], sizes.value[1], sizes.value[2 + TG_T],
-                                sizes.value[2 + TG_DQK], sizes.value[2 + TG_DHV]};
-    if (!problem_layout(context, variant, &shape, io, problem) ||
-        !read_scale(context, file, path, &problem->scale))
-        return false;
-    for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
-        const struct st_tensor *found =
-            tensor->flags & TG_IN ? find_input(file, variant, tensor->name) : NULL;
-        if (!found)
-            continue;
-        problem->is_prefixed |= strncmp(found->name, "in.", 3) == 0;
-        if (!read_tensor(context, found, tensor, &problem->is_rounded)) {
-            problem_free(problem);
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        const tg_tensor_info *info = &program->tensors[i];
+        struct host_tensor tensor = {.flags = info->flags, .is_kept = true};
+        tensor.dtype = info->dtype == TG_F32X2 ? ST_F64 : st_of_dtype((tg_dtype)info->dtype);
+        tensor.name = declared_name(problem->variant->algorithm, info->name, &tensor.tile);
+        tensor.rank = rank_of(info->axes);
+        if (!(info->flags & (TG_IN | TG_OUT)) || !tensor.name ||
+            problem_tensor(problem, tensor.name) || problem->n_tensors == TG_MAX_TENSORS)
+            continue; /* a tensor of the signature, or a table (cu, index) */
+        for (int axis = 0; axis < tensor.rank; axis++)
+            tensor.extent[axis] = tg_tensor_extent(program, &sizes, i, (uint32_t)axis);
+        if (!set_bytes(context, &tensor))
             return false;
-        }
-    }
-    return true;
-}
-
-/* ---- random ---- */
-
-double random_mean(const struct host_tensor *tensor, size_t index)
-{
-    /* Scalar gates, [B, NH, T]: 6 is a sigmoid that forgets 1/400 a token, 0 one that forgets half.
-     */
-    if (tensor->rank != 3 || tensor->extent[2] == 0)
-        return 0;
-    size_t head = index / (size_t)tensor->extent[2] % (size_t)tensor->extent[1];
-    return head % 2 ? 6 : 0;
-}
-
-bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, uint64_t seed, struct problem *problem)
-{
-    if (!problem_layout(context, variant, shape, io, problem))
-        return false;
-    for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
-        if (!(tensor->flags & TG_IN))
-            continue;
-        tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
-        if (!tensor->data) {
-            problem_free(problem);
-            return out_of_memory(context, tensor);
-        }
-        const struct num_random random = {seed, num_stream(tensor->name)};
-        for (size_t e = 0; e < tensor->n; e++)
-            num_store(tensor->data, tensor->dtype, e,
-                      num_normal(random, e) + random_mean(tensor, e));
+        problem->tensors[problem->n_tensors++] = tensor;
     }
     return true;
 }

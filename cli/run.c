@@ -50,9 +50,25 @@ static bool read_input(struct run *run)
         complain(context, "give a safetensors file with the variant's inputs", "%s", error);
         return false;
     }
-    bool ok = problem_read(context, run->variant, file, context->options.input, &run->problem);
+    bool ok =
+        problem_read(context, run->variant, file, context->options.input, false, &run->problem);
     st_close(file);
     return ok;
+}
+
+/* What a schedule takes from another program's run, no file brings along. */
+static bool has_all_inputs(struct run *run)
+{
+    for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &run->problem.tensors[i];
+        if (!tensor->is_kept || !(tensor->flags & TG_IN))
+            continue;
+        complain(run->context,
+                 "choose another with --schedule; `tegula check --keep-states` does both",
+                 "schedule %s takes %s of a forward", run->choice.schedule.name, tensor->name);
+        return false;
+    }
+    return true;
 }
 
 static tg_status run_kernel(struct run *run)
@@ -75,10 +91,23 @@ static tg_status run_kernel(struct run *run)
     return status;
 }
 
+/* As files say it: numbers by name, and the boundaries of packed sequences. */
+static void scalars_text(const struct problem *problem, struct text *text)
+{
+    tg_writer writer = text_writer(text);
+    for (uint32_t i = 0; i < problem->n_scalars; i++)
+        tg_printf(&writer, "%s\"%s\": %.17g", i ? ", " : "{", problem->declared[i].name,
+                  problem->scalars[i]);
+    for (int64_t s = 0; problem->cuts.at && s <= problem->cuts.n; s++)
+        tg_printf(&writer, "%s%lld", s ? ", " : ", \"cu\": [", (long long)problem->cuts.at[s]);
+    tg_printf(&writer, problem->cuts.at ? "]}" : "}");
+}
+
 static bool write_output(const struct run *run)
 {
     struct st_tensor tensors[TG_MAX_TENSORS];
-    char names[TG_MAX_TENSORS][32], scale[40], error[512], schedule[SCHEDULE_TEXT];
+    char names[TG_MAX_TENSORS][32], error[512], schedule[SCHEDULE_TEXT];
+    struct text scalars = {0};
     size_t n = 0;
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
         const struct host_tensor *tensor = &run->problem.tensors[i];
@@ -89,22 +118,25 @@ static bool write_output(const struct run *run)
                  tensor->name);
         tensors[n] = (struct st_tensor){.name = names[n],
                                         .dtype = tensor->dtype,
-                                        .rank = tensor->rank,
+                                        .rank = tensor->rank - tensor->first_axis,
                                         .data = tensor->data,
                                         .bytes = tensor->bytes};
-        memcpy(tensors[n].shape, tensor->extent, sizeof tensor->extent);
+        memcpy(tensors[n].shape, tensor->extent + tensor->first_axis,
+               (size_t)tensors[n].rank * sizeof tensor->extent[0]);
         n++;
     }
     schedule_text(run->variant, &run->choice.schedule, schedule);
-    snprintf(scale, sizeof scale, "{\"scale\": %.17g}", run->problem.scale);
+    scalars_text(&run->problem, &scalars);
     const struct st_pair meta[] = {
         {"variant", run->variant->name},
         {"device", run->context->machine.device.name},
         {"schedule", schedule},
-        {"scalars", scale},
+        {"scalars", text_of(&scalars)},
     };
     const struct st_contents contents = {tensors, n, meta, sizeof meta / sizeof meta[0]};
-    if (st_write(run->context->options.output, &contents, error, sizeof error))
+    const bool ok = st_write(run->context->options.output, &contents, error, sizeof error);
+    text_free(&scalars);
+    if (ok)
         return true;
     complain(run->context, "choose a place that you may write to, with room on its disk", "%s",
              error);
@@ -162,7 +194,7 @@ static int run_opened(struct run *run)
     const struct shape *shape = &run->problem.shape;
     const tg_shape_class class = shape_class_of(shape, run->problem.io);
     if (!schedule_choose(context, run->variant, context->machine.target, &class, shape,
-                         &run->choice))
+                         context->options.schedule, &run->choice))
         return CODE_USAGE;
     phase_end(run, READ);
     if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel,
@@ -171,7 +203,10 @@ static int run_opened(struct run *run)
     run->mark = now();
     run->phases[COMPILE] = run->kernel.compile_seconds;
     run->phases[LOAD] = run->kernel.load_seconds;
-    int code = code_of_status(run_kernel(run));
+    int code = CODE_USAGE;
+    if (problem_keep(context, run->kernel.program, run->choice.schedule.chunk, &run->problem) &&
+        has_all_inputs(run))
+        code = code_of_status(run_kernel(run));
     if (code == CODE_OK && !write_output(run))
         code = CODE_USAGE;
     if (code == CODE_OK)

@@ -158,7 +158,11 @@ static void fill(const struct host_tensor *tensor, const struct spec *spec)
 
 bool trial_inputs(struct problem *problem, const struct spec *spec)
 {
-    const struct shape shape = {spec->batch, spec->heads, spec->tokens, spec->dqk, spec->dhv};
+    const struct shape shape = {.batch = spec->batch,
+                                .heads = spec->heads,
+                                .tokens = spec->tokens,
+                                .dqk = spec->dqk,
+                                .dhv = spec->dhv};
     if (!problem_layout(&machine_context, &tg_mlstm_sig, &shape, spec->io, problem))
         return tap_expect(false, "no layout");
     if (spec->scale > 0)
@@ -178,7 +182,8 @@ bool trial_inputs(struct problem *problem, const struct spec *spec)
 bool trial_open(struct trial *trial, const struct spec *spec)
 {
     const tg_target *target = machine_context.machine.target;
-    const tg_shape_class class = {spec->io, (uint32_t)spec->dqk, (uint32_t)spec->dhv};
+    const tg_shape_class class = {
+        .io = spec->io, .dqk = (uint32_t)spec->dqk, .dhv = (uint32_t)spec->dhv};
     tg_schedule schedule;
     *trial = (struct trial){.layout = spec->layout, .chunk = spec->chunk};
     machine_context.sink = log_sink;
@@ -407,6 +412,7 @@ tg_status trial_run(struct trial *trial)
     struct problem *problem = &trial->problem;
     const struct shape *shape = &problem->shape;
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, trial->chunk};
+    const float scale = (float)problem->scale;
     tg_status status = TG_OK;
     log_clear();
     status = tg_sizes_check(trial->kernel.program, &sizes, &log_sink);
@@ -415,7 +421,7 @@ tg_status trial_run(struct trial *trial)
     if (status == TG_OK)
         status = call_workspace(&call, trial, &sizes);
     if (status == TG_OK)
-        status = tg_launch(trial->kernel.module, &sizes, (float)problem->scale, call.args, call.n,
+        status = tg_launch(trial->kernel.module, &sizes, &scale, call.args, call.n,
                            call.workspace + call.guard, NULL, &log_sink);
     if (status == TG_OK)
         status = tg_synchronize(machine_context.machine.driver, &log_sink);

@@ -92,6 +92,7 @@ static tg_status big_run(struct big *big)
     const tg_driver *driver = machine_context.machine.driver;
     const tg_sizes sizes = {BIG_BATCH, BIG_HEADS, BIG_T, big->one->chunk};
     struct problem *problem = &big->one->problem;
+    const float scale = (float)problem->scale;
     tg_status status = TG_OK;
     log_clear();
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++)
@@ -100,8 +101,8 @@ static tg_status big_run(struct big *big)
         status = tg_memory_alloc(driver, tg_workspace_bytes(big->one->kernel.program, &sizes),
                                  &big->workspace, &log_sink);
     if (status == TG_OK)
-        status = tg_launch(big->one->kernel.module, &sizes, (float)problem->scale, big->args,
-                           big->n_args, big->workspace, NULL, &log_sink);
+        status = tg_launch(big->one->kernel.module, &sizes, &scale, big->args, big->n_args,
+                           big->workspace, NULL, &log_sink);
     return status == TG_OK ? tg_synchronize(driver, &log_sink) : status;
 }
 

@@ -1,0 +1,173 @@
+/* cli/check_compare.c - `tegula check`: outputs beside the truth, and what is said of them. */
+#include "check.h"
+
+#include <string.h>
+
+/* out.h, grad.q; or grad_paper.q. */
+static void output_name(const struct leg *leg, const struct host_tensor *tensor, char full[80])
+{
+    char name[64];
+    tensor_file_name(tensor, name);
+    const char *dot = strchr(name, '.');
+    snprintf(full, 80, "%.*s%s%s", (int)(dot - name), name, leg->is_paper ? "_paper" : "", dot);
+}
+
+static const struct st_tensor *truth_in_file(const struct check *check, const struct leg *leg,
+                                             const struct host_tensor *tensor)
+{
+    const struct options *options = &check->context->options;
+    char full[80];
+    if (!check->file)
+        return NULL;
+    /* Rounded inputs or other scalars: the file's outputs answer another question. */
+    if (leg->problem.is_rounded || options->scale > 0 || options->n_settings || options->cuts.at)
+        return NULL;
+    output_name(leg, tensor, full);
+    return st_find(check->file, full);
+}
+
+static bool truth_fits(struct check *check, const struct st_tensor *truth,
+                       const struct host_tensor *tensor)
+{
+    bool fits = truth->rank == tensor->rank - tensor->first_axis;
+    for (int i = 0; fits && i < truth->rank; i++)
+        fits = truth->shape[i] == tensor->extent[tensor->first_axis + i];
+    if (!fits)
+        complain(check->context, "leave it out to compare with the fp64 oracle",
+                 "%s: %s has not the shape of the output, which has %zu numbers", check->path,
+                 truth->name, tensor->n);
+    return fits;
+}
+
+static bool reference_of(struct check *check, struct leg *leg, const struct host_tensor *tensor,
+                         struct num_const_array *reference, const char **against)
+{
+    const struct st_tensor *truth = truth_in_file(check, leg, tensor);
+    if (truth) {
+        *reference = num_of_tensor(truth);
+        *against = "file";
+        return truth_fits(check, truth, tensor);
+    }
+    if (!leg->has_truth && !truth_compute(check->context, &leg->problem, &leg->truth))
+        return false;
+    leg->has_truth = true;
+    *reference = (struct num_const_array){leg->truth.out[tensor->tile], ST_F64, tensor->n};
+    *against = "oracle";
+    return true;
+}
+
+static void print_worst(const struct host_tensor *tensor, const struct tensor_error *error)
+{
+    int64_t worst = error->worst_index, at[2 + TG_MAX_AXES] = {0};
+    for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
+        at[i] = worst % tensor->extent[i];
+        worst /= tensor->extent[i];
+    }
+    printf("           furthest off at [");
+    for (int i = tensor->first_axis; i < tensor->rank; i++)
+        printf("%s%lld", i > tensor->first_axis ? ", " : "", (long long)at[i]);
+    printf("]%s\n", error->finite_mismatch ? ": not finite on one side only" : "");
+}
+
+static void report(struct check *check, const struct leg *leg, const struct host_tensor *tensor,
+                   const struct verdict *verdict)
+{
+    char name[80];
+    output_name(leg, tensor, name);
+    if (check->tensors) {
+        json_array_append_new(check->tensors,
+                              json_pack("{s:s, s:o, s:o, s:b}", "name", name, "rms_ratio",
+                                        json_number(verdict->error.rms_ratio), "max_ratio",
+                                        json_number(verdict->error.max_ratio), "ok", verdict->ok));
+        return;
+    }
+    progress_hide(check->context);
+    printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
+           verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio,
+           verdict->max_limit, verdict->ok ? "ok" : "FAILED", verdict->against);
+    if (!verdict->ok)
+        print_worst(tensor, &verdict->error);
+}
+
+void check_skip(struct check *check, const char *name, const char *reason)
+{
+    if (check->skipped) {
+        json_array_append_new(check->skipped,
+                              json_pack("{s:s, s:s}", "name", name, "reason", reason));
+        return;
+    }
+    progress_hide(check->context);
+    printf("  %s: left out: %s\n", name, reason);
+}
+
+void check_skip_gradients(struct check *check)
+{
+    for (size_t i = 0; i < st_count(check->file); i++) {
+        const char *name = st_at(check->file, i)->name;
+        if (strncmp(name, "grad", 4) == 0)
+            check_skip(check, name, "no backward yet");
+    }
+}
+
+static int judge_output(struct check *check, struct leg *leg, const struct host_tensor *tensor)
+{
+    struct num_const_array reference;
+    struct levels levels = {0, 0};
+    const char *against;
+    if (!reference_of(check, leg, tensor, &reference, &against))
+        return CODE_USAGE;
+    if (check->file)
+        levels = levels_of_file(check->file, tensor, leg->problem.io, leg->is_paper);
+    struct verdict verdict = judge(&leg->problem, tensor, reference, levels);
+    verdict.against = against;
+    report(check, leg, tensor, &verdict);
+    return verdict.ok ? CODE_OK : CODE_FAILED;
+}
+
+int check_compare(struct check *check, struct leg *leg)
+{
+    int n_compared = 0, code = CODE_OK;
+    for (uint32_t i = 0; i < leg->problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &leg->problem.tensors[i];
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept)
+            continue;
+        if (!truth_in_file(check, leg, tensor) && !variant_oracle(leg->variant)) {
+            char name[80];
+            output_name(leg, tensor, name);
+            check_skip(check, name, "the file has no truth, the variant no oracle");
+            continue;
+        }
+        const int one = judge_output(check, leg, tensor);
+        if (one == CODE_USAGE)
+            return CODE_USAGE;
+        n_compared++;
+        code = one > code ? one : code;
+    }
+    if (n_compared > 0)
+        return code;
+    complain(check->context, "give the variant an oracle, or put out.* tensors into the file",
+             "%s: there is nothing to compare with", check->path);
+    return CODE_USAGE;
+}
+
+void check_print_head(struct check *check, const struct leg *leg)
+{
+    const struct shape *shape = &leg->problem.shape;
+    char text[SCHEDULE_TEXT], more[96] = "";
+    size_t n = 0;
+    if (check->tensors)
+        return;
+    schedule_text(leg->variant, &leg->choice.schedule, text);
+    if (shape->group > 1)
+        n += (size_t)snprintf(more, sizeof more, " group=%lld", (long long)shape->group);
+    snprintf(more + n, sizeof more - n, "%s%s%s", shape->packed ? " packed" : "",
+             shape->pooled ? " pooled" : "", leg->is_paper ? " exact=0" : "");
+    progress_hide(check->context);
+    if (!check->has_head)
+        printf("%s\n", check->path);
+    check->has_head = true;
+    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld%s; schedule %s (%s)\n",
+           leg->variant->name, tg_dtype_name(leg->problem.io), (long long)shape->batch,
+           (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+           (long long)shape->dhv, more, text, leg->choice.origin);
+}

@@ -1,0 +1,111 @@
+/* cli/problem_random.c - the tensors of a call, made of random numbers that a model might have. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind {
+    NORMAL,
+    PRE_SIGMOID, /* of a gate: by head, one that forgets half a token, or 1/400 */
+    LOG_DECAY,   /* the log of such a gate: never positive */
+    STEP,        /* softplus gives 0.001 .. 0.1 */
+    LOG_RATE,    /* log(1) .. log(16), as Mamba-2 is initialised */
+    NEAR_ONE,
+    SMALL,
+};
+
+static const struct {
+    const char *name;
+    enum kind kind;
+} kinds[] = {
+    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID}, {"a", LOG_DECAY},    {"log_lambda", LOG_DECAY},
+    {"dt_raw", STEP},   {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},
+};
+
+static enum kind kind_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return kinds[i].kind;
+    return NORMAL;
+}
+
+/* Of [B, NH, T] and of [NH]. */
+static size_t head_of(const struct host_tensor *tensor, size_t index)
+{
+    const size_t tokens = tensor->has_tokens ? (size_t)tensor->extent[2] : 1;
+    return tokens && tensor->extent[1] ? index / tokens % (size_t)tensor->extent[1] : 0;
+}
+
+double random_number(const struct host_tensor *tensor, struct num_random random, size_t index)
+{
+    const bool is_slow = head_of(tensor, index) % 2;
+    switch (kind_of(tensor->name)) {
+    case NORMAL:
+        break;
+    case PRE_SIGMOID:
+        return num_normal(random, index) + (is_slow ? 6 : 0);
+    case LOG_DECAY:
+        return -log1p(exp(-num_normal(random, index) - (is_slow ? 6 : 0)));
+    case STEP:
+        return log(expm1(0.001 * pow(100, num_uniform(random, index))));
+    case LOG_RATE:
+        return log(16) * num_uniform(random, index);
+    case NEAR_ONE:
+        return 1 + 0.1 * num_normal(random, index);
+    case SMALL:
+        return 0.1 * num_normal(random, index);
+    }
+    return num_normal(random, index);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Those of --cu, or any, so that some sequences are short or empty. */
+static bool random_cuts(struct context *context, const struct shape *shape, uint64_t seed,
+                        struct cuts *cuts)
+{
+    const struct num_random random = {seed, num_stream("cu")};
+    if (context->options.cuts.at)
+        return cuts_copy(context, &context->options.cuts, cuts);
+    *cuts = (struct cuts){calloc((size_t)shape->batch + 1, sizeof *cuts->at), shape->batch};
+    for (int64_t s = 1; cuts->at && s < shape->batch; s++)
+        cuts->at[s] = (int64_t)(num_uniform(random, (uint64_t)s) * (double)(shape->tokens + 1));
+    if (!cuts->at)
+        complain(context, "use fewer sequences", "no host memory for their boundaries");
+    else
+        cuts->at[shape->batch] = shape->tokens;
+    if (cuts->at)
+        qsort(cuts->at, (size_t)shape->batch + 1, sizeof *cuts->at, by_number);
+    return cuts->at != NULL;
+}
+
+bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
+                    tg_dtype io, uint64_t seed, struct problem *problem)
+{
+    if (!problem_declare(context, variant, io, problem))
+        return false;
+    if ((shape->packed && !random_cuts(context, shape, seed, &problem->cuts)) ||
+        !problem_size(context, shape, problem) || !problem_options(context, problem)) {
+        problem_free(problem);
+        return false;
+    }
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        struct host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_IN) || tensor->is_fed)
+            continue;
+        if (!problem_allocate(context, tensor)) {
+            problem_free(problem);
+            return false;
+        }
+        const struct num_random random = {seed, num_stream(tensor->name)};
+        for (size_t e = 0; e < tensor->n; e++)
+            num_store(tensor->data, tensor->dtype, e, random_number(tensor, random, e));
+    }
+    return true;
+}
