@@ -9,8 +9,9 @@ enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
 
 static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 {
-    const uint32_t all = v->extent[0] * v->extent[1] / p->threads;
-    return v->direct ? all / (v->extent[0] / p->warps_m / 16) : all; /* read from memory 16 rows at a time */
+    const uint32_t all = v->extent[0] * v->extent[1] / p->threads, rows = v->extent[0] / p->warps_m / 16;
+    /* read from memory 16 rows at a time; in a loop also what is on its way for the next step */
+    return !v->direct ? all : v->nest >= 0 ? 2 * all / rows : all / rows;
 }
 
 static bool has_value(const struct op *op)
