@@ -85,7 +85,7 @@ static int bench_shape(struct bench *bench, const struct shape *shape)
     struct choice choice;
     struct kernel kernel;
     if (!schedule_choose(context, bench->variant, context->machine.target, &class, shape,
-                         context->options.schedule, &choice))
+                         wish_of(&context->options), &choice))
         return CODE_USAGE;
     progress(context, "B=%lld T=%lld: compiling", (long long)shape->batch,
              (long long)shape->tokens);

@@ -46,16 +46,18 @@ static bool leg_choose(struct check *check, struct leg *leg)
     const struct options *options = &context->options;
     const tg_shape_class class = shape_class_of(&leg->problem.shape, leg->problem.io);
     char keeping[SCHEDULE_TEXT];
-    const char *wanted = leg->variant == check->wanted ? options->schedule
-                         : leg == &check->forward      ? NULL
-                                                       : options->backward_schedule;
-    if (options->keep_states && !wanted) {
+    struct wish wish = wish_of(options);
+    if (leg->variant != check->wanted)
+        wish.schedule = leg == &check->forward ? NULL : options->backward_schedule;
+    if (leg->variant != check->wanted && leg == &check->forward && !options->keep_states)
+        wish.chunk = 0; /* it only computes what the gradients take */
+    if (options->keep_states && !wish.schedule) {
         if (!choose_keeping(check, leg, &class, keeping))
             return false;
-        wanted = keeping;
+        wish.schedule = keeping;
     }
     return schedule_choose(context, leg->variant, context->machine.target, &class,
-                           &leg->problem.shape, wanted, &leg->choice);
+                           &leg->problem.shape, wish, &leg->choice);
 }
 
 /* Inputs that only a forward can give, and none has given. */
@@ -180,7 +182,19 @@ static int check_backward(struct check *check, const tg_variant *backward)
     return code;
 }
 
-/* For a backward alone the forward runs too, if there is one, but is not compared. */
+/* For a backward alone the forward runs where something of it is taken, but is not compared. */
+static bool needs_forward(const struct check *check, const tg_variant *backward,
+                          const tg_variant *forward)
+{
+    struct problem problem;
+    bool is_needed = check->context->options.keep_states;
+    if (!forward || !problem_declare(check->context, backward, TG_F32, &problem))
+        return false;
+    for (uint32_t i = 0; i < problem.n_tensors; i++)
+        is_needed |= problem.tensors[i].is_fed;
+    return is_needed;
+}
+
 static int check_forward(struct check *check, bool is_compared)
 {
     if (!leg_read(check, &check->forward))
@@ -202,8 +216,11 @@ static int check_directions(struct check *check)
     const tg_variant *wanted = check->wanted, *forward = variant_forward(check->context, wanted);
     const bool is_backward = forward != NULL;
     const tg_variant *backward = is_backward ? wanted : wanted->backward;
-    check->forward.variant = is_backward ? forward : wanted;
-    int code = check_forward(check, !is_backward);
+    int code = CODE_OK;
+    if (!is_backward || needs_forward(check, backward, forward)) {
+        check->forward.variant = is_backward ? forward : wanted;
+        code = check_forward(check, !is_backward);
+    }
     if (code == CODE_USAGE || (!is_backward && !wants_gradients(check)))
         return code;
     if (backward)

@@ -225,15 +225,22 @@ oracle_fn *variant_oracle(const tg_variant *variant);
 void variants_each(const struct context *context,
                    void (*visit)(void *user, const tg_variant *variant), void *user);
 
-/* The schedule to compile: `wanted` (what --schedule says), else wisdom (when `sizes` is given and
- * there is a machine), else the first that fits. --chunk goes on top. `origin` says where it comes
+/* What a user asks for: --schedule, NULL when not given, and --chunk, 0 when not given. */
+struct wish {
+    const char *schedule;
+    int64_t chunk;
+};
+struct wish wish_of(const struct options *options);
+
+/* The schedule to compile: the wish's, else wisdom's (when `sizes` is given and there is a
+ * machine), else the first that fits. The wish's chunk goes on top. `origin` says where it comes
  * from. */
 struct choice {
     tg_schedule schedule;
     char origin[64];
 };
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, const char *wanted,
+                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish,
                      struct choice *choice);
 /* The first that fits of those that keep states for another program, or take what it kept; NULL if
  * there is none. */
@@ -263,9 +270,10 @@ struct host_tensor {
     bool has_tokens;  /* T is the axis after NH */
     bool is_gradient; /* dX of a backward: of the output X as an input, of the input X as an output
                        */
-    bool is_fed;      /* of a backward: what its forward computed */
-    bool is_kept;     /* an intermediate that the schedule keeps in the caller's memory */
-    int first_axis;   /* files leave out the axes before it: parameters are [NH] there */
+    bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
+    bool is_fed;         /* of a backward: what its forward computed */
+    bool is_kept;        /* an intermediate that the schedule keeps in the caller's memory */
+    int first_axis;      /* files leave out the axes before it: parameters are [NH] there */
     enum st_dtype dtype;
     int rank;
     int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes...; 1 where there is one for all */

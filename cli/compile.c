@@ -129,7 +129,8 @@ static int compile_to(struct context *context, struct output *output, const tg_v
 {
     struct choice choice;
     tg_program *program = NULL;
-    if (!schedule_choose(context, variant, target, shape, NULL, context->options.schedule, &choice))
+    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options),
+                         &choice))
         return CODE_USAGE;
     const tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();

@@ -114,7 +114,7 @@ static int explain_all(struct context *context, const tg_variant *variant, const
         puts("");
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
         explain_schedule(*s, target, shape, schedules);
-    if (!schedule_choose(context, variant, target, shape, NULL, context->options.schedule,
+    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options),
                          &choice)) {
         json_decref(schedules);
         text_free(&equations);

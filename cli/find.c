@@ -303,15 +303,19 @@ const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *
     return NULL;
 }
 
+struct wish wish_of(const struct options *options)
+{
+    return (struct wish){options->schedule, options->chunk};
+}
+
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, const char *wanted,
+                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish,
                      struct choice *choice)
 {
-    const struct options *options = &context->options;
     if (!shape_class_check(context, shape))
         return false;
-    if (wanted) {
-        if (!schedule_from_text(context, variant, target, shape, wanted, &choice->schedule))
+    if (wish.schedule) {
+        if (!schedule_from_text(context, variant, target, shape, wish.schedule, &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
     } else if (sizes && context->machine.driver && !context->machine.is_emulator &&
@@ -324,9 +328,9 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
         choice->schedule = *fits;
         snprintf(choice->origin, sizeof choice->origin, "default");
     }
-    if (options->chunk) {
+    if (wish.chunk) {
         char change[40];
-        snprintf(change, sizeof change, "chunk=%lld", (long long)options->chunk);
+        snprintf(change, sizeof change, "chunk=%lld", (long long)wish.chunk);
         if (tg_schedule_apply(change, &choice->schedule, &context->sink) != TG_OK)
             return false;
     }

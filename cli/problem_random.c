@@ -45,6 +45,10 @@ double random_number(const struct host_tensor *tensor, struct num_random random,
     case NORMAL:
         break;
     case PRE_SIGMOID:
+        /* Where much is let in and little forgotten, q.n crosses zero far from the floor, and what
+         * is divided by it says nothing of a kernel. */
+        if (tensor->is_exponential)
+            return num_normal(random, index) - (is_slow ? 3 : 0);
         return num_normal(random, index) + (is_slow ? 6 : 0);
     case LOG_DECAY:
         return -log1p(exp(-num_normal(random, index) - (is_slow ? 6 : 0)));

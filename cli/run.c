@@ -194,7 +194,7 @@ static int run_opened(struct run *run)
     const struct shape *shape = &run->problem.shape;
     const tg_shape_class class = shape_class_of(shape, run->problem.io);
     if (!schedule_choose(context, run->variant, context->machine.target, &class, shape,
-                         context->options.schedule, &run->choice))
+                         wish_of(&context->options), &run->choice))
         return CODE_USAGE;
     phase_end(run, READ);
     if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel,
