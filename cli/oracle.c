@@ -232,9 +232,13 @@ static const double rms_f32 = 2e-5;
 static const double max_over_rms_limit = 10;
 /* A right kernel sums in another order than the emulation that the levels come from. */
 static const double levels_slack = 3;
-/* What the emulation gives exactly, a kernel may round to fp32 after sums in fp32: levels are not
- * held against it below that. */
-static const double least_limit = 1e-6;
+/* The emulation keeps its results in fp32. A kernel rounds them to the type of the output, by at
+ * most half of the last place, uniformly; fp32 sums in another order are off by some last places.
+ */
+static double rounding_of(enum st_dtype dtype)
+{
+    return dtype == ST_BF16 ? 0x1p-8 : dtype == ST_F16 ? 0x1p-11 : 1e-6;
+}
 
 struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
                              tg_dtype io, bool is_paper)
@@ -277,15 +281,15 @@ static double rms_over_max(struct num_const_array x)
     return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
 }
 
-/* The absolute limit, tightened by the levels; what cancels so much that the emulation itself is
- * beyond the limit is judged by its levels alone. */
-static double limit(double absolute, double level)
+/* The absolute limit, tightened by the levels and what the output's type adds to them; what cancels
+ * so much that the emulation itself is beyond the limit is judged by its levels alone. */
+static double limit(double absolute, double level, double rounding)
 {
     if (!(level > 0))
         return absolute;
     if (level > absolute)
         return levels_slack * level;
-    return fmin(absolute, fmax(least_limit, levels_slack * level));
+    return fmin(absolute, hypot(levels_slack * level, rounding));
 }
 
 struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
@@ -297,8 +301,10 @@ struct verdict judge(const struct problem *problem, const struct host_tensor *te
     const double absolute = problem->io == TG_F32 ? rms_f32
                             : tensor->is_gradient ? rms_gradient
                                                   : rms_16bit;
-    verdict.rms_limit = limit(absolute, levels.rms);
-    verdict.max_limit = limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference));
+    const double rounding = rounding_of(tensor->dtype);
+    verdict.rms_limit = limit(absolute, levels.rms, rounding / sqrt(3));
+    verdict.max_limit =
+        limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference), rounding);
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;
