@@ -9,11 +9,12 @@
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
 #   time    from process start to the first result, caches cold
 #   peers   bench/peers.py: the same shapes by mlstm_kernels, forward and with the backward
+#   allpeers  every peer of bench/peers.py at its own shapes: about five minutes more
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick and demo. FOLDER (default $OUT, else bench/results) receives results.json, a line of JSON
-# for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
+# Default: all but quick, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,7 +26,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | time | peers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -92,13 +93,21 @@ run_time() {
 }
 
 run_peers() {
-    measure peers python3 bench/peers.py
-    measure peers-backward python3 bench/peers.py --backward --chunk 128
+    local shape standard=()
+    for shape in B=8,NH=16,T=8192 B=1,NH=16,T=65536 B=32,NH=16,T=2048 B=128,NH=16,T=512; do
+        standard+=(--shape "$shape,dqk=128,dhv=256")
+    done
+    measure peers python3 bench/peers.py --peer mlstm-sig --direction forward "${standard[@]}" --chunk 128 --chunk 256
+    measure peers-backward python3 bench/peers.py --peer mlstm-sig --direction forward+backward "${standard[@]}" --chunk 128
+}
+
+run_allpeers() {
+    measure allpeers python3 bench/peers.py --tune-ms 40
 }
 
 run_gradients() {
     measure gradients ./dev tegula check --device 0 --json tests/data/mlstmsig_a.safetensors
-    measure gradients-peer python3 bench/peers.py --backward --chunk 64 --compare tests/data/mlstmsig_a.safetensors
+    measure gradients-peer python3 bench/peers.py --backward --compare tests/data/mlstmsig_a.safetensors
 }
 
 run_demo() {
