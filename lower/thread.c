@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AHEAD = 8 };
+enum { STEPS_AHEAD = 32, REGISTERS_AHEAD = 96 };
 
 /* ---- elements ------------------------------------------------------------------------------------------- */
 
@@ -402,13 +402,15 @@ static void load_step(struct emit *e, const struct nest *nest, uint32_t begin, u
 }
 
 /* How many steps to load ahead: as many as registers allow. */
-static uint32_t steps_ahead(const struct plan *p, const struct loop *loop)
+static uint32_t steps_ahead(const struct plan *p, const struct loop *loop, const struct early *early)
 {
-    uint32_t held = 1;
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_held_count(p, &p->values[i]) > held)
-            held = plan_held_count(p, &p->values[i]);
-    return loop->block > 1 ? 1 : held > 8 ? 2 : held > 2 ? 4 : STEPS_AHEAD;
+    uint32_t registers = 0, ahead = STEPS_AHEAD;
+    for (uint32_t i = 0; i < early->n; i++)
+        if (!early->outer[i])
+            registers += plan_held_count(p, &p->values[early->values[i]]);
+    while (ahead > 2 && ahead * registers > REGISTERS_AHEAD)
+        ahead /= 2;
+    return loop->block > 1 ? 1 : ahead;
 }
 
 typedef LLVMValueRef *register_sets[STEPS_AHEAD][PLAN_MAX_LOADS + 8];
@@ -435,8 +437,8 @@ static void free_registers(const struct early *early, uint32_t ahead, register_s
 
 static void inner_loop(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
 {
-    const uint32_t ahead = steps_ahead(e->p, loop);
     const struct early early = find_early(e->p, nest, begin, end);
+    const uint32_t ahead = steps_ahead(e->p, loop, &early);
     register_sets sets;
     make_registers(e, &early, ahead, sets);
     LLVMValueRef base, trips = thread_trips(e, loop), last = sub(e, trips, imm(e, 1));
