@@ -45,7 +45,8 @@ static bool stage_parse(struct context *context, struct dump *dump)
 /* ---- schedules and why they are refused ---- */
 
 struct reasons {
-    json_t *list; /* array, with --json */
+    json_t *list; /* array, or NULL: only the first, as text */
+    char first[512];
 };
 
 static void keep_reason(void *user, const tg_diag *diag)
@@ -53,42 +54,79 @@ static void keep_reason(void *user, const tg_diag *diag)
     struct reasons *reasons = user;
     if (reasons->list)
         json_array_append_new(reasons->list, json_string(diag->message));
-    else
-        printf("      %s %s\n", diag->code ? diag->code : "-", diag->message);
-    if (!reasons->list && diag->hint)
-        printf("        hint: %s\n", diag->hint);
+    if (!*reasons->first)
+        snprintf(reasons->first, sizeof reasons->first, "%s %s", diag->code ? diag->code : "-",
+                 diag->message);
 }
 
-static void explain_schedule(const tg_schedule *schedule, const tg_target *target,
-                             const tg_shape_class *shape, json_t *list)
+static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target,
+                             const tg_shape_class *shape)
 {
-    struct reasons reasons = {list ? json_array() : NULL};
+    struct reasons reasons = {.list = json_array()};
     const tg_sink sink = {keep_reason, &reasons};
     struct text rows = {0};
-    tg_writer writer = list ? text_writer(&rows) : file_writer(stdout);
+    tg_writer writer = text_writer(&rows);
     tg_schedule_print(schedule, &writer);
-    tg_status status = tg_plan_check(schedule, target, shape, &silent_sink);
-    if (list) {
-        tg_plan_check(schedule, target, shape, &sink);
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name,
-                                              "accepted", status == TG_OK, "rows", text_of(&rows),
-                                              "reasons", reasons.list));
-    } else {
-        printf("    %s on %s with %s, dqk %u, dhv %u\n", status == TG_OK ? "accepted" : "REFUSED",
-               target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv);
-        tg_plan_check(schedule, target, shape, &sink);
-    }
+    const bool is_accepted = tg_plan_check(schedule, target, shape, &sink) == TG_OK;
+    json_t *json = json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name, "accepted",
+                             is_accepted, "rows", text_of(&rows), "reasons", reasons.list);
     text_free(&rows);
+    return json;
 }
 
-/* ---- kernels ---- */
-
-static json_t *explain_kernels(const tg_program *program, bool json)
+/* All others of the variant in a line each, or less. */
+static void print_others(const tg_variant *variant, const char *chosen, const tg_target *target,
+                         const tg_shape_class *shape)
 {
-    json_t *list = json ? json_array() : NULL;
+    struct text accepted = {0};
+    tg_writer writer = text_writer(&accepted);
+    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
+        struct reasons reasons = {.list = NULL};
+        const tg_sink sink = {keep_reason, &reasons};
+        if (chosen && strcmp((*s)->name, chosen) == 0)
+            continue;
+        if (tg_plan_check(*s, target, shape, &sink) == TG_OK)
+            tg_printf(&writer, " %s", (*s)->name);
+        else
+            printf("    REFUSED %s: %s\n", (*s)->name, reasons.first);
+    }
+    if (accepted.size)
+        printf("    accepted too:%s\n", text_of(&accepted));
+    text_free(&accepted);
+}
+
+static void print_schedule(const tg_schedule *schedule, const tg_target *target,
+                           const tg_shape_class *shape)
+{
+    const tg_writer writer = file_writer(stdout);
+    tg_schedule_print(schedule, &writer);
+    printf("    accepted on %s with %s, dqk %u, dhv %u", target->arch, tg_dtype_name(shape->io),
+           shape->dqk, shape->dhv);
+    if (shape->group > 1)
+        printf(", group %u", shape->group);
+    if (shape->tokens)
+        printf(", at most %u tokens", shape->tokens);
+    printf("%s%s\n", shape->packed ? ", packed" : "", shape->pooled ? ", pooled" : "");
+}
+
+/* ---- one direction ---- */
+
+struct direction {
+    struct context *context;
+    const tg_variant *variant;
+    const tg_target *target;
+    const tg_shape_class *shape;
+    struct wish wish;
+    struct dump *dump; /* NULL: its stages are not wanted */
+    json_t *json;      /* object, with --json */
+};
+
+static void explain_kernels(const struct direction *direction, const tg_program *program)
+{
+    json_t *list = direction->json ? json_array() : NULL;
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         struct text facts = {0};
-        if (json) {
+        if (list) {
             json_array_append_new(list, kernel_json(&program->kernels[i]));
             continue;
         }
@@ -96,53 +134,116 @@ static json_t *explain_kernels(const tg_program *program, bool json)
         printf("    %s: %s\n", program->kernels[i].name, text_of(&facts));
         text_free(&facts);
     }
-    return list;
+    if (list)
+        json_object_set_new(direction->json, "kernels", list);
 }
 
-static int explain_all(struct context *context, const tg_variant *variant, const tg_target *target,
-                       const tg_shape_class *shape, struct dump *dump)
+static int explain_program(const struct direction *direction, const tg_schedule *schedule)
 {
-    const bool json = context->options.json;
-    json_t *schedules = json ? json_array() : NULL;
-    struct text equations = {0};
-    tg_writer writer = json ? text_writer(&equations) : file_writer(stdout);
-    struct choice choice;
+    struct context *context = direction->context;
     tg_program *program = NULL;
+    const tg_compile_options how = {.ptxas = ptxas_find(context),
+                                    .stage = direction->dump ? dump_stage : NULL,
+                                    .user = direction->dump};
+    progress_begin(context, "compiling %s for %s", direction->variant->name,
+                   direction->target->arch);
+    const tg_status status = tg_compile(direction->variant, schedule, direction->target,
+                                        direction->shape, &how, &program, &context->sink);
+    progress_end(context);
+    if (status != TG_OK)
+        return code_of_status(status);
+    if (!direction->json)
+        printf("kernels of %s, in launch order%s:\n", schedule->name,
+               how.ptxas ? "" : " (no ptxas found: registers unknown)");
+    explain_kernels(direction, program);
+    tg_program_free(program);
+    return CODE_OK;
+}
 
-    tg_algorithm_print(variant->algorithm, &writer);
+static void explain_algorithm(const struct direction *direction)
+{
+    struct text equations = {0};
+    const tg_writer writer = direction->json ? text_writer(&equations) : file_writer(stdout);
+    tg_algorithm_print(direction->variant->algorithm, &writer);
+    if (direction->json) {
+        json_t *list = json_array();
+        for (const tg_schedule *const *s = direction->variant->schedules; *s; s++)
+            json_array_append_new(list, schedule_json(*s, direction->target, direction->shape));
+        json_object_set_new(direction->json, "variant", json_string(direction->variant->name));
+        json_object_set_new(direction->json, "arch", json_string(direction->target->arch));
+        json_object_set_new(direction->json, "equations", json_string(text_of(&equations)));
+        json_object_set_new(direction->json, "schedules", list);
+    } else {
+        puts("");
+    }
+    text_free(&equations);
+}
+
+static int explain_direction(const struct direction *direction)
+{
+    struct choice choice;
+    explain_algorithm(direction);
+    if (!schedule_choose(direction->context, direction->variant, direction->target,
+                         direction->shape, NULL, direction->wish, &choice))
+        return CODE_USAGE;
+    if (direction->json) {
+        json_object_set_new(direction->json, "chosen",
+                            schedule_json(&choice.schedule, direction->target, direction->shape));
+    } else {
+        print_schedule(&choice.schedule, direction->target, direction->shape);
+        print_others(direction->variant, choice.schedule.name, direction->target, direction->shape);
+    }
+    return explain_program(direction, &choice.schedule);
+}
+
+/* ---- both ---- */
+
+/* Gradients that nothing here can compute are no mistake of the user's: the forward was explained.
+ */
+static int explain_backward(const struct direction *forward, json_t *json)
+{
+    struct direction backward = *forward;
+    backward.variant = forward->variant->backward;
+    backward.wish = (struct wish){forward->context->options.backward_schedule, 0};
+    backward.dump = NULL;
+    backward.json = json;
     if (!json)
         puts("");
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        explain_schedule(*s, target, shape, schedules);
-    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options),
-                         &choice)) {
-        json_decref(schedules);
-        text_free(&equations);
-        return CODE_USAGE;
-    }
-    if (context->options.schedule || context->options.chunk)
-        explain_schedule(&choice.schedule, target, shape, schedules);
+    if (backward.wish.schedule ||
+        tg_schedule_default(backward.variant, backward.target, backward.shape, &silent_sink))
+        return explain_direction(&backward);
+    explain_algorithm(&backward);
+    if (!json)
+        print_others(backward.variant, NULL, backward.target, backward.shape);
+    return CODE_OK;
+}
 
-    const tg_compile_options how = {
-        .ptxas = ptxas_find(context), .stage = dump_stage, .user = dump};
-    progress_begin(context, "compiling %s for %s", variant->name, target->arch);
-    tg_status status =
-        tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
-    progress_end(context);
-    if (status == TG_OK) {
-        if (!json)
-            printf("\nkernels of %s, in launch order%s:\n", choice.schedule.name,
-                   how.ptxas ? "" : " (no ptxas found: registers unknown)");
-        json_t *kernels = explain_kernels(program, json);
-        if (json)
-            json_print(json_pack("{s:s, s:s, s:s, s:O, s:o, s:O}", "variant", variant->name, "arch",
-                                 target->arch, "equations", text_of(&equations), "schedules",
-                                 schedules, "kernels", kernels, "stages", dump->stages));
-        tg_program_free(program);
+static int explain_both(struct context *context, const tg_variant *variant, const tg_target *target,
+                        const tg_shape_class *shape, struct dump *dump)
+{
+    const bool is_json = context->options.json;
+    struct direction forward = {.context = context,
+                                .variant = variant,
+                                .target = target,
+                                .shape = shape,
+                                .wish = wish_of(&context->options),
+                                .dump = dump,
+                                .json = is_json ? json_object() : NULL};
+    int code = explain_direction(&forward);
+    /* A decode step has no gradients. */
+    if (code == CODE_OK && variant->backward && !shape->tokens) {
+        json_t *backward = is_json ? json_object() : NULL;
+        code = explain_backward(&forward, backward);
+        if (is_json)
+            json_object_set_new(forward.json, "backward", backward);
     }
-    json_decref(schedules);
-    text_free(&equations);
-    return code_of_status(status);
+    if (is_json && code == CODE_OK) {
+        json_object_set(forward.json, "stages", dump->stages);
+        json_print(forward.json);
+    } else {
+        json_decref(forward.json);
+    }
+    return code;
 }
 
 int command_explain(struct context *context)
@@ -156,7 +257,7 @@ int command_explain(struct context *context)
     if (!target)
         return CODE_USAGE;
     dump.stages = context->options.json ? json_array() : NULL;
-    int code = explain_all(context, variant, target, &shape, &dump);
+    int code = explain_both(context, variant, target, &shape, &dump);
     json_decref(dump.stages);
     return code;
 }

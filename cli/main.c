@@ -24,7 +24,8 @@ static const struct command commands[N_COMMANDS] = {
      ALL_TAKE | TAKES(OPT_LOAD), 0, 0, command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
-         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS),
+         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) |
+         TAKES(OPT_BACKWARD_SCHEDULE),
      1, 1, command_explain,
      "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",

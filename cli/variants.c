@@ -1,37 +1,82 @@
 /* cli/variants.c - `tegula variants`: what can be compiled, and what it takes. */
 #include "cli.h"
 
-static const char *const axis_names[TG_N_AXES] = {
-    [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv", [TG_PARTS] = "parts"};
+#include <string.h>
 
-static void type_of(const tg_tensor *tensor, char text[16])
+static const char *type_of(const tg_tensor *tensor)
 {
-    snprintf(text, 16, "%s",
-             tensor->dtype == TG_IO           ? "io"
-             : tensor->dtype == TG_DTYPE_NONE ? tg_dtype_name(TG_F32)
-                                              : tg_dtype_name((tg_dtype)tensor->dtype));
+    return tensor->dtype == TG_IO           ? "io"
+           : tensor->dtype == TG_DTYPE_NONE ? tg_dtype_name(TG_F32)
+                                            : tg_dtype_name((tg_dtype)tensor->dtype);
+}
+
+/* As files have it: of a parameter one for all sequences, of shared keys one for a group of heads.
+ */
+static json_t *axes_of(const tg_tensor *tensor)
+{
+    static const char *const names[TG_N_AXES] = {[TG_T] = "T",
+                                                 [TG_CHUNK] = "chunk",
+                                                 [TG_DQK] = "dqk",
+                                                 [TG_DHV] = "dhv",
+                                                 [TG_PARTS] = "parts"};
+    json_t *axes = json_array();
+    if (!(tensor->flags & TG_NO_BATCH))
+        json_array_append_new(axes, json_string("B"));
+    if (!(tensor->flags & TG_NO_HEADS))
+        json_array_append_new(axes, json_string(tensor->flags & TG_SHARED ? "NH/group" : "NH"));
+    for (int i = 0; i < TG_MAX_AXES && tensor->axes[i]; i++)
+        json_array_append_new(axes, json_string(names[tensor->axes[i]]));
+    return axes;
 }
 
 static json_t *tensor_json(const tg_tensor *tensor)
 {
-    char type[16];
-    type_of(tensor, type);
-    json_t *axes = json_pack("[s, s]", "B", "NH");
-    for (int i = 0; i < TG_MAX_AXES && tensor->axes[i]; i++)
-        json_array_append_new(axes, json_string(axis_names[tensor->axes[i]]));
     return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", tensor->name, "role",
-                     tensor->flags & TG_IN ? "in" : "out", "dtype", type, "optional",
-                     (tensor->flags & TG_OPTIONAL) != 0, "axes", axes);
+                     tensor->flags & TG_IN ? "in" : "out", "dtype", type_of(tensor), "optional",
+                     (tensor->flags & TG_OPTIONAL) != 0, "axes", axes_of(tensor));
 }
 
 static void tensor_print(const tg_tensor *tensor)
 {
-    char type[16];
-    type_of(tensor, type);
-    printf("    %-3s %-4s %-4s [B, NH", tensor->flags & TG_IN ? "in" : "out", tensor->name, type);
-    for (int i = 0; i < TG_MAX_AXES && tensor->axes[i]; i++)
-        printf(", %s", axis_names[tensor->axes[i]]);
+    json_t *axes = axes_of(tensor);
+    printf("    %-3s %-10s %-4s [", tensor->flags & TG_IN ? "in" : "out", tensor->name,
+           type_of(tensor));
+    for (size_t i = 0; i < json_array_size(axes); i++)
+        printf("%s%s", i ? ", " : "", json_string_value(json_array_get(axes, i)));
     printf("]%s\n", tensor->flags & TG_OPTIONAL ? "  optional" : "");
+    json_decref(axes);
+}
+
+static const tg_scalar *scalars_of(const tg_algorithm *algorithm, uint32_t *n)
+{
+    static const tg_scalar scale_alone[] = {{"scale", 0}};
+    *n = algorithm->n_scalars ? algorithm->n_scalars : 1;
+    return algorithm->n_scalars ? algorithm->scalars : scale_alone;
+}
+
+static json_t *scalars_json(const tg_algorithm *algorithm)
+{
+    uint32_t n;
+    const tg_scalar *scalars = scalars_of(algorithm, &n);
+    json_t *json = json_object();
+    for (uint32_t i = 0; i < n; i++) /* null: a scale by dqk */
+        json_object_set_new(json, scalars[i].name,
+                            i == 0 && scalars[0].value == 0 ? json_null()
+                                                            : json_real((double)scalars[i].value));
+    return json;
+}
+
+static void scalars_print(const tg_algorithm *algorithm)
+{
+    uint32_t n;
+    const tg_scalar *scalars = scalars_of(algorithm, &n);
+    printf("  scalars:");
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 && scalars[0].value == 0)
+            printf(" %s = 1/sqrt(dqk)", scalars[0].name);
+        else
+            printf("%s %s = %g", i ? "," : "", scalars[i].name, (double)scalars[i].value);
+    puts("");
 }
 
 static json_t *variant_json(const tg_variant *variant)
@@ -44,9 +89,40 @@ static json_t *variant_json(const tg_variant *variant)
             json_array_append_new(tensors, tensor_json(&variant->algorithm->tensors[i]));
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
         json_array_append_new(schedules, json_string((*s)->name));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
-                     variant->algorithm->title, "aliases", aliases, "tensors", tensors, "schedules",
-                     schedules, "oracle", variant->oracle != NULL);
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
+                             variant->algorithm->title, "aliases", aliases, "scalars",
+                             scalars_json(variant->algorithm), "tensors", tensors, "schedules",
+                             schedules, "oracle", variant->oracle != NULL);
+    json_object_set_new(json, "backward",
+                        variant->backward ? variant_json(variant->backward) : json_null());
+    return json;
+}
+
+static bool is_input(const tg_variant *variant, const char *name)
+{
+    const tg_algorithm *algorithm = variant->algorithm;
+    for (uint32_t i = 1; i < algorithm->n_tensors; i++)
+        if (algorithm->tensors[i].flags & TG_IN && strcmp(algorithm->tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of a backward only what its forward does not take. */
+static void tensors_print(const tg_variant *variant, const tg_variant *forward)
+{
+    for (uint32_t i = 1; i < variant->algorithm->n_tensors; i++) {
+        const tg_tensor *tensor = &variant->algorithm->tensors[i];
+        if (tensor->flags & (TG_IN | TG_OUT) && !(forward && is_input(forward, tensor->name)))
+            tensor_print(tensor);
+    }
+}
+
+static void schedules_print(const tg_variant *variant)
+{
+    printf("  schedules:");
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        printf(" %s", (*s)->name);
+    puts("");
 }
 
 static void variant_print(const tg_variant *variant)
@@ -54,15 +130,17 @@ static void variant_print(const tg_variant *variant)
     printf("%s", variant->name);
     for (const char *const *alias = variant->aliases; alias && *alias; alias++)
         printf("%s%s", alias == variant->aliases ? " (also " : ", ", *alias);
-    printf("%s\n  %s\n  tensors (io: bf16, f16 or f32, as the inputs are)\n",
-           variant->aliases && *variant->aliases ? ")" : "", variant->algorithm->title);
-    for (uint32_t i = 1; i < variant->algorithm->n_tensors; i++)
-        if (variant->algorithm->tensors[i].flags & (TG_IN | TG_OUT))
-            tensor_print(&variant->algorithm->tensors[i]);
-    printf("  schedules:");
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        printf(" %s", (*s)->name);
-    puts("");
+    printf("%s\n  %s\n", variant->aliases && *variant->aliases ? ")" : "",
+           variant->algorithm->title);
+    scalars_print(variant->algorithm);
+    puts("  tensors (io: bf16, f16 or f32, as the inputs are)");
+    tensors_print(variant, NULL);
+    schedules_print(variant);
+    if (!variant->backward)
+        return;
+    printf("%s: what it takes beside those inputs, and what it gives\n", variant->backward->name);
+    tensors_print(variant->backward, variant);
+    schedules_print(variant->backward);
 }
 
 static void visit(void *user, const tg_variant *variant)
