@@ -51,17 +51,21 @@ static const struct command commands[N_COMMANDS] = {
      1, 1, command_run, "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"},
     {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
      ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) |
-         TAKES(OPT_SEED) | TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU),
+         TAKES(OPT_SEED) | TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) |
+         TAKES(OPT_PACKED),
      1, 1, command_tune,
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
-    {"bench", "VARIANT [--shape SHAPE]", "time a kernel: ms, GB/s, TFLOP/s",
+    {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",
      ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
-         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS),
-     1, 1, command_bench,
-     "Without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x 512, 32 x 2048,\n"
-     "8 x 8192 and 1 x 65536.\n"},
+         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE),
+     0, 1, command_bench,
+     "Of a variant without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x "
+     "512,\n"
+     "32 x 2048, 8 x 8192 and 1 x 65536; with --grad the gradients too. Without a variant: a "
+     "table\n"
+     "of all, with gradients, and of decode steps; or all at a --shape.\n"},
 };
 
 static void print_help(FILE *to)

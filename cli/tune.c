@@ -228,7 +228,11 @@ static bool remember(struct tuner *tuner)
                        .tokens = tuner->shape.tokens,
                        .chunk = tuner->best->schedule.chunk,
                        .milliseconds = tuner->best->milliseconds};
-    snprintf(entry.variant, sizeof entry.variant, "%s", tuner->variant->name);
+    if (!wisdom_name(tuner->variant, &tuner->class, entry.variant)) {
+        complain(context, "give what it found with --schedule",
+                 "the name of %s with its group is too long for wisdom", tuner->variant->name);
+        return false;
+    }
     snprintf(entry.device, sizeof entry.device, "%s", device->name);
     snprintf(entry.dtype, sizeof entry.dtype, "%s", tg_dtype_name(tuner->class.io));
     snprintf(entry.schedule, sizeof entry.schedule, "%s", tuner->best->text);
@@ -325,6 +329,8 @@ int command_tune(struct context *context)
         return CODE_USAGE;
     }
     tuner.shape = options->shapes[0];
+    if (!options_shape(context, &tuner.shape))
+        return CODE_USAGE;
     tuner.class = shape_class_of(&tuner.shape, io);
     if (!shape_class_check(context, &tuner.class) || !choose_target(&tuner))
         return CODE_USAGE;

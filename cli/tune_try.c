@@ -37,14 +37,42 @@ static void case_free(struct reference_case *reference)
     truth_free(&reference->truth);
 }
 
+/* What a backward takes of its forward, from the forward's oracle: it is not the forward that is
+ * tuned. */
+static bool feed(struct tuner *tuner, const struct shape *shape, struct problem *problem)
+{
+    const tg_variant *variant = variant_forward(tuner->context, tuner->variant);
+    struct problem forward;
+    struct truth truth;
+    if (!variant)
+        return true;
+    if (!problem_random(tuner->context, variant, shape, tuner->class.io,
+                        (uint64_t)tuner->context->options.seed, &forward))
+        return false;
+    bool ok = truth_compute(tuner->context, &forward, &truth);
+    for (uint32_t i = 0; i < forward.n_tensors && ok; i++) {
+        struct host_tensor *tensor = &forward.tensors[i];
+        if (!(tensor->flags & TG_OUT))
+            continue;
+        ok = problem_allocate(tuner->context, tensor);
+        if (ok)
+            num_convert((struct num_array){tensor->data, tensor->dtype, tensor->n},
+                        (struct num_const_array){truth.out[tensor->tile], ST_F64, tensor->n});
+    }
+    ok = ok && problem_feed(tuner->context, &forward, problem);
+    truth_free(&truth);
+    problem_free(&forward);
+    return ok;
+}
+
 static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
 {
     struct shape shape = tuner->shape;
     for (uint32_t i = 0; i < tuner->n_cases; i++)
         if (tuner->cases[i].problem.shape.tokens == tokens)
             return &tuner->cases[i];
-    shape.batch = 1;
-    shape.heads = 2;
+    shape.batch = shape.packed ? 3 : 1;
+    shape.heads = shape.group > 1 ? shape.group : 2;
     shape.tokens = tokens;
     if (tuner->n_cases == MAX_TRUTHS)
         case_free(&tuner->cases[--tuner->n_cases]);
@@ -52,7 +80,8 @@ static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
     if (!problem_random(tuner->context, tuner->variant, &shape, tuner->class.io,
                         (uint64_t)tuner->context->options.seed, &reference->problem))
         return NULL;
-    if (!truth_compute(tuner->context, &reference->problem, &reference->truth)) {
+    if (!feed(tuner, &shape, &reference->problem) ||
+        !truth_compute(tuner->context, &reference->problem, &reference->truth)) {
         problem_free(&reference->problem);
         return NULL;
     }
