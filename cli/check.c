@@ -56,8 +56,12 @@ static bool leg_choose(struct check *check, struct leg *leg)
             return false;
         wish.schedule = keeping;
     }
-    return schedule_choose(context, leg->variant, context->machine.target, &class,
-                           &leg->problem.shape, wish, &leg->choice);
+    if (!schedule_choose(context, leg->variant, context->machine.target, &class,
+                         &leg->problem.shape, wish, &leg->choice))
+        return false;
+    if (wish.schedule == keeping)
+        snprintf(leg->choice.origin, sizeof leg->choice.origin, "--keep-states");
+    return true;
 }
 
 /* Inputs that only a forward can give, and none has given. */
@@ -211,12 +215,24 @@ static bool wants_gradients(const struct check *check)
     return options->grad || options->keep_states || has_prefix(check, "grad.");
 }
 
+/* Options that would be without effect. */
+static bool options_fit(struct check *check, bool is_backward)
+{
+    const struct options *options = &check->context->options;
+    if (!options->backward_schedule || is_backward || wants_gradients(check))
+        return true;
+    complain(check->context, "add --grad", "--backward-schedule: no gradients are asked for");
+    return false;
+}
+
 static int check_directions(struct check *check)
 {
     const tg_variant *wanted = check->wanted, *forward = variant_forward(check->context, wanted);
     const bool is_backward = forward != NULL;
     const tg_variant *backward = is_backward ? wanted : wanted->backward;
     int code = CODE_OK;
+    if (!options_fit(check, is_backward))
+        return CODE_USAGE;
     if (!is_backward || needs_forward(check, backward, forward)) {
         check->forward.variant = is_backward ? forward : wanted;
         code = check_forward(check, !is_backward);

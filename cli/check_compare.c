@@ -1,6 +1,7 @@
 /* cli/check_compare.c - `tegula check`: outputs beside the truth, and what is said of them. */
 #include "check.h"
 
+#include <math.h>
 #include <string.h>
 
 /* out.h, grad.q; or grad_paper.q. */
@@ -150,24 +151,35 @@ int check_compare(struct check *check, struct leg *leg)
     return CODE_USAGE;
 }
 
+/* What of a call is not as usual: " group=2 packed exact=0". */
+static void print_kind(const struct problem *problem)
+{
+    const struct shape *shape = &problem->shape;
+    const double by_width = 1 / sqrt((double)shape->dqk);
+    if (shape->group > 1)
+        printf(" group=%lld", (long long)shape->group);
+    printf("%s%s", shape->packed ? " packed" : "", shape->pooled ? " pooled" : "");
+    for (uint32_t i = 0; i < problem->n_scalars; i++) {
+        const double usual = (double)problem->declared[i].value;
+        if (fabs(problem->scalars[i] - (i == 0 && usual == 0 ? by_width : usual)) > 1e-6)
+            printf(" %s=%g", problem->declared[i].name, problem->scalars[i]);
+    }
+}
+
 void check_print_head(struct check *check, const struct leg *leg)
 {
     const struct shape *shape = &leg->problem.shape;
-    char text[SCHEDULE_TEXT], more[96] = "";
-    size_t n = 0;
+    char text[SCHEDULE_TEXT];
     if (check->tensors)
         return;
     schedule_text(leg->variant, &leg->choice.schedule, text);
-    if (shape->group > 1)
-        n += (size_t)snprintf(more, sizeof more, " group=%lld", (long long)shape->group);
-    snprintf(more + n, sizeof more - n, "%s%s%s", shape->packed ? " packed" : "",
-             shape->pooled ? " pooled" : "", leg->is_paper ? " exact=0" : "");
     progress_hide(check->context);
     if (!check->has_head)
         printf("%s\n", check->path);
     check->has_head = true;
-    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld%s; schedule %s (%s)\n",
-           leg->variant->name, tg_dtype_name(leg->problem.io), (long long)shape->batch,
-           (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
-           (long long)shape->dhv, more, text, leg->choice.origin);
+    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", leg->variant->name,
+           tg_dtype_name(leg->problem.io), (long long)shape->batch, (long long)shape->heads,
+           (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv);
+    print_kind(&leg->problem);
+    printf("; schedule %s (%s)\n", text, leg->choice.origin);
 }

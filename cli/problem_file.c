@@ -272,6 +272,11 @@ static bool learn_cuts(struct reader *reader)
     struct cuts *cuts = &reader->problem->cuts;
     if (wanted->at && !cuts_copy(reader->context, wanted, cuts))
         return false;
+    if (!cuts->at && reader->context->options.packed) {
+        complain(reader->context, "give the boundaries with --cu",
+                 "--packed: %s has no `cu` in the metadata `scalars`", reader->path);
+        return false;
+    }
     if (!cuts->at)
         return true;
     reader->value[SIZE_B] = cuts->n;

@@ -106,7 +106,7 @@ static void scalars_text(const struct problem *problem, struct text *text)
 static bool write_output(const struct run *run)
 {
     struct st_tensor tensors[TG_MAX_TENSORS];
-    char names[TG_MAX_TENSORS][32], error[512], schedule[SCHEDULE_TEXT];
+    char names[TG_MAX_TENSORS][64], error[512], schedule[SCHEDULE_TEXT];
     struct text scalars = {0};
     size_t n = 0;
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
@@ -114,8 +114,10 @@ static bool write_output(const struct run *run)
         if (!(tensor->flags & TG_OUT) || !tensor->data)
             continue;
         /* As the inputs are called: out.h beside in.q, h beside q. */
-        snprintf(names[n], sizeof names[n], "%s%s", run->problem.is_prefixed ? "out." : "",
-                 tensor->name);
+        if (run->problem.is_prefixed)
+            tensor_file_name(tensor, names[n]);
+        else
+            snprintf(names[n], sizeof names[n], "%s", tensor->name);
         tensors[n] = (struct st_tensor){.name = names[n],
                                         .dtype = tensor->dtype,
                                         .rank = tensor->rank - tensor->first_axis,

@@ -52,17 +52,185 @@ check mlstm-sig-backward --shape B=2,NH=3,T=65,dqk=64,dhv=128 --layout bthd --dt
 -- stdout
 grad.q
 
--- case keys too wide for one block are refused with the reason
+-- case keys too wide for one block
 -- args
 check mlstm-sig-backward --shape B=1,NH=1,T=64,dqk=256,dhv=64 --device emu
--- exit 2
--- stderr
-TG0530
-registers a thread; at most 255
+-- exit 0
+-- stdout
+grad.k
 
--- case fp32 inputs are refused with the reason
+-- case fp32 inputs
 -- args
 check mlstm-sig-backward --shape B=1,NH=1,T=64,dqk=64,dhv=64 --dtype f32 --device emu
+-- exit 0
+-- stdout
+mlstm-sig-backward f32
+grad.q
+
+-- case gradients alone, which take nothing of a forward: none runs
+-- args
+check mlstm-sig-backward $DATA/mlstmsig_b.safetensors --chunk 64 --device emu
+-- exit 0
+-- stdout
+schedule tfla chunk=64 (default)
+grad.S0
+against the file
+! out.h
+
+-- case and which take what a forward computes: it runs, and is not compared
+-- args
+check mlstm-exp-backward $DATA/mlstmexp_x.safetensors --device emu
+-- exit 0
+-- stdout
+grad.n0
+grad_paper.C0
+! out.h
+
+-- case forward and gradients of random inputs
+-- args
+check mlstm-sig-norm --shape B=2,NH=2,T=70,dqk=24,dhv=40 --grad --device emu
+-- exit 0
+-- stdout
+mlstm-sig-norm bf16, B=2 NH=2 T=70
+out.qn
+mlstm-sig-norm-backward bf16
+grad.n0
+! exact=0
+
+-- case the forward alone
+-- args
+check mlstm-sig --shape B=1,NH=1,T=16,dqk=16,dhv=16 --device emu
+-- exit 0
+-- stdout
+out.h
+! grad.
+
+-- case the paper's convention: the normaliser is a constant
+-- args
+check mlstm-exp --shape B=1,NH=2,T=40,dqk=16,dhv=32 --grad --set exact=0 --device emu
+-- exit 0
+-- stdout
+exact=0
+dout.n: left out: with exact = 0 the normaliser is a constant
+
+-- case a schedule of its own for the gradients
+-- args
+check linear --shape B=1,NH=1,T=40,dqk=32,dhv=32 --grad --schedule tfla-small --backward-schedule "tfla-small chunk=64" --device emu
+-- exit 0
+-- stdout
+linear bf16, B=1 NH=1 T=40 dqk=32 dhv=32; schedule tfla-small (--schedule)
+linear-backward bf16, B=1 NH=1 T=40 dqk=32 dhv=32; schedule tfla-small chunk=64 (--schedule)
+
+-- case the forward's states, handed over
+-- args
+check mlstm-exp --shape B=2,NH=2,T=300,dqk=32,dhv=40 --keep-states --device emu
+-- exit 0
+-- stdout
+schedule tfla-keep (--keep-states)
+schedule tfla-kept (--keep-states)
+grad.n0
+! out.states
+
+-- case states that the forward does not leave
+-- args
+check linear --shape B=1,NH=1,T=40,dqk=32,dhv=32 --keep-states --schedule tfla --device emu
 -- exit 2
 -- stderr
-TG0515
+schedule tfla-kept takes states, which the forward did not leave
+hint: run both with --keep-states
+
+-- case states that no forward leaves
+-- args
+check linear-backward --shape B=1,NH=1,T=40,dqk=32,dhv=32 --schedule tfla-kept --device emu
+-- exit 2
+-- stderr
+schedule tfla-kept takes states, which the forward did not leave
+
+-- case states of another chunk size
+-- args
+check linear --shape B=1,NH=1,T=600,dqk=32,dhv=32 --keep-states --schedule tfla-keep --backward-schedule "tfla-kept chunk=256" --device emu
+-- exit 2
+-- stderr
+states: the forward left 20480 bytes, the backward takes 12288
+hint: give both schedules one chunk size with --chunk
+
+-- case states of groups, which no schedule keeps
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=32,dhv=32 --keep-states --group 2 --device emu
+-- exit 2
+-- stderr
+--keep-states: linear-backward has no schedule that keeps states for these sizes
+
+-- case a schedule for gradients nobody asked for
+-- args
+check linear --shape B=1,NH=1,T=40,dqk=32,dhv=32 --backward-schedule tfla --device emu
+-- exit 2
+-- stderr
+--backward-schedule: no gradients are asked for
+hint: add --grad
+
+-- case gradients of a variant that has none
+-- args
+check mine --load $LIB/mine.so --shape B=1,NH=1,T=40,dqk=32,dhv=32 --grad --device emu
+-- exit 2
+-- stderr
+mine has no backward
+hint: leave out --grad
+
+-- case gradients in a file, and no program for them
+-- args
+check mine --load $LIB/mine.so $DATA/mlstmsig_x.safetensors --device emu
+-- exit 0
+-- stdout
+grad.f: left out: no backward yet
+
+-- case gradients asked for, and nothing that arrives
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+-- args
+check linear x.safetensors --grad --device emu
+-- exit 2
+-- stderr
+there is no tensor dout.h, nor dh
+
+-- case gradients into a file
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+dout.h BF16 1,1,16,16
+-- args
+run linear-backward --in x.safetensors --out g.safetensors --device emu
+-- exit 0
+-- stdout
+linear-backward bf16, B=1 NH=1 T=16
+
+-- case gradients that need a forward's results
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+in.f F32 1,1,16
+in.i F32 1,1,16
+out.h BF16 1,1,16,16
+dout.h BF16 1,1,16,16
+-- args
+run mlstm-exp-backward --in x.safetensors --out g.safetensors --device emu
+-- exit 2
+-- stderr
+there is no tensor in.qn, nor qn
+! in.h
+
+-- case a schedule that takes states, and no place to take them from
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+dout.h BF16 1,1,16,16
+-- args
+run linear-backward --in x.safetensors --out g.safetensors --schedule tfla-kept --device emu
+-- exit 2
+-- stderr
+schedule tfla-kept takes states of a forward

@@ -64,7 +64,7 @@ run mlstm-sig --in x.safetensors --out h.safetensors --device emu
 -- stderr
 x.safetensors: there is no tensor in.k
 x.safetensors: there is no tensor in.i
-mlstm-sig needs it, shape [B, NH, T, dqk]
+mlstm-sig needs it, shape [B, NH/group, T, dqk]
 
 -- case a tensor of too few axes
 -- tensors x.safetensors
@@ -77,7 +77,7 @@ in.i F32 1,2,64
 run mlstm-sig --in x.safetensors --out h.safetensors --device emu
 -- exit 2
 -- stderr
-in.q has shape [2, 64, 32], expected 4 axes [B, NH, T, dqk]
+in.q has shape [2, 64, 32], expected 4 axes [B, NH/group, T, dqk]
 
 -- case two tensors that disagree in T
 -- tensors x.safetensors
@@ -90,7 +90,7 @@ in.i F32 1,2,64
 run mlstm-sig --in x.safetensors --out h.safetensors --device emu
 -- exit 2
 -- stderr
-in.k has shape [1, 2, 65, 32], expected [B, NH, T, dqk] with T = 64 as in in.q
+in.k has shape [1, 2, 65, 32], expected [B, NH/group, T, dqk] with T = 64 as in in.q
 
 -- case an integer tensor
 -- tensors x.safetensors

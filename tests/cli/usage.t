@@ -144,7 +144,8 @@ explain mlstm-sig --schedule flash
 -- exit 2
 -- stderr
 mlstm-sig has no schedule 'flash'
-mlstm-sig has: tfla
+mlstm-sig has:
+tfla-wide
 
 -- case a schedule field that is none
 -- args

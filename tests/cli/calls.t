@@ -1,0 +1,332 @@
+Calls that are not [B, NH, T, d]: groups, packed sequences, pools, decode steps, scalars by name; and every mistake in asking for them.
+
+-- case groups of heads
+-- args
+check mlstm-exp --shape B=2,NH=6,T=40,dqk=16,dhv=32 --group 3 --grad --device emu
+-- exit 0
+-- stdout
+group=3
+schedule tfla-grouped
+grad.k
+
+-- case one group of all heads
+-- args
+check linear --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 4 --layout bthd --grad --device emu
+-- exit 0
+
+-- case a group that does not divide the heads
+-- args
+check mamba2 --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 3 --device emu
+-- exit 2
+-- stderr
+--group 3 does not divide NH = 4
+hint: choose a group that divides NH
+
+-- case the same, for the clock
+-- args
+bench mamba2 --shape B=1,NH=4,T=40,dqk=16,dhv=32 --group 3 --device emu
+-- exit 2
+-- stderr
+--group 3 does not divide NH = 4
+
+-- case a group that is not the file's
+-- args
+check $DATA/ssd_grouped_b.safetensors --group 4 --device emu
+-- exit 2
+-- stderr
+2 heads share one
+hint: leave out --group: the tensors of a file tell it
+
+-- case keys for three heads, values for four
+-- tensors x.safetensors
+in.q BF16 1,3,16,16
+in.k BF16 1,3,16,16
+in.v BF16 1,4,16,16
+-- args
+check linear x.safetensors --device emu
+-- exit 2
+-- stderr
+in.q has 3 heads, which do not divide the 4 of in.v
+
+-- case a parameter with a batch
+-- tensors x.safetensors
+in.q BF16 1,2,16,16
+in.k BF16 1,2,16,16
+in.v BF16 1,2,16,16
+in.log_lambda F32 1,2
+-- args
+check retention x.safetensors --device emu
+-- exit 2
+-- stderr
+in.log_lambda has shape [1, 2], expected 1 axes [NH]
+
+-- case packed sequences, an empty one among them
+-- args
+check mlstm-exp --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 0,5,5,40 --grad --device emu
+-- exit 0
+-- stdout
+B=3 NH=2 T=40 dqk=16 dhv=32 packed
+grad.n0
+
+-- case packed sequences of random lengths, boundaries as int64
+-- args
+check mamba2 --shape B=5,NH=4,T=90,dqk=16,dhv=32 --packed --int64 --group 2 --layout bthd --grad --device emu
+-- exit 0
+-- stdout
+B=5 NH=4 T=90 dqk=16 dhv=32 group=2 packed
+grad.A_log
+
+-- case boundaries that take the place of the file's
+-- args
+check $DATA/sgla_varlen_b.safetensors --cu 0,1,2,3,4,150 --int64 --device emu
+-- exit 0
+-- stdout
+B=5 NH=2 T=150
+against the oracle
+! against the file
+
+-- case boundaries for other states than the file's
+-- args
+check $DATA/sgla_varlen_b.safetensors --cu 0,150 --device emu
+-- exit 2
+-- stderr
+in.S0 has shape [5, 2, 32, 32], expected [B, NH, dqk, dhv] with B = 1 as in --cu
+
+-- case boundaries that fall
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 0,10,5,40 --device emu
+-- exit 2
+-- stderr
+--cu: the boundaries fall from 10 to 5
+hint: give where each sequence begins, then T: 0,5,5,40
+
+-- case boundaries that end early
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 0,10,39 --device emu
+-- exit 2
+-- stderr
+--cu: the boundaries end with 39, expected T = 40
+
+-- case boundaries that begin late
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 1,10,40 --device emu
+-- exit 2
+-- stderr
+--cu: the boundaries begin with 1, expected 0
+
+-- case boundaries that are no numbers
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --cu 0,x,40 --device emu
+-- exit 2
+-- stderr
+--cu: expected a whole number, found 'x,40'
+
+-- case more sequences than the shape has
+-- args
+check linear --shape B=4,NH=2,T=40,dqk=16,dhv=32 --cu 0,10,40 --device emu
+-- exit 2
+-- stderr
+--cu has 2 sequences, --shape B=4
+
+-- case boundaries of a file that fall
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+meta scalars {"cu": [0, 9, 4, 16]}
+-- args
+check linear x.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: the boundaries fall from 9 to 4
+
+-- case boundaries of a file that are no list of numbers
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+meta scalars {"cu": [0, 9.5, 16]}
+-- args
+check linear x.safetensors --device emu
+-- exit 2
+-- stderr
+`cu` in the metadata is not a list of whole numbers
+
+-- case packed sequences in more than one row
+-- tensors x.safetensors
+in.q BF16 2,1,16,16
+in.k BF16 2,1,16,16
+in.v BF16 2,1,16,16
+meta scalars {"cu": [0, 9, 16]}
+-- args
+check linear x.safetensors --device emu
+-- exit 2
+-- stderr
+in.q has shape [2, 1, 16, 16], expected [1, NH/group, T, dqk] with 1 = 1 as in packed sequences
+
+-- case a file that says no boundaries
+-- args
+check $DATA/la_b.safetensors --packed --device emu
+-- exit 2
+-- stderr
+has no `cu` in the metadata `scalars`
+hint: give the boundaries with --cu
+
+-- case states in slots of a pool
+-- args
+check mlstm-sig-norm --shape B=3,NH=2,T=40,dqk=16,dhv=32 --pool --grad --device emu
+-- exit 0
+-- stdout
+pooled
+out.n
+grad.C0
+
+-- case slots as int64, of packed sequences
+-- args
+check simple-gla --shape B=4,NH=2,T=60,dqk=16,dhv=32 --pool --packed --int64 --grad --seed 3 --device emu
+-- exit 0
+-- stdout
+packed pooled
+
+-- case the states of a file in a pool
+-- args
+check $DATA/sgla_varlen_b.safetensors $DATA/la_b.safetensors --pool --device emu
+-- exit 0
+-- stdout
+out.S    rms
+against the file
+
+-- case a pool, and into a file
+-- args
+run simple-gla --in $DATA/sgla_varlen_b.safetensors --out r.safetensors --pool --device emu
+-- exit 0
+-- stdout
+simple-gla bf16, B=5
+
+-- case a pool without tokens, and no initial state whose slots the final one could keep
+-- tensors x.safetensors
+in.q BF16 1,1,0,16
+in.k BF16 1,1,0,16
+in.v BF16 1,1,0,16
+-- args
+check linear x.safetensors --pool --device emu
+-- exit 2
+-- stderr
+TG0827
+
+-- case decode steps
+-- args
+check mlstm-sig --shape B=3,NH=2,T=1,dqk=16,dhv=40 --tokens 1 --device emu
+-- exit 0
+-- stdout
+schedule step (default)
+out.S
+
+-- case several tokens a step, shared keys, states in a pool
+-- args
+check gated-retention --shape B=2,NH=4,T=5,dqk=24,dhv=40 --tokens 8 --group 2 --pool --int64 --device emu
+-- exit 0
+-- stdout
+schedule step8 (default)
+
+-- case more tokens than a step has
+-- args
+check mlstm-sig --shape B=3,NH=2,T=9,dqk=16,dhv=40 --tokens 8 --device emu
+-- exit 2
+-- stderr
+--tokens 8: a call of --shape has T = 9
+
+-- case more tokens than the schedule takes
+-- args
+check mlstm-sig --shape B=3,NH=2,T=9,dqk=16,dhv=40 --schedule step8 --device emu
+-- exit 2
+-- stderr
+longer calls need another schedule
+
+-- case a step for packed sequences
+-- args
+check mlstm-sig --shape B=3,NH=2,T=3,dqk=16,dhv=40 --schedule step8 --packed --device emu
+-- exit 2
+-- stderr
+TG0545
+
+-- case scalars by name, in place of the file's
+-- args
+check $DATA/gret_x.safetensors --set tau=8 --set scale=0.5 --device emu
+-- exit 0
+-- stdout
+scale=0.5 tau=8
+against the oracle
+! against the file
+
+-- case the short form
+-- args
+check $DATA/la_b.safetensors --scale 0.5 --device emu
+-- exit 0
+-- stdout
+scale=0.5
+! against the file
+
+-- case scalars of the file
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+in.f F32 1,1,16
+meta scalars {"scale": 0.75, "tau": 5, "gamma": "not of this variant"}
+-- args
+check gated-retention x.safetensors --device emu
+-- exit 0
+-- stdout
+scale=0.75 tau=5
+
+-- case a scalar of the file that is no number
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+in.f F32 1,1,16
+meta scalars {"tau": "large"}
+-- args
+check gated-retention x.safetensors --device emu
+-- exit 2
+-- stderr
+metadata `scalars` is not a JSON object with a number `tau`
+
+-- case a scalar that the variant has not
+-- args
+check mlstm-sig --shape B=1,NH=1,T=16,dqk=16,dhv=16 --set tau=3 --device emu
+-- exit 2
+-- stderr
+--set: mlstm-sig has no scalar 'tau'
+hint: mlstm-sig has: scale
+
+-- case a misspelt scalar
+-- args
+run mlstm-exp --in $DATA/mlstmexp_x.safetensors --out r.safetensors --set esp=1 --device emu
+-- exit 2
+-- stderr
+mlstm-exp has no scalar 'esp'
+hint: did you mean 'eps'?
+
+-- case a scalar without a number
+-- args
+check $DATA/la_b.safetensors --set scale --device emu
+-- exit 2
+-- stderr
+--set: expected NAME=NUMBER, found 'scale'
+hint: write a name and a number: --set tau=16
+
+-- case a scalar that is no number
+-- args
+check $DATA/la_b.safetensors --set scale=nan --device emu
+-- exit 2
+-- stderr
+--set: expected NAME=NUMBER, found 'scale=nan'
+
+-- case too many scalars
+-- args
+check $DATA/la_b.safetensors --set scale=1 --set scale=1 --set scale=1 --set scale=1 --set scale=1 --set scale=1 --set scale=1 --set scale=1 --set scale=1 --device emu
+-- exit 2
+-- stderr
+more than 8 --set options

@@ -1,0 +1,217 @@
+Every variant on its golden file, found by the name in it: outputs, gradients, parameters of heads, packed sequences.
+
+-- case all of them
+-- args
+check $DATA/la_b.safetensors $DATA/cdecay_b.safetensors $DATA/gret_x.safetensors $DATA/sgla_x.safetensors $DATA/ssd_x.safetensors $DATA/mlstmsig_x.safetensors --device emu
+-- exit 0
+-- stdout
+linear bf16
+linear-backward bf16
+retention bf16
+grad.log_lambda rms
+gated-retention bf16
+simple-gla bf16
+grad.a   rms
+mamba2 bf16
+grad.dt_raw rms
+grad.dt_bias rms
+grad.A_log rms
+grad.D   rms
+6 of 6 within tolerance
+
+-- case normalisers: exact gradients, then the paper's
+-- args
+check $DATA/mlstmsign_x.safetensors $DATA/mlstmexp_x.safetensors --device emu
+-- exit 0
+-- stdout
+mlstm-sig-norm bf16
+out.n
+mlstm-exp bf16
+out.m
+out.qn   rms
+grad.n0  rms
+dout.n: left out: with exact = 0 the normaliser is a constant
+mlstm-exp-backward bf16, B=1 NH=1 T=72 dqk=32 dhv=32 exact=0
+grad_paper.C0 rms
+against the file
+2 of 2 within tolerance
+
+-- case the same as JSON
+-- args
+check $DATA/mlstmsign_x.safetensors --device emu --json
+-- exit 0
+-- stdout
+{"name":"grad_paper.q","rms_ratio":
+"skipped":[{"name":"dout.n","reason":"with exact = 0
+
+-- case heads that share queries and keys: the file tells the group
+-- args
+check $DATA/ssd_grouped_b.safetensors --device emu
+-- exit 0
+-- stdout
+mamba2 bf16, B=1 NH=4 T=75 dqk=32 dhv=32 group=2
+schedule tfla-grouped
+grad.Bm  rms
+grad.A_log rms
+against the file
+! against the oracle
+
+-- case packed sequences: the file tells the boundaries
+-- args
+check $DATA/sgla_varlen_b.safetensors --device emu
+-- exit 0
+-- stdout
+simple-gla bf16, B=5 NH=2 T=150 dqk=32 dhv=32 packed
+grad.S0  rms
+! against the oracle
+
+-- case every variant on random inputs: linear attention
+-- args
+check linear --shape B=2,NH=2,T=37,dqk=24,dhv=40 --grad --device emu
+-- exit 0
+
+-- case retention
+-- args
+check retention --shape B=3,NH=2,T=37,dqk=24,dhv=40 --grad --device emu
+-- exit 0
+
+-- case gated retention, another tau
+-- args
+check gated-retention --shape B=2,NH=2,T=37,dqk=24,dhv=40 --grad --set tau=4 --device emu
+-- exit 0
+-- stdout
+gated-retention bf16, B=2 NH=2 T=37 dqk=24 dhv=40 tau=4
+gated-retention-backward bf16, B=2 NH=2 T=37 dqk=24 dhv=40 tau=4
+
+-- case simple GLA, fp32
+-- args
+check simple-gla --shape B=2,NH=2,T=37,dqk=24,dhv=40 --grad --dtype f32 --device emu
+-- exit 0
+
+-- case Mamba-2, with parameters of heads: their gradients are sums over sequences
+-- args
+check mamba2 --shape B=3,NH=4,T=37,dqk=24,dhv=40 --grad --device emu
+-- exit 0
+-- stdout
+grad.dt_bias rms
+grad.D   rms
+
+-- case mLSTM with exponential gate, token-major, fp16
+-- args
+check mlstm-exp --shape B=2,NH=2,T=37,dqk=24,dhv=40 --grad --dtype f16 --layout bthd --set eps=0.25 --device emu
+-- exit 0
+-- stdout
+eps=0.25
+
+-- case variants lists names, scalars and shapes
+-- args
+variants
+-- exit 0
+-- stdout
+mamba2 (also ssd, ssd_grouped)
+mlstm-exp (also mlstmexp)
+scalars: scale = 1/sqrt(dqk), eps = 0, exact = 1
+scalars: scale = 1
+in  Bm         io   [B, NH/group, T, dqk]
+in  A_log      f32  [NH]
+mlstm-exp-backward: what it takes beside those inputs, and what it gives
+in  qn         f32  [B, NH, T]
+out dn0        f32  [B, NH, dqk]  optional
+
+-- case the same as JSON
+-- args
+variants --json
+-- exit 0
+-- stdout
+"scalars":{"scale":null,"eps":0.0,"exact":1.0}
+{"name":"D","role":"in","dtype":"f32","optional":false,"axes":["NH"]}
+"backward":{"name":"mamba2-backward"
+"backward":null
+
+-- case explain shows both directions
+-- args
+explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64
+-- exit 0
+-- stdout
+mlstm-exp: mLSTM with exponential input gate
+tegula_mlstm_exp_H:
+mlstm-exp-backward: mLSTM with exponential input gate
+tegula_mlstm_exp_backward_dK:
+REFUSED tfla-fp32: TG0515
+accepted too:
+
+-- case explain of a kind of calls
+-- args
+explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
+-- exit 0
+-- stdout
+"variant":"mamba2"
+"backward":{"variant":"mamba2-backward"
+"chosen":{"name":"tfla-grouped"
+
+-- case explain of a decode step
+-- args
+explain mlstm-exp --arch sm_80 --dqk 32 --dhv 64 --tokens 1
+-- exit 0
+-- stdout
+accepted on sm_80 with bf16, dqk 32, dhv 64, at most 1 tokens
+kernels of step
+! mlstm-exp-backward
+
+-- case a program for packed sequences and pools, as files
+-- args
+compile mamba2 --arch sm_80 --dqk 32 --dhv 64 --group 2 --packed --pool -o out
+-- exit 0
+-- stdout
+out/mamba2.tgb
+
+-- case all variants timed at a shape
+-- args
+bench --shape B=1,NH=2,T=20,dqk=16,dhv=32 --runs 1 --device emu
+-- exit 0
+-- stdout
+mlstm-sig-norm     1    2          20   16   32
+mamba2             1    2          20   16   32
+forward and backward; the latter
+KiB
+
+-- case a decode step timed
+-- args
+bench mlstm-exp --shape B=3,NH=2,T=1,dqk=16,dhv=32 --tokens 1 --grad --runs 1 --device emu --json
+-- exit 0
+-- stdout
+"schedule":"step"
+"gb_per_s":
+"workspace_bytes":0.0
+! backward
+
+-- case groups timed, with gradients
+-- args
+bench mamba2 --shape B=2,NH=4,T=20,dqk=16,dhv=32 --group 2 --packed --pool --grad --runs 1 --device emu --json
+-- exit 0
+-- stdout
+"group":2,"packed":true,"pooled":true
+"backward":{"variant":"mamba2-backward"
+"both_ms":
+
+-- case the table of all has sizes of its own
+-- args
+bench --group 2 --device emu
+-- exit 2
+-- stderr
+the table of all variants has sizes and schedules of its own
+hint: name a variant, or give a --shape
+
+-- case and they are too large to emulate
+-- args
+bench --device emu
+-- exit 2
+-- stderr
+too large to emulate
+
+-- case a tuning run of groups is a prediction too
+-- args
+tune mamba2 --gpu h200 --group 16 --shape B=8,NH=16,T=8192,dqk=128,dhv=64
+-- exit 0
+-- stdout
+PREDICTED by the cost model for H200
