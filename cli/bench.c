@@ -151,23 +151,14 @@ static json_t *timing_json(const struct bench *bench, const struct shape *shape,
     const struct context *context = bench->context;
     char text[SCHEDULE_TEXT];
     schedule_text(timing->variant, &timing->choice.schedule, text);
-    json_t *sizes = json_pack("{s:I, s:I, s:I, s:I, s:I}", "B", (json_int_t)shape->batch, "NH",
-                              (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk",
-                              (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv);
-    if (shape->group > 1)
-        json_object_set_new(sizes, "group", json_integer(shape->group));
-    if (shape->packed)
-        json_object_set_new(sizes, "packed", json_true());
-    if (shape->pooled)
-        json_object_set_new(sizes, "pooled", json_true());
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f}",
-                     "variant", timing->variant->name, "device", context->machine.device.name,
-                     "dtype", tg_dtype_name(bench->io), "shape", sizes, "schedule", text, "chunk",
-                     (int)timing->choice.schedule.chunk, "origin", timing->choice.origin, "runs",
-                     (int)bench->runs, "flush", context->options.flush, "median_ms", timing->median,
-                     "min_ms", timing->least, "max_ms", timing->most, "gb_per_s",
-                     timing->bytes / timing->median / 1e6, "tflop_per_s",
-                     timing->flops / timing->median / 1e9, "workspace_bytes", timing->workspace);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f}", "variant",
+        timing->variant->name, "device", context->machine.device.name, "dtype",
+        tg_dtype_name(bench->io), "shape", shape_json(shape), "schedule", text, "chunk",
+        (int)timing->choice.schedule.chunk, "origin", timing->choice.origin, "runs",
+        (int)bench->runs, "flush", context->options.flush, "median_ms", timing->median, "min_ms",
+        timing->least, "max_ms", timing->most, "gb_per_s", timing->bytes / timing->median / 1e6,
+        "tflop_per_s", timing->flops / timing->median / 1e9, "workspace_bytes", timing->workspace);
 }
 
 static void print_shape(const struct timing *timing, const struct shape *shape)

@@ -326,6 +326,8 @@ bool cuts_check(struct context *context, const char *label, const struct cuts *c
                 int64_t tokens);
 /* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q. */
 void tensor_file_name(const struct host_tensor *tensor, char full[64]);
+/* {"B": 1, ...}, with "group", "packed" and "pooled" where they are not as usual. */
+json_t *shape_json(const struct shape *shape);
 /* Widths beyond what any kernel takes become one that shape_class_check refuses. */
 tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
 

@@ -43,8 +43,10 @@ static const struct command commands[N_COMMANDS] = {
      1, UINT32_MAX, command_check,
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
      "  tegula check mlstm-sig --shape B=1,NH=2,T=333,dqk=40,dhv=72 --dtype f32\n"
-     "The variant comes from the file's metadata unless named. Exit status: 0 all within\n"
-     "tolerance, 1 some are not, 2 something could not be checked.\n"},
+     "  tegula check mlstm-exp --shape B=1,NH=4,T=40,dqk=40,dhv=72 --cu 0,5,5,40 --group 2 --grad\n"
+     "The variant comes from the file's metadata unless named, and so do scalars, boundaries of\n"
+     "packed sequences and the group. Gradients get what the forward computed on the device. Exit\n"
+     "status: 0 all within tolerance, 1 some are not, 2 something could not be checked.\n"},
     {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
      ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) |
          TAKES(OPT_OUT) | TAKES(OPT_TIME) | TAKES(OPT_SEED),
@@ -55,6 +57,7 @@ static const struct command commands[N_COMMANDS] = {
          TAKES(OPT_PACKED),
      1, 1, command_tune,
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
+     "What it finds is remembered apart for each --group, and for --packed.\n"
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",

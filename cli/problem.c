@@ -84,6 +84,20 @@ tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io)
                             .pooled = shape->pooled};
 }
 
+json_t *shape_json(const struct shape *shape)
+{
+    json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I}", "B", (json_int_t)shape->batch, "NH",
+                             (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk",
+                             (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv);
+    if (shape->group > 1)
+        json_object_set_new(json, "group", json_integer(shape->group));
+    if (shape->packed)
+        json_object_set_new(json, "packed", json_true());
+    if (shape->pooled)
+        json_object_set_new(json, "pooled", json_true());
+    return json;
+}
+
 /* ---- declarations ---- */
 
 static const tg_tensor *signature_tensor(const tg_variant *variant, const char *name)

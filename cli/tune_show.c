@@ -89,9 +89,12 @@ static void print_chart(const struct tuner *tuner)
 void tuner_print(const struct tuner *tuner)
 {
     const struct shape *shape = &tuner->shape;
-    printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld, ", tuner->variant->name,
+    printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", tuner->variant->name,
            tg_dtype_name(tuner->class.io), (long long)shape->batch, (long long)shape->heads,
            (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv);
+    if (shape->group > 1)
+        printf(" group=%lld", (long long)shape->group);
+    printf(shape->packed ? " packed, " : ", ");
     if (tuner->is_prediction)
         printf("PREDICTED by the cost model for %s (%s), not measured:\n",
                tuner->target->gpu ? tuner->target->gpu : "a GPU", tuner->target->arch);
@@ -117,17 +120,14 @@ static json_t *candidate_json(const struct candidate *candidate)
 
 json_t *tuner_json(const struct tuner *tuner)
 {
-    const struct shape *shape = &tuner->shape;
     json_t *candidates = json_array();
     for (uint32_t i = 0; i < tuner->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&tuner->candidates[i]));
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "variant",
-                     tuner->variant->name, "device",
-                     tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
-                                          : tuner->context->machine.device.name,
-                     "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
-                     tg_dtype_name(tuner->class.io), "shape", "B", (json_int_t)shape->batch, "NH",
-                     (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk",
-                     (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv, "candidates",
-                     candidates, "best", tuner->best ? candidate_json(tuner->best) : json_null());
+    return json_pack(
+        "{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o}", "variant", tuner->variant->name, "device",
+        tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
+                             : tuner->context->machine.device.name,
+        "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
+        tg_dtype_name(tuner->class.io), "shape", shape_json(&tuner->shape), "candidates",
+        candidates, "best", tuner->best ? candidate_json(tuner->best) : json_null());
 }

@@ -214,6 +214,18 @@ check linear x.safetensors --pool --device emu
 -- stderr
 TG0827
 
+-- case a pool without tokens: the final state is where the initial one was
+-- tensors x.safetensors
+in.q BF16 2,1,0,16
+in.k BF16 2,1,0,16
+in.v BF16 2,1,0,16
+in.S0 F32 2,1,16,16
+-- args
+check linear x.safetensors --pool --device emu
+-- exit 0
+-- stdout
+out.S    rms 0.00e+00
+
 -- case decode steps
 -- args
 check mlstm-sig --shape B=3,NH=2,T=1,dqk=16,dhv=40 --tokens 1 --device emu

@@ -214,4 +214,4 @@ too large to emulate
 tune mamba2 --gpu h200 --group 16 --shape B=8,NH=16,T=8192,dqk=128,dhv=64
 -- exit 0
 -- stdout
-PREDICTED by the cost model for H200
+B=8 NH=16 T=8192 dqk=128 dhv=64 group=16, PREDICTED by the cost model for H200
