@@ -32,73 +32,153 @@ struct width {
 };
 
 /* What people use, the smallest and largest, one block and more, and no powers of two. */
-static const struct width widths[] = {{16, 16}, {64, 64}, {128, 256}, {40, 72}, {512, 512}};
-static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
+static const struct width widths[] = {{16, 16},   {24, 136},  {40, 72},   {120, 200},
+                                      {128, 256}, {120, 512}, {256, 512}, {512, 512}};
+enum { N_WIDTHS = 8, N_TARGETS = 6, N_TYPES = 3 };
+static const tg_dtype types[N_TYPES] = {TG_BF16, TG_F16, TG_F32};
+
+/* What a shape class may ask for beside types and widths. */
+struct form {
+    const char *name;
+    uint32_t group, tokens;
+    uint8_t packed, pooled;
+    const char *schedule; /* NULL: the default */
+};
+static const struct form plain = {"", 1, 0, 0, 0, NULL};
+static const struct form forms[] = {
+    {", group of 2", 2, 0, 0, 0, NULL},
+    {", decode step of 1", 1, 1, 0, 0, "step"},
+    {", decode step of 8, pooled, group of 4", 4, 8, 0, 1, "step8"},
+    {", packed", 1, 0, 1, 0, NULL},
+    {", packed, pooled, group of 2", 2, 0, 1, 1, NULL},
+    {", states kept", 1, 0, 0, 0, "tfla-ke"}, /* -keep and -kept */
+};
+enum { N_FORMS = 6 };
+
+static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target,
+                                       const tg_shape_class *shape, const struct form *form)
+{
+    for (const tg_schedule *const *s = variant->schedules; form->schedule && *s; s++)
+        if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 &&
+            (*s)->max_tokens == form->tokens)
+            return *s;
+    return tg_schedule_default(variant, target, shape, &sink);
+}
+
+static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas)
+{
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, ".target %s", target->arch);
+    tap_expect(strstr(kernel->ptx, wanted) != NULL, "%s: no line %s", kernel->name, wanted);
+    tap_expect(kernel->spill_bytes == 0, "%s spills %u bytes", kernel->name, kernel->spill_bytes);
+    tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0),
+               "%s: no facts of ptxas", kernel->name);
+    tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
+}
 
 static void compile_one(const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const char *ptxas)
+                        const tg_shape_class *shape, const struct form *form, const char *ptxas)
 {
     const tg_compile_options how = {.ptxas = ptxas, .strict = 1};
-    const tg_schedule *schedule = tg_schedule_default(variant, target, shape, &sink);
     tg_program *program = NULL;
+    text_free(&messages);
+    const tg_schedule *schedule = schedule_for(variant, target, shape, form);
     if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv,
                     log_text()))
         return;
+    tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &sink);
     tap_expect(status == TG_OK && !*log_text(), "dqk %u dhv %u: %s with %s: %s", shape->dqk,
                shape->dhv, tg_status_name(status), schedule->name, log_text());
-    for (uint32_t k = 0; program && k < program->n_kernels; k++) {
-        const tg_kernel *kernel = &program->kernels[k];
-        char wanted[40];
-        snprintf(wanted, sizeof wanted, ".target %s", target->arch);
-        tap_expect(strstr(kernel->ptx, wanted) != NULL, "%s: no line %s", kernel->name, wanted);
-        tap_expect(kernel->spill_bytes == 0, "%s spills %u bytes", kernel->name,
-                   kernel->spill_bytes);
-        tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0),
-                   "%s: no facts of ptxas", kernel->name);
-        tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
-    }
+    for (uint32_t k = 0; program && k < program->n_kernels; k++)
+        check_kernel(&program->kernels[k], target, ptxas);
     tg_program_free(program);
 }
 
-/* What a variant's default schedules are for. */
+/* A line of the test: some widths, bit by bit. */
 struct coverage {
     const tg_variant *variant;
-    const struct width *widths;
-    size_t n_widths, n_types;
+    const tg_target *target;
+    tg_dtype type;
+    uint32_t widths;
+    const struct form *form;
 };
 
-/* Left out: 40 x 72 and 120 x 200, where dstate spills (README, limits). */
-static const struct width backward_widths[] = {{16, 16}, {64, 64}, {128, 256}, {24, 136}, {120, 512}};
-static const struct coverage coverages[] = {
-    {&tg_mlstm_sig, widths, sizeof widths / sizeof *widths, 3},
-    {&tg_mlstm_sig_backward, backward_widths, sizeof backward_widths / sizeof *backward_widths, 2},
-};
-
-static void cover(const struct coverage *c, const tg_target *target, tg_dtype type, const char *ptxas)
+static void cover(const struct coverage *c, const char *ptxas)
 {
-    if (!tap_begin("default schedules of %s for %s, %s%s", c->variant->name, target->arch,
-                   tg_dtype_name(type), ptxas ? "" : " (no ptxas: not assembled)"))
+    const struct form *f = c->form;
+    if (!c->widths ||
+        !tap_begin("default schedules of %s for %s, %s%s%s", c->variant->name, c->target->arch,
+                   tg_dtype_name(c->type), f->name, ptxas ? "" : " (no ptxas: not assembled)"))
         return;
-    for (size_t w = 0; w < c->n_widths; w++) {
-        const tg_shape_class shape = {type, c->widths[w].dqk, c->widths[w].dhv};
-        text_free(&messages);
-        compile_one(c->variant, target, &shape, ptxas);
+    for (uint32_t w = 0; w < N_WIDTHS; w++) {
+        const tg_shape_class shape = {c->type,   widths[w].dqk, widths[w].dhv, f->group,
+                                      f->tokens, f->packed,     f->pooled};
+        if (c->widths >> w & 1)
+            compile_one(c->variant, c->target, &shape, f, ptxas);
     }
     tap_end();
 }
 
+/* The plainest and the richest variant stand for all: with bf16 every width on three targets, the
+ * one of the README on all, with the other types every width on one. Of the other variants each
+ * target gets one width and one type. */
+static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint32_t type)
+{
+    enum { README = 4 };
+    uint32_t set = 0;
+    if (!is_rich)
+        return type == target % N_TYPES ? 1u << (variant + 3 * target) % N_WIDTHS : 0;
+    for (uint32_t w = 0; w < N_WIDTHS; w++)
+        if (type ? (w + 2 * type) % N_TARGETS == target : (w + target) % 2 == 0 || w == README)
+            set |= 1u << w;
+    return set;
+}
+
+/* Decode steps have no gradients; states are kept on GPUs with much shared memory only. */
+static void cover_form(const tg_variant *variant, const tg_target *target, const struct form *form,
+                       tg_dtype type, uint32_t width, const char *ptxas)
+{
+    const bool is_kept = form->schedule && !form->tokens;
+    if (form->tokens && !variant->backward)
+        return;
+    if (!is_kept)
+        cover(&(struct coverage){variant, target, type, 1u << width, form}, ptxas);
+    else if (target->shared_optin > 160000)
+        cover(&(struct coverage){variant, target, TG_BF16, 1u << width % 2, form}, ptxas);
+}
+
+static void cover_variant(const tg_variant *variant, bool is_rich, uint32_t number,
+                          const char *ptxas)
+{
+    for (uint32_t t = 0; t < N_TARGETS; t++) {
+        const tg_target *target = tg_targets()[t];
+        for (uint32_t type = 0; type < N_TYPES; type++)
+            cover(&(struct coverage){variant, target, types[type],
+                                     widths_of(is_rich, number, t, type), &plain},
+                  ptxas);
+        /* a form a target, and each form on another one for the next variant */
+        const uint32_t f = (t + number) % N_FORMS;
+        cover_form(variant, target, &forms[f], types[(t + number / 2) % N_TYPES],
+                   (2 * number + t) % N_WIDTHS, ptxas);
+    }
+}
+
 static void suite_targets(const char *ptxas)
 {
-    for (size_t c = 0; c < sizeof coverages / sizeof *coverages; c++)
-        for (const tg_target *const *t = tg_targets(); *t; t++)
-            for (size_t i = 0; i < coverages[c].n_types; i++)
-                cover(&coverages[c], *t, types[i], ptxas);
+    uint32_t number = 0;
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++, number++) {
+        const bool is_rich = *v == &tg_mlstm_sig || *v == &tg_mlstm_exp;
+        cover_variant(*v, is_rich, number, ptxas);
+        cover_variant((*v)->backward, is_rich, number, ptxas);
+    }
 }
 
 /* ---- refusals ---- */
 
 struct refusal {
+    const char *variant; /* NULL: mlstm-sig */
+    tg_shape_class more; /* what the class has beside type and widths */
     const char *arch;
     tg_dtype io;
     uint32_t dqk, dhv;
@@ -106,16 +186,18 @@ struct refusal {
     const char *code, *fragment;
 };
 
-#define REFUSAL(...) {__VA_ARGS__},
+#define REFUSAL(...)                     {.variant = NULL, .more = {0}, __VA_ARGS__},
+#define REFUSAL_OF(variant_, more_, ...) {.variant = variant_, .more = {more_}, __VA_ARGS__},
 static const struct refusal refusals[] = {
 #include "kernels/refusals.def"
 };
 #undef REFUSAL
+#undef REFUSAL_OF
 
-static bool schedule_of(const char *text, tg_schedule *schedule)
+static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule *schedule)
 {
     const size_t n = strcspn(text, " ");
-    for (const tg_schedule *const *s = tg_mlstm_sig.schedules; *s; s++)
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
         if (strlen((*s)->name) == n && strncmp((*s)->name, text, n) == 0) {
             *schedule = **s;
             return tg_schedule_apply(text + n, schedule, &sink) == TG_OK;
@@ -126,17 +208,20 @@ static bool schedule_of(const char *text, tg_schedule *schedule)
 static void refuse(const struct refusal *r)
 {
     const tg_target *target = tg_target_find(r->arch);
-    const tg_shape_class shape = {r->io, r->dqk, r->dhv};
+    const tg_variant *variant = r->variant ? tg_variant_find(r->variant) : &tg_mlstm_sig;
+    tg_shape_class shape = r->more;
     tg_program *program = NULL;
     tg_schedule schedule;
     char code[16];
+    shape.io = r->io;
+    shape.dqk = r->dqk;
+    shape.dhv = r->dhv;
     text_free(&messages);
-    if (schedule_of(r->schedule, &schedule)) {
+    if (schedule_of(variant, r->schedule, &schedule)) {
         tap_expect(tg_plan_check(&schedule, target, &shape, &sink) != TG_OK,
                    "tg_plan_check accepts it");
         text_free(&messages);
-        tap_expect(tg_compile(&tg_mlstm_sig, &schedule, target, &shape, NULL, &program, &sink) !=
-                       TG_OK,
+        tap_expect(tg_compile(variant, &schedule, target, &shape, NULL, &program, &sink) != TG_OK,
                    "tg_compile accepts it");
         tap_expect(program == NULL, "there is a program");
         tg_program_free(program);
@@ -151,21 +236,24 @@ static void suite_refusals(void)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
-        if (!tap_begin("refused: %s, %s %s dqk %u dhv %u, %s", r->code, r->arch,
-                       tg_dtype_name(r->io), r->dqk, r->dhv, r->schedule))
+        if (!tap_begin("refused: %s, %s, %s %s dqk %u dhv %u, %s", r->code,
+                       r->variant ? r->variant : "mlstm-sig", r->arch, tg_dtype_name(r->io), r->dqk,
+                       r->dhv, r->schedule))
             continue;
         refuse(r);
         tap_end();
     }
 }
 
-/* The checker allows it, since at chunk 128 one block is the whole chunk; but a chunk is a run-time size. */
+/* The checker allows it, since at chunk 128 one block is the whole chunk; but a chunk is a run-time
+ * size. */
 static void suite_whole_chunk(void)
 {
-    tg_schedule schedule = *tg_mlstm_sig.schedules[0];
-    const tg_shape_class shape = {TG_BF16, 64, 64};
+    tg_schedule schedule;
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
     if (!tap_begin("refused: TG0516, a scan over parallel positions of one block"))
         return;
+    tap_expect(schedule_of(&tg_mlstm_sig, "tfla", &schedule), "no schedule tfla");
     schedule.chunk = 128;
     schedule.rows[0].row[TG_LKV].role = TG_ROLE_P;
     text_free(&messages);
@@ -178,49 +266,93 @@ static void suite_whole_chunk(void)
 
 /* Any combination of fields either compiles or is refused with a reason: LLVM never aborts, and no
  * plan that passed its checks fails later. */
-static void suite_combinations(void)
+struct combination {
+    const tg_variant *variant;
+    tg_schedule schedule;
+    tg_shape_class shape;
+    const tg_target *target;
+};
+
+/* Picks of a stream of random numbers. */
+static uint64_t pick(uint64_t *draw, uint64_t n)
+{
+    return num_bits((struct num_random){11, num_stream("combinations")}, (*draw)++) % n;
+}
+
+/* Half of the draws are of mlstm-sig, whose rows the fields name. */
+static void draw_variant(uint64_t *draw, struct combination *c)
+{
+    uint64_t n_variants = 0, n_schedules = 0;
+    while (tg_builtin_variants[n_variants])
+        n_variants++;
+    c->variant = pick(draw, 2) ? tg_builtin_variants[pick(draw, n_variants)] : &tg_mlstm_sig;
+    if (pick(draw, 3) == 0)
+        c->variant = c->variant->backward;
+    while (c->variant->schedules[n_schedules])
+        n_schedules++;
+    c->schedule = *c->variant->schedules[pick(draw, n_schedules)];
+}
+
+static void draw_combination(uint64_t *draw, struct combination *c)
 {
     static const char *const fields[] = {
-        "H.Lhq",        "H.Lkv",           "H.dqk",       "H.dhv",     "H.warps",
-        "H.stages",     "state.Lkv",       "state.dqk",   "state.dhv", "state.warps",
-        "state.stages", "H.blocks_per_sm", "gates.warps", "chunk"};
+        "H.Lhq",     "H.Lkv",       "H.dqk",        "H.dhv",           "H.warps",
+        "H.stages",  "state.Lkv",   "state.dqk",    "state.dhv",       "chunk",
+        "dQ.Lhq",    "dK.Lkv",      "state.stages", "H.blocks_per_sm", "gates.warps",
+        "gates.Lkv", "step.dhv",    "step.warps",   "dQ.dhv",          "dV.dqk",
+        "nsum.dqk",  "state.warps", "maxima.warps"};
     static const uint32_t values[] = {0, 1, 2, 3, 4, 8, 16, 32, 48, 64, 128, 256, 512};
     static const uint32_t sizes[] = {16, 24, 64, 136, 256, 512};
-    const struct num_random random = {11, num_stream("combinations")};
+    static const uint32_t tokens[] = {0, 0, 0, 1, 2, 8, 9};
+    draw_variant(draw, c);
+    c->shape = (tg_shape_class){.io = types[pick(draw, N_TYPES)],
+                                .dqk = sizes[pick(draw, 6)],
+                                .dhv = sizes[pick(draw, 6)],
+                                .group = (uint32_t)pick(draw, 3),
+                                .tokens = tokens[pick(draw, 7)],
+                                .packed = pick(draw, 3) == 0,
+                                .pooled = pick(draw, 3) == 0};
+    c->target = tg_targets()[pick(draw, N_TARGETS)];
+    for (uint64_t n = pick(draw, 4); n > 0; n--) {
+        char change[64];
+        const char *field = fields[pick(draw, sizeof fields / sizeof *fields)];
+        snprintf(change, sizeof change, "%s=%u", field, values[pick(draw, 13)]);
+        tg_schedule_apply(change, &c->schedule, &silent_sink);
+    }
+}
+
+static tg_status try_combination(const struct combination *c, int number)
+{
+    tg_program *program = NULL;
+    text_free(&messages);
+    const tg_status status =
+        tg_compile(c->variant, &c->schedule, c->target, &c->shape, NULL, &program, &sink);
+    tap_expect((status == TG_OK) == (program != NULL), "combination %d: status %d", number,
+               (int)status);
+    tap_expect(status == TG_OK || *log_text(), "combination %d: no reason", number);
+    tap_expect(status != TG_E_COMPILE && !strstr(log_text(), "TG0590") &&
+                   !strstr(log_text(), "TG0599"),
+               "combination %d, %s %s %s dqk %u dhv %u: %s", number, c->variant->name,
+               c->target->arch, tg_dtype_name(c->shape.io), c->shape.dqk, c->shape.dhv, log_text());
+    tg_program_free(program);
+    return status;
+}
+
+static void suite_combinations(void)
+{
     uint64_t draw = 0;
     int n_compiled = 0, n_refused = 0;
     if (!tap_begin("any combination compiles or is refused with a reason"))
         return;
-    for (int i = 0; i < 300; i++) {
-        tg_program *program = NULL;
-        tg_schedule schedule = *tg_mlstm_sig.schedules[num_bits(random, draw++) % 3];
-        const tg_shape_class shape = {types[num_bits(random, draw++) % 3],
-                                      sizes[num_bits(random, draw++) % 6],
-                                      sizes[num_bits(random, draw++) % 6]};
-        const tg_target *target = tg_targets()[num_bits(random, draw++) % 6];
-        for (uint64_t c = num_bits(random, draw++) % 4; c > 0; c--) {
-            char change[64];
-            snprintf(change, sizeof change, "%s=%u", fields[num_bits(random, draw) % 14],
-                     values[num_bits(random, draw + 1) % 13]);
-            draw += 2;
-            tg_schedule_apply(change, &schedule, &silent_sink);
-        }
-        text_free(&messages);
-        const tg_status status =
-            tg_compile(&tg_mlstm_sig, &schedule, target, &shape, NULL, &program, &sink);
-        n_compiled += status == TG_OK;
-        n_refused += status != TG_OK;
-        tap_expect((status == TG_OK) == (program != NULL), "combination %d: status %d", i,
-                   (int)status);
-        tap_expect(status == TG_OK || *log_text(), "combination %d: no reason", i);
-        tap_expect(status != TG_E_COMPILE && !strstr(log_text(), "TG0590") &&
-                       !strstr(log_text(), "TG0599"),
-                   "combination %d, %s %s dqk %u dhv %u: %s", i, target->arch,
-                   tg_dtype_name(shape.io), shape.dqk, shape.dhv, log_text());
-        tg_program_free(program);
+    for (int i = 0; i < 400; i++) {
+        struct combination c;
+        draw_combination(&draw, &c);
+        const bool ok = try_combination(&c, i) == TG_OK;
+        n_compiled += ok;
+        n_refused += !ok;
     }
     tap_note("%d compiled, %d refused", n_compiled, n_refused);
-    tap_expect(n_compiled > 30 && n_refused > 30, "a one-sided draw");
+    tap_expect(n_compiled > 50 && n_refused > 50, "a one-sided draw");
     tap_end();
 }
 
@@ -230,7 +362,7 @@ static tg_program *default_program(tg_dtype io)
 {
     tg_program *program = NULL;
     const tg_target *target = tg_target_find("sm_80");
-    const tg_shape_class shape = {io, 64, 64};
+    const tg_shape_class shape = {.io = io, .dqk = 64, .dhv = 64};
     const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, &silent_sink);
     if (schedule)
         tg_compile(&tg_mlstm_sig, schedule, target, &shape, NULL, &program, &silent_sink);
@@ -321,7 +453,7 @@ static void suite_plan(const char *golden, bool is_update)
 {
     struct text plan = {0};
     const tg_compile_options how = {.stage = keep_plan, .user = &plan};
-    const tg_shape_class shape = {TG_BF16, 128, 256};
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     const tg_target *target = tg_target_find("sm_90a");
     tg_program *program = NULL;
     if (!golden || !tap_begin("the plan of H for bf16, dqk 128, dhv 256 on sm_90a is as written"))

@@ -69,7 +69,8 @@ static void draw_spec(uint64_t at, struct spec *spec, char text[SCHEDULE_TEXT])
 static bool is_accepted(const struct spec *spec)
 {
     const tg_target *target = machine_context.machine.target;
-    const tg_shape_class class = {spec->io, (uint32_t)spec->dqk, (uint32_t)spec->dhv};
+    const tg_shape_class class = {
+        .io = spec->io, .dqk = (uint32_t)spec->dqk, .dhv = (uint32_t)spec->dhv};
     tg_schedule schedule;
     machine_context.sink = log_sink;
     log_clear();
