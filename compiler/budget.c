@@ -42,7 +42,7 @@ static uint32_t first_definition(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (p->ops[i].v == v && has_value(&p->ops[i]))
-            return i;
+            return p->ops[i].when == WHEN_BEFORE ? 0 : i;
     return p->n_ops;
 }
 

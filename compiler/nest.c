@@ -469,8 +469,29 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
     op->v = (uint8_t)v;
     op->a = (uint8_t)(kind == OP_MAP ? 0 : a);
     op->guard = guard_of(b, s, domain);
+    const bool is_stored = b->value[i] >= 0; /* made again, see need() */
     b->value[i] = (int8_t)v;
-    store_result(b, v, i, domain, free);
+    if (!is_stored)
+        store_result(b, v, i, domain, free);
+    return true;
+}
+
+/* A tile summed over the heads of a group: it stays in registers from one head to the next. */
+static bool add_member_sum(struct builder *b, int i, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const int a = need(b, s->a, s), v = plan_add_value(p, s->out, i, -1);
+    if (a < 0 || v < 0)
+        return false;
+    struct op op = {.kind = OP_ZERO, .when = WHEN_BEFORE, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)a};
+    *plan_add_op(p, OP_ZERO, i) = op;
+    op.kind = OP_TOTAL;
+    op.when = WHEN_EACH;
+    *plan_add_op(p, OP_TOTAL, i) = op;
+    op.kind = OP_STORE;
+    op.when = WHEN_AFTER;
+    op.tile = (uint8_t)TG_OPERAND_TILE(s->out);
+    *plan_add_op(p, OP_STORE, i) = op;
     return true;
 }
 
@@ -480,7 +501,9 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     struct plan *p = b->p;
     const uint32_t along = tg_stmt_along(p->algorithm, s), looped = along & b->loop_dims;
     const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
-    uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0);
+    if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
+        return add_member_sum(b, i, s);
+    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0);
     if (along & ~looped & ~on_chip & ~single) {
         plan_refuse(p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
                     "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,
@@ -556,8 +579,11 @@ bool pass_nest(struct plan *p)
     struct builder b = {.p = p, .nest = -1, .carry_at = -1};
     memset(b.value, -1, sizeof b.value);
     memset(b.in_nest, -1, sizeof b.in_nest);
+    p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
+        if (d == TG_MEMBER && !p->thread_dim)
+            continue; /* around the whole kernel */
         const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens);
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;

@@ -76,8 +76,12 @@ enum op_kind {
 /* When an operation in a nest of two loops runs. */
 enum guard { GUARD_ALWAYS, GUARD_FIRST, GUARD_LAST };
 
+/* In a kernel that runs once for every head of a group: before, for each of them, or after. */
+enum when { WHEN_EACH, WHEN_BEFORE, WHEN_AFTER };
+
 struct op {
     uint8_t kind;  /* enum op_kind */
+    uint8_t when;  /* enum when */
     uint8_t guard; /* enum guard */
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
     uint8_t tile;  /* OP_STORE, OP_INIT: the tensor in memory */
@@ -118,6 +122,8 @@ struct plan {
     uint32_t held;       /* ... the set of positions held whole, in registers of every thread */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
+
+    bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
     struct value values[PLAN_MAX_VALUES];

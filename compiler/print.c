@@ -41,7 +41,8 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
 static void print_op(const struct plan *p, const struct op *op, int indent, const tg_writer *w)
 {
     static const char *const guards[] = {"", "first: ", "last: "};
-    tg_printf(w, "  %*s%s%s", indent, "", guards[op->guard], op_names[op->kind]);
+    static const char *const whens[] = {"", "before all heads: ", "after all heads: "};
+    tg_printf(w, "  %*s%s%s%s", indent, "", whens[op->when], guards[op->guard], op_names[op->kind]);
     if (op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_PROLOGUE || op->kind == OP_WAIT)
         tg_printf(w, " %u", op->n);
     else if (op->kind != OP_COMMIT && op->kind != OP_BARRIER)

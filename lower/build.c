@@ -158,3 +158,26 @@ void end_if(struct emit *e, LLVMBasicBlockRef after)
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, after);
 }
+
+struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index)
+{
+    struct counted l = {.counter = local(e, e->i32, "loop")};
+    set(e, l.counter, imm(e, 0));
+    l.head = LLVMAppendBasicBlockInContext(e->context, e->function, "loop");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->context, e->function, "body");
+    l.after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMBuildBr(e->b, l.head);
+    LLVMPositionBuilderAtEnd(e->b, l.head);
+    *index = get(e, e->i32, l.counter);
+    LLVMBuildCondBr(e->b, less(e, *index, trips), body, l.after);
+    LLVMPositionBuilderAtEnd(e->b, body);
+    return l;
+}
+
+void loop_end(struct emit *e, const struct counted *l, uint32_t step)
+{
+    set(e, l->counter, add(e, get(e, e->i32, l->counter), imm(e, step)));
+    LLVMBuildBr(e->b, l->head);
+    LLVMMoveBasicBlockAfter(l->after, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, l->after);
+}

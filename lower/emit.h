@@ -87,6 +87,13 @@ void barrier(struct emit *e);
 /* if (condition) { ... } : returns the block to hand to end_if */
 LLVMBasicBlockRef begin_if(struct emit *e, LLVMValueRef condition);
 void end_if(struct emit *e, LLVMBasicBlockRef after);
+/* for (*index = 0; *index < trips; *index += step) */
+struct counted {
+    LLVMValueRef counter;
+    LLVMBasicBlockRef head, after;
+};
+struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index);
+void loop_end(struct emit *e, const struct counted *l, uint32_t step);
 
 /* ---- kernel.c: parameters, places, addresses ---------------------------------------------------- */
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis);
@@ -131,6 +138,7 @@ LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t col
 void emit_zero(struct emit *e, const struct op *op);
 void emit_init(struct emit *e, const struct op *op);
 void emit_decay(struct emit *e, const struct op *op);
+void emit_member_sum(struct emit *e, const struct op *op);
 void emit_store(struct emit *e, const struct op *op);
 /* 16 rows of a tile that is read straight from memory, right before they are used; nothing for other tiles. */
 void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);

@@ -44,6 +44,12 @@ void emit_zero(struct emit *e, const struct op *op)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][i]) : real(e, 0));
 }
 
+void emit_member_sum(struct emit *e, const struct op *op)
+{
+    for (uint32_t i = 0; i < count(e, &e->p->values[op->v]); i++)
+        set(e, e->registers[op->v][i], LLVMBuildFAdd(e->b, get(e, e->f32, e->registers[op->v][i]), get(e, e->f32, e->registers[op->a][i]), ""));
+}
+
 /* Optional tensors may be absent: the pointer is null. */
 LLVMValueRef present(struct emit *e, uint32_t tile)
 {

@@ -223,7 +223,10 @@ static void emit_op(struct emit *e, const struct op *op)
         emit_scan(e, op);
         break;
     case OP_TOTAL:
-        emit_total(e, op);
+        if (e->p->thread_dim)
+            emit_total(e, op);
+        else
+            emit_member_sum(e, op);
         break;
     case OP_CONTRACT:
         careful_before(e, op);
@@ -247,6 +250,8 @@ static void emit_op(struct emit *e, const struct op *op)
 void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++) {
+        if (e->p->ops[i].when != WHEN_EACH)
+            continue;
         if (e->p->ops[i].kind == OP_NEST)
             i = e->p->thread_dim ? emit_thread_nest(e, i) : emit_nest(e, i);
         else
@@ -313,21 +318,68 @@ static void emit_early_exit(struct emit *e)
             leave_unless(e, less(e, e->at.start[d], e->at.length));
 }
 
+static void emit_when(struct emit *e, enum when when)
+{
+    for (uint32_t i = 0; i < e->p->n_ops; i++)
+        if (e->p->ops[i].when == when)
+            emit_op(e, &e->p->ops[i]);
+}
+
+/* The same number, but LLVM does not know it. */
+static LLVMValueRef opaque(struct emit *e, LLVMValueRef x)
+{
+    LLVMTypeRef type = LLVMFunctionType(e->i32, &e->i32, 1, 0);
+    LLVMValueRef mov = LLVMGetInlineAsm(type, "mov.b32 $0, $1;", 15, "=r,r", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(e->b, type, mov, &x, 1, "");
+}
+
+static void find_thread(struct emit *e, LLVMValueRef tid)
+{
+    e->tid = tid;
+    e->lane = modulo(e, e->tid, imm(e, 32));
+    e->warp = divide(e, e->tid, imm(e, 32));
+    e->quad_row = divide(e, e->lane, imm(e, 4));
+    e->quad_column = modulo(e, e->lane, imm(e, 4));
+}
+
+/* The kernel's work for every head of a group, one after the other. What every head computes alike is not to be
+ * computed once and kept: registers are what is short. */
+static void emit_members(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+{
+    emit_when(e, WHEN_BEFORE);
+    LLVMValueRef member, tid = e->tid;
+    const struct place outside = e->at;
+    const struct counted l = loop_begin(e, imm(e, group_of(&e->p->shape)), &member);
+    e->at.start[TG_MEMBER] = member;
+    find_thread(e, opaque(e, e->tid));
+    LLVMValueRef *known[] = {&e->at.start[TG_LQ], &e->at.start[TG_LKV], &e->at.start[TG_DQK], &e->at.start[TG_CHUNK], &e->at.token, &e->at.length};
+    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++)
+        *known[i] = LLVMIsConstant(*known[i]) ? *known[i] : opaque(e, *known[i]);
+    emit_bases(e, opaque(e, batch), opaque(e, head));
+    emit_ops(e, 0, e->p->n_ops);
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+    barrier(e); /* all have left the rings that the next head fills */
+    loop_end(e, &l, 1);
+    find_thread(e, tid);
+    e->at = outside;
+    emit_bases(e, batch, head);
+    emit_when(e, WHEN_AFTER);
+}
+
 static void emit_body(struct emit *e)
 {
     LLVMValueRef batch, head;
     for (uint32_t d = 0; d < TG_N_DIMS; d++)
         e->at.start[d] = imm(e, 0);
-    e->tid = call0(e, "llvm.nvvm.read.ptx.sreg.tid.x");
-    e->lane = modulo(e, e->tid, imm(e, 32));
-    e->warp = divide(e, e->tid, imm(e, 32));
-    e->quad_row = divide(e, e->lane, imm(e, 4));
-    e->quad_column = modulo(e, e->lane, imm(e, 4));
+    find_thread(e, call0(e, "llvm.nvvm.read.ptx.sreg.tid.x"));
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
     emit_bases(e, batch, head);
     emit_registers(e);
-    emit_ops(e, 0, e->p->n_ops);
+    if (e->p->by_member)
+        emit_members(e, batch, head);
+    else
+        emit_ops(e, 0, e->p->n_ops);
     LLVMBuildRetVoid(e->b);
 }
 
