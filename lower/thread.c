@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AHEAD = 32, REGISTERS_AHEAD = 96 };
+enum { STEPS_AHEAD = 32, REGISTERS_AHEAD = 160 };
 
 /* ---- elements ------------------------------------------------------------------------------------------- */
 
@@ -376,11 +376,13 @@ static void load_step(struct emit *e, const struct nest *nest, uint32_t begin, u
 /* How many steps to load ahead: as many as registers allow. */
 static uint32_t steps_ahead(const struct plan *p, const struct loop *loop, const struct early *early)
 {
-    uint32_t registers = 0, ahead = STEPS_AHEAD;
+    uint32_t registers = 0, beside = 0, ahead = STEPS_AHEAD;
     for (uint32_t i = 0; i < early->n; i++)
         if (!early->outer[i])
             registers += plan_held_count(p, &p->values[early->values[i]]);
-    while (ahead > 2 && ahead * registers > REGISTERS_AHEAD)
+    for (uint32_t i = 0; i < p->n_values; i++)
+        beside += plan_held_count(p, &p->values[i]);
+    while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
         ahead /= 2;
     return loop->block > 1 ? 1 : ahead;
 }
