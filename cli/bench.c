@@ -59,10 +59,24 @@ struct timing {
     const tg_variant *variant;
     struct choice choice;
     double median, least, most; /* milliseconds */
-    double bytes, flops, workspace;
+    double bytes, flops, workspace, tensors;
 };
 
 /* ---- timing ---- */
+
+static bool estimate(struct bench *bench, const struct shape *shape, struct timing *timing)
+{
+    const struct context *context = bench->context;
+    const tg_shape_class class = shape_class_of(shape, bench->io);
+    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens,
+                            timing->choice.schedule.chunk};
+    tg_cost cost = {0};
+    const tg_status status = tg_cost_estimate(&timing->choice.schedule, context->machine.target,
+                                              &class, &sizes, &cost, &context->sink);
+    timing->bytes = cost.bytes;
+    timing->flops = cost.flops;
+    return status == TG_OK;
+}
 
 static tg_status time_call(struct bench *bench, struct call *call, struct timing *timing)
 {
@@ -75,28 +89,8 @@ static tg_status time_call(struct bench *bench, struct call *call, struct timing
     timing->least = (double)bench->times[0];
     timing->most = (double)bench->times[bench->runs - 1];
     timing->workspace = (double)call->workspace_bytes;
+    timing->tensors = call->tensor_bytes;
     return TG_OK;
-}
-
-static bool estimate(struct bench *bench, const struct shape *shape, const struct problem *problem,
-                     struct timing *timing)
-{
-    const struct context *context = bench->context;
-    const tg_shape_class class = shape_class_of(shape, bench->io);
-    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens,
-                            timing->choice.schedule.chunk};
-    tg_cost cost = {0};
-    if (tg_cost_estimate(&timing->choice.schedule, context->machine.target, &class, &sizes, &cost,
-                         &context->sink) != TG_OK)
-        return false;
-    timing->bytes = cost.bytes;
-    timing->flops = cost.flops;
-    if (!shape->most_tokens)
-        return true;
-    timing->bytes = 0;
-    for (uint32_t i = 0; i < problem->n_tensors; i++)
-        timing->bytes += (double)problem->tensors[i].bytes;
-    return true;
 }
 
 static int time_kernel(struct bench *bench, const struct shape *shape, const struct kernel *kernel,
@@ -108,14 +102,15 @@ static int time_kernel(struct bench *bench, const struct shape *shape, const str
     struct call call;
     int code = CODE_USAGE;
     if (problem_layout(context, timing->variant, shape, bench->io, &problem) &&
-        problem_keep(context, kernel->program, chunk, &problem) &&
-        estimate(bench, shape, &problem, timing)) {
+        problem_keep(context, kernel->program, chunk, &problem) && estimate(bench, shape, timing)) {
         tg_status status =
             call_open_pattern(&call, &context->machine, kernel, &problem, chunk, &context->sink);
         if (status == TG_OK) {
             status = time_call(bench, &call, timing);
             call_close(&call);
         }
+        if (shape->most_tokens)
+            timing->bytes = timing->tensors;
         code = code_of_status(status);
     }
     problem_free(&problem);
@@ -152,13 +147,14 @@ static json_t *timing_json(const struct bench *bench, const struct shape *shape,
     char text[SCHEDULE_TEXT];
     schedule_text(timing->variant, &timing->choice.schedule, text);
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f}", "variant",
-        timing->variant->name, "device", context->machine.device.name, "dtype",
+        "{s:s, s:s, s:s, s:o, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+        "variant", timing->variant->name, "device", context->machine.device.name, "dtype",
         tg_dtype_name(bench->io), "shape", shape_json(shape), "schedule", text, "chunk",
         (int)timing->choice.schedule.chunk, "origin", timing->choice.origin, "runs",
         (int)bench->runs, "flush", context->options.flush, "median_ms", timing->median, "min_ms",
         timing->least, "max_ms", timing->most, "gb_per_s", timing->bytes / timing->median / 1e6,
-        "tflop_per_s", timing->flops / timing->median / 1e9, "workspace_bytes", timing->workspace);
+        "tflop_per_s", timing->flops / timing->median / 1e9, "workspace_bytes", timing->workspace,
+        "tensor_bytes", timing->tensors);
 }
 
 static void print_shape(const struct timing *timing, const struct shape *shape)

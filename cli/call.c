@@ -216,6 +216,7 @@ static tg_status add_tensor(struct call *call, const struct host_tensor *tensor,
     call->is_borrowed[call->n_args++] = false;
     if (!is_present)
         return TG_OK;
+    call->tensor_bytes += (double)tensor->bytes;
     if (is_slot(call, tensor))
         return add_slots(call, tensor, fill, sink);
     size_t bytes = tensor->bytes ? tensor->bytes : 1;

@@ -159,6 +159,7 @@ static void print_kind(const struct problem *problem)
     if (shape->group > 1)
         printf(" group=%lld", (long long)shape->group);
     printf("%s%s", shape->packed ? " packed" : "", shape->pooled ? " pooled" : "");
+    printf("%s", problem->is_wide && (shape->packed || shape->pooled) ? " int64" : "");
     for (uint32_t i = 0; i < problem->n_scalars; i++) {
         const double usual = (double)problem->declared[i].value;
         if (fabs(problem->scalars[i] - (i == 0 && usual == 0 ? by_width : usual)) > 1e-6)

@@ -385,6 +385,7 @@ struct call {
     bool is_borrowed[TG_MAX_TENSORS]; /* the memory is another argument's */
     uint32_t n_args;
     struct pool pool;
+    double tensor_bytes; /* of those that are there, each once */
     uint64_t workspace;
     uint64_t workspace_bytes;
 };

@@ -103,6 +103,32 @@ static void scalars_text(const struct problem *problem, struct text *text)
     tg_printf(&writer, problem->cuts.at ? "]}" : "}");
 }
 
+static bool is_output(const struct host_tensor *tensor)
+{
+    return tensor->flags & TG_OUT && tensor->data;
+}
+
+/* As the inputs are called: out.h beside in.q, h beside q. */
+static void name_output(const struct run *run, const struct host_tensor *tensor, char name[64])
+{
+    if (run->problem.is_prefixed)
+        tensor_file_name(tensor, name);
+    else
+        snprintf(name, 64, "%s", tensor->name);
+}
+
+static struct st_tensor output_of(const struct host_tensor *tensor, const char *name)
+{
+    struct st_tensor output = {.name = name,
+                               .dtype = tensor->dtype,
+                               .rank = tensor->rank - tensor->first_axis,
+                               .data = tensor->data,
+                               .bytes = tensor->bytes};
+    memcpy(output.shape, tensor->extent + tensor->first_axis,
+           (size_t)output.rank * sizeof tensor->extent[0]);
+    return output;
+}
+
 static bool write_output(const struct run *run)
 {
     struct st_tensor tensors[TG_MAX_TENSORS];
@@ -110,21 +136,10 @@ static bool write_output(const struct run *run)
     struct text scalars = {0};
     size_t n = 0;
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &run->problem.tensors[i];
-        if (!(tensor->flags & TG_OUT) || !tensor->data)
+        if (!is_output(&run->problem.tensors[i]))
             continue;
-        /* As the inputs are called: out.h beside in.q, h beside q. */
-        if (run->problem.is_prefixed)
-            tensor_file_name(tensor, names[n]);
-        else
-            snprintf(names[n], sizeof names[n], "%s", tensor->name);
-        tensors[n] = (struct st_tensor){.name = names[n],
-                                        .dtype = tensor->dtype,
-                                        .rank = tensor->rank - tensor->first_axis,
-                                        .data = tensor->data,
-                                        .bytes = tensor->bytes};
-        memcpy(tensors[n].shape, tensor->extent + tensor->first_axis,
-               (size_t)tensors[n].rank * sizeof tensor->extent[0]);
+        name_output(run, &run->problem.tensors[i], names[n]);
+        tensors[n] = output_of(&run->problem.tensors[i], names[n]);
         n++;
     }
     schedule_text(run->variant, &run->choice.schedule, schedule);
@@ -138,11 +153,22 @@ static bool write_output(const struct run *run)
     const struct st_contents contents = {tensors, n, meta, sizeof meta / sizeof meta[0]};
     const bool ok = st_write(run->context->options.output, &contents, error, sizeof error);
     text_free(&scalars);
-    if (ok)
-        return true;
-    complain(run->context, "choose a place that you may write to, with room on its disk", "%s",
-             error);
-    return false;
+    if (!ok)
+        complain(run->context, "choose a place that you may write to, with room on its disk", "%s",
+                 error);
+    return ok;
+}
+
+static json_t *outputs_json(const struct run *run)
+{
+    json_t *outputs = json_array();
+    for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
+        char name[64];
+        name_output(run, &run->problem.tensors[i], name);
+        if (is_output(&run->problem.tensors[i]))
+            json_array_append_new(outputs, json_string(name));
+    }
+    return outputs;
 }
 
 static void report(const struct run *run)
@@ -184,10 +210,11 @@ static void report(const struct run *run)
         printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
     }
     if (json)
-        json_print(json_pack(
-            "{s:b, s:s, s:s, s:s, s:i, s:b, s:o}", "ok", 1, "out", run->context->options.output,
-            "device", run->context->machine.device.name, "schedule", text, "chunk",
-            (int)run->choice.schedule.chunk, "cached", run->kernel.is_cached, "seconds", times));
+        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:b, s:o, s:o}", "ok", 1, "out",
+                             run->context->options.output, "device",
+                             run->context->machine.device.name, "schedule", text, "chunk",
+                             (int)run->choice.schedule.chunk, "cached", run->kernel.is_cached,
+                             "seconds", times, "outputs", outputs_json(run)));
 }
 
 static int run_opened(struct run *run)

@@ -79,7 +79,7 @@ against the file
 
 -- case and which take what a forward computes: it runs, and is not compared
 -- args
-check mlstm-exp-backward $DATA/mlstmexp_x.safetensors --device emu
+check mlstm-exp-backward $DATA/mlstmexp_x.safetensors --chunk 64 --device emu
 -- exit 0
 -- stdout
 grad.n0
@@ -202,10 +202,22 @@ in.k BF16 1,1,16,16
 in.v BF16 1,1,16,16
 dout.h BF16 1,1,16,16
 -- args
-run linear-backward --in x.safetensors --out g.safetensors --device emu
+run linear-backward --in x.safetensors --out g.safetensors --device emu --json
 -- exit 0
 -- stdout
-linear-backward bf16, B=1 NH=1 T=16
+"outputs":["grad.q","grad.k","grad.v","grad.S0"]
+
+-- case under plain names
+-- tensors x.safetensors
+q BF16 1,1,16,16
+k BF16 1,1,16,16
+v BF16 1,1,16,16
+dh BF16 1,1,16,16
+-- args
+run linear-backward --in x.safetensors --out g.safetensors --device emu --json
+-- exit 0
+-- stdout
+"outputs":["dq","dk","dv","dS0"]
 
 -- case gradients that need a forward's results
 -- tensors x.safetensors

@@ -73,7 +73,7 @@ grad.n0
 check mamba2 --shape B=5,NH=4,T=90,dqk=16,dhv=32 --packed --int64 --group 2 --layout bthd --grad --device emu
 -- exit 0
 -- stdout
-B=5 NH=4 T=90 dqk=16 dhv=32 group=2 packed
+B=5 NH=4 T=90 dqk=16 dhv=32 group=2 packed int64
 grad.A_log
 
 -- case boundaries that take the place of the file's
@@ -186,7 +186,7 @@ grad.C0
 check simple-gla --shape B=4,NH=2,T=60,dqk=16,dhv=32 --pool --packed --int64 --grad --seed 3 --device emu
 -- exit 0
 -- stdout
-packed pooled
+packed pooled int64
 
 -- case the states of a file in a pool
 -- args

@@ -88,6 +88,16 @@ gated-retention-backward bf16, B=2 NH=2 T=37 dqk=24 dhv=40 tau=4
 check simple-gla --shape B=2,NH=2,T=37,dqk=24,dhv=40 --grad --dtype f32 --device emu
 -- exit 0
 
+-- case a decay for hundreds of tokens
+-- args
+check simple-gla --shape B=1,NH=2,T=400,dqk=16,dhv=16 --device emu
+-- exit 0
+
+-- case an exponential gate in fp32: nothing is divided by almost zero
+-- args
+check mlstm-exp --shape B=2,NH=4,T=77,dqk=40,dhv=72 --grad --dtype f32 --device emu
+-- exit 0
+
 -- case Mamba-2, with parameters of heads: their gradients are sums over sequences
 -- args
 check mamba2 --shape B=3,NH=4,T=37,dqk=24,dhv=40 --grad --device emu
@@ -95,6 +105,13 @@ check mamba2 --shape B=3,NH=4,T=37,dqk=24,dhv=40 --grad --device emu
 -- stdout
 grad.dt_bias rms
 grad.D   rms
+
+-- case sums of few tokens, which cancel
+-- args
+check mamba2 --shape B=1,NH=2,T=10,dqk=16,dhv=16 --cu 0,0,0,10,10 --grad --device emu
+-- exit 0
+-- stdout
+(at most 3.20e-02)
 
 -- case mLSTM with exponential gate, token-major, fp16
 -- args
@@ -182,7 +199,7 @@ bench mlstm-exp --shape B=3,NH=2,T=1,dqk=16,dhv=32 --tokens 1 --grad --runs 1 --
 -- stdout
 "schedule":"step"
 "gb_per_s":
-"workspace_bytes":0.0
+"workspace_bytes":0.0,"tensor_bytes":26616.0
 ! backward
 
 -- case groups timed, with gradients
