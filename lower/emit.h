@@ -95,10 +95,18 @@ struct counted {
 struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index);
 void loop_end(struct emit *e, const struct counted *l, uint32_t step);
 
-/* ---- kernel.c: parameters, places, addresses ---------------------------------------------------- */
+/* ---- kernel.c: the frame ---------------------------------------------------------------------------- */
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis);
+void debug_line(struct emit *e, int stmt);
+void emit_ops(struct emit *e, uint32_t begin, uint32_t end);
 /* Registers of a value, one or (hi, lo) each; freed by the caller. */
 LLVMValueRef *new_registers(struct emit *e, uint32_t v);
+
+/* ---- place.c: grid, sequences, addresses --------------------------------------------------------------- */
+/* Blocks of this thread block from its index in the grid: e->at, and its sequence and head. */
+void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head);
+/* Addresses of that sequence's and head's entry of every tensor: e->base. */
+void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 /* Bounds of packed sequence `s`. */
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
@@ -110,8 +118,6 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
                             LLVMValueRef row, LLVMValueRef column);
 /* Is local index `i` of dimension `dim` inside the tensor? NULL when it always is. */
 LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i);
-void debug_line(struct emit *e, int stmt);
-void emit_ops(struct emit *e, uint32_t begin, uint32_t end);
 
 /* ---- ring.c: loops and rings of copies ------------------------------------------------------------ */
 void emit_prologue(struct emit *e, uint32_t nest);
@@ -198,6 +204,9 @@ void store_thread(struct emit *e, const struct op *op);
 void emit_scan(struct emit *e, const struct op *op);
 void emit_total(struct emit *e, const struct op *op);
 void emit_thread_dot(struct emit *e, const struct op *op);
+
+/* ---- thread_loop.c ------------------------------------------------------------------------------------------ */
+/* Emits the nest at op index `begin`; returns the index of its end. */
 uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
 
 /* ---- llvm.c ------------------------------------------------------------------------------------------------ */

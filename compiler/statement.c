@@ -1,0 +1,409 @@
+/* compiler/statement.c - the operations of each statement, inside the loops that nest.c makes.
+ *
+ * Operands are loaded where they are first needed; sums start before the loops they sum over and are stored when
+ * these have ended; states are started before the walk, read as they arrive, and changed at the end of the step. */
+#include "compiler/nest.h"
+
+#include <string.h>
+
+/* Not what was loaded into fragments for one reader. */
+static int find_loaded_or_made(const struct plan *p, tg_operand operand, int nest)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->operand == operand && !v->direct && (v->nest == -1 || v->nest == nest))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Positions that are held whole are the same tokens for queries and for keys. */
+static int read_across(struct builder *b, tg_operand operand, int nest)
+{
+    struct plan *p = b->p;
+    const int other = plan_find(p, tg_operand_swap(operand), nest), from = nest_producer(p, operand);
+    const int v = other < 0 ? -1 : plan_add_value(p, operand, from, p->values[other].nest);
+    if (v < 0)
+        return -1;
+    struct op *op = plan_add_op(p, OP_COPY, from);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)other;
+    return v;
+}
+
+static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free);
+
+/* A map that an earlier loop has made is made again: cheaper than memory. */
+static int make_again(struct builder *b, tg_operand operand)
+{
+    const int from = nest_producer(b->p, operand);
+    if (!add_simple(b, from, &b->p->algorithm->body[from], OP_MAP, b->domain[from], b->free[from]))
+        return -1;
+    return b->value[from];
+}
+
+/* The value of an operand here; loads it from memory when this kernel has not computed it in reach. */
+static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    const uint32_t domain = nest_domain(b, operand);
+    const int nest = domain ? b->nest : -1;
+    const int found = find_loaded_or_made(p, operand, nest);
+    if (found >= 0)
+        return found;
+    const bool computed_here = nest_producer(p, operand) >= 0;
+    if (computed_here && (p->held & (1u << TG_LQ | 1u << TG_LKV)) == (1u << TG_LQ | 1u << TG_LKV))
+        return read_across(b, operand, nest);
+    if (computed_here && p->thread_dim && p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP)
+        return make_again(b, operand);
+    if (computed_here && !(p->slice.stores >> tile & 1)) {
+        plan_refuse(p, "TG0504", s->line, "add the tile to the outputs of the row",
+                    "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
+                    p->algorithm->tensors[tile].name);
+        return -1;
+    }
+    return plan_add_value(p, operand, -1, nest);
+}
+
+static void insert_before_nest(struct builder *b, struct op op)
+{
+    struct plan *p = b->p;
+    const uint32_t at = b->nest_begin++;
+    plan_add_op(p, OP_BARRIER, -1); /* makes room */
+    if (p->n_ops > PLAN_MAX_OPS)
+        return;
+    memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - 1 - at) * sizeof(struct op));
+    p->ops[at] = op;
+    b->carry_at += b->carry_at >= 0;
+}
+
+/* Guard of a statement of this domain in the open nest: an outer statement runs before the inner loop
+ * unless it reads what that loop sums. */
+static uint8_t guard_of(const struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    if (b->nest < 0 || b->p->nests[b->nest].n_loops < 2)
+        return GUARD_ALWAYS;
+    const uint32_t inner = 1u << b->p->nests[b->nest].loops[1].dim;
+    if (domain & inner)
+        return GUARD_ALWAYS;
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    for (uint32_t i = 0; i < n; i++) {
+        const int from = nest_producer(b->p, list[i]);
+        if (from >= 0 && b->p->algorithm->body[from].op == TG_STMT_CARRY)
+            continue; /* read as it arrives */
+        if (from >= 0 && b->in_nest[from] == b->nest && (b->domain[from] & inner))
+            return GUARD_LAST;
+        if (from >= 0 && b->in_nest[from] == b->nest && guard_of(b, &b->p->algorithm->body[from], b->domain[from]) == GUARD_LAST)
+            return GUARD_LAST;
+    }
+    return GUARD_FIRST;
+}
+
+void nest_store(struct builder *b, int v, int stmt, uint8_t guard)
+{
+    struct plan *p = b->p;
+    const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand);
+    if (!(p->slice.stores >> tile & 1))
+        return;
+    struct op *op = plan_add_op(p, OP_STORE, stmt);
+    op->v = (uint8_t)v;
+    op->tile = (uint8_t)tile;
+    op->guard = guard;
+}
+
+/* A result is complete after its statement, or after the inner loop that it sums over; a sum over the whole nest
+ * is stored behind it (store_sums). */
+static void store_result(struct builder *b, int v, int i, uint32_t domain, uint32_t free)
+{
+    if (free == domain)
+        nest_store(b, v, i, guard_of(b, &b->p->algorithm->body[i], domain));
+    else if (free)
+        nest_store(b, v, i, GUARD_LAST);
+}
+
+/* Where a sum starts: before the loops that it sums over. */
+static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const struct nest *nest = b->nest >= 0 ? &p->nests[b->nest] : NULL;
+    struct op op = {.kind = init >= 0 ? OP_COPY : OP_ZERO, .stmt = (int8_t)stmt, .v = (uint8_t)v, .a = (uint8_t)(init >= 0 ? init : 0)};
+    if (free == domain) { /* nothing looped is summed over */
+        op.guard = guard_of(b, &p->algorithm->body[stmt], domain);
+        *plan_add_op(p, OP_ZERO, stmt) = op;
+        return true;
+    }
+    if (free == 0) {
+        insert_before_nest(b, op);
+        return true;
+    }
+    if (nest && nest->n_loops == 2 && !(free >> nest->loops[1].dim & 1)) {
+        op.guard = GUARD_FIRST;
+        *plan_add_op(p, OP_ZERO, stmt) = op;
+        return true;
+    }
+    plan_refuse(p, "TG0505", p->algorithm->body[stmt].line, "exchange the roles of the two dimensions",
+                "kernel %s would sum over an outer loop while an inner one keeps its blocks apart", p->row->name);
+    return false;
+}
+
+static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    const int init = s->init ? need(b, s->init, s) : -1;
+    if (va < 0 || vb < 0 || (s->init && init < 0))
+        return false;
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (v < 0 || !start_sum(b, v, init, i, domain, free))
+        return false;
+    struct op *op = plan_add_op(p, OP_CONTRACT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    op->guard = guard_of(b, s, domain);
+    b->value[i] = (int8_t)v;
+    store_result(b, v, i, domain, free);
+    return true;
+}
+
+static void defer(struct builder *b, struct op op)
+{
+    if (b->n_deferred < sizeof b->deferred / sizeof b->deferred[0])
+        b->deferred[b->n_deferred++] = op;
+}
+
+/* The state of a thread kernel. Where the whole call is one chunk there is no walk: what arrives is the initial
+ * state, what leaves the final one. */
+static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    const bool walks = domain >> TG_CHUNK & 1;
+    if ((walks && p->nests[b->nest].n_loops != 1) || (!walks && !p->schedule->max_tokens)) {
+        plan_refuse(p, "TG0506", s->line, "give chunk the role W and let nothing else be looped", "kernel %s computes a carried state but does not walk the chunks alone",
+                    p->row->name);
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
+    const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
+        return false;
+    const struct op init = {.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
+    if (walks) {
+        insert_before_nest(b, init);
+        p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    } else {
+        *plan_add_op(p, OP_INIT, i) = init;
+    }
+    nest_store(b, v, i, GUARD_ALWAYS);
+    if (decay >= 0)
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+    const uint32_t final_ = TG_OPERAND_TILE(s->final_);
+    if (!walks && (p->slice.stores >> final_ & 1))
+        defer(b, (struct op){.kind = OP_STORE, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)final_});
+    b->value[i] = (int8_t)(walks ? v : -1);
+    return true;
+}
+
+/* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
+static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != 2) {
+        plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
+                    "kernel %s computes a carried state but does not walk the chunks", p->row->name);
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, -1);
+    const int decay = s->decay ? need(b, s->decay, s) : -1;
+    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
+        return false;
+    insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    nest_store(b, v, i, GUARD_FIRST);
+    b->carry_at = (int)p->n_ops;
+    if (decay >= 0) {
+        struct op *op = plan_add_op(p, OP_DECAY, i);
+        op->v = (uint8_t)v;
+        op->a = (uint8_t)decay;
+        op->guard = GUARD_FIRST;
+    }
+    struct op *op = plan_add_op(p, OP_CONTRACT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    b->value[i] = (int8_t)v;
+    return true;
+}
+
+/* An operand of a dot product: a computed tile, or one loaded straight into fragments for it. */
+static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
+{
+    struct plan *p = b->p;
+    uint8_t dims[TG_MAX_AXES];
+    uint32_t on_chip = 0;
+    for (uint32_t i = 0, n = tg_operand_dims(p->algorithm, operand, dims); i < n; i++)
+        on_chip += dims[i] != TG_CHUNK;
+    if (p->thread_dim || on_chip < 2 || nest_producer(p, operand) >= 0)
+        return need(b, operand, s);
+    const int v = plan_add_value(p, operand, -1, nest_domain(b, operand) ? b->nest : -1);
+    if (v < 0)
+        return -1;
+    p->values[v].direct = true;
+    struct op *op = plan_add_op(p, OP_LOAD, -1);
+    op->v = (uint8_t)v;
+    op->guard = guard;
+    return v;
+}
+
+/* Moves the operations from `from` on to where the open nest's state begins to change: they read it as it
+ * arrived. */
+static void move_before_carry(struct builder *b, uint32_t from)
+{
+    struct plan *p = b->p;
+    for (uint32_t i = from; i < p->n_ops && p->n_ops <= PLAN_MAX_OPS; i++) {
+        const struct op op = p->ops[i];
+        memmove(&p->ops[b->carry_at + 1], &p->ops[b->carry_at], (i - (uint32_t)b->carry_at) * sizeof op);
+        p->ops[b->carry_at++] = op;
+    }
+}
+
+/* out = sum of a b over axes that both have and out lacks: no matrix product. */
+static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const uint32_t begin = p->n_ops;
+    const uint8_t guard = guard_of(b, s, domain);
+    const int va = dot_operand(b, s->a, s, guard), vb = s->b ? dot_operand(b, s->b, s, guard) : va;
+    const int init = s->init ? need(b, s->init, s) : -1;
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (va < 0 || vb < 0 || (s->init && init < 0) || v < 0 || !start_sum(b, v, init, i, domain, free))
+        return false;
+    struct op *op = plan_add_op(p, OP_DOT, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    op->guard = guard;
+    b->value[i] = (int8_t)v;
+    store_result(b, v, i, domain, free);
+    if (p->thread_dim)
+        return true; /* states change at the end of the step */
+    const int from_a = nest_producer(p, s->a), from_b = s->b ? nest_producer(p, s->b) : -1;
+    const bool of_carry = (from_a >= 0 && p->algorithm->body[from_a].op == TG_STMT_CARRY) || (from_b >= 0 && p->algorithm->body[from_b].op == TG_STMT_CARRY);
+    if (of_carry && b->carry_at >= 0)
+        move_before_carry(b, begin);
+    return true;
+}
+
+static bool is_matrix_product(const struct plan *p, const tg_stmt *s)
+{
+    const struct tg_product product = tg_stmt_product(p->algorithm, s);
+    return product.m && product.n && product.k && !product.batch;
+}
+
+/* Does a matrix product take the map's result, which is then computed while the product fetches its operand? */
+static bool feeds_product(const struct plan *p, const tg_stmt *map)
+{
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        if ((p->slice.stmts >> i & 1) && (s->op == TG_STMT_CONTRACT || s->op == TG_STMT_CARRY) && is_matrix_product(p, s) &&
+            (s->a == map->out || s->b == map->out))
+            return true;
+    }
+    return false;
+}
+
+static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    const bool direct = kind == OP_MAP && !p->thread_dim && !feeds_product(p, s);
+    int a = -1;
+    for (uint32_t k = 0; k < n; k++)
+        if ((a = direct ? dot_operand(b, list[k], s, guard_of(b, s, domain)) : need(b, list[k], s)) < 0)
+            return false;
+    const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
+    if (v < 0 || (kind == OP_TOTAL && !start_sum(b, v, -1, i, domain, free)))
+        return false;
+    struct op *op = plan_add_op(p, kind, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)(kind == OP_MAP ? 0 : a);
+    op->guard = guard_of(b, s, domain);
+    const bool is_stored = b->value[i] >= 0; /* made again, see need() */
+    b->value[i] = (int8_t)v;
+    if (!is_stored)
+        store_result(b, v, i, domain, free);
+    return true;
+}
+
+/* A tile summed over the heads of a group: it stays in registers from one head to the next. */
+static bool add_member_sum(struct builder *b, int i, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const int a = need(b, s->a, s), v = plan_add_value(p, s->out, i, -1);
+    if (a < 0 || v < 0)
+        return false;
+    struct op op = {.kind = OP_ZERO, .when = WHEN_BEFORE, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)a};
+    *plan_add_op(p, OP_ZERO, i) = op;
+    op.kind = OP_TOTAL;
+    op.when = WHEN_EACH;
+    *plan_add_op(p, OP_TOTAL, i) = op;
+    op.kind = OP_STORE;
+    op.when = WHEN_AFTER;
+    op.tile = (uint8_t)TG_OPERAND_TILE(s->out);
+    *plan_add_op(p, OP_STORE, i) = op;
+    return true;
+}
+
+/* A sum over the heads of a group of one, or over chunks where there is one chunk, is what it sums. */
+static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const uint32_t along = tg_stmt_along(p->algorithm, s), looped = along & b->loop_dims;
+    const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
+    if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
+        return add_member_sum(b, i, s);
+    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0);
+    if (along & ~looped & ~on_chip & ~single) {
+        plan_refuse(p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
+                    "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,
+                    along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
+        return false;
+    }
+    if (looped || (along & on_chip))
+        return add_simple(b, i, s, OP_TOTAL, domain, free);
+    return add_simple(b, i, s, OP_COPY, domain, free);
+}
+
+bool nest_add(struct builder *b, int i)
+{
+    struct plan *p = b->p;
+    const tg_stmt *s = &p->algorithm->body[i];
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, list);
+    const uint32_t free = s->op == TG_STMT_CARRY ? 0 : nest_domain(b, s->out);
+    uint32_t domain = nest_domain(b, s->out);
+    for (uint32_t k = 0; k < n; k++)
+        domain |= nest_domain(b, list[k]);
+    if (!nest_enter(b, s, domain))
+        return false;
+    b->domain[i] = domain;
+    b->free[i] = free;
+    b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
+    switch (s->op) {
+    case TG_STMT_MAP:
+        return add_simple(b, i, s, OP_MAP, domain, free);
+    case TG_STMT_SCAN:
+        return add_simple(b, i, s, OP_SCAN, domain, free);
+    case TG_STMT_TOTAL:
+        return add_total(b, i, s, domain, free);
+    case TG_STMT_CONTRACT:
+        return is_matrix_product(p, s) && !p->thread_dim ? add_contract(b, i, s, domain, free) : add_dot(b, i, s, domain, free);
+    default:
+        return p->thread_dim ? add_carry_thread(b, i, s, domain) : add_carry(b, i, s, domain);
+    }
+}

@@ -1,0 +1,175 @@
+/* lower/place.c - where a thread block is: its part of the grid, the chunks of packed sequences, the slots of pools,
+ * the heads of groups; and from there the address of an element. */
+#include "lower/emit.h"
+
+void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
+{
+    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
+    at->start[TG_CHUNK] = chunk;
+    at->token = mul(e, chunk, length);
+    at->length = smaller(e, length, sub(e, at->tokens, at->token));
+}
+
+/* Boundary `i` of the packed sequences; whatever is in memory there, at most the number of tokens. */
+static LLVMValueRef boundary(struct emit *e, LLVMValueRef i)
+{
+    LLVMValueRef offset = mul(e, mul(e, wide(e, i), argument(e, TG_ARG_STRIDE, TILE_CU, 2)), imm64(e, 4));
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_CU, 0), offset), "");
+    LLVMValueRef tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    return choose(e, LLVMBuildICmp(e->b, LLVMIntULT, x, tokens, ""), x, tokens);
+}
+
+/* Chunks of packed sequences lie in slots: those of sequence s from boundary / L + s on. No two share one, and
+ * no table is needed to find them. */
+static LLVMValueRef first_slot(struct emit *e, LLVMValueRef begin, LLVMValueRef s)
+{
+    return add(e, divide(e, begin, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0)), s);
+}
+
+void set_sequence(struct emit *e, struct place *at, LLVMValueRef s)
+{
+    LLVMValueRef begin = boundary(e, s), end = boundary(e, add(e, s, imm(e, 1)));
+    at->first_token = begin;
+    at->first_chunk = first_slot(e, begin, s);
+    at->tokens = choose(e, less(e, begin, end), sub(e, end, begin), imm(e, 0));
+    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
+    at->chunks = divide(e, add(e, at->tokens, sub(e, length, imm(e, 1))), length);
+}
+
+/* The sequence that has this slot: the last one that begins at or before it. */
+static LLVMValueRef find_sequence(struct emit *e, LLVMValueRef slot)
+{
+    LLVMValueRef low = local(e, e->i32, "low"), high = local(e, e->i32, "high");
+    set(e, low, imm(e, 0));
+    set(e, high, argument(e, TG_ARG_SIZE, TG_SIZE_BATCH, 0));
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(e->context, e->function, "search");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->context, e->function, "halve");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "found");
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, head);
+    LLVMValueRef a = get(e, e->i32, low), b = get(e, e->i32, high);
+    LLVMBuildCondBr(e->b, less(e, imm(e, 1), sub(e, b, a)), body, after);
+    LLVMPositionBuilderAtEnd(e->b, body);
+    LLVMValueRef middle = divide(e, add(e, a, b), imm(e, 2));
+    LLVMValueRef is_before = less(e, slot, first_slot(e, boundary(e, middle), middle));
+    set(e, low, choose(e, is_before, a, middle));
+    set(e, high, choose(e, is_before, middle, b));
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, after);
+    return a;
+}
+
+LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
+{
+    LLVMValueRef stride = argument(e, TG_ARG_STRIDE, tile, axis);
+    return stride ? stride : imm64(e, 1); /* the innermost dqk or dhv */
+}
+
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t dims[2],
+                            LLVMValueRef row, LLVMValueRef column)
+{
+    const tg_tensor *t = &e->p->algorithm->tensors[tile];
+    const uint32_t position = TG_OPERAND_AT(operand);
+    LLVMValueRef offset = imm64(e, 0);
+    if (e->p->row->row[TG_BATCH].role != TG_ROLE_NONE)
+        offset = add(e, offset, mul(e, wide(e, at->start[TG_BATCH]), tensor_stride(e, tile, 0)));
+    if (e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE && !(t->flags & TG_SHARED))
+        offset = add(e, offset, mul(e, wide(e, at->start[TG_MEMBER]), tensor_stride(e, tile, 1)));
+    for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++) {
+        const uint32_t dim = t->axes[axis] == TG_T ? position : t->axes[axis];
+        LLVMValueRef index = at->start[dim];
+        if (t->axes[axis] == TG_T)
+            index = add(e, at->token, index);
+        LLVMValueRef first = t->axes[axis] == TG_T ? at->first_token : t->axes[axis] == TG_CHUNK ? at->first_chunk : NULL;
+        if (first)
+            index = add(e, index, first);
+        if (row && dims[0] == dim)
+            index = add(e, index, row);
+        else if (column && dims[1] == dim)
+            index = add(e, index, column);
+        offset = add(e, offset, mul(e, wide(e, index), tensor_stride(e, tile, 2 + axis)));
+    }
+    const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, tile));
+    return byte_offset(e, e->base[tile], mul(e, offset, imm64(e, bytes)));
+}
+
+LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i)
+{
+    LLVMValueRef index = add(e, at->start[dim], i);
+    if (dim == TG_LQ || dim == TG_LKV)
+        return less(e, index, at->length);
+    if (dim == TG_CHUNK)
+        return less(e, index, at->chunks);
+    const uint32_t size = plan_dim_size(e->p, dim);
+    return size % extent == 0 ? NULL : less(e, index, imm(e, size));
+}
+
+/* Numbers of the blocks of this thread block, from its index in the grid. */
+void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
+{
+    const struct plan *p = e->p;
+    uint8_t dims[TG_N_DIMS];
+    const uint32_t n = plan_grid_dims(p, dims);
+    LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t d = dims[i], size = plan_dim_size(p, d);
+        LLVMValueRef count = size          ? imm(e, (size + p->block[d] - 1) / p->block[d])
+                             : d == TG_CHUNK ? argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0)
+                                             : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);
+        LLVMValueRef index = modulo(e, rest, count);
+        rest = divide(e, rest, count);
+        if (d == TG_CHUNK)
+            chunk = index;
+        else
+            e->at.start[d] = mul(e, index, imm(e, p->block[d]));
+    }
+    LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
+    if (p->row->row[TG_MEMBER].role != TG_ROLE_NONE)
+        heads = divide(e, heads, imm(e, group_of(&p->shape)));
+    *head = modulo(e, rest, heads);
+    *batch = divide(e, rest, heads);
+    e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
+    e->at.chunks = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+    if (p->shape.packed && p->row->row[TG_BATCH].role == TG_ROLE_NONE) {
+        const bool by_slot = p->row->row[TG_CHUNK].role == TG_ROLE_P;
+        *batch = by_slot ? find_sequence(e, chunk) : *batch;
+        set_sequence(e, &e->at, *batch);
+        chunk = by_slot ? sub(e, chunk, e->at.first_chunk) : chunk;
+    }
+    set_chunk(e, &e->at, chunk);
+}
+
+/* The sequence's entry of a tensor: its slot in the pool, or its number. */
+static LLVMValueRef entry_of(struct emit *e, uint32_t tile, LLVMValueRef batch)
+{
+    if (!plan_is_pooled(e->p, tile))
+        return batch;
+    LLVMValueRef offset = mul(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, TILE_INDEX, 0)), imm64(e, 4));
+    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX, 0), offset), "");
+}
+
+/* The head's entry of a tensor; `head` counts groups where a loop runs over their heads. */
+static LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
+{
+    const uint32_t group = group_of(&e->p->shape);
+    const bool by_group = e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE, shared = e->p->algorithm->tensors[tile].flags & TG_SHARED;
+    if (by_group)
+        return shared ? head : mul(e, head, imm(e, group));
+    return shared && group > 1 ? divide(e, head, imm(e, group)) : head;
+}
+
+void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+{
+    for (uint32_t t = 1; t < e->p->algorithm->n_tensors; t++) {
+        LLVMValueRef pointer = argument(e, TG_ARG_POINTER, t, 0);
+        if (!pointer)
+            continue;
+        LLVMValueRef entry = e->p->row->row[TG_BATCH].role == TG_ROLE_NONE ? entry_of(e, t, batch) : imm(e, 0);
+        LLVMValueRef offset = add(e, mul(e, wide(e, entry), argument(e, TG_ARG_STRIDE, t, 0)),
+                                  mul(e, wide(e, head_of(e, t, head)), argument(e, TG_ARG_STRIDE, t, 1)));
+        const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, t));
+        /* not inbounds: an absent optional tensor is a null pointer, and never read */
+        LLVMValueRef scaled = mul(e, offset, imm64(e, bytes));
+        e->base[t] = LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), pointer, &scaled, 1, "");
+    }
+}
