@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     if (!harness_open(device))
         return 2;
     suite_cases();
+    suite_family();
     suite_properties();
     suite_nan();
     suite_mutants();

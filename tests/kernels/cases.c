@@ -2,21 +2,23 @@
 #include "harness.h"
 #include "suites.h"
 
-#define CASE(io, b, nh, t, dqk, dhv, chunk, schedule, gates, s0, layout, scale)                    \
-    {#io " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk " dhv=" #dhv " L=" #chunk " " #gates " S0=" #s0 \
-         " " #layout " x" #scale " ",                                                              \
-     TG_##io,                                                                                      \
-     b,                                                                                            \
-     nh,                                                                                           \
-     t,                                                                                            \
-     dqk,                                                                                          \
-     dhv,                                                                                          \
-     chunk,                                                                                        \
-     schedule,                                                                                     \
-     gates,                                                                                        \
-     s0,                                                                                           \
-     layout,                                                                                       \
-     scale},
+#define CASE(io_, b, nh, t, dqk_, dhv_, l, schedule_, gates_, s0, layout_, scale_)                 \
+    {                                                                                              \
+        .name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " L=" #l " " #gates_ \
+                     " S0=" #s0 " " #layout_ " x" #scale_ " ",                                     \
+        .io = TG_##io_,                                                                            \
+        .batch = b,                                                                                \
+        .heads = nh,                                                                               \
+        .tokens = t,                                                                               \
+        .dqk = dqk_,                                                                               \
+        .dhv = dhv_,                                                                               \
+        .chunk = l,                                                                                \
+        .schedule = schedule_,                                                                     \
+        .gates = gates_,                                                                           \
+        .has_s0 = s0,                                                                              \
+        .layout = layout_,                                                                         \
+        .scale = scale_,                                                                           \
+    },
 static const struct spec specs[] = {
 #include "cases.def"
 };

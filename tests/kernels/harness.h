@@ -1,4 +1,4 @@
-/* tests/kernels/harness.h - from a line of cases.def to outputs on the host.
+/* tests/kernels/harness.h - from a line of cases.def or family.def to outputs on the host.
  *
  * The device, the compiler, the oracle and the judgement are the command's own (cli/); what is
  * here is what a test needs beyond them: strides, guards around every allocation, gate regimes. */
@@ -16,33 +16,48 @@ enum layout {
     SHARED, /* k is one for all heads: stride 0 */
 };
 
+/* What the gates of a call are, by name of the tensor: inputs.c. */
 enum gates {
-    ORDINARY, /* N(0,1); the forget gate's bias is 0, 3 or 6, by head */
+    ORDINARY, /* N(0,1); the forget gate's bias is 0, 3 or 6, by head, and decays are of such gates */
     DECAY,    /* forgets almost all at every token: bias -8 */
-    EXTREME,  /* +30 or -30, each sign at random */
-    OPEN,     /* all +30: nothing is forgotten, everything let in */
+    EXTREME,  /* +30 or -30, each sign at random; log decays 0 or -30 */
+    OPEN,     /* all +30: nothing is forgotten, everything let in; log decays 0 */
     CLOSED,   /* all -30 */
+    CROSSING, /* much let in, little forgotten: q.n crosses zero far above the normaliser's floor */
 };
 
+/* One call, or a forward and the backward that goes with it. Zero is the ordinary case. */
 struct spec {
     const char *name;
+    const char *variant; /* NULL: mlstm-sig */
     tg_dtype io;
     int64_t batch, heads, tokens, dqk, dhv;
     int64_t chunk;        /* 0: the schedule's */
-    const char *schedule; /* "tfla-small H.Lhq=64"; "": the default of the target */
+    const char *schedule; /* "tfla-small H.Lhq=64"; "" or NULL: the default of the target */
+    const char *backward; /* the backward's; NULL: it is not run */
     enum gates gates;
-    bool has_s0;
+    bool has_s0;   /* initial states */
+    bool no_final; /* final states are not asked for, and no gradient arrives for them */
+    const char *without; /* an optional input that is left out all the same */
     enum layout layout;
-    double scale; /* 0: 1/sqrt(dqk) */
+    double scale;        /* 0: the variant's own */
+    int64_t group;       /* heads that share q and k; 0: 1 */
+    const char *cuts;    /* "0 5 5 40": packed sequences; they say batch and tokens */
+    bool is_wide;        /* cu and index are int64 */
+    bool is_pooled;      /* states in slots of a pool, the final one where the initial one is */
+    const char *scalars; /* "eps=0.01 exact=0" */
 };
 
 /* Everything that a spec needs in the compiler, and the tensors of the call. */
 struct trial {
-    struct kernel kernel;
+    const struct spec *spec;
+    struct kernel kernel; /* the program is the harness's */
     struct problem problem;
     int64_t chunk;
     enum layout layout;
-    bool without_final; /* do not ask for S */
+    bool without_final; /* do not ask for final states */
+    int64_t *slot;      /* of a pool: slots of the sequences, then those of none; else NULL */
+    int64_t n_slots;
 };
 
 extern struct context machine_context;
@@ -60,23 +75,35 @@ extern const tg_sink log_sink;
 const char *log_text(void);
 void log_clear(void);
 
-/* Compiles, loads and fills the inputs; false after a failed expectation. */
+const tg_variant *spec_variant(const struct spec *spec);
+/* Compiles, loads and fills the inputs; false after a failed expectation. The spec must live as long
+ * as the trial. */
 bool trial_open(struct trial *trial, const struct spec *spec);
+/* The backward of a forward that has run: the same inputs, what it computed, and random gradients. */
+bool trial_open_backward(struct trial *trial, const struct trial *forward);
 void trial_close(struct trial *trial);
-bool trial_inputs(struct problem *problem, const struct spec *spec);
 /* Runs on fresh memory; outputs go to the problem. Expects guards and paddings untouched. Messages
  * of a failure are in log_text. */
 tg_status trial_run(struct trial *trial);
 /* The same, expecting success. */
 bool trial_runs(struct trial *trial);
 
-struct host_tensor *tensor_of(struct problem *problem, const char *name);
+/* ---- inputs.c ---- */
+
+/* Fills the inputs that the spec has and no forward gives. */
+bool fill_inputs(struct problem *problem, const struct spec *spec);
+
 /* A copy of a tensor's bytes, to compare with later; the caller frees it. */
 void *tensor_copy(struct problem *problem, const char *name);
 /* Takes an optional input away. */
 void tensor_drop(struct problem *problem, const char *name);
 
-/* Compares all outputs with the oracle, as a whole and head by head. `strictness` 1 for tests. */
+/* ---- judge.c ---- */
+
+/* Compares all outputs with the oracle, as a whole and head by head. */
 bool outputs_right(struct problem *problem, bool is_told);
+/* The same where numbers are ill-conditioned: an output may be as far off as the truth moves when the
+ * inputs are off by a rounding. */
+bool outputs_as_conditioned(struct problem *problem);
 
 #endif

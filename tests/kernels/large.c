@@ -7,18 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGE(name_, io_, b, nh, t, dqk_, dhv_, l, gates_, layout_)                                \
+    {                                                                                              \
+        .name = name_, .io = io_, .batch = b, .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_,  \
+        .chunk = l, .gates = gates_, .has_s0 = true, .layout = layout_,                            \
+    }
 static const struct spec specs[] = {
-    {"T = 100,000", TG_BF16, 1, 2, 100000, 64, 128, 0, "", ORDINARY, true, HEADS, 0},
-    {"T = 100,000 in chunks of 1024", TG_BF16, 1, 2, 100000, 64, 128, 1024, "", ORDINARY, true,
-     HEADS, 0},
-    {"T = 100,000, f32", TG_F32, 1, 2, 100000, 64, 64, 0, "", ORDINARY, true, HEADS, 0},
-    {"gates of +-30 at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, "", EXTREME, true, HEADS, 0},
-    {"gates of +-30 at T = 8192 in chunks of 2048", TG_BF16, 2, 4, 8192, 64, 128, 2048, "", EXTREME,
-     true, HEADS, 0},
-    {"gates of +-30 at T = 8192, f32", TG_F32, 2, 4, 8192, 64, 64, 0, "", EXTREME, true, HEADS, 0},
-    {"all gates open at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, "", OPEN, true, TOKENS, 0},
-    {"padded strides at T = 8192", TG_BF16, 2, 3, 8191, 128, 256, 256, "", ORDINARY, true, PADDED,
-     0},
+    LARGE("T = 100,000", TG_BF16, 1, 2, 100000, 64, 128, 0, ORDINARY, HEADS),
+    LARGE("T = 100,000 in chunks of 1024", TG_BF16, 1, 2, 100000, 64, 128, 1024, ORDINARY, HEADS),
+    LARGE("T = 100,000, f32", TG_F32, 1, 2, 100000, 64, 64, 0, ORDINARY, HEADS),
+    LARGE("gates of +-30 at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, EXTREME, HEADS),
+    LARGE("gates of +-30 at T = 8192 in chunks of 2048", TG_BF16, 2, 4, 8192, 64, 128, 2048,
+          EXTREME, HEADS),
+    LARGE("gates of +-30 at T = 8192, f32", TG_F32, 2, 4, 8192, 64, 64, 0, EXTREME, HEADS),
+    LARGE("all gates open at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, OPEN, TOKENS),
+    LARGE("padded strides at T = 8192", TG_BF16, 2, 3, 8191, 128, 256, 256, ORDINARY, PADDED),
 };
 
 /* ---- beyond 2^31 elements ---- */
@@ -67,7 +70,7 @@ static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
 
 static void big_compare(const struct big *big, const char *name)
 {
-    struct host_tensor *expected = tensor_of(&big->one->problem, name);
+    struct host_tensor *expected = problem_tensor(&big->one->problem, name);
     const size_t n = (size_t)BIG_HEADS * BIG_BATCH;
     char *found = malloc(expected->bytes);
     for (uint32_t i = 0; i < big->n_args && found; i++) {
@@ -108,8 +111,14 @@ static tg_status big_run(struct big *big)
 
 static void beyond_2_31(void)
 {
-    const struct spec spec = {"",   TG_BF16, 1,        1,    BIG_T, BIG_DQK, BIG_DHV,
-                              1024, "",      ORDINARY, true, HEADS, 0};
+    const struct spec spec = {.io = TG_BF16,
+                              .batch = 1,
+                              .heads = 1,
+                              .tokens = BIG_T,
+                              .dqk = BIG_DQK,
+                              .dhv = BIG_DHV,
+                              .chunk = 1024,
+                              .has_s0 = true};
     struct trial one;
     if (!trial_open(&one, &spec))
         return;

@@ -37,8 +37,14 @@ static const struct mutant mutants[] = {
  * prologues of rings cross chunks; with several, vector kernels go around their loop. The NaNs lie
  * in two steps of one row block, and one is cleaned by another warp than the one that clears its
  * column's mark. */
-static const struct spec spec = {"", TG_BF16,         1,        2,    300,   32, 32,
-                                 0,  "tfla H.Lhq=64", ORDINARY, true, HEADS, 0};
+static const struct spec spec = {.io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 300,
+                                 .dqk = 32,
+                                 .dhv = 32,
+                                 .schedule = "tfla H.Lhq=64",
+                                 .has_s0 = true};
 static const int64_t chunks[] = {64, 256};
 static const struct {
     int64_t token, column;
@@ -303,7 +309,7 @@ static void each_mutant(struct trial *trial)
 
 static void place_nans(struct problem *problem)
 {
-    const struct host_tensor *v = tensor_of(problem, "v");
+    const struct host_tensor *v = problem_tensor(problem, "v");
     for (int i = 0; i < N_NANS; i++)
         num_store(v->data, v->dtype,
                   (size_t)((spec.tokens + nans[i].token) * spec.dhv + nans[i].column), (double)NAN);

@@ -61,7 +61,7 @@ static bool same_bits(const struct host_tensor *tensor, const char *clean, size_
 
 static void check_h(struct problem *problem, const char *clean, const struct reach *reach)
 {
-    const struct host_tensor *h = tensor_of(problem, "h");
+    const struct host_tensor *h = problem_tensor(problem, "h");
     for (size_t e = 0; e < h->n; e++) {
         const int64_t column = (int64_t)(e % DHV), token = (int64_t)(e / DHV % T);
         const int64_t first = e / DHV / T == HEAD ? reach->first[column] : T;
@@ -77,7 +77,7 @@ static void check_h(struct problem *problem, const char *clean, const struct rea
 
 static void check_s(struct problem *problem, const char *clean, const struct reach *reach)
 {
-    const struct host_tensor *s = tensor_of(problem, "S");
+    const struct host_tensor *s = problem_tensor(problem, "S");
     for (size_t e = 0; e < s->n; e++) {
         const bool may = e / DHV / DQK == HEAD && reach->state && reach->first[e % DHV] < T;
         tap_expect(may || same_bits(s, clean, e), "reached S of head %zu at %zu, %zu",
@@ -87,7 +87,7 @@ static void check_s(struct problem *problem, const char *clean, const struct rea
 
 static void place_bad(struct problem *problem, const struct bad *bad)
 {
-    const struct host_tensor *input = tensor_of(problem, bad->input);
+    const struct host_tensor *input = problem_tensor(problem, bad->input);
     const size_t width = input->rank > 3 ? (size_t)input->extent[3] : 1;
     for (int i = 0; i < bad->n; i++) {
         const size_t row = HEAD * (size_t)input->extent[2] + (size_t)bad->at[i].row;
@@ -138,7 +138,14 @@ static void each_input(const struct spec *spec, int64_t token, double number)
 void suite_nan(void)
 {
     static const int64_t tokens[] = {0, 100, 127, 128, 245, 299};
-    struct spec spec = {"", TG_BF16, BATCH, N_HEADS, T, DQK, DHV, 0, "", ORDINARY, true, HEADS, 0};
+    struct spec spec = {.io = TG_BF16,
+                        .batch = BATCH,
+                        .heads = N_HEADS,
+                        .tokens = T,
+                        .dqk = DQK,
+                        .dhv = DHV,
+                        .schedule = "",
+                        .has_s0 = true};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
         each_input(&spec, tokens[i], NAN);
     each_input(&spec, 100, INFINITY);

@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct spec base = {"", TG_BF16, 1, 2, 200, 32, 64, 128, "", ORDINARY, true, HEADS, 0};
+static const struct spec base = {.io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 200,
+                                 .dqk = 32,
+                                 .dhv = 64,
+                                 .chunk = 128,
+                                 .has_s0 = true};
 static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
 
 static struct spec of_type(tg_dtype io)
@@ -38,12 +45,12 @@ static void runs_agree(const struct spec *spec)
             s = tensor_copy(&trial.problem, "S");
             continue;
         }
-        tap_expect(
-            same(h, tensor_of(&trial.problem, "h")->data, tensor_of(&trial.problem, "h")->bytes),
-            "h of run %d differs", (int)seed);
-        tap_expect(
-            same(s, tensor_of(&trial.problem, "S")->data, tensor_of(&trial.problem, "S")->bytes),
-            "S of run %d differs", (int)seed);
+        tap_expect(same(h, problem_tensor(&trial.problem, "h")->data,
+                        problem_tensor(&trial.problem, "h")->bytes),
+                   "h of run %d differs", (int)seed);
+        tap_expect(same(s, problem_tensor(&trial.problem, "S")->data,
+                        problem_tensor(&trial.problem, "S")->bytes),
+                   "S of run %d differs", (int)seed);
     }
     free(h);
     free(s);
@@ -100,9 +107,9 @@ static void layouts_agree(const struct spec *spec)
             break;
         if (!h)
             h = tensor_copy(&trial.problem, "h");
-        tap_expect(
-            same(h, tensor_of(&trial.problem, "h")->data, tensor_of(&trial.problem, "h")->bytes),
-            "h differs in layout %d", (int)layout);
+        tap_expect(same(h, problem_tensor(&trial.problem, "h")->data,
+                        problem_tensor(&trial.problem, "h")->bytes),
+                   "h differs in layout %d", (int)layout);
     }
     free(h);
     trial_close(&trial);
@@ -113,18 +120,18 @@ static void absent_tensors(const struct spec *spec)
     struct trial trial;
     if (!trial_open(&trial, spec))
         return;
-    struct host_tensor *s0 = tensor_of(&trial.problem, "S0");
-    const size_t bytes = tensor_of(&trial.problem, "h")->bytes;
+    struct host_tensor *s0 = problem_tensor(&trial.problem, "S0");
+    const size_t bytes = problem_tensor(&trial.problem, "h")->bytes;
     memset(s0->data, 0, s0->bytes);
     if (trial_runs(&trial)) {
         void *h = tensor_copy(&trial.problem, "h");
         trial.without_final = true;
         if (trial_runs(&trial))
-            tap_expect(same(h, tensor_of(&trial.problem, "h")->data, bytes),
+            tap_expect(same(h, problem_tensor(&trial.problem, "h")->data, bytes),
                        "h differs when S is not asked for");
         tensor_drop(&trial.problem, "S0");
         if (trial_runs(&trial))
-            tap_expect(same(h, tensor_of(&trial.problem, "h")->data, bytes),
+            tap_expect(same(h, problem_tensor(&trial.problem, "h")->data, bytes),
                        "no S0 is not the same as an S0 of zeros");
         free(h);
     }
@@ -163,8 +170,8 @@ static void chunks_agree(struct spec spec)
             h = tensor_copy(&trial.problem, "h");
             s = tensor_copy(&trial.problem, "S");
         }
-        agree(tensor_of(&trial.problem, "h"), h, spec.io, what);
-        agree(tensor_of(&trial.problem, "S"), s, spec.io, what);
+        agree(problem_tensor(&trial.problem, "h"), h, spec.io, what);
+        agree(problem_tensor(&trial.problem, "S"), s, spec.io, what);
     }
     free(h);
     free(s);
@@ -214,14 +221,14 @@ static bool run_part(const struct spec *spec, const struct problem *whole, int64
     if (!trial_open(&part, spec))
         return false;
     take_tokens(&part.problem, whole, from);
-    struct host_tensor *initial = tensor_of(&part.problem, "S0");
+    struct host_tensor *initial = problem_tensor(&part.problem, "S0");
     memcpy(initial->data, s0, initial->bytes);
     bool ok = trial_runs(&part);
     if (ok) {
         for (uint32_t i = 0; i < whole->n_tensors; i++)
             if (strcmp(whole->tensors[i].name, "h") == 0)
                 give_tokens(h, &part.problem, &whole->tensors[i], from);
-        memcpy(s, tensor_of(&part.problem, "S")->data, initial->bytes);
+        memcpy(s, problem_tensor(&part.problem, "S")->data, initial->bytes);
     }
     trial_close(&part);
     return ok;
@@ -236,7 +243,8 @@ static void two_calls(const struct spec *spec, int64_t first, bool exact)
     tail.tokens = spec->tokens - first;
     if (!trial_open(&whole, spec))
         return;
-    struct host_tensor *s = tensor_of(&whole.problem, "S"), *h = tensor_of(&whole.problem, "h");
+    struct host_tensor *s = problem_tensor(&whole.problem, "S"),
+                       *h = problem_tensor(&whole.problem, "h");
     void *state = tensor_copy(&whole.problem, "S0");
     char *output = calloc(1, h->bytes);
     if (trial_runs(&whole) && run_part(&head, &whole.problem, 0, state, state, output) &&

@@ -3,6 +3,7 @@
 #define TEGULA_TESTS_SUITES_H
 
 void suite_cases(void);      /* cases.def against the oracle */
+void suite_family(void);     /* family.def: every variant, forward and backward */
 void suite_properties(void); /* what must hold between runs */
 void suite_nan(void);        /* where a NaN goes */
 void suite_mutants(void);    /* damaged kernels are found out; emulator only */

@@ -1,0 +1,166 @@
+/* tests/kernels/inputs.c - numbers for the inputs, by regime. */
+#include "harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *tensor_copy(struct problem *problem, const char *name)
+{
+    const struct host_tensor *tensor = problem_tensor(problem, name);
+    void *copy = malloc(tensor->bytes + 1);
+    if (copy && tensor->data)
+        memcpy(copy, tensor->data, tensor->bytes);
+    return copy;
+}
+
+void tensor_drop(struct problem *problem, const char *name)
+{
+    struct host_tensor *tensor = problem_tensor(problem, name);
+    free(tensor->data);
+    tensor->data = NULL;
+}
+
+/* ---- gates ---- */
+
+enum kind {
+    NORMAL,
+    FORGET,     /* pre-activation */
+    LET_IN,     /* pre-activation of a sigmoid */
+    LET_IN_EXP, /* log of the input gate itself */
+    LOG_DECAY,
+    STEP,     /* pre-activation of a softplus */
+    LOG_RATE, /* Mamba-2's A_log */
+    SMALL,
+    NEAR_ONE,
+};
+
+static enum kind kind_of(const struct host_tensor *tensor)
+{
+    static const struct {
+        const char *name;
+        enum kind kind;
+    } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY},
+                 {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"dt_bias", SMALL},
+                 {"m0", SMALL}};
+    if (tensor->is_exponential)
+        return LET_IN_EXP;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(tensor->name, kinds[i].name) == 0)
+            return kinds[i].kind;
+    return NORMAL;
+}
+
+static double log_sigmoid(double x)
+{
+    return fmin(x, 0) - log1p(exp(-fabs(x)));
+}
+
+/* The forget gate's bias: memories of 2, 20 and 400 tokens. */
+static double bias_of(const struct host_tensor *tensor, size_t index)
+{
+    const size_t row = tensor->has_tokens && tensor->extent[2] ? (size_t)tensor->extent[2] : 1;
+    const size_t heads = tensor->extent[1] ? (size_t)tensor->extent[1] : 1;
+    return 3.0 * (double)(index / row % heads % 3);
+}
+
+static double ordinary(const struct host_tensor *tensor, struct num_random random, size_t index)
+{
+    const double x = num_normal(random, index);
+    switch (kind_of(tensor)) {
+    case FORGET:
+        return x + bias_of(tensor, index);
+    case LOG_DECAY:
+        return log_sigmoid(x + bias_of(tensor, index));
+    case LET_IN_EXP: /* little enough that the floor divides where q.n crosses zero */
+        return x - 3;
+    case STEP: /* softplus gives 0.001 .. 0.1 */
+        return log(expm1(0.001 * pow(100, num_uniform(random, index))));
+    case LOG_RATE: /* as Mamba-2 is initialised */
+        return log(16) * num_uniform(random, index);
+    case NEAR_ONE:
+        return 1 + 0.1 * x;
+    case SMALL:
+        return 0.1 * x;
+    default:
+        return x;
+    }
+}
+
+/* `sign` is that of the gate: + lets in, or keeps. */
+static double saturated(const struct host_tensor *tensor, double ordinary_value, double sign)
+{
+    switch (kind_of(tensor)) {
+    case FORGET:
+    case LET_IN:
+    case LET_IN_EXP:
+    case STEP:
+        return 30 * sign;
+    case LOG_DECAY:
+        return sign > 0 ? 0 : -30;
+    default:
+        return ordinary_value;
+    }
+}
+
+static double number(const struct host_tensor *tensor, enum gates gates, struct num_random random,
+                     size_t index)
+{
+    const double x = ordinary(tensor, random, index);
+    const enum kind kind = kind_of(tensor);
+    switch (gates) {
+    case DECAY:
+        return kind == FORGET      ? num_normal(random, index) - 8
+               : kind == LOG_DECAY ? -8 - fabs(num_normal(random, index))
+                                   : x;
+    case EXTREME:
+        return saturated(tensor, x, num_bits(random, index) & 1 ? 1 : -1);
+    case OPEN:
+        return saturated(tensor, x, 1);
+    case CLOSED:
+        return saturated(tensor, x, -1);
+    case CROSSING:
+        return kind == FORGET ? num_normal(random, index) + 6 : kind == LET_IN_EXP ? x + 5 : x;
+    default:
+        return x;
+    }
+}
+
+/* ---- tensors ---- */
+
+static void fill(const struct host_tensor *tensor, const struct spec *spec)
+{
+    const struct num_random random = {7, num_stream(tensor->name)};
+    const bool is_shared = spec->layout == SHARED && strcmp(tensor->name, "k") == 0;
+    const size_t n_heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
+    const size_t head = n_heads > 0 ? tensor->n / n_heads : 0; /* elements of one head */
+    const size_t sequence = head * (size_t)tensor->extent[1];
+    for (size_t e = 0; e < tensor->n; e++) {
+        const size_t from = is_shared ? e / sequence * sequence + e % head : e;
+        num_store(tensor->data, tensor->dtype, e, number(tensor, spec->gates, random, from));
+    }
+}
+
+/* Initial states have the gradients of final ones as their other ends. */
+static bool is_there(const struct spec *spec, const struct host_tensor *tensor)
+{
+    if (spec->without && strcmp(spec->without, tensor->name) == 0)
+        return false;
+    if (!(tensor->flags & TG_OPTIONAL))
+        return true;
+    return tensor->is_gradient ? !spec->no_final : spec->has_s0;
+}
+
+bool fill_inputs(struct problem *problem, const struct spec *spec)
+{
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        struct host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_IN) || tensor->data || tensor->is_fed || tensor->is_kept ||
+            !is_there(spec, tensor))
+            continue;
+        if (!problem_allocate(&machine_context, tensor))
+            return tap_expect(false, "no memory for %s", tensor->name);
+        fill(tensor, spec);
+    }
+    return true;
+}

@@ -1,0 +1,359 @@
+/* tests/kernels/launch.c - a trial's tensors in device memory, with guards, gaps and slots. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Guards lie on both sides of a tensor. 0xff is a NaN in every type; 0xa5 a number nobody computes.
+ */
+enum { GUARD = 4096, CANARY = 0xa5, POISON = 0xff, MAX_RANK = 2 + TG_MAX_AXES };
+
+struct device_tensor {
+    struct host_tensor *host;
+    uint64_t base;
+    unsigned char *image; /* what lies there, guards included */
+    size_t guard, bytes;  /* bytes: with both guards */
+    int64_t stride[MAX_RANK];
+    const int64_t *slot; /* of the sequences, when it is a pool; else NULL */
+    bool is_borrowed;    /* the memory is that of an input, the initial state */
+    bool is_overwritten; /* an output lies in it */
+};
+
+/* ---- layout ---- */
+
+static bool is_slot(const struct trial *trial, const struct host_tensor *host)
+{
+    const int index = tg_program_tensor(trial->kernel.program, host->name);
+    return index >= 0 && tg_tensor_is_slot(trial->kernel.program, (uint32_t)index);
+}
+
+/* The last axis is dqk or dhv, whose elements are adjacent and whose rows start at multiples of 16
+ * bytes. */
+static bool is_dense(const struct trial *trial, const struct host_tensor *host)
+{
+    const uint8_t *axes = trial->problem.variant->algorithm->tensors[host->tile].axes;
+    const uint8_t last = host->rank > 2 ? axes[host->rank - 3] : (uint8_t)TG_AXIS_NONE;
+    return last == TG_DQK || last == TG_DHV;
+}
+
+static void set_contiguous(const struct host_tensor *host, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = host->rank; i-- > 0;) {
+        stride[i] = step;
+        step *= host->extent[i];
+    }
+}
+
+/* Gaps behind every row, matrix, head and sequence. */
+static void set_padded(const struct host_tensor *host, bool dense, int64_t *stride)
+{
+    const int64_t unit = dense ? 16 / (int64_t)st_dtype_bytes(host->dtype) : 1;
+    int64_t step = dense ? 1 : 3;
+    for (int i = host->rank, gap = 1; i-- > 0; gap++) {
+        stride[i] = step;
+        step = step * host->extent[i] + (dense && i == host->rank - 1 ? unit : gap * unit);
+    }
+}
+
+static void set_strides(const struct trial *trial, const struct host_tensor *host, int64_t *stride)
+{
+    set_contiguous(host, stride);
+    if (trial->layout == TOKENS && host->has_tokens) {
+        const int64_t width = host->rank > 3 ? host->extent[3] : 1;
+        stride[0] = host->extent[2] * host->extent[1] * width;
+        stride[1] = width;
+        stride[2] = host->extent[1] * width;
+    }
+    if (trial->layout == SHARED && strcmp(host->name, "k") == 0)
+        stride[1] = 0;
+    if (trial->layout == PADDED)
+        set_padded(host, is_dense(trial, host), stride);
+}
+
+static size_t offset_of(const struct device_tensor *device, size_t element)
+{
+    int64_t offset = 0;
+    for (int i = device->host->rank; i-- > 0;) {
+        int64_t index = (int64_t)(element % (size_t)device->host->extent[i]);
+        if (i == 0 && device->slot)
+            index = device->slot[index];
+        offset += index * device->stride[i];
+        element /= (size_t)device->host->extent[i];
+    }
+    return device->guard + (size_t)offset * st_dtype_bytes(device->host->dtype);
+}
+
+/* On the emulator an access beyond an allocation is found where it happens, so guards there are
+ * for the padded layout only, whose gaps lie inside the allocation. */
+static size_t guard_of(enum layout layout)
+{
+    return on_emulator() && layout != PADDED ? 0 : GUARD;
+}
+
+static size_t end_of(const struct device_tensor *device, int64_t n_slots)
+{
+    int64_t last = 0;
+    for (int i = 0; i < device->host->rank; i++)
+        last +=
+            ((i == 0 && device->slot ? n_slots : device->host->extent[i]) - 1) * device->stride[i];
+    return device->host->n ? (size_t)(last + 1) * st_dtype_bytes(device->host->dtype) : 0;
+}
+
+static int fill_byte(const struct device_tensor *device)
+{
+    return device->host->flags & TG_IN || device->is_borrowed ? POISON : CANARY;
+}
+
+/* The image: inputs with NaN around them, outputs poisoned with a number around them. */
+static bool image_open(struct device_tensor *device, const struct trial *trial,
+                       struct host_tensor *host)
+{
+    const size_t element = st_dtype_bytes(host->dtype);
+    *device = (struct device_tensor){.host = host, .guard = guard_of(trial->layout)};
+    device->slot = is_slot(trial, host) ? trial->slot : NULL;
+    set_strides(trial, host, device->stride);
+    device->bytes = end_of(device, trial->n_slots) + 2 * device->guard;
+    device->image = malloc(device->bytes + 1);
+    if (!device->image)
+        return false;
+    memset(device->image, fill_byte(device), device->bytes);
+    for (size_t e = 0; e < host->n; e++) {
+        unsigned char *to = device->image + offset_of(device, e);
+        if (host->flags & TG_IN)
+            memcpy(to, (const char *)host->data + e * element, element);
+        else
+            memset(to, POISON, element);
+    }
+    return true;
+}
+
+/* Takes the elements out of the image; what remains must be what was there before the launch. */
+static void image_read(struct device_tensor *device, char *to)
+{
+    const size_t element = st_dtype_bytes(device->host->dtype);
+    const bool is_input = device->host->flags & TG_IN;
+    const int background = fill_byte(device);
+    size_t n_touched = 0, first = 0;
+    for (size_t e = 0; e < device->host->n; e++) {
+        unsigned char *from = device->image + offset_of(device, e);
+        if (is_input)
+            tap_expect(memcmp(from, (const char *)device->host->data + e * element, element) == 0,
+                       "input %s was changed at element %zu", device->host->name, e);
+        else
+            memcpy(to + e * element, from, element);
+    }
+    for (size_t e = 0; e < device->host->n; e++)
+        memset(device->image + offset_of(device, e), background, element);
+    for (size_t i = device->bytes; i-- > 0;)
+        if (device->image[i] != background) {
+            n_touched++;
+            first = i;
+        }
+    tap_expect(n_touched == 0, "%s: %zu bytes outside the tensor were written, the first at %lld",
+               device->host->name, n_touched, (long long)first - (long long)device->guard);
+}
+
+/* ---- the call ---- */
+
+struct device_call {
+    struct device_tensor tensors[TG_MAX_TENSORS];
+    tg_tensor_arg args[TG_MAX_TENSORS + 2];
+    uint32_t n, n_args; /* args: the tensors, then cu and index */
+    uint64_t workspace; /* base, a guard before it */
+    size_t workspace_bytes, guard;
+};
+
+/* The input whose other end a pooled output is; NULL when it was not given. */
+static struct device_tensor *initial_of(struct device_call *call, const struct trial *trial,
+                                        const struct host_tensor *host)
+{
+    const tg_program *program = trial->kernel.program;
+    const int index = tg_program_tensor(program, host->name);
+    const int source = tg_tensor_source(program, (uint32_t)index);
+    for (uint32_t i = 0; source >= 0 && i < call->n; i++)
+        if (strcmp(call->tensors[i].host->name, program->tensors[source].name) == 0)
+            return &call->tensors[i];
+    return NULL;
+}
+
+static bool is_wanted(const struct trial *trial, const struct host_tensor *host)
+{
+    if (tg_program_tensor(trial->kernel.program, host->name) < 0)
+        return false; /* a schedule may have no use for an input */
+    if (host->flags & TG_IN)
+        return host->data != NULL;
+    return !(trial->without_final && host->flags & TG_OPTIONAL && !host->has_tokens);
+}
+
+static tg_status call_tensor(struct device_call *call, const struct trial *trial,
+                             struct host_tensor *host)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    if (!is_wanted(trial, host))
+        return TG_OK;
+    struct device_tensor *device = &call->tensors[call->n], *initial = NULL;
+    tg_tensor_arg *arg = &call->args[call->n];
+    if (!image_open(device, trial, host))
+        return TG_E_MEMORY;
+    if (host->flags & TG_OUT && device->slot)
+        initial = initial_of(call, trial, host);
+    call->n++;
+    *arg = (tg_tensor_arg){.name = host->name};
+    if (trial->layout != HEADS)
+        memcpy(arg->stride, device->stride, sizeof arg->stride);
+    tg_status status = TG_OK;
+    if (initial) {
+        device->base = initial->base;
+        device->is_borrowed = initial->is_overwritten = true;
+    } else {
+        status = tg_memory_alloc(driver, device->bytes + 1, &device->base, &log_sink);
+        if (status == TG_OK)
+            status = tg_memory_in(driver, device->base, device->image, device->bytes, &log_sink);
+    }
+    arg->address = device->base + device->guard;
+    return status;
+}
+
+/* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
+static tg_status call_table(struct device_call *call, const struct trial *trial, const char *name,
+                            int axis, const int64_t *numbers, int64_t n)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    const bool is_wide = trial->spec->is_wide;
+    const size_t width = is_wide ? 8 : 4;
+    tg_tensor_arg *arg = &call->args[call->n_args++];
+    *arg = (tg_tensor_arg){.name = name};
+    arg->stride[axis] = is_wide ? 2 : 1;
+    tg_status status = tg_memory_alloc(driver, (size_t)n * width + 1, &arg->address, &log_sink);
+    for (int64_t i = 0; i < n && status == TG_OK; i++) /* little endian */
+        status =
+            tg_memory_in(driver, arg->address + (size_t)i * width, &numbers[i], width, &log_sink);
+    return status;
+}
+
+static tg_status call_tables(struct device_call *call, const struct trial *trial)
+{
+    const struct cuts *cuts = &trial->problem.cuts;
+    tg_status status = TG_OK;
+    call->n_args = call->n;
+    if (cuts->at)
+        status = call_table(call, trial, "cu", 2, cuts->at, cuts->n + 1);
+    if (trial->slot && status == TG_OK)
+        status = call_table(call, trial, "index", 0, trial->slot, trial->problem.shape.batch);
+    return status;
+}
+
+/* On the emulator the workspace stays unwritten, so that reading it too early is found out. */
+static tg_status call_workspace(struct device_call *call, const struct trial *trial,
+                                const tg_sizes *sizes)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    const uint64_t bytes = tg_workspace_bytes(trial->kernel.program, sizes);
+    call->guard = guard_of(trial->layout);
+    call->workspace_bytes = bytes + 2 * call->guard;
+    tg_status status =
+        tg_memory_alloc(driver, call->workspace_bytes + 1, &call->workspace, &log_sink);
+    if (status != TG_OK || call->guard == 0)
+        return status;
+    if (!on_emulator())
+        status = tg_memory_fill(driver, call->workspace, POISON, call->workspace_bytes, &log_sink);
+    if (status == TG_OK)
+        status = tg_memory_fill(driver, call->workspace, CANARY, call->guard, &log_sink);
+    return status == TG_OK ? tg_memory_fill(driver, call->workspace + call->guard + bytes, CANARY,
+                                            call->guard, &log_sink)
+                           : status;
+}
+
+static tg_status check_workspace(const struct device_call *call)
+{
+    unsigned char bytes[2][GUARD];
+    const tg_driver *driver = machine_context.machine.driver;
+    if (call->guard == 0)
+        return TG_OK;
+    tg_status status = tg_memory_out(driver, bytes[0], call->workspace, call->guard, &log_sink);
+    if (status == TG_OK)
+        status =
+            tg_memory_out(driver, bytes[1], call->workspace + call->workspace_bytes - call->guard,
+                          call->guard, &log_sink);
+    for (size_t i = 0; status == TG_OK && i < 2 * call->guard; i++)
+        if (!tap_expect(bytes[i / GUARD][i % GUARD] == CANARY,
+                        "a byte %s the workspace was written", i < GUARD ? "before" : "after"))
+            break;
+    return status;
+}
+
+static tg_status call_fetch_all(struct device_call *call)
+{
+    const tg_driver *driver = machine_context.machine.driver;
+    tg_status status = check_workspace(call);
+    for (uint32_t i = 0; i < call->n && status == TG_OK; i++) {
+        struct device_tensor *device = &call->tensors[i];
+        struct host_tensor *host = device->host;
+        if (device->is_overwritten)
+            continue;
+        if (host->flags & TG_OUT && !host->data)
+            host->data = malloc(host->bytes + 1);
+        status = tg_memory_out(driver, device->image, device->base, device->bytes, &log_sink);
+        if (status == TG_OK)
+            image_read(device, host->data);
+    }
+    return status;
+}
+
+static void call_free(struct device_call *call)
+{
+    for (uint32_t i = 0; i < call->n_args || i < call->n; i++) {
+        if (i >= call->n || !call->tensors[i].is_borrowed)
+            tg_memory_free(machine_context.machine.driver,
+                           i < call->n ? call->tensors[i].base : call->args[i].address);
+        if (i < call->n)
+            free(call->tensors[i].image);
+    }
+    tg_memory_free(machine_context.machine.driver, call->workspace);
+}
+
+/* Inputs before outputs, which may lie in their memory. */
+static tg_status call_make(struct device_call *call, struct trial *trial, const tg_sizes *sizes)
+{
+    struct problem *problem = &trial->problem;
+    tg_status status = tg_sizes_check(trial->kernel.program, sizes, &log_sink);
+    for (uint8_t direction = TG_IN; direction <= TG_OUT; direction++)
+        for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++)
+            if (problem->tensors[i].flags & direction)
+                status = call_tensor(call, trial, &problem->tensors[i]);
+    if (status == TG_OK)
+        status = call_tables(call, trial);
+    return status == TG_OK ? call_workspace(call, trial, sizes) : status;
+}
+
+tg_status trial_run(struct trial *trial)
+{
+    struct device_call call = {.n = 0};
+    const struct problem *problem = &trial->problem;
+    const struct shape *shape = &problem->shape;
+    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, trial->chunk};
+    float scalars[TG_MAX_SCALARS];
+    for (uint32_t i = 0; i < problem->n_scalars; i++)
+        scalars[i] = (float)problem->scalars[i];
+    log_clear();
+    tg_status status = call_make(&call, trial, &sizes);
+    if (status == TG_OK)
+        status = tg_launch(trial->kernel.module, &sizes, scalars, call.args, call.n_args,
+                           call.workspace + call.guard, NULL, &log_sink);
+    if (status == TG_OK)
+        status = tg_synchronize(machine_context.machine.driver, &log_sink);
+    if (status == TG_OK)
+        status = call_fetch_all(&call);
+    call_free(&call);
+    return status;
+}
+
+bool trial_runs(struct trial *trial)
+{
+    tg_status status = trial_run(trial);
+    tap_expect(status == TG_OK, "%s: %s", tg_status_name(status), log_text());
+    if (status != TG_OK)
+        emulator_reset();
+    return status == TG_OK;
+}
