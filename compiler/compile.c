@@ -3,7 +3,6 @@
 
 #include "build_id.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,26 +53,6 @@ static bool check_shape(const tg_shape_class *shape, const tg_sink *sink)
     return ok;
 }
 
-/* Blocks of positions must divide the chunk: no block belongs to two chunks. */
-static uint32_t chunk_multiple(const tg_schedule *schedule)
-{
-    uint32_t multiple = 1;
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
-            const uint32_t block = schedule->rows[r].row[d].block;
-            if (schedule->rows[r].mma == TG_MMA_NONE || !block) /* vector kernels mask the end of a chunk */
-                continue;
-            uint32_t a = multiple, b = block;
-            while (b) {
-                const uint32_t rest = a % b;
-                a = b;
-                b = rest;
-            }
-            multiple = multiple / a * block;
-        }
-    return multiple;
-}
-
 /* A decode step takes few tokens, of sequences of equal length. */
 static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
@@ -87,7 +66,7 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
 
 static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
 {
-    const uint32_t multiple = chunk_multiple(s);
+    const uint32_t multiple = plan_chunk_multiple(s);
     if (s->chunk % multiple == 0)
         return true;
     tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, NULL, "schedule %s: chunk size %u is not a multiple of its position blocks (%u)",
@@ -125,84 +104,6 @@ const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_targe
     for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
         tg_plan_check(*s, target, shape, sink);
     return NULL;
-}
-
-static void copy_name(char *to, size_t size, const char *from)
-{
-    snprintf(to, size, "%s", from);
-}
-
-/* Tiles that are in memory in this schedule: the caller's tensors and what one row writes for another. */
-static tg_bits memory_tiles(const tg_schedule *schedule)
-{
-    tg_bits set = 0;
-    for (uint32_t r = 0; r < schedule->n_rows; r++) {
-        struct tg_slice slice;
-        if (tg_row_slice(schedule, r, &slice))
-            set |= slice.loads | slice.stores;
-    }
-    for (uint32_t t = 1; t < schedule->algorithm->n_tensors; t++)
-        if (schedule->algorithm->tensors[t].flags & (TG_IN | TG_OUT))
-            set |= TG_BIT(t);
-    return set;
-}
-
-/* A kept intermediate is the caller's: an output where a row writes it, an input where none does. */
-static uint8_t flags_of(const tg_schedule *schedule, uint32_t tile)
-{
-    const uint8_t flags = schedule->algorithm->tensors[tile].flags;
-    if (!tg_tile_kept(schedule, tile))
-        return flags;
-    return (uint8_t)(flags | (tg_tile_row(schedule, tile) >= 0 ? TG_OUT : TG_IN));
-}
-
-/* What packed sequences and pooled states need beside the algorithm's tensors. */
-static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES])
-{
-    if (shape->packed) {
-        index[TILE_CU] = (uint8_t)program->n_tensors;
-        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
-    }
-    if (shape->pooled) {
-        index[TILE_INDEX] = (uint8_t)program->n_tensors;
-        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
-    }
-}
-
-/* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
-static bool fill_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES],
-                         const tg_sink *sink)
-{
-    const tg_algorithm *a = schedule->algorithm;
-    const tg_bits set = memory_tiles(schedule);
-    for (int workspace = 0; workspace < 2; workspace++) {
-        for (uint32_t t = 1; t < a->n_tensors; t++) {
-            const tg_tensor *from = &a->tensors[t];
-            const uint8_t flags = flags_of(schedule, t);
-            if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
-                continue;
-            if (program->n_tensors == TG_MAX_TENSORS - 2) {
-                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS - 2);
-                return false;
-            }
-            index[t] = (uint8_t)program->n_tensors;
-            tg_tensor_info *to = &program->tensors[program->n_tensors++];
-            copy_name(to->name, sizeof to->name, from->name);
-            to->flags = flags;
-            to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
-            memcpy(to->axes, from->axes, sizeof to->axes);
-            const uint32_t parts = plan_parts(schedule, shape, t);
-            for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)
-                if (to->axes[axis] == TG_AXIS_NONE) {
-                    to->axes[axis] = TG_PARTS;
-                    to->parts = (uint8_t)parts;
-                    break;
-                }
-        }
-        if (!workspace)
-            add_tables(program, shape, index);
-    }
-    return true;
 }
 
 /* One kernel on its way; each has a thread of its own, since ptxas takes longer than everything else. */
@@ -264,7 +165,7 @@ static void show_stages(const struct job *job)
 static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES], tg_kernel *kernel)
 {
     const struct plan *p = job->plan;
-    copy_name(kernel->name, sizeof kernel->name, p->name);
+    plan_copy_name(kernel->name, sizeof kernel->name, p->name);
     kernel->threads = p->threads;
     kernel->shared_bytes = p->shared_bytes;
     kernel->n_grid = plan_grid(p, kernel->grid);
@@ -316,40 +217,6 @@ static bool keep_images(tg_program *program, const struct job *jobs)
     return true;
 }
 
-static void fill_scalars(tg_program *program, const tg_algorithm *a, const tg_shape_class *shape)
-{
-    static const tg_scalar scale_alone[] = {{"scale", 0}};
-    const tg_scalar *from = a->n_scalars ? a->scalars : scale_alone;
-    program->n_scalars = a->n_scalars ? a->n_scalars : 1;
-    for (uint32_t i = 0; i < program->n_scalars; i++) {
-        copy_name(program->scalars[i].name, sizeof program->scalars[i].name, from[i].name);
-        program->scalars[i].value = from[i].value;
-    }
-    if (program->scalars[0].value == 0)
-        program->scalars[0].value = (float)(1 / sqrt(shape->dqk));
-}
-
-static void fill_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
-                        const tg_shape_class *shape)
-{
-    program->struct_size = sizeof *program;
-    program->version = TG_PROGRAM_VERSION;
-    copy_name(program->variant, sizeof program->variant, variant);
-    copy_name(program->schedule, sizeof program->schedule, schedule->name);
-    copy_name(program->arch, sizeof program->arch, target->arch);
-    program->arch_exact = target->exact;
-    program->io_dtype = (uint8_t)shape->io;
-    program->packed = shape->packed;
-    program->pooled = shape->pooled;
-    program->group = group_of(shape);
-    program->max_tokens = schedule->max_tokens;
-    program->dqk = shape->dqk;
-    program->dhv = shape->dhv;
-    program->chunk_multiple = chunk_multiple(schedule);
-    program->chunk_default = schedule->chunk;
-    fill_scalars(program, schedule->algorithm, shape);
-}
-
 static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                               const tg_compile_options *options, const tg_sink *sink)
 {
@@ -357,7 +224,7 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
     uint8_t index[TG_MAX_TILES] = {0};
     struct plan *plans = calloc(schedule->n_rows, sizeof *plans);
     tg_status status = plans ? TG_OK : TG_E_MEMORY;
-    if (plans && !fill_tensors(program, schedule, shape, index, sink))
+    if (plans && !plan_tensors(program, schedule, shape, index, sink))
         status = TG_E_UNSUPPORTED;
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++) {
         jobs[r] = (struct job){.plan = &plans[r], .options = options};
@@ -395,7 +262,7 @@ tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, con
     tg_program *program = calloc(1, sizeof *program);
     if (!program)
         return TG_E_MEMORY;
-    fill_header(program, variant ? variant->name : schedule->algorithm->name, schedule, target, shape);
+    plan_header(program, variant ? variant->name : schedule->algorithm->name, schedule, target, shape);
     status = compile_rows(program, schedule, target, shape, options, sink);
     if (status == TG_OK)
         status = tg_program_verify(program, sink);

@@ -183,6 +183,13 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
 /* Position of a parameter in plan_args, or -1. */
 int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis);
 
+/* signature.c */
+uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
+/* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);
+void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape);
+void plan_copy_name(char *to, size_t size, const char *from);
+
 static inline uint32_t round_up(uint32_t x, uint32_t to)
 {
     return (x + to - 1) / to * to;
