@@ -97,7 +97,8 @@ static bool place_value(struct plan *p, uint32_t i)
     struct value *v = &p->values[i];
     const tg_tensor *tensor = plan_tensor(p, v);
     v->space = space_of(p, i);
-    v->dtype = (v->stmt >= 0 || v->direct) && v->n_dims == 2 ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    const tg_dtype in_memory = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    v->dtype = (v->stmt >= 0 || v->direct) && in_memory != TG_F32X2 ? TG_F32 : in_memory;
     if (v->nest >= 0 && p->nests[v->nest].n_loops == 2) {
         const uint32_t inner = p->nests[v->nest].loops[1].dim;
         const uint32_t mask = tg_operand_mask(p->algorithm, v->operand) | tg_tile_implicit(p->algorithm, TG_OPERAND_TILE(v->operand));

@@ -29,11 +29,13 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
     *v = (struct value){.operand = operand, .stmt = (int8_t)stmt, .nest = (int8_t)nest, .stages = 1};
     uint8_t dims[TG_MAX_AXES];
     const uint32_t n = tg_operand_dims(p->algorithm, operand, dims);
-    for (uint32_t i = 0; i < n && v->n_dims < 2; i++) {
-        if (dims[i] == TG_CHUNK && p->thread_dim != TG_CHUNK)
+    for (uint32_t i = 0; i < n && v->n_dims < 3; i++) {
+        const bool by_chunk = (p->held >> TG_CHUNK & 1) && (dims[i] == TG_CHUNK || dims[i] == TG_LQ || dims[i] == TG_LKV);
+        const uint8_t dim = by_chunk ? TG_CHUNK : dims[i]; /* held chunks have one position */
+        if ((dim == TG_CHUNK && p->thread_dim != TG_CHUNK && !by_chunk) || (by_chunk && plan_has_dim(v, TG_CHUNK)))
             continue;
-        v->extent[v->n_dims] = p->block[dims[i]];
-        v->dims[v->n_dims++] = dims[i];
+        v->extent[v->n_dims] = p->block[dim];
+        v->dims[v->n_dims++] = dim;
     }
     v->stored = (p->slice.stores >> TG_OPERAND_TILE(operand)) & 1 && stmt >= 0;
     return (int)p->n_values++;
@@ -61,7 +63,10 @@ tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
 
 bool plan_has_dim(const struct value *v, uint32_t dim)
 {
-    return (v->n_dims > 0 && v->dims[0] == dim) || (v->n_dims > 1 && v->dims[1] == dim);
+    for (uint32_t i = 0; i < v->n_dims; i++)
+        if (v->dims[i] == dim)
+            return true;
+    return false;
 }
 
 bool plan_is_masked(const struct plan *p, const struct op *op)
@@ -134,7 +139,7 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v)
     return n;
 }
 
-/* A thread kernel: which dimension the threads share out, and which positions they hold whole. */
+/* A thread kernel: which dimension the threads share out, and which positions or chunks they hold whole. */
 static void find_threads(struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS && !p->thread_dim; d++)
@@ -145,6 +150,8 @@ static void find_threads(struct plan *p)
         if (d != p->thread_dim && p->row->row[d].role == TG_ROLE_L && (p->block[d] > 1 || (most && p->block[d] >= most)))
             p->held |= 1u << d;
     }
+    if (p->schedule->max_tokens && p->row->row[TG_CHUNK].role == TG_ROLE_W && p->block[TG_CHUNK] > 1 && p->thread_dim != TG_CHUNK)
+        p->held |= 1u << TG_CHUNK;
 }
 
 static void plan_name(struct plan *p)

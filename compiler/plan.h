@@ -37,8 +37,8 @@ enum space {
 struct value {
     tg_operand operand;
     uint8_t n_dims;   /* on-chip dimensions: without chunk */
-    uint8_t dims[2];
-    uint32_t extent[2]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
+    uint8_t dims[3];     /* three only in thread kernels that hold chunks */
+    uint32_t extent[3]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
     enum space space;
     tg_dtype dtype;   /* element type where it lives */
     int8_t stmt;      /* statement that computes it here, or -1: loaded from memory */
@@ -69,6 +69,7 @@ enum op_kind {
     OP_CONTRACT, /* v += a b, on tensor cores */
     OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
+    OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
     OP_STORE,    /* v -> memory; `tile` says which tensor */
     OP_N_KINDS
 };
@@ -86,6 +87,7 @@ struct op {
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
     uint8_t tile;  /* OP_STORE, OP_INIT: the tensor in memory */
     uint8_t v, a, b;
+    uint8_t c, w; /* OP_WALK: decay and running state */
     uint8_t n;
 };
 
@@ -119,7 +121,7 @@ struct plan {
 
     uint32_t threads;
     uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension with one element a thread; else 0 */
-    uint32_t held;       /* ... the set of positions held whole, in registers of every thread */
+    uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
 

@@ -3,7 +3,7 @@
 
 static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform"};
 static const char *const op_names[] = {"load", "commit", "wait", "barrier", "prologue", "nest", "end", "zero", "copy", "init",
-                                       "map", "scan", "total", "contract", "dot", "decay", "store"};
+                                       "map", "scan", "total", "contract", "dot", "decay", "walk", "store"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)

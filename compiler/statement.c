@@ -53,7 +53,8 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     if (found >= 0)
         return found;
     const bool computed_here = nest_producer(p, operand) >= 0;
-    if (computed_here && (p->held & (1u << TG_LQ | 1u << TG_LKV)) == (1u << TG_LQ | 1u << TG_LKV))
+    const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
+    if (computed_here && ((p->held & positions) == positions || (p->held >> TG_CHUNK & 1)))
         return read_across(b, operand, nest);
     if (computed_here && p->thread_dim && p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP)
         return make_again(b, operand);
@@ -174,6 +175,33 @@ static void defer(struct builder *b, struct op op)
         b->deferred[b->n_deferred++] = op;
 }
 
+/* The state of a thread kernel that holds all chunks: each as it arrives, and the one that leaves the last. */
+static bool add_walk(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    const int nest = domain ? b->nest : -1;
+    const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
+    if (decay < 0 || va < 0 || vb < 0 || !s->final_ || (s->flags & TG_REVERSE)) {
+        plan_refuse(p, "TG0506", s->line, "use TG_W(1)", "kernel %s holds the chunks: its state needs a decay, a final tensor, and the forward direction", p->row->name);
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, nest), w = plan_add_value(p, s->final_, i, nest);
+    if (v < 0 || w < 0)
+        return false;
+    struct op *op = plan_add_op(p, OP_INIT, i);
+    op->v = (uint8_t)w;
+    op->tile = (uint8_t)TG_OPERAND_TILE(s->init);
+    op = plan_add_op(p, OP_WALK, i);
+    op->v = (uint8_t)v;
+    op->a = (uint8_t)va;
+    op->b = (uint8_t)vb;
+    op->c = (uint8_t)decay;
+    op->w = (uint8_t)w;
+    nest_store(b, w, i, GUARD_ALWAYS);
+    b->value[i] = -1; /* stored already */
+    return true;
+}
+
 /* The state of a thread kernel. Where the whole call is one chunk there is no walk: what arrives is the initial
  * state, what leaves the final one. */
 static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
@@ -185,6 +213,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
                     p->row->name);
         return false;
     }
+    if (p->held >> TG_CHUNK & 1)
+        return add_walk(b, i, s, domain);
     const int v = plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
     const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
@@ -367,7 +397,8 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
     if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
         return add_member_sum(b, i, s);
-    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0);
+    const uint32_t positions = p->held >> TG_CHUNK & 1 ? 1u << TG_LQ | 1u << TG_LKV : 0;
+    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0) | positions;
     if (along & ~looped & ~on_chip & ~single) {
         plan_refuse(p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
                     "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,

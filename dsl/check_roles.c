@@ -22,10 +22,13 @@ static uint32_t threads_of(const struct kernel *k)
     return (uint32_t)WARP * k->row->warps;
 }
 
-/* All positions are in registers of every thread. */
+/* All positions, or all chunks of one position, are in registers of every thread. */
 static bool is_held(const struct kernel *k, uint32_t dim)
 {
     const tg_axis_role *axis = &k->row->row[dim];
+    const uint32_t most = k->schedule->max_tokens;
+    if (dim == TG_CHUNK)
+        return is_thread_kernel(k) && axis->role == TG_ROLE_W && most > 1 && axis->block == most && most <= MAX_HELD;
     return is_thread_kernel(k) && (1u << dim & POSITIONS) && axis->role == TG_ROLE_L &&
            axis->block > 1 && axis->block <= MAX_HELD;
 }
@@ -40,6 +43,8 @@ static bool is_whole(const struct kernel *k, uint32_t dim)
         return false;
     if (!(1u << dim & POSITIONS))
         return block == 0 && !is_thread_kernel(k); /* of a thread kernel 0 means 1 */
+    if (most && is_held(k, TG_CHUNK))
+        return block <= 1; /* one position in each chunk */
     if (most)
         return block >= most || (most == 1 && is_thread_kernel(k));
     return block == k->schedule->chunk || (is_held(k, dim) && block >= k->schedule->chunk);

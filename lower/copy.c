@@ -150,14 +150,14 @@ static LLVMValueRef load_parts(struct emit *e, LLVMValueRef from, uint32_t parts
     return sum;
 }
 
-void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid)
+void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at)
 {
     const struct value *value = &e->p->values[v];
     const tg_dtype dtype = plan_memory_dtype(e->p, tile);
     set(e, reg[0], real(e, 0));
     set(e, reg[1], real(e, 0));
-    LLVMBasicBlockRef after = valid ? begin_if(e, valid) : NULL;
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, column);
+    LLVMBasicBlockRef after = at->valid ? begin_if(e, at->valid) : NULL;
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
     if (dtype == TG_F32X2) {
         LLVMValueRef x = aligned_load(e, e->v2f32, from, 8);
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
@@ -172,11 +172,13 @@ void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *
         end_if(e, after);
 }
 
-void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid)
+void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at)
 {
     const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
     LLVMValueRef there = e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL; /* absent counts as zero */
-    load_tile_element(e, v, tile, reg, row, column, there ? both(e, valid, there) : valid);
+    struct element_place place = *at;
+    place.valid = there ? both(e, at->valid, there) : at->valid;
+    load_tile_element(e, v, tile, reg, &place);
 }
 
 /* The values of the rows of this thread's fragments, or the one value all threads have. */
@@ -185,7 +187,8 @@ static void load_rows(struct emit *e, uint32_t v)
     const struct value *value = &e->p->values[v];
     for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++) {
         LLVMValueRef row = fragment_row(e, value, c);
-        load_element(e, v, &e->registers[v][2 * c], row, NULL, inside(e, &e->at, value->dims[0], value->extent[0], row));
+        const struct element_place at = {{value->dims[0]}, {row}, inside(e, &e->at, value->dims[0], value->extent[0], row)};
+        load_element(e, v, &e->registers[v][2 * c], &at);
     }
 }
 
@@ -203,7 +206,7 @@ void emit_load(struct emit *e, uint32_t v)
         load_rows(e, v);
         break;
     case SPACE_UNIFORM:
-        load_element(e, v, e->registers[v], NULL, NULL, NULL);
+        load_element(e, v, e->registers[v], &(struct element_place){0});
         break;
     default:
         emit_copy(e, v, &e->at, imm(e, 0));

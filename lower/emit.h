@@ -114,7 +114,7 @@ void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
 /* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */
-LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t dims[2],
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t *dims,
                             LLVMValueRef row, LLVMValueRef column);
 /* Is local index `i` of dimension `dim` inside the tensor? NULL when it always is. */
 LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i);
@@ -127,10 +127,16 @@ uint32_t emit_nest(struct emit *e, uint32_t begin);
 /* ---- copy.c: memory -> shared memory or registers --------------------------------------------------- */
 void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef slot);
 void emit_load(struct emit *e, uint32_t v);
-/* One element of a value into (hi, lo); zero where not `valid` (NULL: always). Local indices, NULL: 0. */
-void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid);
+/* An element of a tile: local indices on up to two dimensions, the others begin their block. */
+struct element_place {
+    uint8_t dims[2];
+    LLVMValueRef index[2]; /* NULL: 0 */
+    LLVMValueRef valid;    /* NULL: always inside of the tensor */
+};
+/* One element of a value into (hi, lo); zero where it is not valid. */
+void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at);
 /* The same from another tensor of the same axes. */
-void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column, LLVMValueRef valid);
+void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at);
 LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
 LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
 
@@ -150,7 +156,7 @@ void emit_store(struct emit *e, const struct op *op);
 void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);
 LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor is there; NULL: always */
 /* One element from (hi, lo) to memory. */
-void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column);
+void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at);
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
@@ -200,6 +206,7 @@ void load_thread(struct emit *e, uint32_t v);
 void zero_thread(struct emit *e, const struct op *op);
 void init_thread(struct emit *e, const struct op *op);
 void decay_thread(struct emit *e, const struct op *op);
+void walk_thread(struct emit *e, const struct op *op);
 void store_thread(struct emit *e, const struct op *op);
 void emit_scan(struct emit *e, const struct op *op);
 void emit_total(struct emit *e, const struct op *op);

@@ -163,7 +163,7 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
     LLVMValueRef p = a ? a->x.hi : NULL, q = b ? b->x.hi : NULL;
     struct pair exact;
     const bool pairs = x->out->dtype == TG_F32X2 || (a && a->x.lo) || (b && b->x.lo);
-    if (e->p->thread_dim && a && pairs && apply_pair(e, code->op, &a->x, a == b ? NULL : &b->x, &exact))
+    if (e->p->thread_dim && a && pairs && apply_pair(e, code->op, &a->x, b ? &b->x : NULL, &exact))
         return exact;
     switch (code->op) {
     case TG_X_NUMBER:
@@ -346,7 +346,8 @@ void emit_map(struct emit *e, const struct op *op)
             map_fragment(e, op, false);
         return;
     }
-    struct expression *x = expression_begin(e, op->stmt, out, has_causal(&e->p->algorithm->body[op->stmt]));
+    const bool one_position = e->p->held >> TG_CHUNK & 1; /* in each chunk: nothing to mask */
+    struct expression *x = expression_begin(e, op->stmt, out, !one_position && has_causal(&e->p->algorithm->body[op->stmt]));
     if (x && e->p->thread_dim)
         map_thread(e, op, x);
     else if (x)

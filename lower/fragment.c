@@ -175,11 +175,11 @@ static void store_rows(struct emit *e, const struct op *op)
     end_if(e, after);
 }
 
-void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, LLVMValueRef row, LLVMValueRef column)
+void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at)
 {
     const struct value *v = &e->p->values[op->v];
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
-    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column), x = get(e, e->f32, reg[0]);
+    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, at->dims, at->index[0], at->index[1]), x = get(e, e->f32, reg[0]);
     if (dtype == TG_F32X2) {
         LLVMValueRef pair = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x, imm(e, 0), "");
         x = LLVMBuildInsertElement(e->b, pair, get(e, e->f32, reg[1]), imm(e, 1), "");
@@ -195,7 +195,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, LLVMV
 static void store_uniform(struct emit *e, const struct op *op)
 {
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
-    store_element(e, op, e->registers[op->v], NULL, NULL);
+    store_element(e, op, e->registers[op->v], &(struct element_place){0});
     end_if(e, after);
 }
 

@@ -67,6 +67,9 @@ static void emit_op(struct emit *e, const struct op *op)
     case OP_DECAY:
         emit_decay(e, op);
         break;
+    case OP_WALK:
+        walk_thread(e, op);
+        break;
     case OP_STORE:
         emit_store(e, op);
         break;

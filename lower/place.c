@@ -65,7 +65,7 @@ LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
     return stride ? stride : imm64(e, 1); /* the innermost dqk or dhv */
 }
 
-LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t dims[2],
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t *dims,
                             LLVMValueRef row, LLVMValueRef column)
 {
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
@@ -76,7 +76,8 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
     if (e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE && !(t->flags & TG_SHARED))
         offset = add(e, offset, mul(e, wide(e, at->start[TG_MEMBER]), tensor_stride(e, tile, 1)));
     for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++) {
-        const uint32_t dim = t->axes[axis] == TG_T ? position : t->axes[axis];
+        const bool by_chunk = t->axes[axis] == TG_T && (e->p->held >> TG_CHUNK & 1); /* held chunks have one position */
+        const uint32_t dim = by_chunk ? (uint32_t)TG_CHUNK : t->axes[axis] == TG_T ? position : t->axes[axis];
         LLVMValueRef index = at->start[dim];
         if (t->axes[axis] == TG_T)
             index = add(e, at->token, index);
@@ -129,7 +130,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     *head = modulo(e, rest, heads);
     *batch = divide(e, rest, heads);
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
-    e->at.chunks = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0);
+    e->at.chunks = argument(e, TG_ARG_SIZE, p->held >> TG_CHUNK & 1 ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);
     if (p->shape.packed && p->row->row[TG_BATCH].role == TG_ROLE_NONE) {
         const bool by_slot = p->row->row[TG_CHUNK].role == TG_ROLE_P;
         *batch = by_slot ? find_sequence(e, chunk) : *batch;

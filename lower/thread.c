@@ -13,7 +13,7 @@
 /* Next combination of the held positions in `mask`; false after the last. */
 bool next_held(const struct plan *p, uint32_t mask, uint32_t held[TG_N_DIMS])
 {
-    for (uint32_t d = TG_LKV; d >= TG_LQ; d--) {
+    for (uint32_t d = TG_N_DIMS - 1; d > 0; d--) {
         if (!(mask & p->held & 1u << d))
             continue;
         if (++held[d] < p->block[d])
@@ -48,20 +48,18 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;
 }
 
-struct element_place {
-    LLVMValueRef index[2]; /* NULL: first and only element of the block */
-    LLVMValueRef valid;    /* NULL: always inside of the tensor */
-};
-
 static struct element_place place_of(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS])
 {
-    struct element_place place = {{NULL, NULL}, NULL};
+    struct element_place place = {0};
+    uint32_t n = 0;
     for (uint32_t i = 0; i < v->n_dims; i++) {
-        place.index[i] = thread_index(e, v->dims[i], held);
-        if (!place.index[i])
+        LLVMValueRef index = thread_index(e, v->dims[i], held);
+        if (!index || n == 2)
             continue;
-        LLVMValueRef is_inside = inside(e, &e->at, v->dims[i], v->extent[i], place.index[i]);
+        LLVMValueRef is_inside = inside(e, &e->at, v->dims[i], v->extent[i], index);
         place.valid = is_inside ? both(e, place.valid, is_inside) : place.valid;
+        place.dims[n] = v->dims[i];
+        place.index[n++] = index;
     }
     return place;
 }
@@ -72,7 +70,7 @@ void load_thread(struct emit *e, uint32_t v)
     uint32_t held[TG_N_DIMS] = {0};
     do {
         const struct element_place at = place_of(e, value, held);
-        load_element(e, v, &e->registers[v][2 * thread_register(e->p, value, held)], at.index[0], at.index[1], at.valid);
+        load_element(e, v, &e->registers[v][2 * thread_register(e->p, value, held)], &at);
     } while (next_held(e->p, value_dims(value), held));
 }
 
@@ -269,10 +267,28 @@ void init_thread(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
     uint32_t held[TG_N_DIMS] = {0};
-    const struct element_place at = place_of(e, v, held); /* states have no positions */
+    struct element_place at = place_of(e, v, held); /* states have no positions */
     zero_thread(e, op);
+    at.valid = both(e, at.valid, present(e, op->tile));
     if (op->tile)
-        load_tile_element(e, op->v, op->tile, e->registers[op->v], at.index[0], at.index[1], both(e, at.valid, present(e, op->tile)));
+        load_tile_element(e, op->v, op->tile, e->registers[op->v], &at);
+}
+
+void walk_thread(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b], *decay = &p->values[op->c];
+    LLVMValueRef slot = e->registers[op->w][0];
+    uint32_t held[TG_N_DIMS] = {0};
+    do {
+        LLVMValueRef state = get(e, e->f32, slot), x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
+        if (p->algorithm->body[op->stmt].b)
+            x = LLVMBuildFMul(e->b, x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), "");
+        set(e, e->registers[op->v][2 * thread_register(p, &p->values[op->v], held)], state);
+        LLVMValueRef args[3] = {state, exp2_approx(e, get(e, e->f32, e->registers[op->c][2 * thread_register(p, decay, held)])), x};
+        LLVMValueRef is_chunk = less(e, imm(e, held[TG_CHUNK]), e->at.chunks);
+        set(e, slot, choose(e, is_chunk, call(e, "llvm.fma", &e->f32, 1, args, 3), state));
+    } while (next_held(p, 1u << TG_CHUNK, held));
 }
 
 void decay_thread(struct emit *e, const struct op *op)
@@ -286,11 +302,14 @@ void store_thread(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
     uint32_t held[TG_N_DIMS] = {0};
+    const bool is_state = !(tg_operand_mask(e->p->algorithm, (tg_operand)op->tile) & (1u << TG_T | 1u << TG_CHUNK));
+    if (is_state && !plan_has_dim(v, e->p->thread_dim))
+        barrier(e); /* it may lie where the initial one does, which all threads have read */
     do {
         const struct element_place at = place_of(e, v, held);
         LLVMValueRef mine = plan_has_dim(v, e->p->thread_dim) ? at.valid : both(e, at.valid, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
         LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
-        store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], at.index[0], at.index[1]);
+        store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
         if (after)
             end_if(e, after);
     } while (next_held(e->p, value_dims(v), held));

@@ -21,9 +21,9 @@ static const tg_schedule small_tiles = {
     .chunk = 64,
     .n_rows = 3,
     .rows = {
-        {.name = "gates", .outputs = {B, LI, G, W}, .warps = 2, .line = __LINE__,
+        {.name = "gates", .outputs = {B, CJ, WI, W, GT}, .warps = 2, .line = __LINE__,
          .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}},
-        {.name = "state", .outputs = {C}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2,
+        {.name = "state", .outputs = {CK}, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2,
          .line = __LINE__,
          .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(32),
                  [TG_DHV] = TG_P(64)}},
