@@ -48,7 +48,8 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;
 }
 
-static struct element_place place_of(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS])
+/* `reading`: chunks behind the last are read as the last, and not used: no branch stands before a load. */
+static struct element_place place_to(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS], bool reading)
 {
     struct element_place place = {0};
     uint32_t n = 0;
@@ -56,7 +57,9 @@ static struct element_place place_of(struct emit *e, const struct value *v, cons
         LLVMValueRef index = thread_index(e, v->dims[i], held);
         if (!index || n == 2)
             continue;
-        LLVMValueRef is_inside = inside(e, &e->at, v->dims[i], v->extent[i], index);
+        const bool clamps = reading && v->dims[i] == TG_CHUNK && (e->p->held >> TG_CHUNK & 1);
+        index = clamps ? smaller(e, index, sub(e, e->at.chunks, imm(e, 1))) : index;
+        LLVMValueRef is_inside = clamps ? NULL : inside(e, &e->at, v->dims[i], v->extent[i], index);
         place.valid = is_inside ? both(e, place.valid, is_inside) : place.valid;
         place.dims[n] = v->dims[i];
         place.index[n++] = index;
@@ -64,12 +67,17 @@ static struct element_place place_of(struct emit *e, const struct value *v, cons
     return place;
 }
 
+static struct element_place place_of(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS])
+{
+    return place_to(e, v, held, false);
+}
+
 void load_thread(struct emit *e, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
     uint32_t held[TG_N_DIMS] = {0};
     do {
-        const struct element_place at = place_of(e, value, held);
+        const struct element_place at = place_to(e, value, held, true);
         load_element(e, v, &e->registers[v][2 * thread_register(e->p, value, held)], &at);
     } while (next_held(e->p, value_dims(value), held));
 }
