@@ -102,8 +102,5 @@ void tensor_drop(struct problem *problem, const char *name);
 
 /* Compares all outputs with the oracle, as a whole and head by head. */
 bool outputs_right(struct problem *problem, bool is_told);
-/* The same where numbers are ill-conditioned: an output may be as far off as the truth moves when the
- * inputs are off by a rounding. */
-bool outputs_as_conditioned(struct problem *problem);
 
 #endif
