@@ -51,7 +51,7 @@ static u8 *param_access(struct warp *w, int lane, u64 address, u32 bytes, int wh
 }
 
 /* Which space a generic address is in; changes it to an address of that space. */
-static u32 generic_space(u64 *address)
+u32 generic_space(u64 *address)
 {
     static const struct {
         u64 base;
@@ -81,6 +81,7 @@ u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address
     what |= strength(in);
     switch (*space) {
     case SPACE_SHARED_CTA:
+    case SPACE_SHARED_CLUSTER:
         *space = SPACE_SHARED;
         return shared_access(w, lane, *address, bytes, what);
     case SPACE_SHARED:
@@ -198,7 +199,9 @@ RUN(st)
 RUN(isspacep)
 {
     u32 r = 0;
-    const u32 wanted = in->mod[MOD_SPACE] == SPACE_SHARED_CTA ? SPACE_SHARED : in->mod[MOD_SPACE];
+    u32 wanted = in->mod[MOD_SPACE];
+    if (wanted == SPACE_SHARED_CTA || wanted == SPACE_SHARED_CLUSTER)
+        wanted = SPACE_SHARED;
     FOR_LANES(l, mask)
     {
         u64 address = row64(w, in->op[1])[l];

@@ -16,11 +16,15 @@
 #define FLOAT3(id, pattern, expr)               OP(id, LANE, pattern, "")
 #define HALF1(id, name, modifiers, expr)                                                           \
     insn_run run_##id##_f16, run_##id##_bf16, run_##id##_f16x2, run_##id##_bf16x2;
-#define HALF2(id, name, modifiers, expr) HALF1(id, name, modifiers, expr)
-#define HALF3(id, name, modifiers, expr) HALF1(id, name, modifiers, expr)
-#define OP(id, kind, pattern, operands)  insn_run run_##id;
+#define HALF2(id, name, modifiers, expr)   HALF1(id, name, modifiers, expr)
+#define HALF3(id, name, modifiers, expr)   HALF1(id, name, modifiers, expr)
+#define OP(id, kind, pattern, operands)    insn_run run_##id;
+#define OP90(id, kind, pattern, operands)  insn_run run_##id;
+#define OP90A(id, kind, pattern, operands) insn_run run_##id;
 #include "ops.def"
 #undef OP
+#undef OP90
+#undef OP90A
 #undef LANE1
 #undef LANE2
 #undef LANE3
@@ -59,14 +63,18 @@
     OP(id##_bf16, LANE, name "." modifiers ".bf16", h)                                             \
     OP(id##_f16x2, LANE, name "." modifiers ".f16x2", r)                                           \
     OP(id##_bf16x2, LANE, name "." modifiers ".bf16x2", r)
-#define HALF1(id, name, modifiers, expr) HALF_ROWS(id, name, modifiers, "=h h", "=r r")
-#define HALF2(id, name, modifiers, expr) HALF_ROWS(id, name, modifiers, "=h h h", "=r r r")
-#define HALF3(id, name, modifiers, expr) HALF_ROWS(id, name, modifiers, "=h h h h", "=r r r r")
-#define OP(id, kind, pattern, operands)  {run_##id, KIND_##kind, pattern, operands},
+#define HALF1(id, name, modifiers, expr)   HALF_ROWS(id, name, modifiers, "=h h", "=r r")
+#define HALF2(id, name, modifiers, expr)   HALF_ROWS(id, name, modifiers, "=h h h", "=r r r")
+#define HALF3(id, name, modifiers, expr)   HALF_ROWS(id, name, modifiers, "=h h h h", "=r r r r")
+#define OP(id, kind, pattern, operands)    {run_##id, KIND_##kind, 0, pattern, operands},
+#define OP90(id, kind, pattern, operands)  {run_##id, KIND_##kind, SINCE_90, pattern, operands},
+#define OP90A(id, kind, pattern, operands) {run_##id, KIND_##kind, ONLY_90A, pattern, operands},
+
+enum { SINCE_90 = 1, ONLY_90A };
 
 static const struct op_row {
     insn_run *run;
-    u8 kind;
+    u8 kind, target;
     const char *pattern, *operands;
 } op_rows[] = {
 #include "ops.def"
@@ -440,6 +448,16 @@ static void narrow(u32 *log2, u32 bytes)
         *log2 = (u32)__builtin_ctz(bytes);
 }
 
+static void check_target(struct builder *b, const struct op_row *row)
+{
+    const struct module *m = b->module;
+    if (row->target == SINCE_90 && m->target < 90)
+        fail(b, "needs .target sm_90");
+    if (row->target == ONLY_90A && !(m->target == 90 && m->is_arch_specific))
+        fail(b, "needs .target sm_90a");
+    b->kernel->is_async |= row->target;
+}
+
 /* The narrowest accesses decide how fine the shadows are. A generic one may be to any space. */
 static void note_access(struct kernel *k, const struct insn *in, const char *mnemonic)
 {
@@ -447,6 +465,11 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
     if (!strncmp(mnemonic, "cp.async.ca", 11) && in->imm) {
         narrow(&k->granule_log2, (u32)in->imm);
         narrow(&k->global_granule_log2, (u32)in->imm);
+    }
+    if (!strncmp(mnemonic, "mbarrier", 8)) {
+        narrow(&k->granule_log2, 8); /* the size of the object */
+        k->is_async = true;
+        return;
     }
     const bool is_division = !strncmp(mnemonic, "div", 3) || !strncmp(mnemonic, "rem", 3);
     if (in->kind == KIND_ACCESS && in->mod[MOD_TYPE] && !is_division) {
@@ -462,7 +485,7 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
 
 void decode(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)
 {
-    char name[128];
+    char name[192];
     struct kernel *k = b->kernel;
     if (length >= sizeof name)
         fail(b, "instruction name too long");
@@ -478,6 +501,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
         i++;
     if (i == n_rows)
         fail(b, "instruction not supported, or its operands do not fit");
+    check_target(b, &op_rows[i]);
     note_access(k, &in, name);
     const u32 n = k->n_code;
     *PUSH(k->code, k->n_code, b->cap_code) = in;

@@ -25,10 +25,20 @@ typedef int64_t s64;
 enum {
     LANES = 32,
     MAX_WARPS = 32,
+    MAX_WARPGROUPS = MAX_WARPS / 4,
+    MAX_MBARRIERS = 64,
     N_BARRIERS = 16,
     ALL_LANES = -1,
     SHARED_BASE =
         1024, /* not 0: a kernel that takes shared addresses for offsets is wrong on sm_90 */
+};
+
+/* Who accesses shared memory: the warps, the wgmma of a warpgroup, the async copies that report to
+ * an mbarrier. */
+enum {
+    AGENT_WARPGROUP = MAX_WARPS,
+    AGENT_MBARRIER = AGENT_WARPGROUP + MAX_WARPGROUPS,
+    MAX_AGENTS = AGENT_MBARRIER + MAX_MBARRIERS
 };
 
 #define FULL_MASK 0xffffffffu
@@ -57,7 +67,7 @@ enum {
     X(FTZ, "ftz", "ftz")                                                                           \
     X(SAT, "sat", "sat relu")                                                                      \
     X(RND, "rnd", "rn rz rm rp rni rzi rmi rpi rna")                                               \
-    X(SPACE, "space", "global shared local param const shared::cta param::entry")                  \
+    X(SPACE, "space", "global shared local param const shared::cta param::entry shared::cluster")  \
     X(TYPE, "type",                                                                                \
       "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")           \
     X(FROM, "from",                                                                                \
@@ -115,7 +125,8 @@ enum {
     SPACE_PARAM,
     SPACE_CONST,
     SPACE_SHARED_CTA,
-    SPACE_PARAM_ENTRY
+    SPACE_PARAM_ENTRY,
+    SPACE_SHARED_CLUSTER
 };
 enum {
     TYPE_B8 = 1,
@@ -224,13 +235,13 @@ enum special {
     X(NTID_Y, "%ntid.y")                                                                           \
     X(NTID_Z, "%ntid.z")                                                                           \
     X(CTAID_X, "%ctaid.x")                                                                         \
-    X(CTAID_Y, "%ctaid.y") X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x")                         \
-        X(NCTAID_Y, "%nctaid.y") X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid")                     \
-            X(WARPID, "%warpid") X(NWARPID, "%nwarpid") X(SMID, "%smid") X(NSMID, "%nsmid")        \
-                X(LANEMASK_EQ, "%lanemask_eq") X(LANEMASK_LT, "%lanemask_lt")                      \
-                    X(LANEMASK_LE, "%lanemask_le") X(LANEMASK_GT, "%lanemask_gt")                  \
-                        X(LANEMASK_GE, "%lanemask_ge") X(DYNAMIC_SMEM, "%dynamic_smem_size")       \
-                            X(TOTAL_SMEM, "%total_smem_size")
+    X(CTAID_Y, "%ctaid.y")                                                                         \
+    X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y")                       \
+        X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid") X(WARPID, "%warpid") X(NWARPID, "%nwarpid")  \
+            X(SMID, "%smid") X(NSMID, "%nsmid") X(LANEMASK_EQ, "%lanemask_eq")                     \
+                X(LANEMASK_LT, "%lanemask_lt") X(LANEMASK_LE, "%lanemask_le")                      \
+                    X(LANEMASK_GT, "%lanemask_gt") X(LANEMASK_GE, "%lanemask_ge")                  \
+                        X(DYNAMIC_SMEM, "%dynamic_smem_size") X(TOTAL_SMEM, "%total_smem_size")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
 #undef X
@@ -267,6 +278,7 @@ struct kernel {
     u32 granule_log2; /* width of the narrowest access to shared memory */
     u32 global_granule_log2;
     bool has_gpu_fence;
+    bool is_async; /* uses what hopper.h is about */
     struct kernel *next;
 };
 
@@ -302,7 +314,7 @@ struct memory {
  * clock. */
 struct shadow {
     u32 granule_log2, n;
-    u32 *write;     /* time << 8 | flags << 5 | warp; see shared.c */
+    u64 *write;     /* time, lane, flags and agent; see shared.c */
     u32 *read_gen;  /* time of the last reads */
     u32 *read_mask; /* by which warps */
     u32 *write_at;  /* insn serial, for reports */
@@ -343,20 +355,22 @@ struct warp {
     u32 depth;
     enum warp_event event;
     bool is_done, is_blocked;
-    u32 barrier;         /* blocked on it */
-    u32 seen[MAX_WARPS]; /* times up to which the other warps' accesses are ordered before this
-                            one's */
-    u32 seen_all;        /* the least of them */
+    u32 barrier;          /* blocked on it */
+    u32 mbarrier;         /* or on this one, counted from 1 */
+    u32 gave_up_at;       /* the try_wait that failed last */
+    u32 seen[MAX_AGENTS]; /* times up to which the other agents' accesses are ordered before this
+                             one's */
+    u32 seen_all;         /* the least of the other warps' */
     struct pending pending;
     u8 *local, *local_written;
 };
 
 struct barrier {
-    u32 expected, arrived; /* threads */
-    u32 waiting, present;  /* warps */
-    u32 first_at;          /* insn serial of the first arrival */
-    u32 popc, n_red;       /* bar.red */
-    u32 joined[MAX_WARPS]; /* what those who arrived have seen */
+    u32 expected, arrived;  /* threads */
+    u32 waiting, present;   /* warps */
+    u32 first_at;           /* insn serial of the first arrival */
+    u32 popc, n_red;        /* bar.red */
+    u32 joined[MAX_AGENTS]; /* what those who arrived have seen */
 };
 
 struct launch {
@@ -376,10 +390,11 @@ struct cta {
     bool is_parallel; /* other threads run other CTAs of this launch */
     u32 id[3];
     struct warp warps[MAX_WARPS];
-    u32 n_warps;
+    u32 n_warps, n_agents;
     u8 *shared, *params;
     u32 shared_bytes;
     struct shadow shadow;
+    struct hopper *hopper; /* NULL: the kernel has nothing of it */
     struct barrier barriers[N_BARRIERS];
     u32 now;      /* the clock of shared.c */
     u32 store_id; /* counts store instructions */
@@ -401,6 +416,7 @@ struct cta {
     X(UNWRITTEN, "unwritten-read", 719)                                                            \
     X(IN_FLIGHT, "in-flight", 719)                                                                 \
     X(BARRIER, "barrier-mismatch", 719)                                                            \
+    X(MBARRIER, "mbarrier", 719)                                                                   \
     X(DIVERGENT, "divergent", 719)                                                                 \
     X(DEADLOCK, "deadlock", 702)                                                                   \
     X(STEP_LIMIT, "step-limit", 702)                                                               \
@@ -447,6 +463,7 @@ enum {
 };
 u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes,
                    int what, u32 *space);
+u32 generic_space(u64 *address);
 
 /* memory.c */
 struct allocation *memory_alloc(struct memory *m, u64 bytes);
@@ -469,6 +486,7 @@ void owner_forget(struct memory *m);
 bool shadow_init(struct cta *c);
 void shadow_reset(struct cta *c);
 void shadow_free(struct shadow *s);
+bool is_before(const struct warp *w, u32 agent, u32 time);
 u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what);
 bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
                             const u8 *value);
@@ -478,6 +496,7 @@ void count_wavefronts(struct cta *c, const u64 *address, u32 mask, u32 bytes);
 /* sync.c */
 void barriers_reset(struct cta *c);
 void barriers_check_stuck(struct cta *c);
+void update_seen_all(struct warp *w);
 bool is_convergent(struct warp *w, const struct insn *in, u32 mask);
 
 /* async.c */

@@ -41,6 +41,7 @@ static u64 window_base(const struct insn *in)
     switch (in->mod[MOD_SPACE]) {
     case SPACE_SHARED:
     case SPACE_SHARED_CTA:
+    case SPACE_SHARED_CLUSTER:
         return SHARED_WINDOW;
     case SPACE_LOCAL:
         return LOCAL_WINDOW;
@@ -396,4 +397,6 @@ static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const st
 #define HALF2(id, name, modifiers, expr) HALF(id, expr)
 #define HALF3(id, name, modifiers, expr) HALF(id, expr)
 
+#define OP90(id, kind, pattern, operands)
+#define OP90A(id, kind, pattern, operands)
 #include "ops.def"

@@ -5,7 +5,7 @@
  * written may be early in a race with one that writes it: it stops, the others go on, and a race
  * between CTAs is what is reported if they find one. Each thread keeps one CTA's worth of
  * registers, shared memory and shadow. */
-#include "emu.h"
+#include "hopper.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -107,9 +107,9 @@ static void warp_reset(struct cta *c, struct warp *w)
         memset(w->local, 0xff, (size_t)k->local_bytes * LANES);
         memset(w->local_written, 0, (size_t)k->local_bytes * LANES);
     }
-    w->pc = w->depth = w->exited = w->barrier = w->seen_all = 0;
+    w->pc = w->depth = w->exited = w->barrier = w->mbarrier = w->seen_all = 0;
     w->mask = w->exists;
-    w->until = NO_PC;
+    w->until = w->gave_up_at = NO_PC;
     w->is_done = w->is_blocked = false;
     async_reset(w);
 }
@@ -127,6 +127,7 @@ static void cta_reset(struct cta *c, u64 index)
     c->report->is_set = false;
     shadow_reset(c);
     barriers_reset(c);
+    hopper_reset(c);
     for (u32 i = 0; i < c->n_warps; i++)
         warp_reset(c, &c->warps[i]);
 }
@@ -142,6 +143,7 @@ static void cta_free(struct cta *c)
         free(w->local_written);
     }
     shadow_free(&c->shadow);
+    hopper_free(c);
     free(c->shared);
     free(c->cached);
     free(c);
@@ -169,11 +171,12 @@ static struct cta *cta_new(const struct launch *l)
     c->launch = l;
     c->kernel = l->kernel;
     c->n_warps = l->n_warps;
+    c->n_agents = l->kernel->is_async ? MAX_AGENTS : l->n_warps;
     c->params = l->params;
     c->shared_bytes = l->kernel->dynamic_base + l->dynamic_smem;
     c->shared = malloc(c->shared_bytes + 16);
     c->cached = calloc(l->kernel->n_code, sizeof *c->cached);
-    bool ok = c->shared && c->cached && shadow_init(c);
+    bool ok = c->shared && c->cached && shadow_init(c) && hopper_init(c);
     for (u32 i = 0; i < c->n_warps; i++)
         ok &= warp_init(c, i);
     if (ok)

@@ -3,24 +3,24 @@
  *
  * Two accesses by different warps to one place, one of them a write, race unless a barrier lies
  * between them. The CTA has one clock, which steps when barriers complete and when a warp arrives
- * without waiting. Each place remembers the time and warp of its last write and the time and warps
- * of the reads since; each warp knows, for every other one, up to which time that one's accesses
- * lie before its own (warp->seen, a vector clock; sync.c moves it).
+ * without waiting. Each place remembers the time and agent of its last write and the time and warps
+ * of the reads since; each warp knows, for every other agent, up to which time that one's accesses
+ * lie before its own (warp->seen, a vector clock; sync.c and mbarrier.c move it).
  *
  * A place is a granule: as many bytes as the kernel's narrowest access to shared memory has.
  * Accesses are aligned to their width, so each covers whole granules and nothing is lost by not
  * looking closer. */
-#include "emu.h"
+#include "hopper.h"
 
 #include <stdlib.h>
 
 enum {
-    WRITTEN = 1 << 5,
-    IN_FLIGHT = 2 << 5,
-    STRONG = 4 << 5,
-    WARP = 31,
-    TIME_SHIFT = 8,
-    MAX_TIME = (1 << 24) - 1
+    AGENT = 0xff,
+    WRITTEN = 1 << 8,
+    IN_FLIGHT = 2 << 8,
+    STRONG = 4 << 8,
+    LANE_SHIFT = 16,
+    TIME_SHIFT = 32,
 };
 
 #define MIXED 0xffffffffu /* read_gen: see history */
@@ -30,9 +30,8 @@ bool shadow_init(struct cta *c)
     struct shadow *s = &c->shadow;
     s->granule_log2 = c->kernel->granule_log2;
     s->n = (c->shared_bytes + (1u << s->granule_log2) - 1) >> s->granule_log2;
-    u32 **arrays[] = {&s->write,    &s->read_gen, &s->read_mask,
-                      &s->write_at, &s->read_at,  &s->store_id};
-    bool ok = true;
+    u32 **arrays[] = {&s->read_gen, &s->read_mask, &s->write_at, &s->read_at, &s->store_id};
+    bool ok = (s->write = calloc(s->n + 1, sizeof *s->write)) != NULL;
     for (u32 i = 0; i < sizeof arrays / sizeof *arrays; i++)
         ok &= (*arrays[i] = calloc(s->n + 1, sizeof(u32))) != NULL;
     return ok;
@@ -54,7 +53,7 @@ void shadow_reset(struct cta *c)
 {
     struct shadow *s = &c->shadow;
     memset(c->shared, 0xff, c->shared_bytes);
-    memset(s->write, 0, s->n * sizeof(u32));
+    memset(s->write, 0, s->n * sizeof *s->write);
     memset(s->read_gen, 0, s->n * sizeof(u32));
     memset(s->read_mask, 0, s->n * sizeof(u32));
     memset(s->store_id, 0, s->n * sizeof(u32));
@@ -64,9 +63,9 @@ void shadow_reset(struct cta *c)
     c->store_id = 0;
 }
 
-static bool is_before(const struct warp *w, u32 other, u32 time)
+bool is_before(const struct warp *w, u32 agent, u32 time)
 {
-    return other == w->id || time <= w->seen_all || time <= w->seen[other];
+    return agent == w->id || (agent < MAX_WARPS && time <= w->seen_all) || time <= w->seen[agent];
 }
 
 static void report_race(struct warp *w, int lane, u32 g, int what, u32 other, const char *other_did,
@@ -98,15 +97,17 @@ static void report_in_flight(struct warp *w, int lane, u32 g, int what)
 static bool check_last_write(struct warp *w, int lane, u32 g, int what)
 {
     const struct shadow *s = &w->cta->shadow;
-    const u32 last = s->write[g], checks = w->cta->launch->config->checks;
+    const u64 last = s->write[g];
+    const u32 checks = w->cta->launch->config->checks;
     if (last & IN_FLIGHT && checks & TGEMU_CHECK_IN_FLIGHT) {
         report_in_flight(w, lane, g, what);
         return false;
     }
-    if (!last || !(checks & TGEMU_CHECK_RACES) || is_before(w, last & WARP, last >> TIME_SHIFT) ||
+    if (!last || !(checks & TGEMU_CHECK_RACES) ||
+        is_before(w, last & AGENT, (u32)(last >> TIME_SHIFT)) ||
         (last & STRONG && what & ACCESS_STRONG))
         return true;
-    report_race(w, lane, g, what, last & WARP, "wrote", s->write_at[g]);
+    report_race(w, lane, g, what, last & AGENT, "wrote", s->write_at[g]);
     return false;
 }
 
@@ -191,13 +192,14 @@ static bool write_granule(struct warp *w, int lane, u32 g, int what)
             return false;
         }
     }
-    const u32 time = c->now > MAX_TIME ? MAX_TIME : c->now;
+    const u64 by_plain = (u64)c->now << TIME_SHIFT | (u64)WRITTEN | w->id;
     /* A plain store of this moment still races with the others, though an atomic of the same warp
      * came after it. */
-    if (what & ACCESS_STRONG && s->write[g] == (time << TIME_SHIFT | (u32)WRITTEN | w->id))
+    if (what & ACCESS_STRONG && (s->write[g] & ~((u64)(LANES - 1) << LANE_SHIFT)) == by_plain)
         what &= ~ACCESS_STRONG;
-    s->write[g] = time << TIME_SHIFT | (what & ACCESS_ASYNC ? (u32)IN_FLIGHT : (u32)WRITTEN) |
-                  (what & ACCESS_STRONG ? (u32)STRONG : 0u) | w->id;
+    s->write[g] = (u64)c->now << TIME_SHIFT | (u64)(lane & 31) << LANE_SHIFT |
+                  (what & ACCESS_ASYNC ? (u64)IN_FLIGHT : (u64)WRITTEN) |
+                  (what & ACCESS_STRONG ? (u64)STRONG : 0u) | w->id;
     s->write_at[g] = w->at->serial;
     if (s->read_gen[g] == MIXED)
         memset(s->history + g * c->n_warps, 0, c->n_warps * sizeof(u32));
@@ -222,6 +224,8 @@ u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
               (unsigned long long)offset, bytes);
         return NULL;
     }
+    if (c->hopper && mbarrier_covers(w, lane, (u32)offset, bytes, what))
+        return NULL;
     const u32 log2 = c->shadow.granule_log2;
     const u32 first = (u32)offset >> log2, last = (u32)(offset + bytes - 1) >> log2;
     for (u32 g = first; g <= last; g++) {
@@ -259,7 +263,7 @@ void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes)
 {
     struct shadow *s = &c->shadow;
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++)
-        s->write[g] &= ~(u32)WRITTEN;
+        s->write[g] &= ~(u64)WRITTEN;
 }
 
 /* Passes needed by these lanes together: the most words any of the 32 banks must give. */

@@ -4,7 +4,7 @@
  * done when it arrived. The rules checked are those of the PTX ISA for .aligned: all threads of a
  * warp arrive together, the same warps at the same barrier with the same count; a warp that has
  * exited can arrive nowhere. */
-#include "emu.h"
+#include "hopper.h"
 
 #include <stdio.h>
 
@@ -59,7 +59,7 @@ static bool is_uniform(struct warp *w, u32 operand, u32 mask, const char *what)
     return true;
 }
 
-static void update_seen_all(struct warp *w)
+void update_seen_all(struct warp *w)
 {
     u32 least = UINT32_MAX;
     for (u32 i = 0; i < w->cta->n_warps; i++)
@@ -86,7 +86,7 @@ static void complete(struct cta *c, struct barrier *b)
     FOR_LANES(i, b->waiting)
     {
         struct warp *w = &c->warps[i];
-        for (u32 k = 0; k < c->n_warps; k++)
+        for (u32 k = 0; k < c->n_agents; k++)
             if (b->joined[k] > w->seen[k])
                 w->seen[k] = b->joined[k];
         update_seen_all(w);
@@ -95,6 +95,8 @@ static void complete(struct cta *c, struct barrier *b)
     }
     memset(b, 0, sizeof *b);
     c->counters->barriers++;
+    if (c->hopper)
+        c->hopper->idle_polls = 0;
 }
 
 static bool joins(struct warp *w, const struct barrier *b, u32 id, u32 expected)
@@ -140,7 +142,7 @@ static struct barrier *arrive(struct warp *w, u32 mask, u32 id_operand, u32 coun
     b->expected = expected;
     b->arrived += LANES;
     b->present |= 1u << w->id;
-    for (u32 k = 0; k < c->n_warps; k++)
+    for (u32 k = 0; k < c->n_agents; k++)
         if (w->seen[k] > b->joined[k])
             b->joined[k] = w->seen[k];
     if (waits) {
@@ -213,26 +215,36 @@ RUN(fence)
     full_fence();
 }
 
+static void describe_wait(const struct cta *c, const struct warp *w, char *out, size_t size)
+{
+    char insn[320], what[512];
+    if (w->is_done) {
+        snprintf(out, size, "\n    warp %u has exited", w->id);
+        return;
+    }
+    describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
+    if (w->mbarrier)
+        mbarrier_describe(c, w, what, sizeof what);
+    else
+        snprintf(what, sizeof what, "barrier %u (%u of %u threads)", w->barrier,
+                 c->barriers[w->barrier].arrived, c->barriers[w->barrier].expected);
+    snprintf(out, size, "\n    warp %u waits %s %s,\n      %s", w->id, w->mbarrier ? "for" : "at",
+             what, insn);
+}
+
 /* No warp can run: says who waits where. */
 void barriers_check_stuck(struct cta *c)
 {
-    char list[1024] = "";
-    size_t n = 0;
+    char list[1600] = "";
     bool is_mismatch = false;
     struct warp *culprit = NULL;
-    for (u32 i = 0; i < c->n_warps && n < sizeof list - 400; i++) {
+    for (u32 i = 0; i < c->n_warps; i++) {
         struct warp *w = &c->warps[i];
-        char insn[320];
-        if (w->is_done) {
-            n += (size_t)snprintf(list + n, sizeof list - n, "\n    warp %u has exited", i);
+        const size_t n = strlen(list);
+        describe_wait(c, w, list + n, sizeof list - n);
+        if (w->is_done)
             continue;
-        }
-        const struct barrier *b = &c->barriers[w->barrier];
-        describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
-        n += (size_t)snprintf(list + n, sizeof list - n,
-                              "\n    warp %u waits at barrier %u (%u of %u threads), %s", i,
-                              w->barrier, b->arrived, b->expected, insn);
-        is_mismatch |= b->expected == c->n_warps * LANES;
+        is_mismatch |= !w->mbarrier && c->barriers[w->barrier].expected == c->n_warps * LANES;
         culprit = culprit ? culprit : w;
     }
     fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES,

@@ -54,6 +54,37 @@ void configure(uint64_t seed, int threads)
     assert_int_equal(cu.tgemu_configure(&c), 0);
 }
 
+bool use_target(const char *target)
+{
+    struct tgemu_config c;
+    int major = 0;
+    cu.target = target;
+    if (cu.is_emulated) {
+        cu.tgemu_get_config(&c);
+        c.cc_major = target ? 9 : 8;
+        assert_int_equal(cu.tgemu_configure(&c), 0);
+    }
+    ok(cu.cuDeviceGetAttribute(&major, 75, 0));
+    return !target || major == 9;
+}
+
+void check_with_ptxas(const char *ptx)
+{
+    static int has_ptxas = -1;
+    char command[256];
+    if (has_ptxas < 0)
+        has_ptxas = !system("command -v ptxas >/dev/null 2>&1");
+    if (!has_ptxas)
+        return;
+    snprintf(command, sizeof command, "ptxas -arch=%s -o /dev/null - 2>&1",
+             cu.target ? cu.target : "sm_80");
+    FILE *f = popen(command, "w");
+    assert_non_null(f);
+    fputs(ptx, f);
+    if (pclose(f))
+        fail_msg("ptxas refuses\n%s", ptx);
+}
+
 void fresh(void)
 {
     uint32_t words[WORDS];
@@ -95,19 +126,27 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     return result;
 }
 
-const char preamble[] =
-    ".version 7.8\n.target sm_80\n.address_size 64\n"
-    ".extern .shared .align 16 .b8 smem[];\n"
+/* The beginning of kernel k after its target, up to its first statement. */
+static const char preamble[] =
+    ".address_size 64\n"
+    ".extern .shared .align 1024 .b8 smem[];\n"
     ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n"
     ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
     ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
     "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
 
+char *make_kernel(const char *body)
+{
+    char *ptx = malloc(strlen(body) + 8192);
+    sprintf(ptx, ".version %s\n.target %s\n%s%s\nret;\n}\n", cu.target ? "8.6" : "7.8",
+            cu.target ? cu.target : "sm_80", preamble, body);
+    return ptx;
+}
+
 int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
              size_t words)
 {
-    char *ptx = malloc(strlen(body) + 8192);
-    sprintf(ptx, "%s%s\nret;\n}\n", preamble, body);
+    char *ptx = make_kernel(body);
     const int result = run_ptx(ptx, grid, block, shared);
     free(ptx);
     if (!result && words)

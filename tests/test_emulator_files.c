@@ -10,6 +10,7 @@
  * 1024 words 0, 1, 2 .., %rd2 to 1024 words never written; %r1 is the thread. Registers %r %rd %f
  * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
+ *   -- target T            instead of sm_80; ptxas must take the kernel too, where there is one
  *   -- out W W ..          the first words of what %rd2 points to
  *   -- mutate KIND | OLD | NEW | TEXT     with OLD replaced by NEW, every seed on 1, 2 and 4
  * threads must be reported as KIND, or one of several with commas between, with TEXT in the report
@@ -30,7 +31,7 @@ struct reg {
 struct test_file {
     char path[512];
     char *text;
-    char *insn, *kernel, *refused;
+    char *insn, *kernel, *refused, *target;
     struct reg regs[MAX_REGS];
     int n_regs;
     char *lanes[MAX_LANES];
@@ -92,6 +93,8 @@ static void parse_key(struct test_file *t, char *key)
         assert_int_equal(sscanf(value, "%u %u %u", &t->grid, &t->block, &t->shared), 3);
     else if (!strcmp(key, "mutate"))
         t->mutants[t->n_mutants++] = value;
+    else if (!strcmp(key, "target"))
+        t->target = value;
     else if (!strcmp(key, "refused"))
         t->refused = value;
     else if (!strcmp(key, "out"))
@@ -330,6 +333,11 @@ static void run_mutant(const struct test_file *t, const char *mutant)
 static void run_kernel(const struct test_file *t)
 {
     uint32_t out[WORDS];
+    if (t->target) {
+        char *ptx = make_kernel(t->kernel);
+        check_with_ptxas(ptx);
+        free(ptx);
+    }
     for (int s = 1; s <= MAX_SEEDS; s++) {
         fresh();
         configure((uint64_t)s, 0);
@@ -344,9 +352,9 @@ static void run_kernel(const struct test_file *t)
 
 static void run_refused(const struct test_file *t)
 {
-    char log[4096], *ptx = malloc(strlen(t->kernel) + 8192);
+    char log[4096], *ptx = make_kernel(t->kernel);
     int result;
-    sprintf(ptx, "%s%s\nret;\n}\n", preamble, t->kernel);
+    fresh(); /* a mutant's fault may be there still */
     load(ptx, log, sizeof log, &result);
     assert_int_equal(result, 218);
     if (!strstr(log, t->refused))
@@ -361,12 +369,14 @@ static void run_section(const char *path, char *text)
     snprintf(t->path, sizeof t->path, "%s", path);
     t->text = text;
     parse_test(t);
+    const bool can_run = use_target(t->target);
     if (t->refused && cu.is_emulated)
         run_refused(t);
-    else if (t->kernel && !t->refused)
+    else if (t->kernel && !t->refused && can_run)
         run_kernel(t);
     else if (t->insn)
         run_lanes(t);
+    use_target(NULL);
     free(t->kernel);
     free(t);
 }

@@ -21,6 +21,7 @@ st.global.u32 [%rd3], %r2;
 
 # Votes, reductions, matches, election.
 -- launch 1 32 0
+-- target sm_90a
 -- kernel
 setp.lt.u32 %p1, %r1, 20;
 vote.sync.all.pred %p2, %p1, -1;

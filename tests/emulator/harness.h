@@ -60,6 +60,7 @@ struct driver {
     EMULATOR(X)
 #undef X
     bool is_emulated;
+    const char *target; /* of the kernels made from here on; NULL: sm_80 */
     void *context;
     device_pointer in, out;
     const char *folder;
@@ -77,6 +78,12 @@ void ok(int result);
 /* On how many threads the emulator runs CTAs: 0 for all. */
 void configure(uint64_t seed, int threads);
 
+/* Kernels from here on are for this target, or sm_80 again; false if the device cannot run them. */
+bool use_target(const char *target);
+
+/* Assembles the text with ptxas, if the PATH has one. */
+void check_with_ptxas(const char *ptx);
+
 /* A fresh device: nothing allocated but cu.in, words 0, 1, 2 .., and cu.out, never written. */
 void fresh(void);
 
@@ -87,8 +94,8 @@ void *load(const char *ptx, char *log, size_t log_size, int *result);
  * it. */
 int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared);
 
-/* The beginning of kernel k, up to its first statement. */
-extern const char preamble[];
+/* A kernel k(in, out) of these statements; the caller frees it. */
+char *make_kernel(const char *body);
 
 /* Runs the statements, whose results are what they wrote to %rd2, up to WORDS words. */
 int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
