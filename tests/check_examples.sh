@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests/check_examples.sh BUILD_FOLDER - the examples as a user builds them: CMake projects of their own,
-# run on the emulator.
+# tests/check_examples.sh BUILD_FOLDER - the examples as a user builds them: CMake projects of their own or one
+# call of the compiler, run on the emulator.
 set -uo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -37,9 +37,23 @@ schedule() {
     check "schedule: explain" "$tegula" explain --load "$mine" mine
 }
 
+variant() {
+    local mine=$work/variant.so
+    check "variant: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/variant/mine.c \
+        variants/scalar_oracle.c -lm -o "$mine"
+    check "variant: check" "$tegula" check --device emu --load "$mine" paced-retention --grad \
+        --shape B=2,NH=2,T=200,dqk=32,dhv=64
+    check "variant: groups, packed" "$tegula" check --device emu --load "$mine" paced-retention --grad \
+        --shape B=3,NH=4,T=90,dqk=24,dhv=40 --group 2 --packed
+    check "variant: decode step" "$tegula" check --device emu --load "$mine" paced-retention --tokens 1 \
+        --shape B=3,NH=2,T=1,dqk=24,dhv=40
+    check "variant: explain" "$tegula" explain --load "$mine" paced-retention
+}
+
 embed bf16 --dtype bf16 --dqk 64 --dhv 128
 embed f16 --dtype f16 --dqk 40 --dhv 72
 embed f32 --dtype f32 --dqk 32 --dhv 32
 check "embed needs the C library only" none needed_by "$work/bf16/build/embed"
 schedule
+variant
 finish

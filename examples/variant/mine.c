@@ -1,0 +1,60 @@
+/* examples/variant/mine.c - a variant of your own. Gated retention in which every head learns how
+ * fast it forgets:
+ *
+ *     a_t = e^{log_rate_h} log sigmoid(f_t)
+ *     S_t = e^{a_t} S_{t-1} + k_t v_t^T           h_t = scale S_t^T q_t
+ *
+ *     cc -std=c11 -shared -fPIC -I. examples/variant/mine.c variants/scalar_oracle.c -lm -o build/variant.so
+ *
+ * The statements of GATES make the log decay A (base 2) and the log input gate LI (0: none), those
+ * of GATE_GRADIENTS take its gradient DA (natural log) to the inputs. gate and gate_back say the
+ * same in fp64, for `check`. All the rest is the family's (variants/scalar.inc). */
+#include "variants/scalar.h"
+
+#include <math.h>
+
+enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
+
+#define VARIANT paced_retention
+#define VARIANT_NAME "paced-retention"
+#define VARIANT_TITLE "retention with a forget gate and a learned rate of the head (example)"
+#define GATE_TENSORS                                                                               \
+    [F] = {"f", TG_F32, TG_IN, {TG_T}}, [RATE] = {"rate", TG_F32, TG_NO_BATCH, {0}},               \
+    [LOG_RATE] = {"log_rate", TG_F32, TG_IN | TG_NO_BATCH, {0}},
+#define GATES                                                                                      \
+    TG_MAP_TO(RATE, TG_GET(LOG_RATE), TG_NUM(LOG2_E), TG_MUL, TG_EXP2),                            \
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2, TG_GET(RATE), TG_MUL),                 \
+    TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+/* df = da rate sigmoid(-f); dlog_rate = sum of da a, over the tokens of a chunk, then over all. */
+#define GRADIENT_TENSORS                                                                           \
+    [DF] = {"df", TG_F32, TG_OUT, {TG_T}}, [TOKEN] = {"da_a", TG_F32, 0, {TG_T}},                  \
+    [CHUNK] = {"sum_da_a", TG_F32, 0, {TG_CHUNK}},                                                 \
+    [DLOG_RATE] = {"dlog_rate", TG_F32, TG_OUT | TG_NO_BATCH, {0}},
+#define GATE_GRADIENTS                                                                             \
+    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(RATE), TG_MUL, TG_GET(TG_AT_KV(F)),       \
+              TG_NEG, TG_SIGMOID, TG_MUL),                                                         \
+    TG_MAP_TO(TG_AT_KV(TOKEN), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(A)), TG_NUM(LN_2), TG_MUL,    \
+              TG_MUL),                                                                             \
+    TG_TOTAL_TO(CHUNK, TG_AT_KV(TOKEN)), TG_TOTAL_TO(DLOG_RATE, CHUNK),
+#define GRADIENT_OUTPUTS DF,
+#define PARAMETER_SUMS CHUNK,
+#define PARAMETER_OUTPUTS DLOG_RATE
+
+static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
+{
+    const double f = call->in[F][at.gate], rate = exp(call->in[LOG_RATE][at.head]);
+    *a = rate * (fmin(f, 0) - log1p(exp(-fabs(f))));
+    *li = 0;
+}
+
+static void gate_back(const tg_oracle_call *call, struct scalar_token at, double da, double dli)
+{
+    double a, rate = exp(call->in[LOG_RATE][at.head]);
+    gate(call, at, &a, &dli); /* dli is no input's */
+    call->out[DF][at.gate] += da * rate / (1 + exp(call->in[F][at.gate]));
+    call->out[DLOG_RATE][at.head] += da * a;
+}
+
+#include "variants/scalar.inc"
+/* What --load looks for. */
+TG_API const tg_variant *const tg_variants[] = {&tg_paced_retention, NULL};
