@@ -141,12 +141,28 @@ void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef 
         copy_vector(e, &e->p->values[v], at, slot);
 }
 
-/* The sum of the parts that thread blocks wrote, in order. */
-static LLVMValueRef load_parts(struct emit *e, LLVMValueRef from, uint32_t parts)
+/* Nothing in this kernel writes the tile: loads may pass stores, and go through the read-only path. States may lie
+ * where their final ones do. */
+static bool is_constant(const struct plan *p, uint32_t tile)
 {
-    LLVMValueRef sum = aligned_load(e, e->f32, from, 4);
+    const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
+    return !(p->slice.stores >> tile & 1) && (mask & (1u << TG_T | 1u << TG_CHUNK));
+}
+
+static LLVMValueRef constant_load(struct emit *e, bool constant, LLVMTypeRef type, LLVMValueRef from, unsigned align)
+{
+    LLVMValueRef x = aligned_load(e, type, from, align);
+    if (constant)
+        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(e->context, "invariant.load", 14), LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+    return x;
+}
+
+/* The sum of the parts that thread blocks wrote, in order. */
+static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from, uint32_t parts)
+{
+    LLVMValueRef sum = constant_load(e, constant, e->f32, from, 4);
     for (uint32_t i = 1; i < parts; i++)
-        sum = LLVMBuildFAdd(e->b, sum, aligned_load(e, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
+        sum = LLVMBuildFAdd(e->b, sum, constant_load(e, constant, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
     return sum;
 }
 
@@ -154,18 +170,19 @@ void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *
 {
     const struct value *value = &e->p->values[v];
     const tg_dtype dtype = plan_memory_dtype(e->p, tile);
+    const bool constant = is_constant(e->p, tile);
     set(e, reg[0], real(e, 0));
     set(e, reg[1], real(e, 0));
     LLVMBasicBlockRef after = at->valid ? begin_if(e, at->valid) : NULL;
     LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
     if (dtype == TG_F32X2) {
-        LLVMValueRef x = aligned_load(e, e->v2f32, from, 8);
+        LLVMValueRef x = constant_load(e, constant, e->v2f32, from, 8);
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
     } else if (dtype == TG_F32) {
-        set(e, reg[0], load_parts(e, from, plan_parts(e->p->schedule, &e->p->shape, tile)));
+        set(e, reg[0], load_parts(e, constant, from, plan_parts(e->p->schedule, &e->p->shape, tile)));
     } else {
-        LLVMValueRef x = aligned_load(e, dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
+        LLVMValueRef x = constant_load(e, constant, dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
         set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));
     }
     if (after)

@@ -205,6 +205,7 @@ LLVMValueRef larger_f64(struct emit *e, LLVMValueRef a, LLVMValueRef b); /* hand
 void load_thread(struct emit *e, uint32_t v);
 void zero_thread(struct emit *e, const struct op *op);
 void init_thread(struct emit *e, const struct op *op);
+void read_state(struct emit *e, const struct op *op);
 void decay_thread(struct emit *e, const struct op *op);
 void walk_thread(struct emit *e, const struct op *op);
 void store_thread(struct emit *e, const struct op *op);

@@ -271,15 +271,23 @@ void zero_thread(struct emit *e, const struct op *op)
         set(e, e->total[op->v][r], identity(e, maximum));
 }
 
+/* The initial state, which is there. */
+void read_state(struct emit *e, const struct op *op)
+{
+    const uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
+    const struct element_place at = place_of(e, &e->p->values[op->v], held);
+    load_tile_element(e, op->v, op->tile, e->registers[op->v], &at);
+}
+
 void init_thread(struct emit *e, const struct op *op)
 {
-    const struct value *v = &e->p->values[op->v];
-    uint32_t held[TG_N_DIMS] = {0};
-    struct element_place at = place_of(e, v, held); /* states have no positions */
     zero_thread(e, op);
-    at.valid = both(e, at.valid, present(e, op->tile));
+    LLVMValueRef there = op->tile ? present(e, op->tile) : NULL;
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (op->tile)
-        load_tile_element(e, op->v, op->tile, e->registers[op->v], &at);
+        read_state(e, op);
+    if (after)
+        end_if(e, after);
 }
 
 void walk_thread(struct emit *e, const struct op *op)
