@@ -22,7 +22,9 @@ int main(int argc, char **argv)
     suite_cases();
     suite_family();
     suite_properties();
+    suite_agree();
     suite_nan();
+    suite_nan_family();
     suite_mutants();
     suite_large();
     harness_close();

@@ -18,7 +18,8 @@ enum layout {
 
 /* What the gates of a call are, by name of the tensor: inputs.c. */
 enum gates {
-    ORDINARY, /* N(0,1); the forget gate's bias is 0, 3 or 6, by head, and decays are of such gates */
+    ORDINARY, /* N(0,1); the forget gate's bias is 0, 3 or 6, by head, and decays are of such gates
+               */
     DECAY,    /* forgets almost all at every token: bias -8 */
     EXTREME,  /* +30 or -30, each sign at random; log decays 0 or -30 */
     OPEN,     /* all +30: nothing is forgotten, everything let in; log decays 0 */
@@ -36,8 +37,9 @@ struct spec {
     const char *schedule; /* "tfla-small H.Lhq=64"; "" or NULL: the default of the target */
     const char *backward; /* the backward's; NULL: it is not run */
     enum gates gates;
-    bool has_s0;   /* initial states */
-    bool no_final; /* final states are not asked for, and no gradient arrives for them */
+    bool has_s0;         /* initial states */
+    bool no_final;       /* final states are not asked for, and no gradient arrives for them */
+    bool zero_states;    /* states and their gradients are zeros */
     const char *without; /* an optional input that is left out all the same */
     enum layout layout;
     double scale;        /* 0: the variant's own */
@@ -76,10 +78,11 @@ const char *log_text(void);
 void log_clear(void);
 
 const tg_variant *spec_variant(const struct spec *spec);
-/* Compiles, loads and fills the inputs; false after a failed expectation. The spec must live as long
- * as the trial. */
+/* Compiles, loads and fills the inputs; false after a failed expectation. The spec must live as
+ * long as the trial. */
 bool trial_open(struct trial *trial, const struct spec *spec);
-/* The backward of a forward that has run: the same inputs, what it computed, and random gradients. */
+/* The backward of a forward that has run: the same inputs, what it computed, and random gradients.
+ */
 bool trial_open_backward(struct trial *trial, const struct trial *forward);
 void trial_close(struct trial *trial);
 /* Runs on fresh memory; outputs go to the problem. Expects guards and paddings untouched. Messages

@@ -160,7 +160,10 @@ bool fill_inputs(struct problem *problem, const struct spec *spec)
             continue;
         if (!problem_allocate(&machine_context, tensor))
             return tap_expect(false, "no memory for %s", tensor->name);
-        fill(tensor, spec);
+        if (spec->zero_states && tensor->flags & TG_OPTIONAL)
+            memset(tensor->data, 0, tensor->bytes);
+        else
+            fill(tensor, spec);
     }
     return true;
 }

@@ -4,8 +4,10 @@
 
 void suite_cases(void);      /* cases.def against the oracle */
 void suite_family(void);     /* family.def: every variant, forward and backward */
-void suite_properties(void); /* what must hold between runs */
+void suite_properties(void); /* calls that must give the same bits */
+void suite_agree(void);      /* chunks, the parallel form, decode steps */
 void suite_nan(void);        /* where a NaN goes */
+void suite_nan_family(void); /* and in packed calls of heads in groups */
 void suite_mutants(void);    /* damaged kernels are found out; emulator only */
 void suite_large(void);      /* sizes that take a GPU */
 

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Begins a test, unless its name lacks the text given to --only or has one given to --without. Every
- * begun test is ended. */
+/* Begins a test, unless its name lacks the text given to --only or has one given to --without.
+ * Every begun test is ended. */
 bool tap_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tap_end(void);
 /* A failure does not end the test; what went wrong is printed under its name. Returns ok. */

@@ -1,0 +1,241 @@
+/* tests/kernels/agree.c - three forms of one operator: chunks, all tokens at once, token by token.
+ * They agree to rounding, and a sequence cut into two calls is the sequence. */
+#include "results.h"
+#include "suites.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two results of which each may be wrong by its tolerance, in different directions. */
+static double limit_of(const struct spec *spec, const struct host_tensor *tensor)
+{
+    const double gradient = tensor->is_gradient ? 2 : 1;
+    return 1.5 * (spec->io == TG_F32 ? 2e-5 : gradient * (spec->io == TG_F16 ? 1e-3 : 4e-3));
+}
+
+static void agree(struct results *x, struct results *y, const struct spec *spec, const char *what)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct host_tensor *other = results_find(y, x->tensors[i].name);
+        if (other)
+            expect_near(&x->tensors[i], other, limit_of(spec, &x->tensors[i]), what);
+    }
+}
+
+/* The last is longer than the sequence: one chunk, the parallel form. */
+static void chunks_agree(const struct spec *base)
+{
+    static const int64_t chunks[] = {64, 128, 192, 512};
+    struct results first = {.n = 0};
+    struct spec spec = *base;
+    spec.schedule = spec.backward = spec.io == TG_F32 ? "tfla-fp32" : "tfla-small";
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        struct results again = {.n = 0};
+        char what[32];
+        spec.chunk = chunks[i];
+        snprintf(what, sizeof what, "chunk size %d", (int)chunks[i]);
+        if (!results_of(&spec, NULL, NULL, i ? &again : &first))
+            break;
+        agree(&again, &first, &spec, what);
+        results_free(&again);
+    }
+    results_free(&first);
+}
+
+/* ---- calls one after the other ---- */
+
+/* The whole call, and what a run of calls over parts of it makes of its outputs. */
+struct stream {
+    struct trial whole;
+    struct results made; /* the whole's outputs, filled part by part */
+    struct host_tensor states[TG_MAX_TENSORS];
+    uint32_t n_states;
+};
+
+static bool stream_open(struct stream *stream, const struct spec *spec)
+{
+    if (!trial_open(&stream->whole, spec))
+        return false;
+    if (!trial_runs(&stream->whole)) {
+        trial_close(&stream->whole);
+        return false;
+    }
+    for (uint32_t i = 0; i < stream->whole.problem.n_tensors; i++) {
+        const struct host_tensor *tensor = &stream->whole.problem.tensors[i];
+        if (!(tensor->flags & TG_OUT))
+            continue;
+        struct host_tensor *made = &stream->made.tensors[stream->made.n++];
+        *made = *tensor;
+        made->data = calloc(1, made->bytes + 1);
+    }
+    return true;
+}
+
+static void stream_close(struct stream *stream)
+{
+    results_free(&stream->made);
+    trial_close(&stream->whole);
+}
+
+/* The final state of an initial one: C of C0. */
+static struct host_tensor *final_of(struct stream *stream, const struct host_tensor *initial)
+{
+    char name[16];
+    const size_t n = strlen(initial->name) - 1;
+    if (!(initial->flags & TG_IN) || !(initial->flags & TG_OPTIONAL) || initial->name[n] != '0')
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)n, initial->name);
+    return results_find(&stream->made, name);
+}
+
+/* Tokens from..from + part.T of every sequence; states as the call before left them. */
+static void copy_part(struct stream *stream, struct problem *part, int64_t from, bool to_whole)
+{
+    for (uint32_t i = 0; i < part->n_tensors; i++) {
+        struct host_tensor *tensor = &part->tensors[i];
+        struct host_tensor *whole = problem_tensor(&stream->whole.problem, tensor->name);
+        if (to_whole)
+            whole = results_find(&stream->made, tensor->name);
+        else if (from > 0 && final_of(stream, tensor))
+            whole = final_of(stream, tensor);
+        if (!whole || !whole->data || !tensor->data || (!to_whole && tensor->flags & TG_OUT))
+            continue;
+        const int64_t batch = whole->flags & TG_NO_BATCH ? 1 : part->shape.batch;
+        for (int64_t s = 0; s < batch; s++) {
+            const struct part at = {&stream->whole.problem, s, from};
+            struct host_tensor one = *tensor; /* the entry of that sequence */
+            one.bytes /= (size_t)batch;
+            one.data = (char *)tensor->data + (size_t)s * one.bytes;
+            part_of_tensor(&at, whole, &one, to_whole);
+        }
+    }
+}
+
+static bool stream_part(struct stream *stream, const struct spec *spec, int64_t from)
+{
+    struct trial part;
+    if (!trial_open(&part, spec))
+        return false;
+    copy_part(stream, &part.problem, from, false);
+    const bool ok = trial_runs(&part);
+    if (ok)
+        copy_part(stream, &part.problem, from, true);
+    trial_close(&part);
+    return ok;
+}
+
+/* `exact`: the cut is a chunk's end, so both ways compute the same chunks from the same states. */
+static void two_calls(const struct spec *spec, int64_t first, bool exact)
+{
+    struct stream stream = {.n_states = 0};
+    struct spec head = *spec, tail = *spec;
+    head.tokens = first;
+    tail.tokens = spec->tokens - first;
+    if (!stream_open(&stream, spec))
+        return;
+    if (stream_part(&stream, &head, 0) && stream_part(&stream, &tail, first)) {
+        struct results whole = {.n = 0};
+        results_take(&whole, &stream.whole.problem);
+        agree(&stream.made, &whole, spec, "in two calls");
+        if (exact)
+            expect_same(&stream.made, &whole, "in two calls");
+        results_free(&whole);
+    }
+    stream_close(&stream);
+}
+
+/* ---- decode steps ---- */
+
+/* A step computes in fp32 from first to last; what is 16 bits wide of it are its inputs and h. A
+ * state after n steps is off by n roundings of 2^-24 at most, h by that and its own. */
+static double step_limit(const struct spec *spec, const struct host_tensor *tensor)
+{
+    const double n = (double)spec->tokens;
+    const double rounding = tensor->dtype == ST_BF16  ? 0x1p-9
+                            : tensor->dtype == ST_F16 ? 0x1p-12
+                                                      : 0;
+    return rounding + 0x1p-24 * n;
+}
+
+static void steps_right(struct stream *stream, const struct spec *spec)
+{
+    struct truth truth;
+    if (!tap_expect(truth_compute(&machine_context, &stream->whole.problem, &truth), "no oracle"))
+        return;
+    for (uint32_t i = 0; i < stream->made.n; i++) {
+        struct host_tensor *x = &stream->made.tensors[i], y = *x;
+        y.dtype = ST_F64;
+        y.data = truth.out[x->tile];
+        expect_near(x, &y, step_limit(spec, x), "steps against the oracle");
+    }
+    truth_free(&truth);
+}
+
+/* Calls of `most` tokens and a last one of what is left, on states that stay in their slots. */
+static void steps_agree(const struct spec *base, const char *schedule, int64_t most)
+{
+    struct stream stream = {.n_states = 0};
+    struct spec spec = *base, step = *base;
+    bool ok = true;
+    spec.schedule = spec.io == TG_F32 ? "tfla-fp32" : "tfla-small";
+    step.schedule = schedule;
+    step.is_pooled = true;
+    if (!stream_open(&stream, &spec))
+        return;
+    for (int64_t from = 0; from < spec.tokens && ok; from += most) {
+        step.tokens = spec.tokens - from < most ? spec.tokens - from : most;
+        ok = stream_part(&stream, &step, from);
+    }
+    if (ok) {
+        struct results whole = {.n = 0};
+        steps_right(&stream, &spec);
+        results_take(&whole, &stream.whole.problem);
+        agree(&stream.made, &whole, &spec, "in steps");
+        results_free(&whole);
+    }
+    stream_close(&stream);
+}
+
+static void test_forms(const struct spec *spec)
+{
+    struct spec few = *spec, long_one = *spec;
+    const char *name = tg_dtype_name(spec->io);
+    few.tokens = 21;
+    few.batch = 2;
+    few.no_final = long_one.no_final = false;
+    long_one.tokens = 300;
+#define TEST(text, call)                                                                           \
+    if (tap_begin("%s, %s %s", text, spec->variant, name)) {                                       \
+        call;                                                                                      \
+        tap_end();                                                                                 \
+    }
+    TEST("chunk sizes and the parallel form agree", chunks_agree(&long_one))
+    TEST("steps of one token and chunks agree", steps_agree(&few, "step", 1))
+    TEST("steps of 8 tokens and chunks agree", steps_agree(&few, "step8", 8))
+    TEST("200 tokens are 120 and 80", two_calls(spec, 120, false))
+    /* a max state leaves a call as a natural logarithm */
+    TEST("200 tokens are 128 and 72, to the bit",
+         two_calls(spec, 128, spec->variant != tg_mlstm_exp.name))
+    TEST("200 tokens are 1 and 199", two_calls(spec, 1, false))
+#undef TEST
+}
+
+void suite_agree(void)
+{
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
+        const bool is_rich = *v == &tg_mlstm_sig || *v == &tg_mlstm_exp;
+        for (tg_dtype io = TG_BF16; io <= (is_rich ? TG_F32 : TG_BF16); io++) {
+            const struct spec spec = {.variant = (*v)->name,
+                                      .io = io,
+                                      .batch = 1,
+                                      .heads = 3,
+                                      .tokens = 200,
+                                      .dqk = 24,
+                                      .dhv = 40,
+                                      .has_s0 = true,
+                                      .chunk = 128};
+            test_forms(&spec);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+/* tests/kernels/nan_family.c - a NaN in an input of a packed call with shared heads, of every
+ * variant: it stays in its sequence and in the heads that read it, forward and backward, and there
+ * it reaches what it influences. Everything else has the bits that it has without it. */
+#include "results.h"
+#include "suites.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sequence 1 has tokens 5 .. 150. */
+enum { SEQUENCE = 1, BEGIN = 5, TOKEN = 12, CHUNK = 128, HEAD = 2, GROUP = 2, COLUMN = 5 };
+
+static const char cuts[] = "0 5 150 150 300";
+
+/* Where one NaN goes, and from where it came. */
+struct bad {
+    const char *input;
+    bool is_backward; /* an input of the backward alone */
+    int64_t token;    /* in all of the packed tokens; of SEQUENCE */
+};
+
+static void place_nan(struct problem *problem, void *user)
+{
+    const struct bad *bad = user;
+    struct host_tensor *tensor = problem_tensor(problem, bad->input);
+    if (!tensor || !tensor->data || !(tensor->flags & TG_IN))
+        return;
+    const size_t heads = (size_t)tensor->extent[1], row = tensor->n / heads;
+    const size_t head = tensor->flags & TG_SHARED ? HEAD / GROUP : HEAD;
+    size_t at = head * row;
+    if (tensor->has_tokens)
+        at += (size_t)bad->token * (row / (size_t)tensor->extent[2]);
+    else if (!(tensor->flags & TG_NO_BATCH))
+        at = (SEQUENCE * heads + head) * (row / (size_t)tensor->extent[0]);
+    num_store(tensor->data, tensor->dtype,
+              at + (tensor->rank > 3 || (!tensor->has_tokens && tensor->rank > 2) ? COLUMN : 0),
+              (double)NAN);
+}
+
+/* Of an element of an output. */
+struct place {
+    int64_t sequence, head, token; /* -1: all */
+};
+
+static struct place place_of(const struct host_tensor *tensor, const struct problem *problem,
+                             size_t element)
+{
+    struct place place = {-1, 0, -1};
+    const size_t heads = (size_t)tensor->extent[1];
+    const size_t entry = tensor->n / heads / (size_t)tensor->extent[0];
+    place.head = (int64_t)(element / entry % heads);
+    if (tensor->has_tokens) {
+        place.token = (int64_t)(element % entry / (entry / (size_t)tensor->extent[2]));
+        while (place.token >= problem->cuts.at[place.sequence + 1])
+            place.sequence++;
+    } else if (!(tensor->flags & TG_NO_BATCH)) {
+        place.sequence = (int64_t)(element / entry / heads);
+    }
+    return place;
+}
+
+/* Does a head read the input at HEAD? Shared ones are read by the group, and gradients of shared
+ * ones come from it. */
+static bool reads(const struct host_tensor *output, bool is_shared, int64_t head)
+{
+    if (output->flags & TG_SHARED)
+        return head == HEAD / GROUP;
+    return is_shared ? head / GROUP == HEAD / GROUP : head == HEAD;
+}
+
+/* Sums over the later tokens are made of a chunk's sum less that over the earlier ones, so a NaN
+ * reaches all of its chunk. */
+static bool is_of_decay(const struct host_tensor *output)
+{
+    return strcmp(output->name, "df") == 0 || strcmp(output->name, "ddt_raw") == 0;
+}
+
+static bool may_reach(const struct bad *bad, bool is_shared, const struct host_tensor *output,
+                      struct place at)
+{
+    const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
+    const bool is_gradient = output->is_gradient;
+    if (!reads(output, is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
+        return false;
+    if (at.token < 0) /* a query leaves no trace in a state */
+        return is_gradient || !is_query;
+    if (bad->is_backward) { /* gradients go back in time */
+        const int64_t in_chunk = (bad->token - BEGIN) / CHUNK * CHUNK;
+        return at.token <= bad->token ||
+               (is_of_decay(output) && at.token < BEGIN + in_chunk + CHUNK);
+    }
+    return is_gradient || (is_query ? at.token == bad->token : at.token >= bad->token);
+}
+
+static void check(const struct bad *bad, const struct problem *problem, bool is_shared,
+                  struct results *clean, struct results *found)
+{
+    for (uint32_t i = 0; i < found->n; i++) {
+        const struct host_tensor *x = &found->tensors[i], *y = results_find(clean, x->name);
+        const size_t bytes = st_dtype_bytes(x->dtype);
+        size_t n_reached = 0;
+        for (size_t e = 0; e < x->n; e++) {
+            const bool same = memcmp((const char *)x->data + e * bytes,
+                                     (const char *)y->data + e * bytes, bytes) == 0;
+            const struct place at = place_of(x, problem, e);
+            n_reached += isfinite(num_load(x->data, x->dtype, e)) ? 0 : 1;
+            tap_expect(same || may_reach(bad, is_shared, x, at),
+                       "NaN in %s reached %s of sequence %d, head %d, token %d", bad->input,
+                       x->name, (int)at.sequence, (int)at.head, (int)at.token);
+        }
+        if (strcmp(x->name, "h") == 0 && !bad->is_backward)
+            tap_expect(n_reached > 0, "NaN in %s did not reach h", bad->input);
+    }
+}
+
+static void try_nan(const struct spec *spec, const char *input, bool is_backward)
+{
+    struct bad bad = {input, is_backward, TOKEN};
+    struct results clean = {.n = 0}, found = {.n = 0};
+    struct trial trial;
+    if (!trial_open(&trial, spec))
+        return;
+    const struct host_tensor *tensor = problem_tensor(&trial.problem, input);
+    const bool is_shared = tensor && tensor->flags & TG_SHARED;
+    if (tensor && !tensor->has_tokens)
+        bad.token = BEGIN; /* an initial state */
+    if ((tensor || is_backward) && results_of(spec, NULL, NULL, &clean) &&
+        results_of(spec, place_nan, &bad, &found))
+        check(&bad, &trial.problem, is_shared, &clean, &found);
+    results_free(&clean);
+    results_free(&found);
+    trial_close(&trial);
+}
+
+static void test_variant(const struct spec *spec, const char *const *inputs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool is_backward = strcmp(inputs[i], "dh") == 0;
+        if (!tap_begin("NaN in %s of packed heads that share q, %s", inputs[i], spec->variant))
+            continue;
+        try_nan(spec, inputs[i], is_backward);
+        tap_end();
+    }
+}
+
+void suite_nan_family(void)
+{
+    static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
+    static const char *const ssd[] = {"Cm", "Bm", "x", "dt_raw", "S0", "dh"};
+    struct spec spec = {.variant = "mlstm-exp",
+                        .io = TG_BF16,
+                        .heads = 4,
+                        .dqk = 24,
+                        .dhv = 40,
+                        .group = GROUP,
+                        .cuts = cuts,
+                        .has_s0 = true,
+                        .backward = ""};
+    test_variant(&spec, rich, sizeof rich / sizeof *rich);
+    spec.variant = "mamba2";
+    test_variant(&spec, ssd, sizeof ssd / sizeof *ssd);
+}
