@@ -7,13 +7,15 @@
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
+#   family  tegula bench's table: every variant, forward and with the backward, and decode steps
+#   golden  tegula check, with gradients, of every golden file in tests/data and, where it is, in peers/all
 #   time    from process start to the first result, caches cold
 #   peers   bench/peers.py: the same shapes by mlstm_kernels, forward and with the backward
 #   allpeers  every peer of bench/peers.py at its own shapes: about five minutes more
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -26,11 +28,11 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
-((${#parts[@]})) || parts=(test tune bench time peers gradients)
+((${#parts[@]})) || parts=(test tune bench family time peers gradients)
 
 mkdir -p "$out"
 results=$out/results.json
@@ -86,6 +88,18 @@ run_bench() {
     measure bench-backward ./dev tegula bench mlstm-sig-backward --device 0 --flush --no-wisdom --json
 }
 
+run_family() {
+    measure family ./dev tegula bench --device 0 --flush --no-wisdom --json
+}
+
+run_golden() {
+    local file
+    for file in tests/data/*.safetensors peers/all/*.safetensors; do
+        [[ -e $file ]] || continue
+        measure golden ./dev tegula check --device 0 --json "$file"
+    done
+}
+
 # A cache of its own, and the driver's off: everything is compiled.
 run_time() {
     XDG_CACHE_HOME=$scratch/cold CUDA_CACHE_DISABLE=1 measure time \
@@ -106,8 +120,11 @@ run_allpeers() {
 }
 
 run_gradients() {
-    measure gradients ./dev tegula check --device 0 --json tests/data/mlstmsig_a.safetensors
-    measure gradients-peer python3 bench/peers.py --backward --compare tests/data/mlstmsig_a.safetensors
+    local file
+    for file in peers/golden/*.safetensors; do
+        measure gradients ./dev tegula check --device 0 --json "$file"
+    done
+    measure gradients-peer timeout 120 python3 bench/peers.py --backward --chunk 64 --chunk 128 --compare peers/golden
 }
 
 run_demo() {

@@ -1,7 +1,8 @@
 """What bench/gpu.sh measured, ours beside the peer's: a table, and plots where matplotlib is installed.
 
-    python3 bench/plot.py RESULTS.json --table         median ms for each shape
-    python3 bench/plot.py RESULTS.json --svg FOLDER    length.svg: time over T; chunk.svg: over chunk size
+    python3 bench/plot.py RESULTS.json... --table         median ms for each shape
+    python3 bench/plot.py RESULTS.json... --svg FOLDER    length.svg: time over T; chunk.svg: over chunk size;
+                                                          family.svg: every variant beside its peer
 """
 import argparse
 import json
@@ -26,6 +27,51 @@ def peers(lines):
             shape = (x["B"], x["T"])
             best[shape] = min(best.get(shape, (float("inf"), 0)), (x["ms"], x["chunk"]))
     return best
+
+
+# Which peer does what a variant does.
+PEER_OF = {"mlstm-sig": "mlstm-sig", "mlstm-exp": "mlstm-exp", "simple-gla": "fla-simple-gla",
+           "retention": "fla-lightning-attn", "linear": "fla-linear-attn", "mamba2": "mamba-ssd"}
+
+
+def family(lines):
+    """Rows of `tegula bench` and the peer's at the same shape: the fastest chunk size for the sum of both directions."""
+    rows = []
+    for x in lines:
+        if x["part"] != "family" or "backward" not in x:
+            continue
+        shape = {k: x["shape"][k] for k in ("B", "NH", "T", "dqk", "dhv")}
+        found = {}
+        for y in lines:
+            if y.get("peer") == PEER_OF.get(x["variant"]) and "ms" in y and all(y[k] == shape[k] for k in shape):
+                key = (y.get("chunk"), y["direction"])
+                found[key] = (y["ms"], y.get("memory_bytes"))
+        chunks = {chunk for chunk, direction in found if direction == "forward+backward"}
+        best = min(chunks, key=lambda chunk: found[chunk, "forward+backward"][0], default=None)
+        forward = min((v[0] for (_, d), v in found.items() if d == "forward"), default=None)
+        rows.append({"variant": x["variant"], "shape": shape, "forward": x["median_ms"], "both": x["both_ms"],
+                     "workspace": (x["workspace_bytes"], x["backward"]["workspace_bytes"]),
+                     "peer_forward": forward,
+                     "peer_both": found[best, "forward+backward"][0] if chunks else None,
+                     "peer_memory": tuple(found.get((best, d), (0, None))[1] for d in ("forward", "forward+backward"))})
+    return rows
+
+
+def cell(ms):
+    return f"{ms:.2f}" if ms else "-"
+
+
+def print_family(lines):
+    print("variant          B  NH      T  dqk dhv   forward    peer   both    peer   workspace MiB (fwd, bwd)   peer's memory")
+    for r in family(lines):
+        s = r["shape"]
+        memory = " / ".join(f"{m / 2**20:.0f}" if m else "-" for m in r["peer_memory"])
+        print(f"{r['variant']:15} {s['B']:2} {s['NH']:3} {s['T']:6} {s['dqk']:4} {s['dhv']:3} {cell(r['forward']):>9}"
+              f" {cell(r['peer_forward']):>7} {cell(r['both']):>6} {cell(r['peer_both']):>7}"
+              f"   {r['workspace'][0] / 2**20:.0f}, {r['workspace'][1] / 2**20:.0f}   {memory}")
+    for x in lines:
+        if x["part"] == "family" and "backward" not in x:
+            print(f"{x['variant']:15} decode, B {x['shape']['B']}: {x['median_ms']:.4f} ms, {x['gb_per_s']:.0f} GB/s")
 
 
 def print_table(lines):
@@ -82,6 +128,23 @@ def plot_chunk(plt, lines, path):
     figure.savefig(path)
 
 
+def plot_family(plt, lines, path):
+    rows = [r for r in family(lines) if r["peer_both"]]
+    figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.5))
+    names = [f"{r['variant']}, {r['shape']['NH']} heads\n{r['shape']['dqk']}/{r['shape']['dhv']}, T {r['shape']['T']}" for r in rows]
+    for offset, whose, color in ((-0.2, "", "tab:blue"), (0.2, "peer_", "tab:gray")):
+        label = "peer" if whose else "Tegula"
+        y = [i + offset for i in range(len(rows))]
+        axes.barh(y, [r[whose + "both"] for r in rows], 0.38, color=color, alpha=0.45, label=f"{label}, forward and backward")
+        axes.barh(y, [r[whose + "forward"] or 0 for r in rows], 0.38, color=color, label=f"{label}, forward")
+    axes.set_yticks(range(len(rows)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set(xlabel="ms at 65,536 tokens", title=lines[0]["machine"])
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
 def plot(lines, folder):
     try:
         import matplotlib
@@ -91,21 +154,27 @@ def plot(lines, folder):
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    plot_length(plt, lines, folder / "length.svg")
-    plot_chunk(plt, lines, folder / "chunk.svg")
+    parts = {x["part"] for x in lines}
+    if "bench" in parts:
+        plot_length(plt, lines, folder / "length.svg")
+    if "tune" in parts:
+        plot_chunk(plt, lines, folder / "chunk.svg")
+    if "family" in parts:
+        plot_family(plt, lines, folder / "family.svg")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path, nargs="+")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--svg", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args()
-    lines = read_lines(options.results)
+    lines = [line for path in options.results for line in read_lines(path)]
     if not lines:
         raise SystemExit(f"{options.results} holds no measurement")
     if options.table or not options.svg:
         print_table(lines)
+        print_family(lines)
     if options.svg:
         plot(lines, options.svg)
 
