@@ -210,6 +210,12 @@ RUN(isspacep)
     pred_set(w, in->op[0], mask, r);
 }
 
+/* Caches are not modelled, so all policies are one. */
+RUN(policy)
+{
+    FOR_LANES(l, mask) row64(w, in->op[0])[l] = 0;
+}
+
 RUN(nop)
 {
     (void)w;

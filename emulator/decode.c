@@ -268,9 +268,9 @@ static void push_operand(struct builder *b, struct insn *in, u32 value)
 }
 
 /* [base + offset] makes two operands: the base's row, and the offset itself. */
-static bool bind_memory(struct builder *b, const struct operand *o, struct insn *in)
+static bool bind_memory(struct builder *b, const struct operand *o, u32 rank, struct insn *in)
 {
-    if (o->kind != OPERAND_MEMORY)
+    if (o->kind != OPERAND_MEMORY || o->n != rank)
         return false;
     struct operand base = b->parts[o->first];
     s64 offset = (s64)o->value;
@@ -285,6 +285,11 @@ static bool bind_memory(struct builder *b, const struct operand *o, struct insn 
         return false;
     push_operand(b, in, out);
     push_operand(b, in, (u32)offset);
+    for (u32 i = 0; i < rank; i++) {
+        if (!bind_row(b, &b->parts[o->first + 1 + i], 32, false, false, &out))
+            return false;
+        push_operand(b, in, out);
+    }
     return true;
 }
 
@@ -334,7 +339,9 @@ static bool bind_letter(struct builder *b, const struct operand *o, char letter,
         fits = bind_predicate(o, is_dst, &out);
         break;
     case 'm':
-        return bind_memory(b, o, in);
+        return bind_memory(b, o, 0, in);
+    case 't':
+        return bind_memory(b, o, in->mod[MOD_RANK], in);
     case 'c':
         return o->kind == OPERAND_CLOCK;
     case 'i':
@@ -471,6 +478,9 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
         k->is_async = true;
         return;
     }
+    /* Tensor stores end anywhere inside of 16 bytes, though hardly inside of 2. */
+    if (!strncmp(mnemonic, "cp.async.bulk.tensor", 20))
+        narrow(&k->global_granule_log2, 2);
     const bool is_division = !strncmp(mnemonic, "div", 3) || !strncmp(mnemonic, "rem", 3);
     if (in->kind == KIND_ACCESS && in->mod[MOD_TYPE] && !is_division) {
         if (space == SPACE_GENERIC || space == SPACE_SHARED || space == SPACE_SHARED_CTA)

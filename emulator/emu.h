@@ -78,14 +78,15 @@ enum {
       "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first "   \
       "L1::evict_last "                                                                            \
       "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal "  \
-      "L2::evict_first")                                                                           \
+      "L2::evict_first L2::evict_unchanged")                                                                           \
     X(HOW, "how", "up down bfly idx")                                                              \
     X(VOTE, "vote", "all any uni ballot")                                                          \
     X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                      \
     X(TRANS, "trans", "trans")                                                                     \
     X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                    \
     X(TEST, "test", "finite infinite number notanumber normal subnormal")                          \
-    X(CLAMP, "clamp", "clamp wrap")
+    X(CLAMP, "clamp", "clamp wrap")                                                                \
+    X(RANK, "rank", "1d 2d 3d 4d 5d")
 
 enum mod_class {
 #define X(id, name, words) MOD_##id,
@@ -310,11 +311,20 @@ struct memory {
     u64 next_base, used;
 };
 
-/* Shared memory's shadow, one entry per granule. `write` and `read_gen` are times on the CTA's
- * clock. */
+/* The last write of a granule: time, lane, flags, agent. */
+enum {
+    SHADOW_AGENT = 0xff,
+    SHADOW_WRITTEN = 1 << 8,
+    SHADOW_IN_FLIGHT = 2 << 8,
+    SHADOW_STRONG = 4 << 8,
+    SHADOW_LANE_SHIFT = 16,
+    SHADOW_TIME_SHIFT = 32,
+};
+
+/* Shared memory's shadow, one entry per granule. Times are on the CTA's clock. */
 struct shadow {
     u32 granule_log2, n;
-    u64 *write;     /* time, lane, flags and agent; see shared.c */
+    u64 *write;
     u32 *read_gen;  /* time of the last reads */
     u32 *read_mask; /* by which warps */
     u32 *write_at;  /* insn serial, for reports */
@@ -417,6 +427,8 @@ struct cta {
     X(IN_FLIGHT, "in-flight", 719)                                                                 \
     X(BARRIER, "barrier-mismatch", 719)                                                            \
     X(MBARRIER, "mbarrier", 719)                                                                   \
+    X(PROXY, "proxy", 719)                                                                         \
+    X(TENSOR_MAP, "tensor-map", 719)                                                               \
     X(DIVERGENT, "divergent", 719)                                                                 \
     X(DEADLOCK, "deadlock", 702)                                                                   \
     X(STEP_LIMIT, "step-limit", 702)                                                               \
@@ -459,7 +471,8 @@ enum {
     ACCESS_WRITE = 2,
     ACCESS_STRONG = 4,
     ACCESS_ASYNC = 8,
-    ACCESS_ARRIVAL = 16
+    ACCESS_ARRIVAL = 16,
+    ACCESS_PROXY = 32 /* through the async proxy */
 };
 u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes,
                    int what, u32 *space);
@@ -491,6 +504,9 @@ u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what);
 bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
                             const u8 *value);
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes);
+bool shared_check_read(struct warp *w, int lane, u32 g, int what);
+void shared_note_reads(struct warp *w, u32 offset, u32 bytes);
+void shared_set_writer(struct cta *c, u32 offset, u32 bytes, u64 word, u32 at);
 void count_wavefronts(struct cta *c, const u64 *address, u32 mask, u32 bytes);
 
 /* sync.c */

@@ -8,9 +8,11 @@ bool hopper_init(struct cta *c)
     if (!c->kernel->is_async)
         return true;
     struct hopper *h = c->hopper = calloc(1, sizeof *h);
-    if (h)
-        h->mbarrier_at = calloc(c->shared_bytes / 8 + 1, 1);
-    return h && h->mbarrier_at;
+    if (!h)
+        return false;
+    h->mbarrier_at = calloc(c->shared_bytes / 8 + 1, 1);
+    h->readers = calloc(c->shared_bytes / ASYNC_UNIT + 1, sizeof *h->readers);
+    return h->mbarrier_at && h->readers;
 }
 
 void hopper_free(struct cta *c)
@@ -18,7 +20,9 @@ void hopper_free(struct cta *c)
     struct hopper *h = c->hopper;
     if (!h)
         return;
+    bulk_free(c);
     free(h->mbarrier_at);
+    free(h->readers);
     free(h);
 }
 
@@ -29,5 +33,8 @@ void hopper_reset(struct cta *c)
         return;
     memset(h->mbarriers, 0, h->n_mbarriers * sizeof *h->mbarriers);
     memset(h->mbarrier_at, 0, c->shared_bytes / 8 + 1);
+    memset(h->readers, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->readers);
+    memset(h->fences, 0, sizeof h->fences);
+    bulk_reset(c);
     h->n_mbarriers = h->idle_polls = 0;
 }

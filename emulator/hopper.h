@@ -12,6 +12,9 @@
 enum {
     MAX_MBARRIER_COUNT = (1 << 20) - 1, /* of arrivals, and of bytes */
     MAX_IDLE_POLLS = 1 << 17,           /* waits that fail while nothing happens */
+    MAX_FENCES = 32,
+    ASYNC_UNIT = 16, /* bytes: the async proxy takes no fewer of shared memory */
+    MAX_RANK = 5,
 };
 
 struct mbarrier {
@@ -21,8 +24,55 @@ struct mbarrier {
     s32 tx; /* bytes expected and not yet arrived */
     u32 phase;
     u32 init_time, init_warp, init_lane, init_at;
+    u32 copied_time, copied_by,
+        copied_at;            /* the last phase to which a copy reported, and the copy */
     u32 joined[MAX_AGENTS];   /* what those who arrived have seen */
     u32 released[MAX_AGENTS]; /* of these, what came before the last completed phase */
+};
+
+/* What a fence makes visible to the async proxy. */
+enum { FENCE_SHARED = 1, FENCE_INIT = 2 };
+
+struct fence {
+    u32 time, mask, covers;
+};
+
+struct fences { /* of one warp, the last ones */
+    struct fence list[MAX_FENCES];
+    u32 n;
+};
+
+/* tensormap.c's encoding of a CUtensorMap. */
+struct tensor_map {
+    u64 magic, base;
+    u64 stride[MAX_RANK - 1];
+    u32 last[MAX_RANK]; /* dimensions, less one */
+    u16 box[MAX_RANK];
+    u8 step[MAX_RANK];
+    u8 rank, type, element_bytes, swizzle, has_nan_fill;
+};
+
+enum bulk_kind { BULK_LOAD, BULK_STORE };
+
+/* A bulk copy between global and shared memory. In shared memory it takes one range. */
+struct bulk {
+    enum bulk_kind kind;
+    bool is_tensor, is_early;
+    bool is_done;   /* load: the bytes are there. store: they were read, and are in `data` */
+    bool is_stored; /* store: and in global memory */
+    u32 warp, lane, at;
+    u32 group;    /* store: number of the lane's group */
+    u32 mbarrier; /* load: index */
+    u32 offset, bytes;
+    u64 global; /* of a copy that is no tensor's */
+    struct tensor_map map;
+    s32 coordinate[MAX_RANK];
+    u8 *data;
+};
+
+struct bulks {
+    struct bulk *list;
+    u32 n, capacity;
 };
 
 struct hopper {
@@ -30,6 +80,12 @@ struct hopper {
     u32 n_mbarriers; /* live ones are among these */
     u8 *mbarrier_at; /* per 8 bytes of shared memory, counted from 1 */
     u32 idle_polls;
+    struct fences fences[MAX_WARPS];
+    u16 *readers; /* per ASYNC_UNIT of shared memory: operations that will read it */
+    struct bulks loads, stores;
+    u32 n_flying;                /* loads that have not arrived */
+    u32 haste;                   /* loads arrive at one step of so many; 0: only when they must */
+    u32 group[MAX_WARPS][LANES]; /* stores: number of the lane's open group */
 };
 
 /* mbarrier.c */
@@ -37,6 +93,37 @@ struct mbarrier *mbarrier_find(struct warp *w, int lane, u64 address);
 void mbarrier_complete_tx(struct warp *w, int lane, struct mbarrier *m, u32 bytes);
 bool mbarrier_covers(struct warp *w, int lane, u32 offset, u32 bytes, int what);
 void mbarrier_describe(const struct cta *c, const struct warp *w, char *out, size_t size);
+
+/* proxy.c */
+bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers);
+bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes);
+bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes);
+void proxy_begin_read(struct cta *c, u32 offset, u32 bytes);
+void proxy_end_read(struct cta *c, u32 offset, u32 bytes);
+bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes);
+
+/* box.c */
+u32 box_bytes(const struct tensor_map *m);
+struct piece { /* 16 bytes in shared memory, and which of them are in bounds */
+    u32 offset, from, to;
+    u64 global; /* of byte `from` */
+};
+typedef bool piece_visit(void *context, const struct bulk *b, const struct piece *p);
+bool box_walk(const struct bulk *b, piece_visit *visit, void *context);
+
+/* tensormap.c */
+bool tensor_map_read(struct warp *w, int lane, u64 address, struct tensor_map *out);
+
+/* bulk.c */
+void bulk_step(struct cta *c);
+bool bulk_hurry(struct cta *c);
+void bulk_publish(struct cta *c, u32 mbarrier);
+bool bulk_reports_to(const struct cta *c, u32 mbarrier);
+void bulk_end(struct cta *c);
+void bulk_reset(struct cta *c);
+void bulk_free(struct cta *c);
+void bulk_describe_load(const struct cta *c, u32 offset, char *out, size_t size);
+void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size);
 
 /* hopper.c */
 bool hopper_init(struct cta *c);

@@ -197,6 +197,8 @@ void counters_add(struct tgemu_counters *sum, const struct tgemu_counters *x)
     sum->mma += x->mma;
     sum->barriers += x->barriers;
     sum->cp_async_bytes += x->cp_async_bytes;
+    sum->bulk_bytes += x->bulk_bytes;
+    sum->wgmma += x->wgmma;
 }
 
 static bool take(struct team *t, u64 *index)

@@ -139,10 +139,12 @@ RUN(mbarrier_inval)
         struct mbarrier *m = operand(w, in, 0, (int)l);
         if (!m)
             return;
-        if (m->tx) {
+        const u32 index = (u32)(m - w->cta->hopper->mbarriers);
+        if (m->tx || bulk_reports_to(w->cta, index)) {
             fault(w, REPORT_MBARRIER, (int)l,
-                  "invalidates the mbarrier at shared offset %u, which waits for %d bytes",
-                  m->offset, m->tx);
+                  "invalidates the mbarrier at shared offset %u, which waits for %d bytes%s",
+                  m->offset, m->tx,
+                  bulk_reports_to(w->cta, index) ? ": a copy will report to it" : "");
             return;
         }
         m->is_live = false;
@@ -170,6 +172,7 @@ static void complete_phase(struct cta *c, struct mbarrier *m)
     m->phase++;
     m->pending = m->expected;
     m->joined[AGENT_MBARRIER + index] = c->now;
+    bulk_publish(c, index);
     memcpy(m->released, m->joined, sizeof m->released);
     c->now++;
     wake(c, index);

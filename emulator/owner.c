@@ -268,7 +268,9 @@ bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u
                       .first = granule(w, a, address),
                       .last = granule(w, a, address + bytes - 1),
                       .bytes = bytes,
-                      .unit = type_bytes(in->mod[MOD_TYPE]),
+                      .unit = in->mod[MOD_TYPE] ? type_bytes(in->mod[MOD_TYPE])
+                              : bytes < 8       ? bytes
+                                                : 8, /* of a bulk copy */
                       .lane = lane,
                       .what = what,
                       .to = to,

@@ -168,6 +168,14 @@ static struct operand read_memory(struct builder *b)
         o.value = read_integer(b);
     else if (peek(b) == '-')
         o.value = read_integer(b);
+    if (take(b, ',')) { /* coordinates in a tensor */
+        need(b, '{');
+        do {
+            add_part(b, read_simple(b));
+            o.n++;
+        } while (take(b, ','));
+        need(b, '}');
+    }
     need(b, ']');
     return o;
 }

@@ -35,7 +35,7 @@ enum operand_kind {
     OPERAND_SPECIAL,
     OPERAND_CLOCK,
     OPERAND_VECTOR, /* elements first .. first + n - 1 of builder->parts */
-    OPERAND_MEMORY, /* parts[first] is the base, value the offset */
+    OPERAND_MEMORY, /* parts[first] is the base, value the offset, n coordinates follow the base */
     OPERAND_SINK,
     OPERAND_NAME, /* a label */
 };

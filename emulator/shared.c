@@ -14,15 +14,6 @@
 
 #include <stdlib.h>
 
-enum {
-    AGENT = 0xff,
-    WRITTEN = 1 << 8,
-    IN_FLIGHT = 2 << 8,
-    STRONG = 4 << 8,
-    LANE_SHIFT = 16,
-    TIME_SHIFT = 32,
-};
-
 #define MIXED 0xffffffffu /* read_gen: see history */
 
 bool shadow_init(struct cta *c)
@@ -68,29 +59,46 @@ bool is_before(const struct warp *w, u32 agent, u32 time)
     return agent == w->id || (agent < MAX_WARPS && time <= w->seen_all) || time <= w->seen[agent];
 }
 
+static const char *verb(int what)
+{
+    return what & ACCESS_PROXY   ? (what & ACCESS_WRITE ? "starts a bulk copy to" : "reads")
+           : what & ACCESS_ASYNC ? "starts a cp.async to"
+           : what & ACCESS_WRITE ? "writes"
+                                 : "reads";
+}
+
 static void report_race(struct warp *w, int lane, u32 g, int what, u32 other, const char *other_did,
                         u32 at)
 {
     char insn[320];
     const u32 bytes = 1u << w->cta->shadow.granule_log2;
     describe_insn(insn, sizeof insn, w->kernel, at);
-    fault(w, REPORT_SHARED_RACE, lane,
-          "%s shared bytes %u..%u, which warp %u %s with no barrier between\n    at %s",
-          what & ACCESS_ASYNC   ? "starts a cp.async to"
-          : what & ACCESS_WRITE ? "writes"
-                                : "reads",
-          g * bytes, (g + 1) * bytes - 1, other, other_did, insn);
+    if (other >= AGENT_MBARRIER)
+        fault(
+            w, REPORT_IN_FLIGHT, lane,
+            "%s shared bytes %u..%u, which a bulk copy wrote; no wait for its mbarrier, at shared "
+            "offset %u, has come before\n    the copy is at %s",
+            verb(what), g * bytes, (g + 1) * bytes - 1,
+            w->cta->hopper->mbarriers[other - AGENT_MBARRIER].offset, insn);
+    else
+        fault(w, REPORT_SHARED_RACE, lane,
+              "%s shared bytes %u..%u, which warp %u %s with no barrier between\n    at %s",
+              verb(what), g * bytes, (g + 1) * bytes - 1, other, other_did, insn);
 }
 
 static void report_in_flight(struct warp *w, int lane, u32 g, int what)
 {
     char copy[512];
     const u32 offset = g << w->cta->shadow.granule_log2;
-    fault(w, REPORT_IN_FLIGHT, lane,
-          "%s shared byte %u, to which a cp.async is in flight: no cp.async.wait_group by its "
-          "thread covers it\n    %s",
-          what & ACCESS_WRITE ? "writes" : "reads", offset,
-          async_describe(w->cta, offset, copy, sizeof copy));
+    const bool is_bulk = (w->cta->shadow.write[g] & SHADOW_AGENT) >= AGENT_MBARRIER;
+    if (is_bulk)
+        bulk_describe_load(w->cta, offset, copy, sizeof copy);
+    else
+        async_describe(w->cta, offset, copy, sizeof copy);
+    fault(w, REPORT_IN_FLIGHT, lane, "%s shared byte %u, to which a %s\n    %s", verb(what), offset,
+          is_bulk ? "bulk copy is in flight: the phase of its mbarrier has not ended"
+                  : "cp.async is in flight: no cp.async.wait_group by its thread covers it",
+          copy);
 }
 
 /* What holds for reads and writes: the last write is finished and lies before. */
@@ -99,15 +107,15 @@ static bool check_last_write(struct warp *w, int lane, u32 g, int what)
     const struct shadow *s = &w->cta->shadow;
     const u64 last = s->write[g];
     const u32 checks = w->cta->launch->config->checks;
-    if (last & IN_FLIGHT && checks & TGEMU_CHECK_IN_FLIGHT) {
+    if (last & SHADOW_IN_FLIGHT && checks & TGEMU_CHECK_IN_FLIGHT) {
         report_in_flight(w, lane, g, what);
         return false;
     }
     if (!last || !(checks & TGEMU_CHECK_RACES) ||
-        is_before(w, last & AGENT, (u32)(last >> TIME_SHIFT)) ||
-        (last & STRONG && what & ACCESS_STRONG))
+        is_before(w, last & SHADOW_AGENT, (u32)(last >> SHADOW_TIME_SHIFT)) ||
+        (last & SHADOW_STRONG && what & ACCESS_STRONG))
         return true;
-    report_race(w, lane, g, what, last & AGENT, "wrote", s->write_at[g]);
+    report_race(w, lane, g, what, last & SHADOW_AGENT, "wrote", s->write_at[g]);
     return false;
 }
 
@@ -161,19 +169,26 @@ static void note_read(struct warp *w, u32 g)
     }
 }
 
-static bool read_granule(struct warp *w, int lane, u32 g, int what)
+/* Whether what lies there may be read: it is written, and before. */
+bool shared_check_read(struct warp *w, int lane, u32 g, int what)
 {
     const struct shadow *s = &w->cta->shadow;
     if (!check_last_write(w, lane, g, what))
         return false;
-    if (!(s->write[g] & (WRITTEN | IN_FLIGHT)) &&
+    if (!(s->write[g] & (SHADOW_WRITTEN | SHADOW_IN_FLIGHT)) &&
         w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
         const u32 offset = g << s->granule_log2;
         fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u, which %s", offset,
-              s->write[g] ? "was copied by cp.async from global bytes never written"
-                          : "nothing has written");
+              s->write[g] ? "was copied from global bytes never written" : "nothing has written");
         return false;
     }
+    return true;
+}
+
+static bool read_granule(struct warp *w, int lane, u32 g, int what)
+{
+    if (!shared_check_read(w, lane, g, what))
+        return false;
     if (!(what & ACCESS_STRONG))
         note_read(w, g);
     return true;
@@ -192,14 +207,15 @@ static bool write_granule(struct warp *w, int lane, u32 g, int what)
             return false;
         }
     }
-    const u64 by_plain = (u64)c->now << TIME_SHIFT | (u64)WRITTEN | w->id;
+    const u64 by_plain = (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_WRITTEN | w->id;
     /* A plain store of this moment still races with the others, though an atomic of the same warp
      * came after it. */
-    if (what & ACCESS_STRONG && (s->write[g] & ~((u64)(LANES - 1) << LANE_SHIFT)) == by_plain)
+    if (what & ACCESS_STRONG &&
+        (s->write[g] & ~((u64)(LANES - 1) << SHADOW_LANE_SHIFT)) == by_plain)
         what &= ~ACCESS_STRONG;
-    s->write[g] = (u64)c->now << TIME_SHIFT | (u64)(lane & 31) << LANE_SHIFT |
-                  (what & ACCESS_ASYNC ? (u64)IN_FLIGHT : (u64)WRITTEN) |
-                  (what & ACCESS_STRONG ? (u64)STRONG : 0u) | w->id;
+    s->write[g] = (u64)c->now << SHADOW_TIME_SHIFT | (u64)(lane & 31) << SHADOW_LANE_SHIFT |
+                  (what & ACCESS_ASYNC ? (u64)SHADOW_IN_FLIGHT : (u64)SHADOW_WRITTEN) |
+                  (what & ACCESS_STRONG ? (u64)SHADOW_STRONG : 0u) | w->id;
     s->write_at[g] = w->at->serial;
     if (s->read_gen[g] == MIXED)
         memset(s->history + g * c->n_warps, 0, c->n_warps * sizeof(u32));
@@ -225,6 +241,8 @@ u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
         return NULL;
     }
     if (c->hopper && mbarrier_covers(w, lane, (u32)offset, bytes, what))
+        return NULL;
+    if (c->hopper && what & ACCESS_WRITE && !proxy_lets_write(w, lane, (u32)offset, bytes))
         return NULL;
     const u32 log2 = c->shadow.granule_log2;
     const u32 first = (u32)offset >> log2, last = (u32)(offset + bytes - 1) >> log2;
@@ -259,11 +277,29 @@ bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, con
     return false;
 }
 
+/* The granules of these bytes have been read by the warp just now. */
+void shared_note_reads(struct warp *w, u32 offset, u32 bytes)
+{
+    const u32 log2 = w->cta->shadow.granule_log2;
+    for (u32 g = offset >> log2; g <= (offset + bytes - 1) >> log2; g++)
+        note_read(w, g);
+}
+
+/* They were written by an agent that is no warp: `word` says who and when. */
+void shared_set_writer(struct cta *c, u32 offset, u32 bytes, u64 word, u32 at)
+{
+    struct shadow *s = &c->shadow;
+    for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++) {
+        s->write[g] = word;
+        s->write_at[g] = at;
+    }
+}
+
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes)
 {
     struct shadow *s = &c->shadow;
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++)
-        s->write[g] &= ~(u64)WRITTEN;
+        s->write[g] &= ~(u64)SHADOW_WRITTEN;
 }
 
 /* Passes needed by these lanes together: the most words any of the 32 banks must give. */

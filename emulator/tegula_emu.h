@@ -40,7 +40,7 @@ enum tgemu_check {
         1 << 0, /* unordered accesses to shared memory by two warps, or by two lanes of one store */
     TGEMU_CHECK_UNWRITTEN = 1 << 1, /* loads of bytes that nothing has written */
     TGEMU_CHECK_IN_FLIGHT =
-        1 << 2, /* accesses to bytes that a cp.async not yet waited for will write */
+        1 << 2, /* accesses to bytes that an asynchronous copy not yet waited for will write */
     TGEMU_CHECK_GLOBAL =
         1 << 3, /* two warps of one launch storing to the same global word, or one reading it */
     TGEMU_CHECK_ALL = 0xf,
@@ -71,6 +71,8 @@ struct tgemu_counters {
     uint64_t mma;            /* mma.sync, per warp */
     uint64_t barriers;       /* CTA barriers completed */
     uint64_t cp_async_bytes;
+    uint64_t bulk_bytes; /* by bulk copies, both ways */
+    uint64_t wgmma;      /* wgmma.mma_async, per warpgroup */
 };
 
 /* Copies *config's fields that lie within struct_size; fields beyond keep their values. 0, or -1

@@ -3,7 +3,7 @@
  * A warp whose lanes part at a jump keeps a stack of frames and brings them together again at the
  * jump's immediate post-dominator (cfg.c). Between accesses to memory and synchronisation the order
  * of warps does not matter, so only there may another warp go on, chosen at random. */
-#include "emu.h"
+#include "hopper.h"
 
 #define RUN(id)                                                                                    \
     insn_run run_##id;                                                                             \
@@ -172,10 +172,18 @@ static bool is_finished(const struct cta *c)
 /* Runs the CTA to its end or its first fault, which is in c->report. */
 void cta_run(struct cta *c)
 {
-    struct warp *w;
-    while (!c->report->is_set && (w = choose_warp(c)))
-        warp_run(w);
+    while (!c->report->is_set) {
+        if (c->hopper)
+            bulk_step(c);
+        struct warp *w = choose_warp(c);
+        if (w)
+            warp_run(w);
+        else if (is_finished(c) || !bulk_hurry(c))
+            break;
+    }
     c->counters->instructions += c->steps;
     if (!c->report->is_set && !is_finished(c))
         barriers_check_stuck(c);
+    else if (!c->report->is_set && c->hopper)
+        bulk_end(c);
 }

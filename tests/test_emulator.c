@@ -117,7 +117,12 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     ok(cu.cuModuleGetFunction(&function, module, "k"));
     if (shared > 48 * 1024)
         ok(cu.cuFuncSetAttribute(function, 8, (int)shared));
-    void *parameters[] = {&cu.in, &cu.out};
+    static _Alignas(64) char maps[MAX_MAPS][128];
+    void *parameters[2 + MAX_MAPS] = {&cu.in, &cu.out};
+    for (int i = 0; i < cu.n_maps; i++) {
+        encode_map(cu.maps[i], maps[i]);
+        parameters[2 + i] = maps[i];
+    }
     result = cu.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, NULL, parameters, NULL);
     if (!result)
         result = cu.cuCtxSynchronize();
@@ -126,20 +131,67 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     return result;
 }
 
-/* The beginning of kernel k after its target, up to its first statement. */
+static void read_list(const char *text, const char *key, uint64_t *list, uint64_t otherwise)
+{
+    const char *s = strstr(text, key);
+    for (int i = 0; i < 5; i++)
+        list[i] = otherwise;
+    for (s = s ? s + strlen(key) : NULL; s && *s; s += *s == ',') {
+        char *end;
+        *list++ = strtoull(s, &end, 0);
+        s = end;
+        if (*s != ',')
+            break;
+    }
+}
+
+void encode_map(const char *text, void *map)
+{
+    static const char *const types[] = {"u8",  "u16", "u32", "i32", "u64",
+                                        "i64", "f16", "f32", "f64", "bf16"};
+    char name[32], base[8], type[8];
+    uint64_t dims[5], strides[5], box[5], steps[5], swizzle[5];
+    uint32_t box32[5], steps32[5];
+    int t = 0;
+    unsigned rank = 0;
+    assert_int_equal(sscanf(text, "%31s %7s %7s", name, base, type), 3);
+    while (t < 9 && strcmp(types[t], type))
+        t++;
+    read_list(text, "dims=", dims, 0);
+    read_list(text, "strides=", strides, 0);
+    read_list(text, "box=", box, 0);
+    read_list(text, "steps=", steps, 1);
+    read_list(text, "swizzle=", swizzle, 0);
+    for (; rank < 5 && dims[rank]; rank++) {
+        box32[rank] = (uint32_t)box[rank];
+        steps32[rank] = (uint32_t)steps[rank];
+    }
+    ok(cu.cuTensorMapEncodeTiled(map, t, rank, *base == 'i' ? cu.in : cu.out, dims, strides, box32,
+                                 steps32, 0,
+                                 *swizzle == 128  ? 3
+                                 : *swizzle == 64 ? 2
+                                                  : *swizzle == 32,
+                                 0, strstr(text, " nan") != NULL));
+}
+
+/* The statements before those of a test. */
 static const char preamble[] =
-    ".address_size 64\n"
-    ".extern .shared .align 1024 .b8 smem[];\n"
-    ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n"
     ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
     ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
     "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
 
 char *make_kernel(const char *body)
 {
-    char *ptx = malloc(strlen(body) + 8192);
-    sprintf(ptx, ".version %s\n.target %s\n%s%s\nret;\n}\n", cu.target ? "8.6" : "7.8",
-            cu.target ? cu.target : "sm_80", preamble, body);
+    char *ptx = malloc(strlen(body) + 8192), *s = ptx, name[32];
+    s += sprintf(s,
+                 ".version %s\n.target %s\n.address_size 64\n"
+                 ".extern .shared .align 1024 .b8 smem[];\n"
+                 ".visible .entry k(.param .u64 p_in, .param .u64 p_out",
+                 cu.target ? "8.6" : "7.8", cu.target ? cu.target : "sm_80");
+    for (int i = 0; i < cu.n_maps; i++)
+        if (sscanf(cu.maps[i], "%31s", name) == 1)
+            s += sprintf(s, ", .param .align 64 .b8 %s[128]", name);
+    sprintf(s, ")\n{\n%s%s\nret;\n}\n", preamble, body);
     return ptx;
 }
 
@@ -161,6 +213,8 @@ static int set_up(void **state)
     (void)state;
     if (cu.is_emulated)
         cu.tgemu_reset();
+    use_target(NULL);
+    cu.n_maps = 0;
     return cu.cuCtxSetCurrent(cu.context);
 }
 

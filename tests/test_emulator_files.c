@@ -11,6 +11,7 @@
  * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
  *   -- target T            instead of sm_80; ptxas must take the kernel too, where there is one
+ *   -- map NAME ..         a parameter more, a tensor map; see harness.h
  *   -- out W W ..          the first words of what %rd2 points to
  *   -- mutate KIND | OLD | NEW | TEXT     with OLD replaced by NEW, every seed on 1, 2 and 4
  * threads must be reported as KIND, or one of several with commas between, with TEXT in the report
@@ -39,6 +40,8 @@ struct test_file {
     unsigned grid, block, shared;
     uint32_t out[WORDS];
     int n_out;
+    char *maps[MAX_MAPS];
+    int n_maps;
     char *mutants[MAX_MUTANTS];
     int n_mutants;
 };
@@ -95,6 +98,8 @@ static void parse_key(struct test_file *t, char *key)
         t->mutants[t->n_mutants++] = value;
     else if (!strcmp(key, "target"))
         t->target = value;
+    else if (!strcmp(key, "map"))
+        t->maps[t->n_maps++] = value;
     else if (!strcmp(key, "refused"))
         t->refused = value;
     else if (!strcmp(key, "out"))
@@ -370,13 +375,14 @@ static void run_section(const char *path, char *text)
     t->text = text;
     parse_test(t);
     const bool can_run = use_target(t->target);
+    cu.maps = (const char *const *)t->maps;
+    cu.n_maps = t->n_maps;
     if (t->refused && cu.is_emulated)
         run_refused(t);
     else if (t->kernel && !t->refused && can_run)
         run_kernel(t);
     else if (t->insn)
         run_lanes(t);
-    use_target(NULL);
     free(t->kernel);
     free(t);
 }

@@ -44,7 +44,10 @@ typedef unsigned long long device_pointer;
     X(int, cuEventRecord, (void *, void *))                                                        \
     X(int, cuEventElapsedTime, (float *, void *, void *))                                          \
     X(int, cuEventDestroy_v2, (void *))                                                            \
-    X(int, cuPointerGetAttribute, (void *, int, device_pointer))
+    X(int, cuPointerGetAttribute, (void *, int, device_pointer))                                   \
+    X(int, cuTensorMapEncodeTiled,                                                                 \
+      (void *, int, unsigned, device_pointer, const uint64_t *, const uint64_t *,                  \
+       const uint32_t *, const uint32_t *, int, int, int, int))
 
 #define EMULATOR(X)                                                                                \
     X(int, tgemu_configure, (const struct tgemu_config *))                                         \
@@ -60,7 +63,9 @@ struct driver {
     EMULATOR(X)
 #undef X
     bool is_emulated;
-    const char *target; /* of the kernels made from here on; NULL: sm_80 */
+    const char *target;      /* of the kernels made from here on; NULL: sm_80 */
+    const char *const *maps; /* they also take these tensor maps; see encode_map() */
+    int n_maps;
     void *context;
     device_pointer in, out;
     const char *folder;
@@ -68,7 +73,7 @@ struct driver {
 
 extern struct driver cu;
 
-enum { WORDS = 1024, MAX_SEEDS = 5 };
+enum { WORDS = 1024, MAX_SEEDS = 5, MAX_MAPS = 4 };
 
 const char *error_text(int result);
 
@@ -80,6 +85,10 @@ void configure(uint64_t seed, int threads);
 
 /* Kernels from here on are for this target, or sm_80 again; false if the device cannot run them. */
 bool use_target(const char *target);
+
+/* "NAME in|out TYPE dims=64,16 strides=128 box=8,8 steps=1,1 swizzle=128 nan", for cu.in or cu.out
+ * as it is now; the first dimension is the innermost, strides are in bytes. */
+void encode_map(const char *text, void *map);
 
 /* Assembles the text with ptxas, if the PATH has one. */
 void check_with_ptxas(const char *ptx);
@@ -110,6 +119,9 @@ void test_loads(void **state);
     X(mma)                                                                                         \
     X(ldmatrix)                                                                                    \
     X(movmatrix)                                                                                   \
+    X(boxes)                                                                                       \
+    X(tensor_maps)                                                                                 \
+    X(nan_fill)                                                                                    \
     X(launch_is_checked)                                                                           \
     X(memory_is_checked)                                                                           \
     X(variables)                                                                                   \

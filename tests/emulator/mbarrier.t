@@ -29,7 +29,6 @@ st.global.u32 [%rd3], %r6;
 -- out 32 33 34 35 36
 -- mutate mbarrier | @%p1 mbarrier.init.shared::cta.b64 [%r3+256], 64;\n |  | there is no mbarrier at shared offset 256
 -- mutate mbarrier,shared-race | bar.sync 0;\n |  | mbarrier at
--- mutate shared-race,unwritten-read | @!%p2 bra wait; | 
 -- mutate shared-race,unwritten-read | wait:\nmbarrier.try_wait.parity.shared | wait:\nmbarrier.try_wait.parity.relaxed.cta.shared
 -- mutate shared-race,deadlock | [%r3+256], 1, 1000; | [%r3+256], 0, 1000;
 -- mutate shared-race,unwritten-read | mbarrier.arrive.shared::cta.b64 _, [%r3+256];\nwait | mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r3+256];\nwait
@@ -58,13 +57,12 @@ mov.u32 %r7, 0;
 bar.sync 0;
 @!%p1 bra second;
 mbarrier.arrive.release.cta.b64 %rd6, [%rd5], 2;
-mbarrier.pending_count.b64 %r7, %rd6;
 one:
 mbarrier.test_wait.b64 %p2, [%rd5], %rd6;
 @!%p2 bra one;
 mbarrier.arrive.noComplete.shared.b64 %rd6, [%r3], 1;
 mbarrier.pending_count.b64 %r8, %rd6;
-mad.lo.u32 %r7, %r8, 10, %r7;
+add.u32 %r7, %r8, 20;
 mbarrier.arrive.shared.b64 %rd6, [%r3];
 two:
 mbarrier.try_wait.acquire.cta.b64 %p2, [%rd5], %rd6, 20;
@@ -74,7 +72,7 @@ second:
 @!%p3 bra third;
 mbarrier.arrive_drop.shared.b64 %rd7, [%r3];
 third:
--- out 23
+-- out 22
 -- mutate deadlock,mbarrier | mbarrier.arrive_drop.shared.b64 %rd7, [%r3]; | mbarrier.arrive.shared.b64 %rd7, [%r3]; | 
 -- mutate deadlock | mbarrier.arrive_drop.shared.b64 %rd7, [%r3]; |  | polls on and on
 -- mutate mbarrier | noComplete.shared.b64 %rd6, [%r3], 1; | noComplete.shared.b64 %rd6, [%r3], 2; | last arrival

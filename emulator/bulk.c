@@ -1,0 +1,575 @@
+/* bulk.c - cp.async.bulk and its tensor forms, as late and as disorderly as the memory model
+ * allows.
+ *
+ * A load arrives at a time of its own: at random, or when no warp can go on. Its destination is in
+ * flight from its issue to the end of the mbarrier's phase to which it brings its bytes; then the
+ * bytes count as written by the mbarrier's agent, so only who has waited for that phase may touch
+ * them. A store reads its source when it must, at wait_group.read, and until then nobody may write
+ * there; it writes global memory at wait_group, or at the CTA's end. Half of all copies, at random,
+ * move their bytes at once and stay marked. */
+#include "hopper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RUN(id)                                                                                    \
+    insn_run run_##id;                                                                             \
+    void run_##id(struct warp *w, const struct insn *in, u32 mask)
+
+void bulk_reset(struct cta *c)
+{
+    struct hopper *h = c->hopper;
+    for (u32 i = 0; i < h->stores.n; i++)
+        free(h->stores.list[i].data);
+    h->loads.n = h->stores.n = h->n_flying = 0;
+    h->haste = (u32[]){0, 2, 16}[random_below(c, 3)];
+    memset(h->group, 0, sizeof h->group);
+}
+
+void bulk_free(struct cta *c)
+{
+    struct hopper *h = c->hopper;
+    for (u32 i = 0; i < h->stores.n; i++)
+        free(h->stores.list[i].data);
+    free(h->loads.list);
+    free(h->stores.list);
+}
+
+static struct bulk *add(struct bulks *list, const struct bulk *b)
+{
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 64;
+        list->list = realloc(list->list, list->capacity * sizeof *list->list);
+        if (!list->list)
+            abort();
+    }
+    list->list[list->n] = *b;
+    return &list->list[list->n++];
+}
+
+static const struct bulk *find(const struct bulks *list, u32 offset)
+{
+    for (u32 i = 0; i < list->n; i++) {
+        const struct bulk *b = &list->list[i];
+        const bool is_over = b->kind == BULK_STORE && b->is_done;
+        if (offset - b->offset < b->bytes && !is_over)
+            return b;
+    }
+    return NULL;
+}
+
+void bulk_describe_load(const struct cta *c, u32 offset, char *out, size_t size)
+{
+    const struct bulk *b = find(&c->hopper->loads, offset);
+    char insn[320];
+    *out = 0;
+    if (!b)
+        return;
+    const struct mbarrier *m = &c->hopper->mbarriers[b->mbarrier];
+    describe_insn(insn, sizeof insn, c->kernel, b->at);
+    snprintf(out, size,
+             "the copy of warp %u lane %u reports to the mbarrier at shared offset %u, at %s",
+             b->warp, b->lane, m->offset, insn);
+}
+
+void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size)
+{
+    const struct bulk *b = find(&c->hopper->stores, offset);
+    char insn[320];
+    *out = 0;
+    if (!b)
+        return;
+    describe_insn(insn, sizeof insn, c->kernel, b->at);
+    snprintf(out, size, "by a bulk copy of warp %u lane %u, which is %s, at %s", b->warp, b->lane,
+             b->group == c->hopper->group[b->warp][b->lane]
+                 ? "never committed"
+                 : "committed, and no cp.async.bulk.wait_group by its thread covers it",
+             insn);
+}
+
+/* -- checks at issue ------------------------------------------------------------------------- */
+
+struct checking {
+    struct warp *w;
+    struct allocation *a;
+    int lane;
+};
+
+/* Global memory of a piece: there, and for a load not another's. */
+static bool check_piece(void *context, const struct bulk *b, const struct piece *p)
+{
+    struct checking *x = context;
+    const u32 n = p->to - p->from;
+    if (!n)
+        return true;
+    if (!x->a || p->global - x->a->base >= x->a->bytes ||
+        n > x->a->bytes - (p->global - x->a->base))
+        x->a = memory_find(x->w->cta->launch->memory, p->global, n);
+    if (!x->a) {
+        global_access(x->w, x->w->at, x->lane, p->global, n, 0); /* reports what is wrong */
+        return false;
+    }
+    return b->kind != BULK_LOAD || owner_read(x->w, x->a, x->lane, p->global, n, 0);
+}
+
+static bool check_shared(struct warp *w, const struct bulk *b, u64 address, u32 align)
+{
+    struct cta *c = w->cta;
+    const u64 offset = address - SHARED_BASE;
+    if (offset >= c->shared_bytes || b->bytes > c->shared_bytes - offset) {
+        fault(w, REPORT_OUT_OF_BOUNDS, (int)b->lane,
+              "a bulk copy of %u bytes at shared offset %lld; the CTA has %u bytes", b->bytes,
+              (long long)offset, c->shared_bytes);
+        return false;
+    }
+    if (address & (align - 1)) {
+        fault(w, REPORT_MISALIGNED, (int)b->lane,
+              "a bulk copy at shared offset %llu, which is not a multiple of %u",
+              (unsigned long long)offset, align);
+        return false;
+    }
+    return true;
+}
+
+static bool check_plain(struct warp *w, const struct bulk *b)
+{
+    if (!(b->global & 15) && !(b->bytes & 15) && b->bytes)
+        return true;
+    fault(w, REPORT_MISALIGNED, (int)b->lane,
+          "a bulk copy of %u bytes at global address 0x%llx: both must be multiples of 16",
+          b->bytes, (unsigned long long)b->global);
+    return false;
+}
+
+/* The map and the coordinates, from operand k on. */
+static bool read_tensor(struct warp *w, const struct insn *in, u32 k, struct bulk *b)
+{
+    const u32 rank = in->mod[MOD_RANK];
+    if (!tensor_map_read(w, (int)b->lane, address_of(w, in, k, (int)b->lane), &b->map))
+        return false;
+    const struct tensor_map *m = &b->map;
+    if (m->rank != rank) {
+        fault(w, REPORT_TENSOR_MAP, (int)b->lane, "the tensor map is of rank %u", m->rank);
+        return false;
+    }
+    const u32 row = m->box[0] * m->element_bytes;
+    if (m->swizzle && row != 16u * (m->swizzle + 1u)) {
+        fault(w, REPORT_TENSOR_MAP, (int)b->lane,
+              "a box with rows of %u bytes and a swizzle of %u; the emulator wants them equal", row,
+              16u * (m->swizzle + 1u));
+        return false;
+    }
+    for (u32 i = 0; i < rank; i++)
+        b->coordinate[i] = (s32)row32(w, in->op[k + 2 + i])[b->lane];
+    b->is_tensor = true;
+    b->bytes = box_bytes(m);
+    return true;
+}
+
+static struct bulk new_bulk(struct warp *w, const struct insn *in, u32 lane, enum bulk_kind kind)
+{
+    return (struct bulk){.kind = kind,
+                         .warp = w->id,
+                         .lane = lane,
+                         .at = in->serial,
+                         .is_early = random_below(w->cta, 2)};
+}
+
+/* -- loads ----------------------------------------------------------------------------------- */
+
+static void copy_in(u8 *to, const u8 *from, u64 address, u32 n)
+{
+    while (n) {
+        u32 unit = 8;
+        while (unit > n || address & (unit - 1))
+            unit /= 2;
+        const u64 x = global_load(from, unit);
+        memcpy(to, &x, unit);
+        to += unit;
+        from += unit;
+        address += unit;
+        n -= unit;
+    }
+}
+
+static bool load_piece(void *context, const struct bulk *b, const struct piece *p)
+{
+    struct cta *c = context;
+    u8 *to = c->shared + p->offset;
+    memset(to, b->is_tensor && b->map.has_nan_fill ? 0xff : 0, ASYNC_UNIT);
+    if (p->from == p->to)
+        return true;
+    const struct allocation *a = memory_find(c->launch->memory, p->global, p->to - p->from);
+    copy_in(to + p->from, a->data + (p->global - a->base), p->global, p->to - p->from);
+    return true;
+}
+
+static bool publish_piece(void *context, const struct bulk *b, const struct piece *p)
+{
+    struct cta *c = context;
+    (void)b;
+    if (p->from == p->to)
+        return true;
+    const struct allocation *a = memory_find(c->launch->memory, p->global, p->to - p->from);
+    if (!global_is_written(a, p->global, p->to - p->from))
+        shared_mark_unwritten(c, p->offset, ASYNC_UNIT);
+    return true;
+}
+
+/* The phase has ended: the copies that have brought their bytes to it are there for who waits. */
+void bulk_publish(struct cta *c, u32 mbarrier)
+{
+    struct bulks *loads = &c->hopper->loads;
+    struct mbarrier *m = &c->hopper->mbarriers[mbarrier];
+    u32 kept = 0;
+    for (u32 i = 0; i < loads->n; i++) {
+        const struct bulk *b = &loads->list[i];
+        if (b->mbarrier != mbarrier || !b->is_done) {
+            loads->list[kept++] = *b;
+            continue;
+        }
+        shared_set_writer(c, b->offset, b->bytes,
+                          (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_WRITTEN |
+                              (AGENT_MBARRIER + mbarrier),
+                          b->at);
+        box_walk(b, publish_piece, c);
+        m->copied_time = c->now;
+        m->copied_by = b->warp;
+        m->copied_at = b->at;
+    }
+    loads->n = kept;
+}
+
+bool bulk_reports_to(const struct cta *c, u32 mbarrier)
+{
+    for (u32 i = 0; i < c->hopper->loads.n; i++)
+        if (c->hopper->loads.list[i].mbarrier == mbarrier)
+            return true;
+    return false;
+}
+
+static void arrive(struct cta *c, u32 index)
+{
+    struct hopper *h = c->hopper;
+    struct bulk *b = &h->loads.list[index];
+    struct warp *w = &c->warps[b->warp];
+    const struct insn *at = w->at;
+    const u32 lane = b->lane, bytes = b->bytes;
+    if (!b->is_early)
+        box_walk(b, load_piece, c);
+    b->is_done = true;
+    h->n_flying--;
+    w->at = &c->kernel->code[b->at]; /* for reports */
+    mbarrier_complete_tx(w, (int)lane, &h->mbarriers[b->mbarrier], bytes);
+    w->at = at;
+}
+
+/* One that is in flight arrives; false if there is none. */
+bool bulk_hurry(struct cta *c)
+{
+    struct hopper *h = c->hopper;
+    if (!h || !h->n_flying)
+        return false;
+    u32 nth = random_below(c, h->n_flying), i = 0;
+    for (;; i++)
+        if (!h->loads.list[i].is_done && !nth--)
+            break;
+    arrive(c, i);
+    return true;
+}
+
+/* Between two turns of warps. */
+void bulk_step(struct cta *c)
+{
+    const struct hopper *h = c->hopper;
+    const bool is_polled = h->idle_polls > 16;
+    if (h->n_flying && (is_polled || (h->haste && !random_below(c, h->haste))))
+        bulk_hurry(c);
+}
+
+/* The mbarrier that operand k names, which the async proxy must know. */
+static bool find_mbarrier(struct warp *w, const struct insn *in, u32 k, struct bulk *b)
+{
+    const struct mbarrier *m = mbarrier_find(w, (int)b->lane, address_of(w, in, k, (int)b->lane));
+    char insn[320];
+    if (!m)
+        return false;
+    b->mbarrier = (u32)(m - w->cta->hopper->mbarriers);
+    if (proxy_was_fenced(w, m->init_warp, m->init_lane, m->init_time, FENCE_INIT))
+        return true;
+    describe_insn(insn, sizeof insn, w->kernel, m->init_at);
+    fault(w, REPORT_PROXY, (int)b->lane,
+          "the copy reports to the mbarrier at shared offset %u, whose mbarrier.init no "
+          "fence.mbarrier_init or fence.proxy.async by that thread follows\n    at %s",
+          m->offset, insn);
+    return false;
+}
+
+static bool issue_load(struct warp *w, const struct insn *in, struct bulk *b)
+{
+    struct cta *c = w->cta;
+    struct checking x = {.w = w, .lane = (int)b->lane};
+    const u64 dst = address_of(w, in, 0, (int)b->lane);
+    if (!check_shared(w, b, dst, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
+        return false;
+    b->offset = (u32)(dst - SHARED_BASE);
+    if (!proxy_check_write(w, (int)b->lane, b->offset, b->bytes))
+        return false;
+    for (u32 i = 0; i < b->bytes; i += ASYNC_UNIT)
+        if (!shared_access(w, (int)b->lane, dst + i, ASYNC_UNIT,
+                           ACCESS_WRITE | ACCESS_ASYNC | ACCESS_PROXY))
+            return false;
+    shared_set_writer(c, b->offset, b->bytes,
+                      (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT |
+                          (AGENT_MBARRIER + b->mbarrier),
+                      b->at);
+    memset(c->shared + b->offset, 0xff, b->bytes);
+    if (b->is_early)
+        box_walk(b, load_piece, c);
+    c->counters->bulk_bytes += b->bytes;
+    c->counters->global_load_bytes += b->bytes;
+    add(&c->hopper->loads, b);
+    c->hopper->n_flying++;
+    return true;
+}
+
+static void load_tensor(struct warp *w, const struct insn *in, u32 mask, bool is_multicast)
+{
+    const u32 barrier = 4 + in->mod[MOD_RANK];
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_LOAD);
+        const u32 ctas = is_multicast ? row32(w, in->op[barrier + 2])[l] : 1;
+        if (ctas != 1) {
+            fault(w, REPORT_OUT_OF_BOUNDS, (int)l,
+                  "copies to the CTAs 0x%x of the cluster, which has but one", ctas);
+            return;
+        }
+        b.is_tensor = true;
+        if (!read_tensor(w, in, 2, &b) || !find_mbarrier(w, in, barrier, &b) ||
+            !issue_load(w, in, &b))
+            return;
+    }
+}
+
+RUN(bulk_tensor_load)
+{
+    load_tensor(w, in, mask, false);
+}
+
+RUN(bulk_tensor_load_multicast)
+{
+    load_tensor(w, in, mask, true);
+}
+
+static void load_plain(struct warp *w, const struct insn *in, u32 mask, bool is_multicast)
+{
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_LOAD);
+        const u32 ctas = is_multicast ? row32(w, in->op[7])[l] : 1;
+        if (ctas != 1) {
+            fault(w, REPORT_OUT_OF_BOUNDS, (int)l,
+                  "copies to the CTAs 0x%x of the cluster, which has but one", ctas);
+            return;
+        }
+        b.global = address_of(w, in, 2, (int)l);
+        b.bytes = row32(w, in->op[4])[l];
+        if (!check_plain(w, &b) || !find_mbarrier(w, in, 5, &b) || !issue_load(w, in, &b))
+            return;
+    }
+}
+
+RUN(bulk_load)
+{
+    load_plain(w, in, mask, false);
+}
+
+RUN(bulk_load_multicast)
+{
+    load_plain(w, in, mask, true);
+}
+
+/* -- stores ---------------------------------------------------------------------------------- */
+
+/* Aligned parts, as wide as they can be. */
+static bool store_piece(void *context, const struct bulk *b, const struct piece *p)
+{
+    struct warp *w = context;
+    const struct insn *in = &w->kernel->code[b->at];
+    const u8 *from = b->data + (p->offset - b->offset) + p->from;
+    u64 address = p->global;
+    for (u32 n = p->to - p->from, unit; n; n -= unit, from += unit, address += unit) {
+        unit = 16;
+        while (unit > n || address & (unit - 1))
+            unit /= 2;
+        u8 *to = global_access(w, in, (int)b->lane, address, unit, ACCESS_WRITE);
+        if (!to || !owner_store(w, in, (int)b->lane, address, unit, 0, to, from))
+            return false;
+        w->cta->counters->global_store_bytes += unit;
+    }
+    return true;
+}
+
+static void read_source(struct cta *c, struct bulk *b)
+{
+    if (!b->data)
+        b->data = malloc(b->bytes);
+    if (!b->data)
+        abort();
+    memcpy(b->data, c->shared + b->offset, b->bytes);
+}
+
+static bool write_global(struct warp *w, struct bulk *b)
+{
+    const struct insn *at = w->at;
+    w->at = &w->kernel->code[b->at]; /* for reports */
+    b->is_stored = true;
+    const bool ok = box_walk(b, store_piece, w);
+    w->at = at;
+    return ok;
+}
+
+static bool issue_store(struct warp *w, const struct insn *in, u32 source, struct bulk *b)
+{
+    struct cta *c = w->cta;
+    struct checking x = {.w = w, .lane = (int)b->lane};
+    const u64 src = address_of(w, in, source, (int)b->lane);
+    if (!check_shared(w, b, src, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
+        return false;
+    b->offset = (u32)(src - SHARED_BASE);
+    if (mbarrier_covers(w, (int)b->lane, b->offset, b->bytes, ACCESS_READ) ||
+        !proxy_check_read(w, (int)b->lane, b->offset, b->bytes))
+        return false;
+    b->group = c->hopper->group[w->id][b->lane];
+    c->counters->bulk_bytes += b->bytes;
+    proxy_begin_read(c, b->offset, b->bytes);
+    struct bulk *stored = add(&c->hopper->stores, b);
+    if (!b->is_early)
+        return true;
+    read_source(c, stored);
+    return write_global(w, stored);
+}
+
+RUN(bulk_tensor_store)
+{
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_STORE);
+        if (!read_tensor(w, in, 0, &b) || !issue_store(w, in, 2 + in->mod[MOD_RANK], &b))
+            return;
+    }
+}
+
+RUN(bulk_store)
+{
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_STORE);
+        b.global = address_of(w, in, 0, (int)l);
+        b.bytes = row32(w, in->op[4])[l];
+        if (!check_plain(w, &b) || !issue_store(w, in, 2, &b))
+            return;
+    }
+}
+
+RUN(bulk_commit)
+{
+    (void)in;
+    FOR_LANES(l, mask) w->cta->hopper->group[w->id][l]++;
+}
+
+static void finish_read(struct warp *w, struct bulk *b)
+{
+    struct cta *c = w->cta;
+    if (b->is_done)
+        return;
+    if (!b->is_stored)
+        read_source(c, b);
+    proxy_end_read(c, b->offset, b->bytes);
+    shared_note_reads(w, b->offset, b->bytes);
+    b->is_done = true;
+}
+
+static void wait_groups(struct warp *w, u32 mask, u64 keep, bool for_reads)
+{
+    struct hopper *h = w->cta->hopper;
+    u32 kept = 0;
+    for (u32 i = 0; i < h->stores.n; i++) {
+        struct bulk *b = &h->stores.list[i];
+        const bool is_due =
+            b->warp == w->id && mask >> b->lane & 1 && b->group + keep < h->group[w->id][b->lane];
+        if (is_due)
+            finish_read(w, b);
+        if (is_due && !for_reads) {
+            if (!b->is_stored && !write_global(w, b))
+                return;
+            free(b->data);
+        } else {
+            h->stores.list[kept++] = *b;
+        }
+    }
+    h->stores.n = kept;
+}
+
+RUN(bulk_wait)
+{
+    wait_groups(w, mask, (u64)in->imm, false);
+}
+
+RUN(bulk_wait_read)
+{
+    wait_groups(w, mask, (u64)in->imm, true);
+}
+
+/* -- the end --------------------------------------------------------------------------------- */
+
+static void report_left(struct cta *c, u32 warp, u32 at, const char *what)
+{
+    struct warp *w = &c->warps[warp];
+    w->at = &c->kernel->code[at];
+    fault(w, REPORT_IN_FLIGHT, ALL_LANES, "the CTA has ended, and a bulk copy %s", what);
+}
+
+static bool was_waited_for(const struct cta *c, const struct mbarrier *m)
+{
+    const u32 agent = AGENT_MBARRIER + (u32)(m - c->hopper->mbarriers);
+    for (u32 i = 0; i < c->n_warps; i++)
+        if (c->warps[i].seen[agent] >= m->copied_time)
+            return true;
+    return false;
+}
+
+static void check_loads_ended(struct cta *c)
+{
+    static const char what[] =
+        "to its shared memory may still be in flight: nobody has waited for it";
+    const struct hopper *h = c->hopper;
+    if (h->loads.n)
+        report_left(c, h->loads.list[0].warp, h->loads.list[0].at, what);
+    for (u32 i = 0; i < h->n_mbarriers; i++)
+        if (!was_waited_for(c, &h->mbarriers[i]))
+            report_left(c, h->mbarriers[i].copied_by, h->mbarriers[i].copied_at, what);
+}
+
+/* All warps have ended: shared memory must be nobody's, and stores reach global memory. */
+void bulk_end(struct cta *c)
+{
+    struct hopper *h = c->hopper;
+    const bool is_checked = c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT;
+    if (is_checked)
+        check_loads_ended(c);
+    for (u32 i = 0; i < h->stores.n && !c->report->is_set; i++) {
+        struct bulk *b = &h->stores.list[i];
+        struct warp *w = &c->warps[b->warp];
+        if (!b->is_done && is_checked) {
+            report_left(c, b->warp, b->at,
+                        "from its shared memory may still read there: no "
+                        "cp.async.bulk.wait_group covers it");
+            return;
+        }
+        finish_read(w, b);
+        if (!b->is_stored)
+            write_global(w, b);
+    }
+}

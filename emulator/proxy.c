@@ -1,0 +1,133 @@
+/* proxy.c - the async proxy's view of shared memory: what bulk copies and wgmma may read, and when
+ * what they read may be written again.
+ *
+ * They do not see what a thread has stored by ordinary means before that thread's
+ * fence.proxy.async, which must come before whatever orders the store and the reader. So each
+ * warp's last fences are kept, with their times and lanes. The memory model would take a fence
+ * anywhere on the way; we want the writer's, which is what everybody writes. */
+#include "hopper.h"
+
+#include <stdio.h>
+
+#define RUN(id)                                                                                    \
+    insn_run run_##id;                                                                             \
+    void run_##id(struct warp *w, const struct insn *in, u32 mask)
+
+static void note_fence(struct warp *w, u32 mask, u32 covers)
+{
+    struct cta *c = w->cta;
+    struct fences *f = &c->hopper->fences[w->id];
+    f->list[f->n++ % MAX_FENCES] = (struct fence){.time = c->now++, .mask = mask, .covers = covers};
+}
+
+RUN(fence_proxy_async)
+{
+    (void)in;
+    note_fence(w, mask, FENCE_SHARED | FENCE_INIT);
+}
+
+/* Global memory's proxies are not told apart. */
+RUN(fence_proxy_global)
+{
+    (void)w;
+    (void)in;
+    (void)mask;
+}
+
+RUN(fence_mbarrier_init)
+{
+    (void)in;
+    note_fence(w, mask, FENCE_INIT);
+}
+
+/* Whether that lane has fenced what it did at that time, and this warp comes after the fence. */
+bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers)
+{
+    const struct fences *f = &w->cta->hopper->fences[writer];
+    const u32 known = writer == w->id ? UINT32_MAX : w->seen[writer];
+    const u32 oldest = f->n > MAX_FENCES ? f->n - MAX_FENCES : 0;
+    for (u32 i = f->n; i-- > oldest;) {
+        const struct fence *x = &f->list[i % MAX_FENCES];
+        if (x->time < time)
+            return false;
+        if (x->time <= known && x->mask >> lane & 1 && x->covers & covers)
+            return true;
+    }
+    return oldest > 0; /* longer ago than is remembered */
+}
+
+static bool is_fenced(struct warp *w, int lane, u32 g, int what)
+{
+    const struct shadow *s = &w->cta->shadow;
+    const u64 last = s->write[g];
+    const u32 writer = last & SHADOW_AGENT, bytes = 1u << s->granule_log2,
+              by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
+    char insn[320];
+    if (!last || writer >= MAX_WARPS ||
+        proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
+        return true;
+    describe_insn(insn, sizeof insn, w->kernel, s->write_at[g]);
+    fault(w, REPORT_PROXY, lane,
+          "%s through the async proxy shared bytes %u..%u, which warp %u lane %u has written: no "
+          "fence.proxy.async by that thread comes between\n    at %s",
+          what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1, writer, by,
+          insn);
+    return false;
+}
+
+/* Whether the async proxy may read what lies there, for this warp. */
+bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes)
+{
+    const struct shadow *s = &w->cta->shadow;
+    u64 good = 0; /* most granules have the same last write */
+    for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++) {
+        if (s->write[g] == good && good)
+            continue;
+        if (!shared_check_read(w, lane, g, ACCESS_READ | ACCESS_PROXY) ||
+            !is_fenced(w, lane, g, ACCESS_READ))
+            return false;
+        good = s->write[g];
+    }
+    return true;
+}
+
+/* Whether it may write there, as far as stores by ordinary means go. */
+bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes)
+{
+    const struct shadow *s = &w->cta->shadow;
+    for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++)
+        if (!is_fenced(w, lane, g, ACCESS_WRITE))
+            return false;
+    return true;
+}
+
+/* From now on until proxy_end_read() nobody may write there. */
+void proxy_begin_read(struct cta *c, u32 offset, u32 bytes)
+{
+    for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++)
+        c->hopper->readers[i]++;
+}
+
+void proxy_end_read(struct cta *c, u32 offset, u32 bytes)
+{
+    for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++)
+        c->hopper->readers[i]--;
+}
+
+/* Whether no asynchronous operation still reads there; else a fault. */
+bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes)
+{
+    const struct cta *c = w->cta;
+    char reader[512];
+    if (!(c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT))
+        return true;
+    for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++) {
+        if (!c->hopper->readers[i])
+            continue;
+        bulk_describe_store(c, i * ASYNC_UNIT, reader, sizeof reader);
+        fault(w, REPORT_IN_FLIGHT, lane, "writes shared byte %u, which is still to be read\n    %s",
+              offset, reader);
+        return false;
+    }
+    return true;
+}

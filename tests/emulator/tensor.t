@@ -1,0 +1,77 @@
+# A box in and a box out, both reaching over the edges of their tensors: zeros come in, nothing goes out.
+-- launch 1 32 2048
+-- target sm_90a
+-- map a in i32 dims=32,8 strides=128 box=8,4
+-- map b out i32 dims=8,5 strides=32 box=8,4
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+1024], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+mov.b64 %rd3, a;
+cvta.param.u64 %rd3, %rd3;
+mov.b64 %rd4, b;
+cvta.param.u64 %rd4, %rd4;
+mov.u32 %r5, -2;
+mov.u32 %r6, 6;
+@!%p1 bra wait;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+1024], 128;
+cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd3, {%r5, %r6}];
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {%r5, %r6}], [%r3+1024];
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+1024], 0;
+@!%p2 bra wait;
+shl.b32 %r7, %r1, 2;
+add.u32 %r7, %r3, %r7;
+ld.shared.u32 %r8, [%r7];
+st.shared.u32 [%r7], %r8;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@!%p1 bra done;
+cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd4, {0, 0}], [%r3];
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {-4, 4}], [%r3];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+done:
+-- out 0 0 192 193 194 195 196 197 0 0 224 225 226 227 228 229 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 194 195 196 197
+-- mutate in-flight | @!%p2 bra wait; | 
+-- mutate proxy | fence.proxy.async.shared::cta;\n | 
+-- mutate in-flight | cp.async.bulk.wait_group 0; | 
+-- mutate misaligned | bytes [%r3], | bytes [%r3+64], | a bulk copy at shared offset 64, which is not a multiple of 128
+-- mutate tensor-map | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, %rd1; | not what cuTensorMapEncodeTiled has made
+-- mutate misaligned | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, a;\nadd.u64 %rd3, %rd3, 16;\ncvta.param.u64 %rd3, %rd3; | which is not a multiple of 64
+-- mutate out-of-bounds | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, smem;\ncvta.shared.u64 %rd3, %rd3; | in shared memory
+-- mutate tensor-map | cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {%r5, %r6}] | cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {%r5, %r6, 0}] | is of rank 2
+
+# A tensor that its memory does not hold.
+-- launch 1 32 2048
+-- target sm_90a
+-- map a in i32 dims=32,33 strides=128 box=8,4
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+1024], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+mov.b64 %rd3, a;
+cvta.param.u64 %rd3, %rd3;
+mov.u32 %r6, 28;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+1024], 128;
+@%p1 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {8, %r6}], [%r3+1024];
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+1024], 0;
+@!%p2 bra wait;
+ld.shared.v2.u32 {%r7, %r8}, [%r3+96];
+st.global.v2.u32 [%rd2], {%r7, %r8};
+-- out 1000 1001
+-- mutate out-of-bounds | mov.u32 %r6, 28; | mov.u32 %r6, 29; | of the allocation
+
+-- launch 1 32 0
+-- target sm_90a
+-- kernel
+cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {8}], [%r3+1024];
+-- refused operands do not fit
+
+-- launch 1 32 0
+-- kernel
+cp.async.bulk.wait_group 0;
+-- refused needs .target sm_90
