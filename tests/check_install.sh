@@ -14,10 +14,10 @@ write_programs() {
 #include <variants/variants.h>
 int main(void)
 {
-    const tg_variant *variant = tg_builtin_variants[0];
-    const tg_shape_class shape = {TG_BF16, 64, 64};
+    const tg_variant *variant = tg_variant_find("mlstm-sig");
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
     tg_program *program;
-    tg_status status = tg_compile(variant, variant->schedules[0], tg_target_find("sm_80"), &shape, NULL,
+    tg_status status = tg_compile(variant, tg_schedule_default(variant, tg_target_find("sm_80"), &shape, NULL), tg_target_find("sm_80"), &shape, NULL,
                                   &program, NULL);
     if (status == TG_OK)
         tg_program_free(program);

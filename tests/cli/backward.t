@@ -154,9 +154,14 @@ check linear --shape B=1,NH=1,T=600,dqk=32,dhv=32 --keep-states --schedule tfla-
 states: the forward left 20480 bytes, the backward takes 12288
 hint: give both schedules one chunk size with --chunk
 
--- case states of groups, which no schedule keeps
+-- case states of groups
 -- args
 check linear --shape B=1,NH=2,T=40,dqk=32,dhv=32 --keep-states --group 2 --device emu
+-- exit 0
+
+-- case states that no schedule keeps
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=32,dhv=32 --keep-states --dtype f32 --device emu
 -- exit 2
 -- stderr
 --keep-states: linear-backward has no schedule that keeps states for these sizes
