@@ -267,6 +267,14 @@ static void push_operand(struct builder *b, struct insn *in, u32 value)
     in->n_ops++;
 }
 
+/* wgmma holds registers of 32 bits. */
+static void note_touched(struct builder *b, const struct operand *o)
+{
+    const struct module *m = b->module;
+    if (o->kind == OPERAND_REG && o->bits == 32 && m->target == 90 && m->is_arch_specific)
+        *PUSH(b->kernel->touched, b->n_touched, b->cap_touched) = o->index;
+}
+
 /* [base + offset] makes two operands: the base's row, and the offset itself. */
 static bool bind_memory(struct builder *b, const struct operand *o, u32 rank, struct insn *in)
 {
@@ -283,11 +291,13 @@ static bool bind_memory(struct builder *b, const struct operand *o, u32 rank, st
     if (offset != (s32)offset || base.bits < 32 ||
         !bind_row(b, &base, base.bits, false, false, &out))
         return false;
+    note_touched(b, &base);
     push_operand(b, in, out);
     push_operand(b, in, (u32)offset);
     for (u32 i = 0; i < rank; i++) {
         if (!bind_row(b, &b->parts[o->first + 1 + i], 32, false, false, &out))
             return false;
+        note_touched(b, &b->parts[o->first + 1 + i]);
         push_operand(b, in, out);
     }
     return true;
@@ -344,6 +354,9 @@ static bool bind_letter(struct builder *b, const struct operand *o, char letter,
         return bind_memory(b, o, in->mod[MOD_RANK], in);
     case 'c':
         return o->kind == OPERAND_CLOCK;
+    case 'k':
+        push_operand(b, in, (u32)o->value);
+        return o->kind == OPERAND_IMM;
     case 'i':
         in->imm = (s64)o->value;
         return o->kind == OPERAND_IMM;
@@ -357,6 +370,7 @@ static bool bind_letter(struct builder *b, const struct operand *o, char letter,
     }
     if (!fits)
         return false;
+    note_touched(b, o);
     push_operand(b, in, out);
     if (letter == 'q' || letter == 'R')
         push_operand(b, in, second);
@@ -397,9 +411,24 @@ static u32 count_required(const char *s)
     return n;
 }
 
+/* The accumulators of a wgmma: N / 2 registers. */
+static bool bind_accumulators(struct builder *b, const struct operand *o, struct insn *in)
+{
+    const u32 n = 4u * (in->mod[MOD_WGMMA16] + in->mod[MOD_WGMMA8]);
+    if (o->kind != OPERAND_VECTOR || o->n != n)
+        return false;
+    for (u32 i = 0; i < n; i++)
+        if (b->parts[o->first + i].kind != OPERAND_REG ||
+            !bind_letter(b, &b->parts[o->first + i], 'f', true, in))
+            return false;
+    return true;
+}
+
 static bool bind_slot(struct builder *b, const struct operand *o, const struct slot *slot,
                       struct insn *in)
 {
+    if (slot->letter == 'a')
+        return bind_accumulators(b, o, in);
     if (!slot->count)
         return bind_letter(b, o, slot->letter, slot->is_dst, in);
     if (o->kind != OPERAND_VECTOR) /* a vector of one may go without braces */
@@ -435,7 +464,7 @@ static bool bind_operands(struct builder *b, const char *signature, struct insn 
 static bool try_row(struct builder *b, const struct op_row *row, const char *mnemonic,
                     struct insn *in)
 {
-    const u32 n_operands = b->n_operands, n_fixups = b->n_fixups;
+    const u32 n_operands = b->n_operands, n_fixups = b->n_fixups, n_touched = b->n_touched;
     memset(in->mod, 0, sizeof in->mod);
     in->n_ops = in->n_dst = 0;
     in->imm = 0;
@@ -446,6 +475,7 @@ static bool try_row(struct builder *b, const struct op_row *row, const char *mne
     }
     b->n_operands = n_operands;
     b->n_fixups = n_fixups;
+    b->n_touched = n_touched;
     return false;
 }
 
@@ -504,7 +534,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     struct insn in = {
         .line = b->line, .file = b->file, .src_line = b->src_line, .serial = k->n_code};
     in.guard = guard ? guard->index << 1 | guard->is_negated : PRED_TRUE << 1;
-    const u32 first = b->n_operands;
+    const u32 first = b->n_operands, first_touched = b->n_touched;
     const u32 n_rows = sizeof op_rows / sizeof *op_rows;
     u32 i = 0;
     while (i < n_rows && !try_row(b, &op_rows[i], name, &in))
@@ -513,11 +543,16 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
         fail(b, "instruction not supported, or its operands do not fit");
     check_target(b, &op_rows[i]);
     note_access(k, &in, name);
+    in.is_wgmma = !strncmp(name, "wgmma.mma_async", 15);
+    in.n_touched = b->n_touched - first_touched;
     const u32 n = k->n_code;
     *PUSH(k->code, k->n_code, b->cap_code) = in;
     if (n == b->cap_first)
         b->first_operand = grow_list(b->first_operand, &b->cap_first, sizeof(u32));
     b->first_operand[n] = first;
+    if (n == b->cap_first_touched)
+        b->first_touched = grow_list(b->first_touched, &b->cap_first_touched, sizeof(u32));
+    b->first_touched[n] = first_touched;
 }
 
 /* -- the end of a kernel --------------------------------------------------------------------- */
@@ -533,6 +568,29 @@ static const struct label *find_label(const struct builder *b, const struct fixu
         if (!scope)
             return NULL;
     }
+}
+
+/* Numbers the registers that wgmma holds; of what an insn touches only these are kept. */
+static void number_touched(struct builder *b)
+{
+    struct kernel *k = b->kernel;
+    u32 *number = calloc(k->n_rows, sizeof *number); /* from 1 */
+    for (u32 i = 0; i < k->n_code; i++) {
+        const u32 *touched = k->touched + b->first_touched[i];
+        for (u32 t = 0; t < k->code[i].n_touched && k->code[i].is_wgmma; t++)
+            if (!number[touched[t]])
+                number[touched[t]] = ++k->n_wgmma_rows;
+    }
+    for (u32 i = 0; i < k->n_code; i++) {
+        struct insn *in = &k->code[i];
+        u32 *touched = k->touched + b->first_touched[i], n = 0;
+        for (u32 t = 0; t < in->n_touched; t++)
+            if (number[touched[t]])
+                touched[n++] = number[touched[t]] - 1;
+        in->touched = touched;
+        in->n_touched = n;
+    }
+    free(number);
 }
 
 /* Resolves jumps and addresses, now that all labels and all of shared memory are known. */
@@ -557,6 +615,7 @@ void finish_kernel(struct builder *b)
     }
     for (u32 i = 0; i < k->n_code; i++)
         k->code[i].op = k->operands + b->first_operand[i];
+    number_touched(b);
     for (u32 i = 0; i < k->n_fixed; i++) {
         struct fixed_row *f = &k->fixed[i];
         const struct symbol *s = f->symbol;

@@ -86,7 +86,19 @@ enum {
     X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                    \
     X(TEST, "test", "finite infinite number notanumber normal subnormal")                          \
     X(CLAMP, "clamp", "clamp wrap")                                                                \
-    X(RANK, "rank", "1d 2d 3d 4d 5d")
+    X(RANK, "rank", "1d 2d 3d 4d 5d")                                                              \
+    X(WGMMA16, "wgmma16",                                                                          \
+      "m64n8k16 m64n16k16 m64n24k16 m64n32k16 m64n40k16 m64n48k16 m64n56k16 "                      \
+      "m64n64k16 m64n72k16 m64n80k16 m64n88k16 m64n96k16 m64n104k16 m64n112k16 "                   \
+      "m64n120k16 m64n128k16 m64n136k16 m64n144k16 m64n152k16 m64n160k16 m64n168k16 "              \
+      "m64n176k16 m64n184k16 m64n192k16 m64n200k16 m64n208k16 m64n216k16 m64n224k16 "              \
+      "m64n232k16 m64n240k16 m64n248k16 m64n256k16")                                               \
+    X(WGMMA8, "wgmma8",                                                                            \
+      "m64n8k8 m64n16k8 m64n24k8 m64n32k8 m64n40k8 m64n48k8 m64n56k8 "                             \
+      "m64n64k8 m64n72k8 m64n80k8 m64n88k8 m64n96k8 m64n104k8 m64n112k8 "                          \
+      "m64n120k8 m64n128k8 m64n136k8 m64n144k8 m64n152k8 m64n160k8 m64n168k8 "                     \
+      "m64n176k8 m64n184k8 m64n192k8 m64n200k8 m64n208k8 m64n216k8 m64n224k8 "                     \
+      "m64n232k8 m64n240k8 m64n248k8 m64n256k8")
 
 enum mod_class {
 #define X(id, name, words) MOD_##id,
@@ -212,7 +224,11 @@ struct insn {
     u32 line;       /* in the PTX */
     u32 file, src_line;
     u32 serial; /* index in code */
+    /* Of the registers that it names, those which wgmma may hold: their numbers among these. */
+    const u32 *touched;
+    u32 n_touched;
     u8 kind;
+    bool is_wgmma;
     u8 mod[N_MODS];
 };
 
@@ -270,6 +286,8 @@ struct kernel {
     u32 n_tables;
     struct fixed_row *fixed;
     u32 n_fixed;
+    u32 *touched; /* what insn->touched points into */
+    u32 n_wgmma_rows;
     u32 n_rows, n_preds;
     struct param *params;
     u32 n_params, param_bytes;
@@ -429,6 +447,7 @@ struct cta {
     X(MBARRIER, "mbarrier", 719)                                                                   \
     X(PROXY, "proxy", 719)                                                                         \
     X(TENSOR_MAP, "tensor-map", 719)                                                               \
+    X(WGMMA, "wgmma", 719)                                                                         \
     X(DIVERGENT, "divergent", 719)                                                                 \
     X(DEADLOCK, "deadlock", 702)                                                                   \
     X(STEP_LIMIT, "step-limit", 702)                                                               \

@@ -12,7 +12,7 @@ bool hopper_init(struct cta *c)
         return false;
     h->mbarrier_at = calloc(c->shared_bytes / 8 + 1, 1);
     h->readers = calloc(c->shared_bytes / ASYNC_UNIT + 1, sizeof *h->readers);
-    return h->mbarrier_at && h->readers;
+    return h->mbarrier_at && h->readers && wgmma_init(c);
 }
 
 void hopper_free(struct cta *c)
@@ -21,6 +21,7 @@ void hopper_free(struct cta *c)
     if (!h)
         return;
     bulk_free(c);
+    wgmma_free(c);
     free(h->mbarrier_at);
     free(h->readers);
     free(h);
@@ -36,5 +37,14 @@ void hopper_reset(struct cta *c)
     memset(h->readers, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->readers);
     memset(h->fences, 0, sizeof h->fences);
     bulk_reset(c);
+    wgmma_reset(c);
     h->n_mbarriers = h->idle_polls = 0;
+}
+
+/* All warps have ended: nothing asynchronous may be left. */
+void hopper_end(struct cta *c)
+{
+    wgmma_end(c);
+    if (!c->report->is_set)
+        bulk_end(c);
 }

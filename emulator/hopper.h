@@ -75,6 +75,56 @@ struct bulks {
     u32 n, capacity;
 };
 
+/* Who has written what an operation reads: for its other warps, which must know it too. */
+struct origin {
+    u64 word; /* a granule's last write, but for the lane */
+    u32 lanes, granule;
+};
+
+enum { MAX_ORIGINS = 64 };
+
+struct origins {
+    u32 n; /* more than there is room for are forgotten */
+    struct origin list[MAX_ORIGINS];
+};
+
+/* A matrix in shared memory, as a wgmma descriptor says. */
+struct matrix {
+    u64 descriptor;
+    u32 lines;           /* rows of A, columns of B */
+    bool is_lines_first; /* lines are contiguous (MN-major), not the steps of the sum (K-major) */
+};
+
+enum { MATRIX_UNITS = 512 }; /* of 16 bytes; 256 lines of 16 elements of 2 bytes at most */
+
+enum wgmma_kind { WGMMA_FENCE, WGMMA_MMA, WGMMA_COMMIT, WGMMA_WAIT, WGMMA_REGISTERS };
+
+/* What the warps of a warpgroup execute together, though each at its time. */
+struct wgmma_op {
+    enum wgmma_kind kind;
+    u32 at;
+    bool scale_d;
+    u64 a, b; /* mma: descriptors */
+    u32 time; /* mma: of its execution, or 0 */
+    struct origins *origins;
+};
+
+struct warpgroup {
+    struct wgmma_op *log;
+    u32 first, n, capacity; /* log[0] is operation `first` */
+    u32 executed;           /* operations before this one have been */
+    u32 position[4];        /* the next operation of each warp */
+    u32 retired[4];         /* what comes before has been waited for */
+};
+
+/* A register that wgmma may hold, of one warp. */
+struct held {
+    u32 op;      /* from 1: the last operation in flight that has it */
+    u32 touched; /* insn + 1 that touched it since the last wgmma.fence */
+    u16 shape;   /* of the mma that has accumulated in it since then */
+    bool is_accumulator;
+};
+
 struct hopper {
     struct mbarrier mbarriers[MAX_MBARRIERS];
     u32 n_mbarriers; /* live ones are among these */
@@ -83,9 +133,15 @@ struct hopper {
     struct fences fences[MAX_WARPS];
     u16 *readers; /* per ASYNC_UNIT of shared memory: operations that will read it */
     struct bulks loads, stores;
-    u32 n_flying;                /* loads that have not arrived */
-    u32 haste;                   /* loads arrive at one step of so many; 0: only when they must */
-    u32 group[MAX_WARPS][LANES]; /* stores: number of the lane's open group */
+    u32 n_flying; /* loads that have not arrived */
+    u32 haste;    /* loads arrive at one step of so many; 0: only when they must */
+    struct warpgroup warpgroups[MAX_WARPGROUPS];
+    u32 n_warpgroups;
+    u32 *wgmma_read;              /* per ASYNC_UNIT and warpgroup: when its wgmma last read there */
+    struct held *held[MAX_WARPS]; /* by number, see insn->touched */
+    bool has_fenced[MAX_WARPS];
+    bool waits_for_warps[MAX_WARPS]; /* at a wgmma.wait_group that they have not come to */
+    u32 group[MAX_WARPS][LANES];     /* stores: number of the lane's open group */
 };
 
 /* mbarrier.c */
@@ -100,6 +156,8 @@ bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes);
 bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes);
 void proxy_begin_read(struct cta *c, u32 offset, u32 bytes);
 void proxy_end_read(struct cta *c, u32 offset, u32 bytes);
+bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset);
+bool proxy_check_origins(struct warp *w, const struct origins *o);
 bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes);
 
 /* box.c */
@@ -125,9 +183,31 @@ void bulk_free(struct cta *c);
 void bulk_describe_load(const struct cta *c, u32 offset, char *out, size_t size);
 void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size);
 
+/* matrix_units.c */
+u32 matrix_units(const struct matrix *m, u32 *address);
+void matrix_load(const struct cta *c, const struct matrix *m, u32 type, bool is_negated, float *out,
+                 u32 pitch);
+
+/* multiply.c */
+struct wgmma_tiles {
+    float a[64][16];
+    float b[16][256];
+};
+void wgmma_multiply(const struct wgmma_tiles *t, u32 depth, u32 warp, u32 n, float *const *d);
+
+/* wgmma.c */
+bool wgmma_init(struct cta *c);
+void wgmma_reset(struct cta *c);
+void wgmma_free(struct cta *c);
+void wgmma_end(struct cta *c);
+bool wgmma_lets_touch(struct warp *w, const struct insn *in);
+bool wgmma_lets_write(struct warp *w, int lane, u32 unit);
+bool wgmma_describe_reader(const struct cta *c, u32 unit, char *out, size_t size);
+
 /* hopper.c */
 bool hopper_init(struct cta *c);
 void hopper_reset(struct cta *c);
+void hopper_end(struct cta *c);
 void hopper_free(struct cta *c);
 
 #endif

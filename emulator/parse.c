@@ -147,9 +147,9 @@ static struct operand read_simple(struct builder *b)
 static struct operand read_vector(struct builder *b)
 {
     struct operand o = {.kind = OPERAND_VECTOR, .second = -1};
-    struct operand list[MAX_OPERANDS];
+    struct operand list[MAX_VECTOR];
     do {
-        if (o.n == MAX_OPERANDS)
+        if (o.n == MAX_VECTOR)
             fail(b, "vector too long");
         list[o.n++] = read_simple(b);
     } while (take(b, ','));
@@ -584,10 +584,12 @@ static void forget_kernel(struct builder *b)
         free(b->ranges[--b->n_ranges].slots);
     free_symbols(b->locals);
     free(b->first_operand);
+    free(b->first_touched);
     b->locals = NULL;
-    b->first_operand = NULL;
+    b->first_operand = b->first_touched = NULL;
     b->kernel = NULL;
     b->cap_first = b->cap_code = b->cap_operands = b->cap_fixed = b->cap_params = b->cap_tables = 0;
+    b->n_touched = b->cap_touched = b->cap_first_touched = 0;
     b->n_operands = b->n_labels = b->n_fixups = b->n_scopes = b->scope = b->depth = 0;
     b->file = b->src_line = 0;
     for (struct symbol *s = b->module->globals; s; s = s->next)
@@ -748,6 +750,7 @@ static void kernel_free(struct kernel *k)
     free(k->name);
     free(k->code);
     free(k->operands);
+    free(k->touched);
     free(k->tables);
     free(k->fixed);
     free(k->params);

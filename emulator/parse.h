@@ -65,7 +65,7 @@ struct fixup {
     bool is_table;
 };
 
-enum { MAX_OPERANDS = 16, MAX_PARTS = 64, MAX_SCOPE_DEPTH = 16 };
+enum { MAX_OPERANDS = 16, MAX_VECTOR = 128, MAX_PARTS = 192, MAX_SCOPE_DEPTH = 16 };
 
 struct builder {
     jmp_buf failed;
@@ -88,6 +88,7 @@ struct builder {
     u32 n_operands;
     u32 *first_operand; /* per instruction; operands may move while they grow */
     u32 cap_first;
+    u32 n_touched, cap_touched, *first_touched, cap_first_touched;
     struct operand operands[MAX_OPERANDS], parts[MAX_PARTS];
     u32 n_given, n_parts;
 };

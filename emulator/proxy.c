@@ -40,38 +40,49 @@ RUN(fence_mbarrier_init)
     note_fence(w, mask, FENCE_INIT);
 }
 
-/* Whether that lane has fenced what it did at that time, and this warp comes after the fence. */
-bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers)
+/* The lanes that have fenced what they did at that time, as far as this warp comes after it. */
+static u32 fenced_lanes(const struct warp *w, u32 writer, u32 time, u32 covers)
 {
     const struct fences *f = &w->cta->hopper->fences[writer];
     const u32 known = writer == w->id ? UINT32_MAX : w->seen[writer];
     const u32 oldest = f->n > MAX_FENCES ? f->n - MAX_FENCES : 0;
+    u32 lanes = 0;
     for (u32 i = f->n; i-- > oldest;) {
         const struct fence *x = &f->list[i % MAX_FENCES];
         if (x->time < time)
-            return false;
-        if (x->time <= known && x->mask >> lane & 1 && x->covers & covers)
-            return true;
+            return lanes;
+        if (x->time <= known && x->covers & covers)
+            lanes |= x->mask;
     }
-    return oldest > 0; /* longer ago than is remembered */
+    return oldest ? FULL_MASK : lanes; /* longer ago than is remembered */
 }
 
-static bool is_fenced(struct warp *w, int lane, u32 g, int what)
+bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers)
+{
+    return fenced_lanes(w, writer, time, covers) >> lane & 1;
+}
+
+static void report_unfenced(struct warp *w, int lane, u32 g, u32 writer, u32 by, int what)
 {
     const struct shadow *s = &w->cta->shadow;
-    const u64 last = s->write[g];
-    const u32 writer = last & SHADOW_AGENT, bytes = 1u << s->granule_log2,
-              by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
+    const u32 bytes = 1u << s->granule_log2;
     char insn[320];
-    if (!last || writer >= MAX_WARPS ||
-        proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
-        return true;
     describe_insn(insn, sizeof insn, w->kernel, s->write_at[g]);
     fault(w, REPORT_PROXY, lane,
           "%s through the async proxy shared bytes %u..%u, which warp %u lane %u has written: no "
           "fence.proxy.async by that thread comes between\n    at %s",
           what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1, writer, by,
           insn);
+}
+
+static bool is_fenced(struct warp *w, int lane, u32 g, int what)
+{
+    const u64 last = w->cta->shadow.write[g];
+    const u32 writer = last & SHADOW_AGENT, by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
+    if (!last || writer >= MAX_WARPS ||
+        proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
+        return true;
+    report_unfenced(w, lane, g, writer, by, what);
     return false;
 }
 
@@ -101,6 +112,53 @@ bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes)
     return true;
 }
 
+/* 16 bytes that the async proxy will read: readable for this warp, and by whom they were written.
+ */
+bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset)
+{
+    const struct shadow *s = &w->cta->shadow;
+    const u64 lane_bits = (u64)(LANES - 1) << SHADOW_LANE_SHIFT;
+    u64 last = 0;
+    for (u32 g = offset >> s->granule_log2; g <= (offset + ASYNC_UNIT - 1) >> s->granule_log2;
+         g++) {
+        const u64 word = s->write[g];
+        u32 i = 0;
+        if (word == last && last)
+            continue;
+        if (!shared_check_read(w, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
+            return false;
+        last = word;
+        while (i < o->n && o->list[i].word != (word & ~lane_bits))
+            i++;
+        if (i == MAX_ORIGINS)
+            continue;
+        if (i == o->n)
+            o->list[o->n++] = (struct origin){.word = word & ~lane_bits, .granule = g};
+        o->list[i].lanes |= 1u << ((word & lane_bits) >> SHADOW_LANE_SHIFT);
+    }
+    return true;
+}
+
+/* Whether this warp may read what they have written. */
+bool proxy_check_origins(struct warp *w, const struct origins *o)
+{
+    for (u32 i = 0; i < o->n; i++) {
+        const struct origin *x = &o->list[i];
+        const u32 writer = x->word & SHADOW_AGENT, time = (u32)(x->word >> SHADOW_TIME_SHIFT);
+        if (!is_before(w, writer, time) &&
+            !shared_check_read(w, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
+            return false;
+        if (!x->word || writer >= MAX_WARPS)
+            continue;
+        const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
+        if (!unfenced)
+            continue;
+        report_unfenced(w, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced), ACCESS_READ);
+        return false;
+    }
+    return true;
+}
+
 /* From now on until proxy_end_read() nobody may write there. */
 void proxy_begin_read(struct cta *c, u32 offset, u32 bytes)
 {
@@ -122,9 +180,12 @@ bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes)
     if (!(c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT))
         return true;
     for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++) {
+        if (!wgmma_lets_write(w, lane, i))
+            return false;
         if (!c->hopper->readers[i])
             continue;
-        bulk_describe_store(c, i * ASYNC_UNIT, reader, sizeof reader);
+        if (!wgmma_describe_reader(c, i, reader, sizeof reader))
+            bulk_describe_store(c, i * ASYNC_UNIT, reader, sizeof reader);
         fault(w, REPORT_IN_FLIGHT, lane, "writes shared byte %u, which is still to be read\n    %s",
               offset, reader);
         return false;

@@ -215,6 +215,11 @@ RUN(fence)
     full_fence();
 }
 
+static bool is_at_barrier(const struct cta *c, const struct warp *w)
+{
+    return !w->mbarrier && !(c->hopper && c->hopper->waits_for_warps[w->id]);
+}
+
 static void describe_wait(const struct cta *c, const struct warp *w, char *out, size_t size)
 {
     char insn[320], what[512];
@@ -223,13 +228,15 @@ static void describe_wait(const struct cta *c, const struct warp *w, char *out, 
         return;
     }
     describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
-    if (w->mbarrier)
+    if (c->hopper && c->hopper->waits_for_warps[w->id])
+        snprintf(what, sizeof what, "the wgmma of the other warps of its warpgroup");
+    else if (w->mbarrier)
         mbarrier_describe(c, w, what, sizeof what);
     else
         snprintf(what, sizeof what, "barrier %u (%u of %u threads)", w->barrier,
                  c->barriers[w->barrier].arrived, c->barriers[w->barrier].expected);
-    snprintf(out, size, "\n    warp %u waits %s %s,\n      %s", w->id, w->mbarrier ? "for" : "at",
-             what, insn);
+    snprintf(out, size, "\n    warp %u waits %s %s,\n      %s", w->id,
+             is_at_barrier(c, w) ? "at" : "for", what, insn);
 }
 
 /* No warp can run: says who waits where. */
@@ -244,7 +251,8 @@ void barriers_check_stuck(struct cta *c)
         describe_wait(c, w, list + n, sizeof list - n);
         if (w->is_done)
             continue;
-        is_mismatch |= !w->mbarrier && c->barriers[w->barrier].expected == c->n_warps * LANES;
+        is_mismatch |=
+            is_at_barrier(c, w) && c->barriers[w->barrier].expected == c->n_warps * LANES;
         culprit = culprit ? culprit : w;
     }
     fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES,

@@ -138,7 +138,7 @@ static void warp_run(struct warp *w)
         const u32 mask = w->mask & pred_get(w, in->guard);
         w->at = in;
         lanes += (u32)__builtin_popcount(mask);
-        if (mask)
+        if (mask && (!in->n_touched || in->is_wgmma || wgmma_lets_touch(w, in)))
             in->run(w, in, mask);
         while (w->pc == w->until && !w->is_done)
             pop_frame(w);
@@ -185,5 +185,5 @@ void cta_run(struct cta *c)
     if (!c->report->is_set && !is_finished(c))
         barriers_check_stuck(c);
     else if (!c->report->is_set && c->hopper)
-        bulk_end(c);
+        hopper_end(c);
 }

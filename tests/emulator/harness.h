@@ -122,6 +122,9 @@ void test_loads(void **state);
     X(boxes)                                                                                       \
     X(tensor_maps)                                                                                 \
     X(nan_fill)                                                                                    \
+    X(wgmma_widths)                                                                                \
+    X(wgmma_layouts)                                                                               \
+    X(wgmma_tf32)                                                                                  \
     X(launch_is_checked)                                                                           \
     X(memory_is_checked)                                                                           \
     X(variables)                                                                                   \
