@@ -92,6 +92,16 @@ static bool code_u32(struct codec *c, uint32_t *value, const char *field)
     return true;
 }
 
+static bool code_u16(struct codec *c, uint16_t *value, const char *field)
+{
+    uint8_t bytes[2];
+    put_little(bytes, sizeof bytes, *value);
+    if (!code_bytes(c, bytes, sizeof bytes, field))
+        return false;
+    *value = (uint16_t)get_little(bytes, sizeof bytes);
+    return true;
+}
+
 static bool code_f32(struct codec *c, float *value, const char *field)
 {
     uint32_t bits;
@@ -170,12 +180,21 @@ static bool code_arg(struct codec *c, tg_arg_desc *arg)
            code_u8(c, &arg->reserved, "argument reserved");
 }
 
+static bool code_map(struct codec *c, tg_map_desc *map)
+{
+    return code_u8(c, &map->tensor, "map tensor") && code_u8(c, &map->swizzle, "map swizzle") &&
+           code_u16(c, &map->columns, "map columns") && code_u16(c, &map->rows, "map rows") &&
+           code_u16(c, &map->spans, "map spans");
+}
+
 static bool code_kernel(struct codec *c, tg_kernel *k)
 {
     bool ok = code_text(c, k->name, sizeof k->name, "kernel name") && code_ptx(c, k) &&
               code_image(c, &k->cubin, &k->cubin_bytes, "kernel cubin") &&
               code_u32(c, &k->threads, "kernel threads") &&
               code_u32(c, &k->shared_bytes, "kernel shared_bytes") &&
+              code_u8(c, &k->cluster, "kernel cluster") &&
+              code_u8(c, &k->overlap, "kernel overlap") &&
               code_u32(c, &k->registers, "kernel registers") &&
               code_u32(c, &k->spill_bytes, "kernel spill_bytes") &&
               code_u32(c, &k->n_mma, "kernel n_mma") &&
@@ -185,6 +204,9 @@ static bool code_kernel(struct codec *c, tg_kernel *k)
     ok = ok && code_count(c, &k->n_args, TG_MAX_ARGS, "kernel n_args");
     for (uint32_t i = 0; ok && i < k->n_args; i++)
         ok = code_arg(c, &k->args[i]);
+    ok = ok && code_count(c, &k->n_maps, TG_MAX_MAPS, "kernel n_maps");
+    for (uint32_t i = 0; ok && i < k->n_maps; i++)
+        ok = code_map(c, &k->maps[i]);
     return ok;
 }
 

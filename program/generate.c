@@ -64,7 +64,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct text *text, cons
 
 /* ---- keys and their values ---- */
 
-enum { MAX_KEYS = 48 };
+enum { MAX_KEYS = 56 };
 
 struct key {
     const char *name;
@@ -213,6 +213,13 @@ static int count_axes(const tg_tensor_info *t)
     return n;
 }
 
+/* The driver's number of the type of a tensor with a map; the verifier saw that it has one. */
+static int map_type(const tg_program *program, uint32_t tensor)
+{
+    static const int8_t types[] = {[TG_BF16] = 9, [TG_F16] = 6, [TG_F32] = 7};
+    return mapped_tensors(program) >> tensor & 1 ? types[program->tensors[tensor].dtype] : -1;
+}
+
 static void add_tensors(struct keys *keys, const tg_program *program)
 {
     struct text *text = add_key(keys, "tensors");
@@ -225,10 +232,11 @@ static void add_tensors(struct keys *keys, const tg_program *program)
         int n_axes = count_axes(t);
         bool is_vector =
             n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
-        append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, {", t->flags,
+        append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, %d, {", t->flags,
                tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector,
                t->dtype == TG_I32, tg_tensor_is_slot(program, i),
-               lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1, n_axes);
+               lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1, map_type(program, i),
+               n_axes);
         append_outer(text, program, i);
         for (int a = 0; a < TG_MAX_AXES; a++)
             append_extent(text, program, t, t->axes[a]);
@@ -239,14 +247,16 @@ static void add_tensors(struct keys *keys, const tg_program *program)
 static void add_kernels(struct keys *keys, const tg_program *program)
 {
     static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK"};
-    static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALAR"};
+    static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALAR", "MAP"};
     struct text *text = add_key(keys, "kernels");
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         const tg_kernel *k = &program->kernels[i];
         append(text, "    {\"%s\", ptx_%" PRIu32 ", ", k->name, i);
         append(text, k->cubin ? "cubin_%" PRIu32 : "NULL", i);
-        append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->threads,
-               k->shared_bytes, k->n_grid, k->n_args);
+        append(text, ", %" PRIu32 ", %" PRIu32 ", %d, %d", k->threads, k->shared_bytes,
+               k->cluster ? k->cluster : 1, k->overlap);
+        append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->n_grid, k->n_args,
+               k->n_maps);
         for (uint32_t g = 0; g < k->n_grid; g++)
             append(text, "%s{%s, %" PRIu32 ", %" PRIu32 "}", g ? ", " : "", sizes[k->grid[g].size],
                    k->grid[g].div, k->grid[g].mul);
@@ -259,7 +269,13 @@ static void add_kernels(struct keys *keys, const tg_program *program)
             else
                 append(text, "%d, %d}", arg->index, arg->axis);
         }
-        append(text, k->n_args ? "}},\n" : "{0, 0, 0}}},\n");
+        append(text, k->n_args ? "},\n     {" : "{0, 0, 0}},\n     {");
+        for (uint32_t m = 0; m < k->n_maps; m++) {
+            const tg_map_desc *map = &k->maps[m];
+            append(text, "%s{%d, %d, %d, %d, %d}", m ? ", " : "", map->tensor, map->swizzle,
+                   map->columns, map->rows, map->spans);
+        }
+        append(text, k->n_maps ? "}},\n" : "{0, 0, 0, 0, 0}}},\n");
     }
 }
 
@@ -268,7 +284,7 @@ static void append_image(struct text *text, const char *kind, uint32_t i, const 
                          uint64_t n)
 {
     const unsigned char *bytes = image;
-    append(text, "ALIGNED static const unsigned char %s_%" PRIu32 "[] = {", kind, i);
+    append(text, "ALIGNED(16) static const unsigned char %s_%" PRIu32 "[] = {", kind, i);
     for (uint64_t at = 0; at < n; at++)
         append(text, "%s%u,", at % 24 ? "" : "\n    ", bytes[at]);
     append(text, "\n};\n\n");
@@ -321,6 +337,17 @@ static void add_scalars(struct keys *keys, const tg_program *program)
     }
 }
 
+/* Whether this program can do without the functions that only newer drivers have. */
+static void add_optional(struct keys *keys, const tg_program *program)
+{
+    const char *may = "may be NULL: ";
+    bool has_cluster = false;
+    for (uint32_t i = 0; i < program->n_kernels; i++)
+        has_cluster |= program->kernels[i].cluster > 1;
+    append(add_key(keys, "clusters_optional"), "%s", has_cluster ? "" : may);
+    append(add_key(keys, "maps_optional"), "%s", mapped_tensors(program) ? "" : may);
+}
+
 /* What a caller must know about this kind of program. */
 static void add_notes(struct keys *keys, const tg_program *program)
 {
@@ -345,6 +372,14 @@ static void add_notes(struct keys *keys, const tg_program *program)
         append(notes,
                " * Arrays of i32 have any positive stride: int64 is the same address with stride "
                "2.\n *\n");
+    const uint64_t mapped = mapped_tensors(program);
+    if (mapped) {
+        append(notes, " * Strides of axes longer than 1 are positive and below 2^40 bytes in");
+        for (uint32_t i = 0; i < program->n_tensors; i++)
+            if (mapped >> i & 1 && !is_workspace(&program->tensors[i]))
+                append(notes, " %s", program->tensors[i].name);
+        append(notes, ",\n * which are read or written through tensor maps.\n *\n");
+    }
     if (program->max_tokens)
         append(notes, " * These are decode steps: T is at most %" PRIu32 ".\n *\n",
                program->max_tokens);
@@ -364,6 +399,7 @@ static void add_numbers(struct keys *keys, const tg_program *program)
         {"max_tokens", program->max_tokens},
         {"n_scalars", program->n_scalars},
         {"max_args", TG_MAX_ARGS},
+        {"max_maps", TG_MAX_MAPS},
         {"chunk_multiple", program->chunk_multiple},
         {"chunk_default", program->chunk_default},
         {"n_tensors", program->n_tensors},
@@ -441,6 +477,7 @@ tg_status tg_program_c(const tg_program *program, const char *name, char **sourc
     add_kernels(&keys, program);
     add_scalars(&keys, program);
     add_notes(&keys, program);
+    add_optional(&keys, program);
     *source = expand_all(source_template, &keys);
     *header = expand_all(header_template, &keys);
     for (size_t i = 0; i < keys.n; i++)

@@ -149,6 +149,8 @@ typedef enum tg_arg_kind {
                            NH, 2.. axes) */
     TG_ARG_SIZE = 2,    /* u32: tg_size `index` */
     TG_ARG_SCALAR = 3,  /* f32: scalar `index` of the program */
+    TG_ARG_MAP = 4,     /* 128 bytes by value, aligned to 64: the kernel's tensor map `axis`, which is
+                           of tensor `index`; zeros when that is absent */
 } tg_arg_kind;
 
 /* A number that every call may choose: "scale", "tau". */
@@ -160,11 +162,46 @@ typedef struct tg_scalar_info {
 typedef struct tg_arg_desc {
     uint8_t kind;  /* tg_arg_kind */
     uint8_t index; /* tensor, tg_size or scalar */
-    uint8_t axis;
+    uint8_t axis;  /* of a stride; number of a map */
     uint8_t reserved;
 } tg_arg_desc;
 
+/* How the 16-byte pieces of a box are permuted in shared memory; the values are the driver's. */
+typedef enum tg_swizzle {
+    TG_SWIZZLE_NONE = 0,
+    TG_SWIZZLE_32 = 1,
+    TG_SWIZZLE_64 = 2,
+    TG_SWIZZLE_128 = 3,
+} tg_swizzle;
+
+/* Recipe of a tensor map: what the driver's encoder is given, but for the strides of the call. The
+ * tensor is [B, NH, T, width]; its columns are taken in spans. One instruction moves the box
+ *
+ *     columns x rows x spans
+ *
+ * and shared memory has it in this order, columns fastest: `spans` tiles of rows x columns, one
+ * behind the other, swizzled. A map has always five dimensions, fastest first; a kernel gives the
+ * coordinates in this order:
+ *
+ *     0  column in the span: 0           extent columns
+ *     1  token                           extent T; packed: of all sequences together
+ *     2  span: column / columns          extent width / columns
+ *     3  head: h; TG_SHARED h / group; TG_NO_HEADS 0
+ *     4  sequence: b; packed or TG_NO_BATCH 0
+ *
+ * What lies outside is loaded as zeros and not stored. The end of a packed sequence inside T is no
+ * bound: behind it lies the next one. */
+typedef struct tg_map_desc {
+    uint8_t tensor;   /* with axes { TG_T, TG_DQK or TG_DHV }, of bf16, f16 or f32 */
+    uint8_t swizzle;  /* tg_swizzle */
+    uint16_t columns; /* of a span; divides the width; a multiple of 16 bytes, at most those of the
+                         swizzle, without one 128 */
+    uint16_t rows;    /* tokens, 1..256 */
+    uint16_t spans;   /* 1..256; may reach beyond the width. The box fits in shared memory */
+} tg_map_desc;
+
 enum { TG_MAX_ARGS = 96, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 24, TG_MAX_SCALARS = 4 };
+enum { TG_MAX_MAPS = 8, TG_MAX_CLUSTER = 8 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
@@ -179,6 +216,12 @@ typedef struct tg_kernel {
     tg_term grid[TG_MAX_TERMS];
     uint32_t n_args;
     tg_arg_desc args[TG_MAX_ARGS];
+    uint32_t n_maps;
+    tg_map_desc maps[TG_MAX_MAPS]; /* each is passed as one argument */
+    /* Maps, clusters and overlap need sm_90. */
+    uint8_t cluster; /* thread blocks of a cluster, in x; 0 or 1: none. Their number must divide the grid. */
+    uint8_t overlap; /* 1: may start before the work ahead of it on the stream has ended; the kernel
+                        itself waits for that (griddepcontrol.wait) before it touches memory */
     /* Facts for people; 0 where unknown. */
     uint32_t registers;   /* per thread, as ptxas says */
     uint32_t spill_bytes; /* as ptxas says */
@@ -215,7 +258,7 @@ typedef struct tg_program {
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 2 };
+enum { TG_PROGRAM_VERSION = 3 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {
@@ -226,8 +269,8 @@ typedef struct tg_sizes {
 } tg_sizes;
 
 /* Checks the sizes against the program, which has passed tg_program_verify: every size below 2^31,
- * chunk_multiple, group, max_tokens, no tokens without sequences when packed, grid below 2^31, tensors
- * below 2^56 bytes. Reports all mistakes. */
+ * chunk_multiple, group, max_tokens, no tokens without sequences when packed, grid below 2^31 and a
+ * multiple of the cluster, tensors below 2^56 bytes. Reports all mistakes. */
 TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes,
                                 const tg_sink *sink);
 

@@ -255,12 +255,17 @@ static bool check_products(const tg_program *program, const tg_sizes *sizes, con
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         const tg_kernel *kernel = &program->kernels[i];
         int64_t blocks = tg_terms_value(program, sizes, kernel->grid, kernel->n_grid);
-        if (blocks <= max_grid)
-            continue;
-        ok = false;
-        tg_report(sink, TG_ERROR, "TG0702", NULL, 0, "split the batch, or use a larger chunk",
-                  "kernel %s: expected at most %" PRId64 " blocks, found %" PRId64, kernel->name,
-                  max_grid, blocks);
+        if (blocks > max_grid) {
+            ok = false;
+            tg_report(sink, TG_ERROR, "TG0702", NULL, 0, "split the batch, or use a larger chunk",
+                      "kernel %s: expected at most %" PRId64 " blocks, found %" PRId64,
+                      kernel->name, max_grid, blocks);
+        } else if (kernel->cluster > 1 && blocks % kernel->cluster != 0) {
+            ok = false;
+            tg_report(sink, TG_ERROR, "TG0706", NULL, 0, "these sizes need another schedule",
+                      "kernel %s: expected a multiple of %d blocks, the cluster, found %" PRId64,
+                      kernel->name, kernel->cluster, blocks);
+        }
     }
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         int64_t bytes = tensor_bytes(program, sizes, i);

@@ -24,6 +24,17 @@ static inline bool is_workspace(const tg_tensor_info *info)
     return !(info->flags & (TG_IN | TG_OUT));
 }
 
+/* Tensors that some kernel reads or writes through a tensor map, as bits. */
+static inline uint64_t mapped_tensors(const tg_program *program)
+{
+    uint64_t mapped = 0;
+    for (uint32_t k = 0; k < program->n_kernels; k++)
+        for (uint32_t m = 0; m < program->kernels[k].n_maps; m++)
+            mapped |= UINT64_C(1) << program->kernels[k].maps[m].tensor;
+    return mapped;
+}
+_Static_assert(TG_MAX_TENSORS <= 64, "a bit for every tensor");
+
 /* Whether the tensor has one entry for all sequences (axis 0) or heads (axis 1). Kernels get stride
  * 0 there, so that they need not know. */
 static inline bool lacks_axis(const tg_program *program, uint32_t tensor, uint32_t axis)

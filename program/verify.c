@@ -9,17 +9,22 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
 enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
+/* Of a tensor map: elements of a box in one dimension, bytes of a span that is not swizzled. */
+enum { MAX_BOX = 256, MAX_SPAN_BYTES = 128 };
 
-#define REQUIRE(condition, ...)                                                                    \
+#define REQUIRE_CODE(code, condition, ...)                                                         \
     do {                                                                                           \
         if (!(condition))                                                                          \
-            return tg_fail(sink, TG_E_FORMAT, "TG0721", NULL, __VA_ARGS__);                        \
+            return tg_fail(sink, TG_E_FORMAT, code, NULL, __VA_ARGS__);                            \
     } while (0)
+#define REQUIRE(condition, ...)     REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
+#define REQUIRE_MAP(condition, ...) REQUIRE_CODE("TG0724", condition, __VA_ARGS__)
 
 static bool is_terminated(const char *text, size_t capacity)
 {
@@ -187,25 +192,107 @@ static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, 
                             const tg_sink *sink)
 {
     const tg_arg_desc *arg = &kernel->args[i];
-    REQUIRE(arg->kind <= TG_ARG_SCALAR,
-            "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d", kernel->name, i,
-            TG_ARG_SCALAR, arg->kind);
-    bool is_tensor = arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE;
-    uint32_t end = is_tensor                  ? program->n_tensors
-                   : arg->kind == TG_ARG_SIZE ? TG_SIZE_CHUNK + 1
-                                              : program->n_scalars;
+    REQUIRE(arg->kind <= TG_ARG_MAP, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d",
+            kernel->name, i, TG_ARG_MAP, arg->kind);
+    uint32_t end = arg->kind == TG_ARG_SIZE     ? TG_SIZE_CHUNK + 1
+                   : arg->kind == TG_ARG_SCALAR ? program->n_scalars
+                                                : program->n_tensors;
     REQUIRE(arg->index < end,
             "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
             kernel->name, i, end, arg->index);
-    uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES : 1;
+    uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES
+                        : arg->kind == TG_ARG_MAP  ? kernel->n_maps
+                                                   : 1;
     REQUIRE(arg->axis < end_axis,
             "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d", kernel->name,
             i, end_axis, arg->axis);
-    REQUIRE(arg->axis < 2 || program->tensors[arg->index].axes[arg->axis - 2] != TG_AXIS_NONE,
+    REQUIRE(arg->kind != TG_ARG_STRIDE || arg->axis < 2 ||
+                program->tensors[arg->index].axes[arg->axis - 2] != TG_AXIS_NONE,
             "kernel %s: args[%" PRIu32 "].axis: expected an axis of %s, found %d", kernel->name, i,
             program->tensors[arg->index].name, arg->axis);
+    REQUIRE(arg->kind != TG_ARG_MAP || arg->index == kernel->maps[arg->axis].tensor,
+            "kernel %s: args[%" PRIu32 "].index: expected %d, the tensor of its map, found %d",
+            kernel->name, i, kernel->maps[arg->axis].tensor, arg->index);
     REQUIRE(arg->reserved == 0, "kernel %s: args[%" PRIu32 "].reserved: expected 0, found %d",
             kernel->name, i, arg->reserved);
+    return TG_OK;
+}
+
+/* What the encoder of the driver would refuse, or would take and read other columns with. */
+static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, uint32_t i,
+                            const tg_sink *sink)
+{
+    const tg_map_desc *map = &kernel->maps[i];
+    const tg_tensor_info *t = &program->tensors[map->tensor];
+    const uint32_t bytes = tg_dtype_bytes((tg_dtype)t->dtype) * map->columns;
+    const uint32_t most = map->swizzle ? 16u << map->swizzle : MAX_SPAN_BYTES;
+    const uint32_t width = t->axes[1] == TG_DQK ? program->dqk : program->dhv;
+    REQUIRE_MAP(bytes >= 16 && bytes <= most && bytes % 16 == 0,
+                "kernel %s: maps[%" PRIu32 "].columns (%s): expected a multiple of 16 bytes up to "
+                "%" PRIu32 ", found %d columns, %" PRIu32 " bytes",
+                kernel->name, i, t->name, most, map->columns, bytes);
+    REQUIRE_MAP(width % map->columns == 0,
+                "kernel %s: maps[%" PRIu32
+                "].columns (%s): expected a divisor of the width %" PRIu32 ", found %d",
+                kernel->name, i, t->name, width, map->columns);
+    REQUIRE_MAP(map->rows >= 1 && map->rows <= MAX_BOX,
+                "kernel %s: maps[%" PRIu32 "].rows (%s): expected 1..%d, found %d", kernel->name, i,
+                t->name, MAX_BOX, map->rows);
+    REQUIRE_MAP(map->spans >= 1 && map->spans <= MAX_BOX,
+                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1..%d, found %d", kernel->name,
+                i, t->name, MAX_BOX, map->spans);
+    REQUIRE_MAP(bytes * map->rows * map->spans <= kernel->shared_bytes,
+                "kernel %s: maps[%" PRIu32 "] (%s): expected a box within the %" PRIu32
+                " bytes of shared memory, found %" PRIu32,
+                kernel->name, i, t->name, kernel->shared_bytes, bytes * map->rows * map->spans);
+    return TG_OK;
+}
+
+static tg_status verify_map(const tg_program *program, const tg_kernel *kernel, uint32_t i,
+                            const tg_sink *sink)
+{
+    const tg_map_desc *map = &kernel->maps[i];
+    REQUIRE_MAP(map->tensor < program->n_tensors,
+                "kernel %s: maps[%" PRIu32 "].tensor: expected below %" PRIu32 ", found %d",
+                kernel->name, i, program->n_tensors, map->tensor);
+    const tg_tensor_info *t = &program->tensors[map->tensor];
+    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV) &&
+                    t->axes[2] == TG_AXIS_NONE,
+                "kernel %s: maps[%" PRIu32
+                "].tensor: expected one of axes [T, dqk] or [T, dhv], found %s",
+                kernel->name, i, t->name);
+    REQUIRE_MAP(t->dtype == TG_BF16 || t->dtype == TG_F16 || t->dtype == TG_F32,
+                "kernel %s: maps[%" PRIu32
+                "].tensor: expected one of bf16, f16 or f32, found %s of %s",
+                kernel->name, i, t->name, tg_dtype_name((tg_dtype)t->dtype));
+    REQUIRE_MAP(map->swizzle <= TG_SWIZZLE_128,
+                "kernel %s: maps[%" PRIu32 "].swizzle (%s): expected 0..%d, found %d", kernel->name,
+                i, t->name, TG_SWIZZLE_128, map->swizzle);
+    uint32_t n_passed = 0;
+    for (uint32_t a = 0; a < kernel->n_args; a++) {
+        const tg_arg_desc *arg = &kernel->args[a];
+        n_passed += arg->kind == TG_ARG_MAP && arg->axis == i;
+    }
+    REQUIRE_MAP(n_passed == 1,
+                "kernel %s: maps[%" PRIu32 "] (%s): expected one argument with it, found %" PRIu32,
+                kernel->name, i, t->name, n_passed);
+    return verify_box(program, kernel, i, sink);
+}
+
+/* What only sm_90 and newer have. */
+static tg_status verify_hopper(const tg_program *program, const tg_kernel *kernel,
+                               const tg_sink *sink)
+{
+    REQUIRE(kernel->cluster <= TG_MAX_CLUSTER, "kernel %s: cluster: expected 0..%d, found %d",
+            kernel->name, TG_MAX_CLUSTER, kernel->cluster);
+    REQUIRE(kernel->overlap <= 1, "kernel %s: overlap: expected 0 or 1, found %d", kernel->name,
+            kernel->overlap);
+    REQUIRE(kernel->n_maps <= TG_MAX_MAPS, "kernel %s: n_maps: expected at most %d, found %" PRIu32,
+            kernel->name, TG_MAX_MAPS, kernel->n_maps);
+    const bool is_hopper = strtoul(program->arch + strlen("sm_"), NULL, 10) >= 90;
+    REQUIRE(is_hopper || (kernel->cluster <= 1 && !kernel->overlap && kernel->n_maps == 0),
+            "kernel %s: expected sm_90 or newer for tensor maps, a cluster or overlap, found %s",
+            kernel->name, program->arch);
     return TG_OK;
 }
 
@@ -261,8 +348,11 @@ static tg_status verify_kernel(const tg_program *program, uint32_t i, const tg_s
             MAX_SHARED_BYTES, kernel->shared_bytes);
     REQUIRE(kernel->n_args <= TG_MAX_ARGS, "kernel %s: n_args: expected at most %d, found %" PRIu32,
             kernel->name, TG_MAX_ARGS, kernel->n_args);
+    status = verify_hopper(program, kernel, sink);
     for (uint32_t a = 0; a < kernel->n_args && status == TG_OK; a++)
         status = verify_arg(program, kernel, a, sink);
+    for (uint32_t m = 0; m < kernel->n_maps && status == TG_OK; m++)
+        status = verify_map(program, kernel, m, sink);
     return status;
 }
 

@@ -44,6 +44,39 @@ enum cu_function_attribute {
 
 enum cu_jit_option { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
 
+/* A tensor map: its bits are the driver's affair. */
+struct cu_tensor_map {
+    _Alignas(128) uint64_t opaque[16];
+};
+
+enum cu_tensor_map_value {
+    CU_MAP_F16 = 6,
+    CU_MAP_F32 = 7,
+    CU_MAP_BF16 = 9,
+    CU_MAP_NOT_INTERLEAVED = 0,
+    CU_MAP_L2_128 = 2, /* bytes fetched into the L2 at least */
+    CU_MAP_FILL_ZEROS = 0,
+};
+
+enum cu_launch_attribute_id { CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_OVERLAP = 6 };
+
+struct cu_launch_attribute {
+    int id;
+    int padding;
+    union {
+        uint32_t cluster[3];
+        int overlap;
+        uint64_t whole[8]; /* as large as the driver's */
+    };
+};
+
+struct cu_launch {
+    uint32_t grid[3], block[3], shared_bytes;
+    cu_stream stream;
+    struct cu_launch_attribute *attributes;
+    uint32_t n_attributes;
+};
+
 struct tg_driver {
     void *library; /* of dlopen */
 #define REQUIRED(field, symbol, parameters) cu_result(*field) parameters;

@@ -33,6 +33,14 @@ tg_status driver_status(const tg_driver *driver, cu_result result, const char *w
 tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
                            const tg_sink *sink);
 
+/* map.c */
+
+/* Encodes the tensor map of a recipe for the tensor at `address` with these strides (in elements,
+ * checked). It is the driver's work on the CPU alone: no allocation, nothing on a stream. */
+cu_result map_encode(const tg_driver *driver, const tg_program *program, const tg_sizes *sizes,
+                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride,
+                     struct cu_tensor_map *map);
+
 /* file.c */
 
 /* Reads a whole file. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed and followed by

@@ -12,7 +12,8 @@
 
 enum { MAX_STRIDES = 2 + TG_MAX_AXES, VECTOR_BYTES = 16, WORKSPACE_ALIGNMENT = 256 };
 
-static const int64_t max_reach = INT64_C(1) << 56; /* elements from the first to the last */
+static const int64_t max_reach = INT64_C(1) << 56;      /* elements from the first to the last */
+static const int64_t max_map_stride = INT64_C(1) << 40; /* bytes, which it is below */
 
 /* A tensor as the kernels see it. */
 struct bound {
@@ -25,6 +26,7 @@ struct call {
     const tg_program *program;
     const tg_sizes *sizes;
     const tg_sink *sink;
+    uint64_t mapped; /* a bit for every tensor that kernels reach through a tensor map */
     struct bound bound[TG_MAX_TENSORS];
     float scalars[TG_MAX_SCALARS];
 };
@@ -108,6 +110,26 @@ static bool has_one_entry(const struct call *call, uint32_t tensor, uint32_t axi
     return !is_pool && extent_of(call, tensor, axis) < 2;
 }
 
+/* The driver's rules for tensor maps, beyond those for vectors. */
+static tg_status check_map_stride(const struct call *call, uint32_t tensor, uint32_t axis)
+{
+    const tg_tensor_info *info = &call->program->tensors[tensor];
+    int64_t stride = call->bound[tensor].stride[axis];
+    int64_t most = max_map_stride / tg_dtype_bytes((tg_dtype)info->dtype) - 1;
+    if (!(call->mapped >> tensor & 1) || (stride >= 1 && stride <= most))
+        return TG_OK;
+    if (stride == 0)
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830",
+                       "give every entry memory of its own, or use a schedule without tensor maps",
+                       "%s: stride of %s: expected no broadcast, as a kernel reads it through a "
+                       "tensor map, found 0",
+                       info->name, axis_name(info, axis));
+    return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830", NULL,
+                   "%s: stride of %s: expected 1..%" PRId64 " elements, as a kernel uses a tensor "
+                   "map, found %" PRId64,
+                   info->name, axis_name(info, axis), most, stride);
+}
+
 static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t axis)
 {
     const tg_tensor_info *info = &call->program->tensors[tensor];
@@ -140,7 +162,7 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
                        " elements (%d bytes), found "
                        "%" PRId64,
                        info->name, name, VECTOR_BYTES / bytes, VECTOR_BYTES, stride);
-    return TG_OK;
+    return check_map_stride(call, tensor, axis);
 }
 
 static bool is_empty(const struct call *call, uint32_t tensor)
@@ -241,6 +263,7 @@ static tg_status bind_call(struct call *call, const tg_module *module, const tg_
     call->program = module->program;
     call->sizes = sizes;
     call->sink = sink;
+    call->mapped = mapped_tensors(module->program);
     tg_status status = tg_sizes_check(module->program, sizes, sink);
     if (status != TG_OK)
         return status;
@@ -378,8 +401,66 @@ static union value make_value(const struct call *call, const tg_arg_desc *arg)
     case TG_ARG_SCALAR:
         value.scalar = call->scalars[arg->index];
         break;
+    case TG_ARG_MAP: /* lies apart: encode_maps */
+        break;
     }
     return value;
+}
+
+/* Kernels do not use the map of an absent tensor. */
+static tg_status encode_maps(const tg_module *module, const struct call *call,
+                             const tg_kernel *kernel, struct cu_tensor_map *maps)
+{
+    memset(maps, 0, kernel->n_maps * sizeof *maps);
+    for (uint32_t m = 0; m < kernel->n_maps; m++) {
+        const tg_map_desc *recipe = &kernel->maps[m];
+        const struct bound *bound = &call->bound[recipe->tensor];
+        if (bound->address == 0)
+            continue;
+        cu_result result = map_encode(module->driver, call->program, call->sizes, recipe,
+                                      bound->address, bound->stride, &maps[m]);
+        if (result == CU_SUCCESS)
+            continue;
+        char what[128];
+        (void)snprintf(what, sizeof what, "cuTensorMapEncodeTiled (%s, %s)", kernel->name,
+                       call->program->tensors[recipe->tensor].name);
+        return driver_fail(module->driver, result, what, call->sink);
+    }
+    return TG_OK;
+}
+
+/* Overlap only saves time: without the function that can say so, the kernel starts after the one
+ * before. tg_load saw to it that clusters have the function. */
+static tg_status launch_blocks(const tg_module *module, const struct call *call, uint32_t i,
+                               uint32_t blocks, cu_stream stream, void **parameters)
+{
+    const tg_driver *driver = module->driver;
+    const tg_kernel *kernel = &module->program->kernels[i];
+    const bool is_plain = (kernel->cluster <= 1 && !kernel->overlap) || !driver->cuLaunchKernelEx;
+    cu_result result;
+    if (is_plain) {
+        result = driver->cuLaunchKernel(module->functions[i], blocks, 1, 1, kernel->threads, 1, 1,
+                                        kernel->shared_bytes, stream, parameters, NULL);
+    } else {
+        struct cu_launch_attribute attributes[2] = {0};
+        struct cu_launch launch = {.grid = {blocks, 1, 1},
+                                   .block = {kernel->threads, 1, 1},
+                                   .shared_bytes = kernel->shared_bytes,
+                                   .stream = stream,
+                                   .attributes = attributes};
+        if (kernel->cluster > 1)
+            attributes[launch.n_attributes++] = (struct cu_launch_attribute){
+                .id = CU_LAUNCH_CLUSTER, .cluster = {kernel->cluster, 1, 1}};
+        if (kernel->overlap)
+            attributes[launch.n_attributes++] =
+                (struct cu_launch_attribute){.id = CU_LAUNCH_OVERLAP, .overlap = 1};
+        result = driver->cuLaunchKernelEx(&launch, module->functions[i], parameters, NULL);
+    }
+    if (result == CU_SUCCESS)
+        return TG_OK;
+    char what[128];
+    (void)snprintf(what, sizeof what, "cuLaunchKernel%s (%s)", is_plain ? "" : "Ex", kernel->name);
+    return driver_fail(driver, result, what, call->sink);
 }
 
 static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i,
@@ -387,20 +468,18 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
 {
     const tg_kernel *kernel = &module->program->kernels[i];
     union value values[TG_MAX_ARGS];
+    struct cu_tensor_map maps[TG_MAX_MAPS];
     void *parameters[TG_MAX_ARGS];
+    tg_status status = encode_maps(module, call, kernel, maps);
+    if (status != TG_OK)
+        return status;
     for (uint32_t a = 0; a < kernel->n_args; a++) {
-        values[a] = make_value(call, &kernel->args[a]);
-        parameters[a] = &values[a];
+        const tg_arg_desc *arg = &kernel->args[a];
+        values[a] = make_value(call, arg);
+        parameters[a] = arg->kind == TG_ARG_MAP ? (void *)&maps[arg->axis] : &values[a];
     }
     int64_t blocks = tg_terms_value(module->program, call->sizes, kernel->grid, kernel->n_grid);
-    cu_result result = module->driver->cuLaunchKernel(
-        module->functions[i], (unsigned int)blocks, 1, 1, kernel->threads, 1, 1,
-        kernel->shared_bytes, stream, parameters, NULL);
-    if (result == CU_SUCCESS)
-        return TG_OK;
-    char what[128];
-    (void)snprintf(what, sizeof what, "cuLaunchKernel (%s)", kernel->name);
-    return driver_fail(module->driver, result, what, call->sink);
+    return launch_blocks(module, call, i, (uint32_t)blocks, stream, parameters);
 }
 
 tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,

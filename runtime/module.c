@@ -49,8 +49,28 @@ static tg_status check_arch(const tg_program *program, const struct limits *limi
                    program->arch, program->arch_exact ? " exactly" : " or newer", device);
 }
 
-static tg_status check_kernel(const tg_kernel *kernel, const struct limits *limits,
-                              const tg_sink *sink)
+/* Overlap is left out where the driver cannot do it; without the others a kernel would be wrong. */
+static tg_status check_functions(const tg_driver *driver, const tg_kernel *kernel,
+                                 const tg_sink *sink)
+{
+    const struct {
+        const char *what, *function;
+        bool is_missing;
+    } rows[] = {
+        {"tensor maps", "cuTensorMapEncodeTiled",
+         kernel->n_maps && !driver->cuTensorMapEncodeTiled},
+        {"cluster", "cuLaunchKernelEx", kernel->cluster > 1 && !driver->cuLaunchKernelEx},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_missing)
+            return tg_fail(sink, TG_E_UNSUPPORTED, "TG0816", "CUDA 12.0 drivers have it",
+                           "kernel %s: %s: expected a driver with the function %s, found none",
+                           kernel->name, rows[i].what, rows[i].function);
+    return TG_OK;
+}
+
+static tg_status check_kernel(const tg_driver *driver, const tg_kernel *kernel,
+                              const struct limits *limits, const tg_sink *sink)
 {
     if (kernel->shared_bytes > (uint32_t)limits->shared_optin)
         return tg_fail(
@@ -61,7 +81,7 @@ static tg_status check_kernel(const tg_kernel *kernel, const struct limits *limi
         return tg_fail(sink, TG_E_UNSUPPORTED, "TG0813", NULL,
                        "kernel %s: threads: expected at most %d on this GPU, found %" PRIu32,
                        kernel->name, limits->max_threads, kernel->threads);
-    return TG_OK;
+    return check_functions(driver, kernel, sink);
 }
 
 /* The driver's own words about PTX it refuses (line and reason) are in its log, not in the result.
@@ -140,7 +160,7 @@ static tg_status load_kernels(tg_module *module, const tg_sink *sink)
     if (status == TG_OK)
         status = check_arch(program, &limits, sink);
     for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++)
-        status = check_kernel(&program->kernels[i], &limits, sink);
+        status = check_kernel(driver, &program->kernels[i], &limits, sink);
     bool may_use_cubin = arch_number(program) / 10 == limits.cc_major;
     for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++) {
         const tg_kernel *kernel = &program->kernels[i];

@@ -46,9 +46,9 @@ TG_API tg_status tg_context_acquire(const tg_driver *driver, int ordinal, const 
 TG_API void tg_context_release(const tg_driver *driver, int ordinal);
 
 /* Loads the program into the current context: cubin when it fits the GPU, PTX otherwise (a cubin
- * that the driver refuses is a TG_NOTE). Program and driver must outlive the module. Device, arch
- * and shared-memory limits are checked with a clear message. Unload with the same context current.
- */
+ * that the driver refuses is a TG_NOTE). Program and driver must outlive the module. Device, arch,
+ * shared-memory limits and what the driver can do (tensor maps and clusters need CUDA 12) are checked
+ * with a clear message. Unload with the same context current. */
 TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module,
                          const tg_sink *sink);
 TG_API void tg_unload(tg_module *module);
@@ -57,7 +57,8 @@ TG_API void tg_unload(tg_module *module);
  * contiguous [B, NH, axes...], where an axis of which the tensor has one entry (TG_NO_BATCH,
  * TG_NO_HEADS; packed: B of tensors with tokens or chunks) is 1 long. When the last axis is dqk or
  * dhv, its stride is 1 and the address and the other strides are multiples of 16 bytes. Strides of
- * axes with fewer than two elements do not matter; inputs may be broadcast with stride 0.
+ * axes with fewer than two elements do not matter; inputs may be broadcast with stride 0. Tensors that
+ * a kernel reaches through a tensor map (tg_kernel.maps) have positive strides, below 2^40 bytes.
  *
  * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" of pooled ones, {step})
  * have any positive stride: int64 is the same address with stride 2, as its low half comes first.

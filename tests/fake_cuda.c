@@ -1,7 +1,7 @@
 /* tests/fake_cuda.c - a driver library that records what it is asked and fails when told to.
  *
- * Device memory is host memory and kernels do nothing. Built a second time with OLD_DRIVER it lacks
- * a function. */
+ * Device memory is host memory and kernels do nothing. Built again with OLD_DRIVER it lacks a
+ * function, with CUDA_11 those that came later. */
 #include "tests/fake_cuda.h"
 
 #include <stdbool.h>
@@ -190,10 +190,32 @@ API(cuFuncSetAttribute, (void *function, int attribute, int value))
     return record("cuFuncSetAttribute");
 }
 
+#ifndef CUDA_11
 API(cuFuncLoad, (void *function))
 {
     UNUSED(function);
     return record("cuFuncLoad");
+}
+#endif
+
+static uint64_t hash(const void *data, size_t n)
+{
+    uint64_t value = 0xcbf29ce484222325; /* FNV */
+    for (size_t i = 0; i < n; i++)
+        value = (value ^ ((const uint8_t *)data)[i]) * 0x100000001b3;
+    return value;
+}
+
+static void take_values(void **parameters)
+{
+    struct fake_state *s = &fake_state;
+    for (int i = 0; i < s->n_values; i++) {
+        s->values[i] = 0;
+        if (s->value_bytes[i] != FAKE_MAP_BYTES)
+            memcpy(&s->values[i], parameters[i], s->value_bytes[i]);
+        else if ((uintptr_t)parameters[i] % 64 == 0)
+            s->values[i] = hash(parameters[i], FAKE_MAP_BYTES);
+    }
 }
 
 #ifndef OLD_DRIVER
@@ -206,13 +228,95 @@ API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned 
     UNUSED(extra);
     memcpy(s->grid, (unsigned int[]){gx, gy, gz}, sizeof s->grid);
     memcpy(s->block, (unsigned int[]){bx, by, bz}, sizeof s->block);
+    memset(s->cluster, 0, sizeof s->cluster);
+    s->overlap = 0;
     s->shared = shared;
     s->stream = stream;
-    for (int i = 0; i < s->n_values; i++) {
-        s->values[i] = 0;
-        memcpy(&s->values[i], parameters[i], s->value_bytes[i]);
-    }
+    take_values(parameters);
     return record("cuLaunchKernel");
+}
+#endif
+
+#ifndef CUDA_11
+struct launch_config { /* CUlaunchConfig of cuda.h */
+    unsigned int grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    void *stream;
+    struct {
+        int id;
+        char padding[4];
+        union {
+            unsigned int dim[3];
+            int flag;
+            char padding[64];
+        } value;
+    } * attributes;
+    unsigned int n_attributes;
+};
+
+API(cuLaunchKernelEx,
+    (const struct launch_config *c, void *function, void **parameters, void **extra))
+{
+    struct fake_state *s = &fake_state;
+    UNUSED(function);
+    UNUSED(extra);
+    memcpy(s->grid, (unsigned int[]){c->grid_x, c->grid_y, c->grid_z}, sizeof s->grid);
+    memcpy(s->block, (unsigned int[]){c->block_x, c->block_y, c->block_z}, sizeof s->block);
+    memset(s->cluster, 0, sizeof s->cluster);
+    s->overlap = 0;
+    s->shared = c->shared;
+    s->stream = c->stream;
+    for (unsigned int i = 0; i < c->n_attributes; i++) {
+        if (c->attributes[i].id == 4)
+            memcpy(s->cluster, c->attributes[i].value.dim, sizeof s->cluster);
+        else if (c->attributes[i].id == 6)
+            s->overlap = c->attributes[i].value.flag;
+        else
+            return 1;
+    }
+    take_values(parameters);
+    return record("cuLaunchKernelEx");
+}
+
+/* The rules of the driver's manual. */
+static bool can_encode(const struct fake_map *m, const void *map)
+{
+    const unsigned int bytes = m->type == 6 || m->type == 9 ? 2 : m->type == 7 ? 4 : 0;
+    const unsigned int span = bytes * m->box[0];
+    bool ok = (uintptr_t)map % 64 == 0 && bytes != 0 && m->rank == 5 && m->interleave == 0 &&
+              m->address != 0 && m->address % 16 == 0 && span % 16 == 0 &&
+              (m->swizzle == 0 || span <= 16u << m->swizzle) && m->swizzle <= 3 && m->fill == 0;
+    for (int i = 0; i < 5; i++)
+        ok = ok && m->extents[i] >= 1 && m->extents[i] <= UINT64_C(1) << 32 && m->box[i] >= 1 &&
+             m->box[i] <= 256 && m->element_strides[i] == 1;
+    for (int i = 0; i < 4; i++)
+        ok = ok && m->strides[i] % 16 == 0 && m->strides[i] < UINT64_C(1) << 40;
+    return ok;
+}
+
+API(cuTensorMapEncodeTiled,
+    (void *map, int type, unsigned int rank, void *address, const uint64_t *extents,
+     const uint64_t *strides, const unsigned int *box, const unsigned int *element_strides,
+     int interleave, int swizzle, int l2_promotion, int fill))
+{
+    struct fake_map *m = &fake_state.maps[fake_state.n_maps++ % FAKE_MAX_MAPS];
+    *m = (struct fake_map){.type = type,
+                           .interleave = interleave,
+                           .swizzle = swizzle,
+                           .l2_promotion = l2_promotion,
+                           .fill = fill,
+                           .rank = rank,
+                           .address = (uintptr_t)address};
+    memcpy(m->box, box, sizeof m->box);
+    memcpy(m->element_strides, element_strides, sizeof m->element_strides);
+    memcpy(m->extents, extents, sizeof m->extents);
+    memcpy(m->strides, strides, sizeof m->strides);
+    if (!can_encode(m, map))
+        return 1;
+    memset(map, 0, FAKE_MAP_BYTES);
+    const uint64_t content = hash(m, sizeof *m);
+    memcpy((char *)map + FAKE_MAP_BYTES - sizeof content, &content, sizeof content);
+    m->value = hash(map, FAKE_MAP_BYTES);
+    return record("cuTensorMapEncodeTiled");
 }
 #endif
 

@@ -5,7 +5,15 @@
 
 #include <stdint.h>
 
-enum { FAKE_MAX_VALUES = 96, FAKE_LOG_BYTES = 8192 };
+enum { FAKE_MAX_VALUES = 96, FAKE_LOG_BYTES = 8192, FAKE_MAX_MAPS = 8, FAKE_MAP_BYTES = 128 };
+
+/* What a tensor map was made of. */
+struct fake_map {
+    int type, interleave, swizzle, l2_promotion, fill;
+    unsigned int rank, box[5], element_strides[5];
+    uint64_t address, extents[5], strides[4];
+    uint64_t value; /* of the parameter, when it is passed */
+};
 
 struct fake_state {
     char log[FAKE_LOG_BYTES]; /* names of the calls, each followed by a blank */
@@ -21,10 +29,14 @@ struct fake_state {
     uint64_t pieces; /* a hash of where asynchronous copies and fills went, and from where */
     /* the last launch */
     unsigned int grid[3], block[3], shared;
+    unsigned int cluster[3]; /* zeros without the attribute */
+    int overlap;
     void *stream;
+    int n_maps; /* encoded since the test set it to 0 */
+    struct fake_map maps[FAKE_MAX_MAPS];
     int n_values;                         /* set by the test: how many parameters, */
     uint8_t value_bytes[FAKE_MAX_VALUES]; /* and their sizes */
-    uint64_t values[FAKE_MAX_VALUES];
+    uint64_t values[FAKE_MAX_VALUES];     /* of a tensor map a hash */
 };
 
 #endif

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = malloc(n ? n : 1);
     memcpy(bytes, data + 1, n);
     if ((data[0] & 1) && n >= HEADER + TRAILER) {
-        memcpy(bytes, "TEGULA\r\n\2\0\0\0\0\0\0\0", SIZE_AT); /* TG_PROGRAM_VERSION */
+        memcpy(bytes, "TEGULA\r\n\3\0\0\0\0\0\0\0", SIZE_AT); /* TG_PROGRAM_VERSION */
         put_u64(bytes + SIZE_AT, n);
         put_u64(bytes + n - TRAILER, XXH64(bytes, n - TRAILER, 0));
     }

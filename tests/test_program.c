@@ -192,6 +192,7 @@ static void sizes_fit_the_kind_of_program(void **state)
 {
     (void)state;
     tg_program packed = sample_program_packed(ptx), decode = sample_program_decode(ptx);
+    const tg_program maps = sample_program_maps(ptx); /* B * NH blocks */
     packed.chunk_multiple = 1;
     const struct {
         const tg_program *program;
@@ -215,6 +216,11 @@ static void sizes_fit_the_kind_of_program(void **state)
          "21"},
         {&decode, {2, 3, 20, 0}, NULL},
         {&decode, {2, 4, 4, 0}, "TG0703 sizes.heads: expected a multiple of 3"},
+        {&maps, {2, 6, 4, 0}, NULL},
+        {&maps, {0, 6, 4, 0}, NULL},
+        {&maps,
+         {1, 6, 4, 0},
+         "TG0706 kernel recurrence: expected a multiple of 4 blocks, the cluster, found 6"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         LOG(log);
@@ -360,14 +366,52 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(grid_size, p->kernels[1].grid[1].size = 6, "kernel second: grid[1].size: expected 0..5, found 6") \
     ROW(grid_div, p->kernels[1].grid[1].div = 0, "kernel second: grid[1]: expected div and mul of at least 1, found 0 and 1") \
     ROW(n_args, p->kernels[1].n_args = 97, "kernel second: n_args: expected at most 96, found 97") \
-    ROW(kind, p->kernels[1].args[2].kind = 4, "kernel second: args[2].kind: expected 0..3, found 4") \
+    ROW(kind, p->kernels[1].args[2].kind = 5, "kernel second: args[2].kind: expected 0..4, found 5") \
     ROW(index, p->kernels[1].args[0].index = 9, "kernel second: args[0].index: expected below 9, found 9") \
     ROW(size_index, p->kernels[1].args[33].index = 6, "kernel second: args[33].index: expected below 6, found 6") \
     ROW(scalar_index, p->kernels[1].args[35].index = 2, "kernel second: args[35].index: expected below 2, found 2") \
     ROW(parts, p->tensors[1].parts = 2, "tensors[1].parts (k): expected more than 0 exactly for workspace tensors") \
     ROW(arg_axis, p->kernels[1].args[2].axis = 5, "kernel second: args[2].axis: expected below 5, found 5") \
     ROW(absent_axis, p->kernels[1].args[2].axis = 4, "kernel second: args[2].axis: expected an axis of q, found 4") \
-    ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, "kernel second: args[2].reserved: expected 0, found 1")
+    ROW(arg_reserved, p->kernels[1].args[2].reserved = 1, "kernel second: args[2].reserved: expected 0, found 1") \
+    ROW(arg_map, p->kernels[1].args[2].kind = TG_ARG_MAP, "kernel second: args[2].axis: expected below 0, found 1") \
+    ROW(cluster, p->kernels[1].cluster = 2, "kernel second: expected sm_90 or newer for tensor maps, a cluster or overlap, found sm_80") \
+    ROW(overlap, p->kernels[1].overlap = 1, "kernel second: expected sm_90 or newer for tensor maps, a cluster or overlap, found sm_80") \
+    ROW(maps, p->kernels[1].n_maps = 1, "kernel second: expected sm_90 or newer for tensor maps, a cluster or overlap, found sm_80")
+
+/* The same for kernels with tensor maps; MAP(i) is one, ARG(i) its argument. */
+#define MAP(i) p->kernels[0].maps[i]
+#define ARG(i) p->kernels[0].args[TG_MAX_MAPS - 1 - i]
+#define MAP_DAMAGES(ROW) \
+    ROW(large_cluster, p->kernels[0].cluster = 9, "TG0721 kernel recurrence: cluster: expected 0..8, found 9") \
+    ROW(overlap_twice, p->kernels[0].overlap = 2, "TG0721 kernel recurrence: overlap: expected 0 or 1, found 2") \
+    ROW(n_maps, p->kernels[0].n_maps = 9, "TG0721 kernel recurrence: n_maps: expected at most 8, found 9") \
+    ROW(old_arch, strcpy(p->arch, "sm_89"), "TG0721 kernel recurrence: expected sm_90 or newer for tensor maps") \
+    ROW(map_number, p->kernels[0].n_maps = 7, "TG0721 kernel recurrence: args[0].axis: expected below 7, found 7") \
+    ROW(map_arg, ARG(0).index = 1, "TG0721 kernel recurrence: args[7].index: expected 0, the tensor of its map, found 1") \
+    ROW(map_arg_tensor, ARG(0).index = MAP(0).tensor = 9, "TG0721 kernel recurrence: args[7].index: expected below 9, found 9") \
+    ROW(map_not_passed, ARG(1) = (tg_arg_desc){.kind = TG_ARG_POINTER}, "TG0724 kernel recurrence: maps[1] (k): expected one argument with it, found 0") \
+    ROW(map_passed_twice, ARG(1) = ARG(2), "TG0724 kernel recurrence: maps[1] (k): expected one argument with it, found 0") \
+    ROW(map_passed_again, p->kernels[0].args[8] = ARG(2), "TG0724 kernel recurrence: maps[2] (v): expected one argument with it, found 2") \
+    ROW(map_tensor, (p->kernels[0].args[7].kind = TG_ARG_POINTER, p->kernels[0].args[7].axis = 0, MAP(0).tensor = 9), "TG0724 kernel recurrence: maps[0].tensor: expected below 9, found 9") \
+    ROW(map_axes, ARG(0).index = MAP(0).tensor = 5, "TG0724 kernel recurrence: maps[0].tensor: expected one of axes [T, dqk] or [T, dhv], found f") \
+    ROW(map_first_axis, p->tensors[8].axes[0] = TG_CHUNK, "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk] or [T, dhv], found u") \
+    ROW(map_three_axes, (p->tensors[8].axes[2] = TG_PARTS, p->tensors[8].parts = 2), "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk] or [T, dhv], found u") \
+    ROW(map_dtype, p->tensors[1].dtype = TG_F32X2, "TG0724 kernel recurrence: maps[1].tensor: expected one of bf16, f16 or f32, found k of f32x2") \
+    ROW(map_swizzle, MAP(1).swizzle = 4, "TG0724 kernel recurrence: maps[1].swizzle (k): expected 0..3, found 4") \
+    ROW(no_columns, MAP(1).columns = 0, "TG0724 kernel recurrence: maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 0 columns, 0 bytes") \
+    ROW(odd_columns, MAP(1).columns = 12, "maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 12 columns, 24 bytes") \
+    ROW(span_32, MAP(1).columns = 24, "maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 24 columns, 48 bytes") \
+    ROW(span_64, MAP(6).columns = 32, "maps[6].columns (h): expected a multiple of 16 bytes up to 64, found 32 columns, 128 bytes") \
+    ROW(span_128, MAP(3).columns = 64, "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
+    ROW(span_plain, (MAP(3).swizzle = 0, MAP(3).columns = 64), "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
+    ROW(map_width, MAP(0).columns = 32, "TG0724 kernel recurrence: maps[0].columns (q): expected a divisor of the width 48, found 32") \
+    ROW(map_width_dhv, p->dhv = 48, "TG0724 kernel recurrence: maps[2].columns (v): expected a divisor of the width 48, found 64") \
+    ROW(no_rows, MAP(1).rows = 0, "TG0724 kernel recurrence: maps[1].rows (k): expected 1..256, found 0") \
+    ROW(many_rows, MAP(1).rows = 257, "TG0724 kernel recurrence: maps[1].rows (k): expected 1..256, found 257") \
+    ROW(no_spans, MAP(1).spans = 0, "TG0724 kernel recurrence: maps[1].spans (k): expected 1..256, found 0") \
+    ROW(many_spans, MAP(4).spans = 257, "TG0724 kernel recurrence: maps[4].spans (g): expected 1..256, found 257") \
+    ROW(large_box, MAP(2).spans = 4, "TG0724 kernel recurrence: maps[2] (v): expected a box within the 100000 bytes of shared memory, found 131072")
 /* clang-format on */
 
 #define DEFINE(name, statement, expected)                                                          \
@@ -376,28 +420,75 @@ static void slots_are_the_states_of_pools(void **state)
         statement;                                                                                 \
     }
 DAMAGES(DEFINE)
+MAP_DAMAGES(DEFINE)
 
-static const struct {
+struct damage {
     void (*apply)(tg_program *p);
     const char *expected;
-} damages[] = {
-#define LIST(name, statement, expected) {damage_##name, expected},
-    DAMAGES(LIST)};
+};
 
-static void every_wrong_field_is_named(void **state)
+#define LIST(name, statement, expected) {damage_##name, expected},
+static const struct damage damages[] = {DAMAGES(LIST)};
+static const struct damage map_damages[] = {MAP_DAMAGES(LIST)};
+
+static void assert_each_is_named(const tg_program *whole, const struct damage *rows, size_t n)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
-        tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
-        assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
-        damages[i].apply(&p);
+    assert_int_equal(tg_program_verify(whole, NULL), TG_OK);
+    for (size_t i = 0; i < n; i++) {
+        tg_program p = *whole;
+        rows[i].apply(&p);
         LOG(log);
         assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_FORMAT);
-        assert_says(&log, damages[i].expected);
+        assert_says(&log, rows[i].expected);
         void *bytes;
         size_t size;
         assert_int_equal(tg_program_bytes(&p, &bytes, &size, NULL), TG_E_FORMAT);
     }
+}
+
+static void every_wrong_field_is_named(void **state)
+{
+    (void)state;
+    const tg_program rich = sample_program_rich(ptx, cubin, sizeof cubin);
+    const tg_program maps = sample_program_maps(ptx);
+    assert_each_is_named(&rich, damages, sizeof damages / sizeof *damages);
+    assert_each_is_named(&maps, map_damages, sizeof map_damages / sizeof *map_damages);
+}
+
+/* What the rules leave free. */
+static void boxes_may_have_any_legal_shape(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t dqk;
+        tg_map_desc map; /* of q, bf16 */
+    } rows[] = {
+        {128, {0, TG_SWIZZLE_128, 64, 64, 2}},   {128, {0, TG_SWIZZLE_128, 64, 256, 1}},
+        {128, {0, TG_SWIZZLE_128, 64, 64, 3}}, /* beyond the width */
+        {40, {0, TG_SWIZZLE_NONE, 8, 128, 5}},   {40, {0, TG_SWIZZLE_128, 40, 64, 1}},
+        {72, {0, TG_SWIZZLE_64, 24, 1, 3}},      {16, {0, TG_SWIZZLE_32, 16, 16, 1}},
+        {2048, {0, TG_SWIZZLE_NONE, 8, 1, 256}}, {64, {0, TG_SWIZZLE_NONE, 64, 32, 1}},
+        {256, {0, TG_SWIZZLE_128, 64, 256, 4}}, /* all of shared memory */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_program p = sample_program_maps(ptx);
+        tg_kernel *kernel = &p.kernels[0];
+        p.dqk = rows[i].dqk;
+        kernel->shared_bytes = 131072;
+        kernel->n_maps = kernel->n_args = 1;
+        kernel->maps[0] = rows[i].map;
+        kernel->args[0] = (tg_arg_desc){.kind = TG_ARG_MAP};
+        if (tg_program_verify(&p, &log_sink) != TG_OK)
+            fail_msg("row %zu: %s", i, log.text);
+    }
+    tg_program p = sample_program_maps(ptx);
+    for (uint8_t cluster = 0; cluster <= 8; cluster++) {
+        p.kernels[0].cluster = cluster;
+        assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+    }
+    strcpy(p.arch, "sm_100");
+    assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
 }
 
 /* The two inputs that only packed and pooled programs have, changed field by field. */
@@ -441,7 +532,7 @@ static void programs_of_another_version_are_refused(void **state)
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 2 of");
+    assert_says(&log, "program: expected version 3 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
@@ -461,12 +552,17 @@ static void seal(uint8_t *bytes, size_t size)
     put_u64(bytes + size - TRAILER, XXH64(bytes, size - TRAILER, 0));
 }
 
+static uint8_t *bytes_of(const tg_program *program, size_t *size)
+{
+    void *bytes;
+    assert_int_equal(tg_program_bytes(program, &bytes, size, NULL), TG_OK);
+    return bytes;
+}
+
 static uint8_t *sample_bytes(size_t *size)
 {
     tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
-    void *bytes;
-    assert_int_equal(tg_program_bytes(&p, &bytes, size, NULL), TG_OK);
-    return bytes;
+    return bytes_of(&p, size);
 }
 
 static void a_bundle_reads_back_equal(void **state)
@@ -503,7 +599,8 @@ static void a_bundle_reads_back_equal(void **state)
 static void every_kind_reads_back_equal(void **state)
 {
     (void)state;
-    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx)};
+    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx),
+                             sample_program_maps(ptx)};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         tg_program *p = &programs[i], *read;
         void *bytes;
@@ -518,16 +615,19 @@ static void every_kind_reads_back_equal(void **state)
         assert_memory_equal(read->scalars, p->scalars, sizeof p->scalars);
         assert_memory_equal(read->tensors, p->tensors, sizeof p->tensors);
         assert_memory_equal(read->kernels[0].args, p->kernels[0].args, sizeof p->kernels[0].args);
+        assert_int_equal(read->kernels[0].n_maps, p->kernels[0].n_maps);
+        assert_memory_equal(read->kernels[0].maps, p->kernels[0].maps, sizeof p->kernels[0].maps);
+        assert_int_equal(read->kernels[0].cluster, p->kernels[0].cluster);
+        assert_int_equal(read->kernels[0].overlap, p->kernels[0].overlap);
         tg_program_free(read);
         free(bytes);
     }
 }
 
-static void every_damaged_byte_is_found(void **state)
+static void find_every_damaged_byte(const tg_program *program)
 {
-    (void)state;
     size_t size;
-    uint8_t *bytes = sample_bytes(&size);
+    uint8_t *bytes = bytes_of(program, &size);
     tg_program *read;
     for (size_t i = 0; i < size; i++) {
         LOG(log);
@@ -552,12 +652,20 @@ static void every_damaged_byte_is_found(void **state)
     free(bytes);
 }
 
-/* With a right checksum a changed byte is either refused or means another valid program. */
-static void sealed_damage_never_misleads(void **state)
+static void every_damaged_byte_is_found(void **state)
 {
     (void)state;
+    const tg_program rich = sample_program_rich(ptx, cubin, sizeof cubin);
+    const tg_program maps = sample_program_maps(ptx);
+    find_every_damaged_byte(&rich);
+    find_every_damaged_byte(&maps);
+}
+
+/* With a right checksum a changed byte is either refused or means another valid program. */
+static void read_sealed_damage(const tg_program *program)
+{
     size_t size;
-    uint8_t *bytes = sample_bytes(&size), *copy = malloc(size);
+    uint8_t *bytes = bytes_of(program, &size), *copy = malloc(size);
     int n_refused = 0;
     for (size_t i = 0; i + TRAILER < size; i++)
         for (int value = 0; value < 256; value += 51) {
@@ -584,6 +692,15 @@ static void sealed_damage_never_misleads(void **state)
     free(bytes);
 }
 
+static void sealed_damage_never_misleads(void **state)
+{
+    (void)state;
+    const tg_program rich = sample_program_rich(ptx, cubin, sizeof cubin);
+    const tg_program maps = sample_program_maps(ptx);
+    read_sealed_damage(&rich);
+    read_sealed_damage(&maps);
+}
+
 static void the_header_is_explained(void **state)
 {
     (void)state;
@@ -596,7 +713,7 @@ static void the_header_is_explained(void **state)
         const char *expected;
     } rows[] = {
         {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
-        {8, 1, "TG0712 bundle: version: expected 2, found 1"},
+        {8, 1, "TG0712 bundle: version: expected 3, found 1"},
         {12, 7, "TG0715 bundle: header reserved: expected 0, found 7"},
         {17, 0xff, "TG0713 bundle: size: expected the"},
         {24, 40, "TG0715 bundle: variant at byte 28: expected at most 31, found 40"},
@@ -615,6 +732,23 @@ static void the_header_is_explained(void **state)
     assert_int_equal(tg_program_parse(bytes, 20, &read, &log_sink), TG_E_FORMAT);
     assert_says(&log, "bundle: expected at least 32 bytes, found 20");
     assert_int_equal(tg_program_parse(NULL, 0, &read, NULL), TG_E_ARGUMENT);
+    free(bytes);
+}
+
+/* A count that is too large never becomes an index. */
+static void counts_are_read_with_care(void **state)
+{
+    (void)state;
+    LOG(log);
+    tg_program p = sample_program_maps(ptx), *read;
+    size_t size;
+    uint8_t *bytes = bytes_of(&p, &size);
+    size_t n_maps_at = size - TRAILER - TG_MAX_MAPS * 8 - 4;
+    assert_int_equal(bytes[n_maps_at], TG_MAX_MAPS);
+    bytes[n_maps_at] = TG_MAX_MAPS + 1;
+    seal(bytes, size);
+    assert_int_equal(tg_program_parse(bytes, size, &read, &log_sink), TG_E_FORMAT);
+    assert_says(&log, "TG0715 bundle: kernel n_maps at byte");
     free(bytes);
 }
 
@@ -705,6 +839,38 @@ static void generated_c_of_every_kind(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void generated_c_says_what_maps_need(void **state)
+{
+    (void)state;
+    static const char ex[] = "CUDA 11.8 and later */\n    int (*cuLaunchKernelEx)";
+    static const char encode[] = "CUDA 12.0 and later */\n    int (*cuTensorMapEncodeTiled)";
+    static const char strides[] = "positive and below 2^40 bytes in q k v w g h,\n";
+    tg_program maps = sample_program_maps(ptx), alone = maps, plain = sample_program(ptx);
+    alone.kernels[0].cluster = 0;
+    const struct {
+        const tg_program *program;
+        bool needs_ex, needs_encode;
+    } rows[] = {{&maps, true, true}, {&alone, false, true}, {&plain, false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *source, *header, folder[] = "/tmp/tegula-test-XXXXXX", command[100];
+        assert_int_equal(tg_program_c(rows[i].program, "sample", &source, &header, NULL), TG_OK);
+        const char *before_ex = strstr(header, ex), *before_encode = strstr(header, encode);
+        assert_true(before_ex && before_encode);
+        assert_int_equal(memcmp(before_ex - 6, "NULL: ", 6) != 0, rows[i].needs_ex);
+        assert_int_equal(memcmp(before_encode - 6, "NULL: ", 6) != 0, rows[i].needs_encode);
+        assert_int_equal(strstr(header, strides) != NULL, rows[i].needs_encode);
+        assert_non_null(mkdtemp(folder));
+        write_text(folder, "sample.c", source);
+        write_text(folder, "sample.h", header);
+        compile(folder, "-std=c11");
+        compile(folder, "-x c++ -std=c++17");
+        free(source);
+        free(header);
+        snprintf(command, sizeof command, "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 static void prefixes_are_identifiers(void **state)
 {
     (void)state;
@@ -736,14 +902,17 @@ int main(void)
         cmocka_unit_test(slots_are_the_states_of_pools),
         cmocka_unit_test(readers_are_exact),
         cmocka_unit_test(every_wrong_field_is_named),
+        cmocka_unit_test(boxes_may_have_any_legal_shape),
         cmocka_unit_test(programs_of_another_version_are_refused),
         cmocka_unit_test(a_bundle_reads_back_equal),
         cmocka_unit_test(every_kind_reads_back_equal),
         cmocka_unit_test(every_damaged_byte_is_found),
         cmocka_unit_test(sealed_damage_never_misleads),
         cmocka_unit_test(the_header_is_explained),
+        cmocka_unit_test(counts_are_read_with_care),
         cmocka_unit_test(generated_c_compiles_without_warnings),
         cmocka_unit_test(generated_c_of_every_kind),
+        cmocka_unit_test(generated_c_says_what_maps_need),
         cmocka_unit_test(prefixes_are_identifiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

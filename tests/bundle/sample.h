@@ -155,13 +155,75 @@ static inline tg_program sample_program_packed(const char *ptx)
     return program;
 }
 
-/* A decode step on states in a pool, with grouped heads. */
+/* What a launch reads at the address of a parameter. */
+static inline uint8_t sample_value_bytes(const tg_arg_desc *arg)
+{
+    return arg->kind == TG_ARG_MAP                                     ? 128
+           : arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE ? 8
+                                                                       : 4;
+}
+
+/* Tensor maps of every type, in clusters, each before the kernel ahead of it has ended. */
+static inline tg_program sample_program_maps(const char *ptx)
+{
+    static const tg_tensor_info tensors[] = {
+        {.name = "q", .dtype = TG_BF16, .flags = TG_IN | TG_SHARED, .axes = {TG_T, TG_DQK}},
+        {.name = "k", .dtype = TG_BF16, .flags = TG_IN | TG_SHARED, .axes = {TG_T, TG_DQK}},
+        {.name = "v", .dtype = TG_F16, .flags = TG_IN, .axes = {TG_T, TG_DHV}},
+        {.name = "w", .dtype = TG_F32, .flags = TG_IN | TG_NO_BATCH, .axes = {TG_T, TG_DHV}},
+        {.name = "g",
+         .dtype = TG_BF16,
+         .flags = TG_IN | TG_OPTIONAL | TG_NO_HEADS,
+         .axes = {TG_T, TG_DQK}},
+        {.name = "f", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T}},
+        {.name = "plain", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T, TG_DHV}},
+        {.name = "h", .dtype = TG_F32, .flags = TG_OUT, .axes = {TG_T, TG_DHV}},
+        {.name = "u", .dtype = TG_BF16, .axes = {TG_T, TG_DHV}}, /* workspace */
+    };
+    static const tg_map_desc maps[] = {
+        {.tensor = 0, .swizzle = TG_SWIZZLE_64, .columns = 24, .rows = 64, .spans = 2},
+        {.tensor = 1, .swizzle = TG_SWIZZLE_32, .columns = 16, .rows = 128, .spans = 3},
+        {.tensor = 2, .swizzle = TG_SWIZZLE_128, .columns = 64, .rows = 256, .spans = 1},
+        {.tensor = 3, .swizzle = TG_SWIZZLE_128, .columns = 32, .rows = 8, .spans = 2},
+        {.tensor = 4, .swizzle = TG_SWIZZLE_NONE, .columns = 8, .rows = 1, .spans = 6},
+        {.tensor = 0, .swizzle = TG_SWIZZLE_128, .columns = 48, .rows = 16, .spans = 1},
+        {.tensor = 7, .swizzle = TG_SWIZZLE_64, .columns = 16, .rows = 64, .spans = 8},
+        {.tensor = 8, .swizzle = TG_SWIZZLE_128, .columns = 64, .rows = 64, .spans = 1},
+    };
+    tg_program program = sample_program(ptx);
+    tg_kernel *kernel = &program.kernels[0];
+    memcpy(program.arch, "sm_90a", sizeof "sm_90a");
+    program.arch_exact = 1;
+    program.group = 2;
+    program.dqk = 48;
+    program.dhv = 64;
+    program.n_tensors = sizeof tensors / sizeof *tensors;
+    memset(program.tensors, 0, sizeof program.tensors);
+    memcpy(program.tensors, tensors, sizeof tensors);
+    sample_all_args(&program);
+    kernel->n_maps = TG_MAX_MAPS;
+    memcpy(kernel->maps, maps, sizeof maps);
+    memmove(kernel->args + TG_MAX_MAPS, kernel->args, kernel->n_args * sizeof *kernel->args);
+    kernel->n_args += TG_MAX_MAPS;
+    for (uint8_t m = 0; m < TG_MAX_MAPS; m++) /* the last comes first */
+        kernel->args[TG_MAX_MAPS - 1 - m] =
+            (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[m].tensor, .axis = m};
+    kernel->shared_bytes = 100000;
+    kernel->cluster = 4;
+    kernel->overlap = 1;
+    return program;
+}
+
+/* A decode step on states in a pool, with grouped heads, that begins before the work ahead has
+ * ended. */
 static inline tg_program sample_program_decode(const char *ptx)
 {
     tg_program program = sample_program(ptx);
     program.pooled = 1;
     program.group = 3;
     program.max_tokens = 20;
+    memcpy(program.arch, "sm_90", sizeof "sm_90");
+    program.kernels[0].overlap = 1;
     program.chunk_multiple = 4;
     program.tensors[SAMPLE_Q].flags |= TG_SHARED;
     program.tensors[SAMPLE_K].flags |= TG_SHARED;

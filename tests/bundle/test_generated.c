@@ -4,6 +4,7 @@
  * calls, most of them with a mistake, go through both to the fake driver: both must refuse or both
  * must ask it for the same. */
 #include "decode.h"
+#include "maps.h"
 #include "mlstm_sig.h"
 #include "packed.h"
 #include "runtime/runtime.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-enum { N_CALLS = 100000, N_SUBJECTS = 3 };
+enum { N_CALLS = 100000, N_SUBJECTS = 4 };
 
 static struct fake_state *fake;
 static tg_driver *driver;
@@ -74,6 +75,7 @@ struct call {
 DEFINE_SUBJECT(mlstm_sig, ONE_SCALAR)
 DEFINE_SUBJECT(packed, TWO_SCALARS)
 DEFINE_SUBJECT(decode, ONE_SCALAR)
+DEFINE_SUBJECT(maps, ONE_SCALAR)
 
 static struct subject {
     tg_program (*make)(const char *ptx);
@@ -90,6 +92,7 @@ static struct subject {
     SUBJECT(mlstm_sig, sample_program),
     SUBJECT(packed, sample_program_packed),
     SUBJECT(decode, sample_program_decode),
+    SUBJECT(maps, sample_program_maps),
 };
 
 static int setup(void **state)
@@ -122,6 +125,7 @@ static int teardown(void **state)
     mlstm_sig_driver_close(&driver_of_mlstm_sig);
     packed_driver_close(&driver_of_packed);
     decode_driver_close(&driver_of_decode);
+    maps_driver_close(&driver_of_maps);
     tg_driver_close(driver);
     return n_modules;
 }
@@ -130,8 +134,10 @@ static int teardown(void **state)
 
 struct trace {
     char log[FAKE_LOG_BYTES];
-    unsigned int grid[3], block[3], shared;
+    unsigned int grid[3], block[3], shared, cluster[3];
+    int overlap, n_maps;
     void *stream;
+    struct fake_map maps[FAKE_MAX_MAPS];
     uint64_t pieces;
     uint64_t values[FAKE_MAX_VALUES];
 };
@@ -143,18 +149,24 @@ static void take_trace(struct trace *trace)
     memcpy(trace->grid, fake->grid, sizeof trace->grid);
     memcpy(trace->block, fake->block, sizeof trace->block);
     memcpy(trace->values, fake->values, sizeof trace->values);
+    memcpy(trace->cluster, fake->cluster, sizeof trace->cluster);
+    memcpy(trace->maps, fake->maps, sizeof trace->maps);
+    trace->n_maps = fake->n_maps;
+    trace->overlap = fake->overlap;
     trace->shared = fake->shared;
     trace->stream = fake->stream;
     trace->pieces = fake->pieces;
     fake->log[0] = '\0';
     fake->pieces = 0;
+    fake->n_maps = 0;
+    memset(fake->maps, 0, sizeof fake->maps);
 }
 
 static void expect_values_of(const tg_kernel *kernel)
 {
     fake->n_values = (int)kernel->n_args;
     for (int i = 0; i < fake->n_values; i++)
-        fake->value_bytes[i] = kernel->args[i].kind >= TG_ARG_SIZE ? 4 : 8;
+        fake->value_bytes[i] = sample_value_bytes(&kernel->args[i]);
     fake->log[0] = '\0';
     fake->pieces = 0;
 }
@@ -195,6 +207,9 @@ static void random_tensor(const tg_program *p, uint32_t i, int64_t tokens, tg_te
     arg->stride[0] = rarely(0, arg->stride[0]);
     if (tokens > 0)
         arg->stride[rand() % 4] += rarely(INT64_MAX / 4, 0);
+    if (tokens > 0 && rarely(1, 0)) /* what tensor maps cannot have */
+        arg->stride[rand() % 3] =
+            ONE_OF(0, -64, INT64_C(1) << 36, INT64_C(1) << 38, INT64_C(1) << 39);
     if (t->dtype == TG_I32)
         arg->stride[rand() % 3] = rarely(-1, ONE_OF(0, 1, 2));
 }
@@ -232,6 +247,8 @@ static void check_both(const struct subject *s, const struct call *c, int *n_lau
         memcmp(ours.grid, theirs.grid, sizeof ours - offsetof(struct trace, grid)) != 0)
         fail_msg("subject %d: status %d \"%s\", result %d \"%s\"", (int)(s - subjects), (int)status,
                  ours.log, result, theirs.log);
+    if (c->sizes.tokens < INT32_MAX) /* whose workspace no memory holds */
+        assert_int_not_equal(status, TG_E_DRIVER);
     *n_launched += status == TG_OK && strstr(ours.log, "cuLaunchKernel") != NULL;
     *n_empty += status == TG_OK && (c->sizes.batch == 0 || c->sizes.tokens == 0);
     if (tg_sizes_check(&s->program, &c->sizes, NULL) == TG_OK)
@@ -293,6 +310,28 @@ static void mistakes_have_their_codes(void **state)
     fake->cc_major = 7;
     assert_int_equal(mlstm_sig_load(&none, &driver_of_mlstm_sig), MLSTM_SIG_E_DEVICE);
     fake->cc_major = 9;
+    maps_module no_maps;
+    maps_driver older = driver_of_maps;
+    older.cuTensorMapEncodeTiled = NULL;
+    assert_int_equal(maps_load(&no_maps, &older), MAPS_E_DRIVER);
+    older = driver_of_maps;
+    older.cuLaunchKernelEx = NULL; /* the clusters need it */
+    assert_int_equal(maps_load(&no_maps, &older), MAPS_E_DRIVER);
+    decode_module steps;
+    decode_driver plain = driver_of_decode;
+    const decode_sizes step = {1, 3, 1, 0};
+    decode_tensors d = {0};
+    d.q = d.k = d.v = d.f = d.index = d.h = (decode_tensor){.address = 0x100};
+    plain.cuLaunchKernelEx = NULL; /* overlap does without */
+    assert_int_equal(decode_load(&steps, &plain), DECODE_OK);
+    fake->n_values = 0;
+    fake->log[0] = '\0';
+    assert_int_equal(decode_launch(&steps, &step, 1, &d, 0x100, NULL), DECODE_OK);
+    assert_string_equal(fake->log, "cuLaunchKernel ");
+    decode_unload(&steps);
+    assert_int_equal(mlstm_sig_driver_open(&other, FAKE_CUDA_11), MLSTM_SIG_OK);
+    assert_true(!other.cuFuncLoad && !other.cuLaunchKernelEx && !other.cuTensorMapEncodeTiled);
+    mlstm_sig_driver_close(&other);
     fake->failing = "cuFuncLoad";
     fake->result = 700;
     fake->error_text = "some text";
