@@ -598,6 +598,7 @@ void finish_kernel(struct builder *b)
 {
     struct kernel *k = b->kernel;
     insn_run *const exit_run = run_exit;
+    const u32 line = b->line;
     if (!k->n_code || k->code[k->n_code - 1].run != exit_run)
         decode(b, "ret", 3, NULL);
     for (u32 i = 0; i < b->n_fixups; i++) {
@@ -613,6 +614,7 @@ void finish_kernel(struct builder *b)
         else
             k->code[f->pc].imm = f->is_table ? l->table - 1 : l->pc;
     }
+    b->line = line;
     for (u32 i = 0; i < k->n_code; i++)
         k->code[i].op = k->operands + b->first_operand[i];
     number_touched(b);

@@ -171,6 +171,22 @@ void test_targets(void **state)
     assert_int_equal(cu.tgemu_configure(&c), -1);
 }
 
+/* Kernels count the lines of those before them. */
+void test_lines(void **state)
+{
+    (void)state;
+    char log[512];
+    int result;
+    if (!cu.is_emulated)
+        skip();
+    load(".version 7.8\n.target sm_80\n.address_size 64\n"
+         ".visible .entry k()\n{\nbra end;\n\n\nend:\nret;\n}\n"
+         ".visible .entry l()\n{\nbogus;\n}\n",
+         log, sizeof log, &result);
+    assert_int_equal(result, 218);
+    assert_non_null(strstr(log, "line 14: bogus;"));
+}
+
 /* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
  */
 void test_threads_do_not_show(void **state)

@@ -129,6 +129,7 @@ void test_loads(void **state);
     X(memory_is_checked)                                                                           \
     X(variables)                                                                                   \
     X(counters)                                                                                    \
+    X(lines)                                                                                       \
     X(targets)                                                                                     \
     X(threads_do_not_show)
 
