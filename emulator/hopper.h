@@ -84,7 +84,8 @@ struct origin {
 enum { MAX_ORIGINS = 64 };
 
 struct origins {
-    u32 n; /* more than there is room for are forgotten */
+    u32 n;    /* more than there is room for are forgotten */
+    u64 last; /* the word seen last, with its lane: most follow their like */
     struct origin list[MAX_ORIGINS];
 };
 
@@ -193,7 +194,7 @@ struct wgmma_tiles {
     float a[64][16];
     float b[16][256];
 };
-void wgmma_multiply(const struct wgmma_tiles *t, u32 depth, u32 warp, u32 n, float *const *d);
+void wgmma_multiply(const struct wgmma_tiles *t, u32 depth, u32 n, float *d[4][128]);
 
 /* wgmma.c */
 bool wgmma_init(struct cta *c);

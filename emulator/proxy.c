@@ -118,16 +118,15 @@ bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset)
 {
     const struct shadow *s = &w->cta->shadow;
     const u64 lane_bits = (u64)(LANES - 1) << SHADOW_LANE_SHIFT;
-    u64 last = 0;
     for (u32 g = offset >> s->granule_log2; g <= (offset + ASYNC_UNIT - 1) >> s->granule_log2;
          g++) {
         const u64 word = s->write[g];
         u32 i = 0;
-        if (word == last && last)
+        if (word == o->last && word)
             continue;
         if (!shared_check_read(w, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
             return false;
-        last = word;
+        o->last = word;
         while (i < o->n && o->list[i].word != (word & ~lane_bits))
             i++;
         if (i == MAX_ORIGINS)

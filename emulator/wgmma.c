@@ -303,37 +303,33 @@ static bool are_lanes_agreed(struct warp *w, const struct mma *m)
     return w->event != EVENT_FAULT;
 }
 
-static bool check_matrix(struct warp *w, const struct matrix *m, const char *name)
+static bool check_descriptor(struct warp *w, u64 descriptor, const char *name)
 {
     const u64 unused = 3ull << 14 | 3ull << 30 | 7ull << 46 | 0x3ffull << 52;
-    const struct cta *c = w->cta;
-    u32 address[MATRIX_UNITS];
-    if (m->descriptor & unused) {
-        fault(w, REPORT_WGMMA, ALL_LANES,
-              "the descriptor of %s, 0x%llx, has bits that mean nothing", name,
-              (unsigned long long)m->descriptor);
-        return false;
-    }
-    const u32 n = matrix_units(m, address);
-    for (u32 i = 0; i < n; i++) {
-        const u32 offset = address[i] - SHARED_BASE;
-        if (offset < c->shared_bytes && ASYNC_UNIT <= c->shared_bytes - offset)
-            continue;
-        fault(w, REPORT_OUT_OF_BOUNDS, ALL_LANES,
-              "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes",
-              name, (unsigned long long)m->descriptor, (long long)(s32)offset, c->shared_bytes);
-        return false;
-    }
-    return true;
+    if (!(descriptor & unused))
+        return true;
+    fault(w, REPORT_WGMMA, ALL_LANES, "the descriptor of %s, 0x%llx, has bits that mean nothing",
+          name, (unsigned long long)descriptor);
+    return false;
 }
 
 /* The first warp looks at what lies there; the others at what it has found. */
-static bool begin_reading(struct warp *w, const struct matrix *m, struct origins *o)
+static bool begin_reading(struct warp *w, const struct matrix *m, const char *name,
+                          struct origins *o)
 {
+    const u32 bytes = w->cta->shared_bytes;
     u32 address[MATRIX_UNITS];
+    if (!check_descriptor(w, m->descriptor, name))
+        return false;
     const u32 n = matrix_units(m, address);
     for (u32 i = 0; i < n; i++) {
         const u32 offset = address[i] - SHARED_BASE;
+        if (offset >= bytes || ASYNC_UNIT > bytes - offset) {
+            fault(w, REPORT_OUT_OF_BOUNDS, ALL_LANES,
+                  "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes",
+                  name, (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
+            return false;
+        }
         if (mbarrier_covers(w, ALL_LANES, offset, ASYNC_UNIT, ACCESS_READ) ||
             !proxy_add_origins(w, o, offset))
             return false;
@@ -348,9 +344,8 @@ static bool issue(struct warp *w, const struct mma *m, struct wgmma_op *op)
         op->origins = calloc(1, sizeof *op->origins);
         if (!op->origins)
             abort();
-        if (m->has_a && (!check_matrix(w, &m->a, "A") || !begin_reading(w, &m->a, op->origins)))
-            return false;
-        if (!check_matrix(w, &m->b, "B") || !begin_reading(w, &m->b, op->origins))
+        if ((m->has_a && !begin_reading(w, &m->a, "A", op->origins)) ||
+            !begin_reading(w, &m->b, "B", op->origins))
             return false;
         w->cta->counters->wgmma++;
     }
@@ -481,25 +476,29 @@ static void end_reading(struct cta *c, u32 group, const struct matrix *m)
     }
 }
 
+/* The warp's accumulators, at zero if they do not count. */
+static void find_accumulators(const struct warp *w, const struct mma *m, float **d)
+{
+    for (u32 r = 0; r < m->n / 2; r++) {
+        d[r] = (float *)(void *)row32(w, m->in->op[r]);
+        if (!m->scale_d)
+            memset(d[r], 0, LANES * sizeof(float));
+    }
+}
+
 static void execute(struct cta *c, u32 group, struct wgmma_op *op)
 {
     struct wgmma_tiles t;
-    struct mma m;
+    float *d[4][128];
+    const struct warp *w = &c->warps[4 * group];
+    const struct mma m = decode_again(w, op);
+    load_matrices(c, &m, &t);
     for (u32 i = 0; i < 4; i++) {
-        const struct warp *w = &c->warps[4 * group + i];
-        float *d[128];
-        m = decode_again(w, op);
-        if (!i)
-            load_matrices(c, &m, &t);
+        find_accumulators(&w[i], &m, d[i]);
         if (!m.has_a)
-            load_a_registers(w, &m, &t);
-        for (u32 r = 0; r < m.n / 2; r++) {
-            d[r] = (float *)(void *)row32(w, m.in->op[r]);
-            if (!m.scale_d)
-                memset(d[r], 0, LANES * sizeof(float));
-        }
-        wgmma_multiply(&t, m.depth, i, m.n, d);
+            load_a_registers(&w[i], &m, &t);
     }
+    wgmma_multiply(&t, m.depth, m.n, d);
     if (m.has_a)
         end_reading(c, group, &m.a);
     end_reading(c, group, &m.b);

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REGS = 8, MAX_MUTANTS = 24, MAX_LANES = 256 };
+enum { MAX_REGS = 8, MAX_MUTANTS = 40, MAX_LANES = 256 };
 
 struct reg {
     char name[32], type[8];
