@@ -210,6 +210,21 @@ RUN(isspacep)
     pred_set(w, in->op[0], mask, r);
 }
 
+/* The cluster's one CTA is rank 0, and its own shared::cluster window. */
+RUN(mapa)
+{
+    FOR_LANES(l, mask)
+    {
+        const u32 rank = row32(w, in->op[2])[l];
+        if (rank) {
+            fault(w, REPORT_OUT_OF_BOUNDS, (int)l, "CTA %u of the cluster, which has but one",
+                  rank);
+            return;
+        }
+        operand_store(w, in->op[0], (int)l, operand_value(w, in->op[1], (int)l));
+    }
+}
+
 /* Caches are not modelled, so all policies are one. */
 RUN(policy)
 {

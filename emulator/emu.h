@@ -53,7 +53,7 @@ enum {
 
 /* Loops over lanes are vectorised twice, and the CPU chooses. Sanitizers run before ifuncs can. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES
 #endif
@@ -78,7 +78,7 @@ enum {
       "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first "   \
       "L1::evict_last "                                                                            \
       "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal "  \
-      "L2::evict_first L2::evict_unchanged")                                                                           \
+      "L2::evict_first L2::evict_unchanged")                                                       \
     X(HOW, "how", "up down bfly idx")                                                              \
     X(VOTE, "vote", "all any uni ballot")                                                          \
     X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                      \
@@ -253,12 +253,36 @@ enum special {
     X(NTID_Z, "%ntid.z")                                                                           \
     X(CTAID_X, "%ctaid.x")                                                                         \
     X(CTAID_Y, "%ctaid.y")                                                                         \
-    X(CTAID_Z, "%ctaid.z") X(NCTAID_X, "%nctaid.x") X(NCTAID_Y, "%nctaid.y")                       \
-        X(NCTAID_Z, "%nctaid.z") X(LANEID, "%laneid") X(WARPID, "%warpid") X(NWARPID, "%nwarpid")  \
-            X(SMID, "%smid") X(NSMID, "%nsmid") X(LANEMASK_EQ, "%lanemask_eq")                     \
-                X(LANEMASK_LT, "%lanemask_lt") X(LANEMASK_LE, "%lanemask_le")                      \
-                    X(LANEMASK_GT, "%lanemask_gt") X(LANEMASK_GE, "%lanemask_ge")                  \
-                        X(DYNAMIC_SMEM, "%dynamic_smem_size") X(TOTAL_SMEM, "%total_smem_size")
+    X(CTAID_Z, "%ctaid.z")                                                                         \
+    X(NCTAID_X, "%nctaid.x")                                                                       \
+    X(NCTAID_Y, "%nctaid.y")                                                                       \
+    X(NCTAID_Z, "%nctaid.z")                                                                       \
+    X(LANEID, "%laneid")                                                                           \
+    X(WARPID, "%warpid")                                                                           \
+    X(NWARPID, "%nwarpid")                                                                         \
+    X(SMID, "%smid")                                                                               \
+    X(NSMID, "%nsmid")                                                                             \
+    X(LANEMASK_EQ, "%lanemask_eq")                                                                 \
+    X(LANEMASK_LT, "%lanemask_lt")                                                                 \
+    X(LANEMASK_LE, "%lanemask_le")                                                                 \
+    X(LANEMASK_GT, "%lanemask_gt")                                                                 \
+    X(LANEMASK_GE, "%lanemask_ge")                                                                 \
+    X(DYNAMIC_SMEM, "%dynamic_smem_size")                                                          \
+    X(TOTAL_SMEM, "%total_smem_size")                                                              \
+    X(CLUSTERID_X, "%clusterid.x")                                                                 \
+    X(CLUSTERID_Y, "%clusterid.y")                                                                 \
+    X(CLUSTERID_Z, "%clusterid.z")                                                                 \
+    X(NCLUSTERID_X, "%nclusterid.x")                                                               \
+    X(NCLUSTERID_Y, "%nclusterid.y")                                                               \
+    X(NCLUSTERID_Z, "%nclusterid.z")                                                               \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x")                                                         \
+    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y")                                                         \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z")                                                         \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x")                                                       \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y")                                                       \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z")                                                       \
+    X(CLUSTER_CTARANK, "%cluster_ctarank")                                                         \
+    X(CLUSTER_NCTARANK, "%cluster_nctarank")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
 #undef X

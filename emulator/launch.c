@@ -54,6 +54,24 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
     case SPECIAL_NCTAID_Y:
     case SPECIAL_NCTAID_Z:
         return grid[special - SPECIAL_NCTAID_X];
+    case SPECIAL_CLUSTERID_X: /* clusters have one CTA */
+    case SPECIAL_CLUSTERID_Y:
+    case SPECIAL_CLUSTERID_Z:
+        return c->id[special - SPECIAL_CLUSTERID_X];
+    case SPECIAL_NCLUSTERID_X:
+    case SPECIAL_NCLUSTERID_Y:
+    case SPECIAL_NCLUSTERID_Z:
+        return grid[special - SPECIAL_NCLUSTERID_X];
+    case SPECIAL_CLUSTER_CTAID_X:
+    case SPECIAL_CLUSTER_CTAID_Y:
+    case SPECIAL_CLUSTER_CTAID_Z:
+    case SPECIAL_CLUSTER_CTARANK:
+        return 0;
+    case SPECIAL_CLUSTER_NCTAID_X:
+    case SPECIAL_CLUSTER_NCTAID_Y:
+    case SPECIAL_CLUSTER_NCTAID_Z:
+    case SPECIAL_CLUSTER_NCTARANK:
+        return 1;
     case SPECIAL_LANEID:
         return lane;
     case SPECIAL_WARPID:

@@ -1,4 +1,5 @@
-/* matrix.c - ldmatrix, movmatrix and mma.sync, by the fragment layouts of the PTX ISA (9.7.14).
+/* matrix.c - ldmatrix, stmatrix, movmatrix and mma.sync, by the fragment layouts of the PTX ISA
+ * (9.7.14).
  *
  * Lane l is in group g = l / 4 and is the t = l % 4 -th of it. A 16-bit register pair holds columns
  * 2t, 2t+1. A (16 x K)  a0 (g, 2t)  a1 (g+8, 2t)  a2 (g, 2t+8)  a3 (g+8, 2t+8)      tf32: one
@@ -198,6 +199,50 @@ RUN(ldmatrix_x2)
 RUN(ldmatrix_x4)
 {
     ldmatrix(w, in, mask, 4);
+}
+
+/* The other way round: lane 8m + i points to where row i of matrix m goes. */
+static void stmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
+{
+    u16 matrix[4][8][8];
+    u64 address[LANES];
+    if (!is_convergent(w, in, mask))
+        return;
+    for (u32 m = 0; m < n; m++) {
+        const u32 *from = row32(w, in->op[2 + m]);
+        for (u32 l = 0; l < LANES; l++)
+            for (u32 h = 0; h < 2; h++) {
+                const u32 i = l / 4, j = l % 4 * 2 + h;
+                *(in->mod[MOD_TRANS] ? &matrix[m][j][i] : &matrix[m][i][j]) =
+                    (u16)(from[l] >> 16 * h);
+            }
+    }
+    w->cta->store_id++;
+    for (u32 l = 0; l < 8 * n; l++) {
+        address[l] = address_of(w, in, 0, (int)l);
+        u8 *to = shared_access(w, (int)l, address[l], 16, ACCESS_WRITE);
+        const u8 *row = (const u8 *)matrix[l / 8][l % 8];
+        if (!to || shared_store_conflicts(w, (int)l, (u32)address[l] - SHARED_BASE, 16, to, row))
+            return;
+        memcpy(to, row, 16);
+    }
+    for (u32 m = 0; m < n; m++)
+        count_wavefronts(w->cta, address, 0xffu << 8 * m, 16);
+}
+
+RUN(stmatrix_x1)
+{
+    stmatrix(w, in, mask, 1);
+}
+
+RUN(stmatrix_x2)
+{
+    stmatrix(w, in, mask, 2);
+}
+
+RUN(stmatrix_x4)
+{
+    stmatrix(w, in, mask, 4);
 }
 
 RUN(movmatrix)

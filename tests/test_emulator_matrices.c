@@ -177,6 +177,48 @@ void test_ldmatrix(void **state)
     }
 }
 
+/* Register m of lane l holds m * 64 + 2 * l and the next; rows go to shared memory 16 bytes apart.
+ */
+static void check_stmatrix(int n, bool is_transposed)
+{
+    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "",
+                                            "{%r10, %r11, %r12, %r13}"};
+    uint32_t out[128];
+    char body[2048], *ptx;
+    sprintf(body,
+            "mul.wide.u32 %%rd3, %%r1, 16;\nadd.u64 %%rd5, %%rd2, %%rd3;\n"
+            "mov.u32 %%r3, smem;\nmad.lo.u32 %%r3, %%r1, 16, %%r3;\n"
+            "st.shared.v4.u32 [%%r3], {-1, -1, -1, -1};\nbar.sync 0;\n"
+            "mad.lo.u32 %%r10, %%r1, 0x20002, 0x10000;\nadd.u32 %%r11, %%r10, 0x400040;\n"
+            "add.u32 %%r12, %%r11, 0x400040;\nadd.u32 %%r13, %%r12, 0x400040;\n"
+            "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [%%r3], %s;\nbar.sync 0;\n"
+            "ld.shared.v4.u32 {%%r20, %%r21, %%r22, %%r23}, [%%r3];\n"
+            "st.global.v4.u32 [%%rd5], {%%r20, %%r21, %%r22, %%r23};\n",
+            n, is_transposed ? ".trans" : "", registers[n]);
+    fresh();
+    check_with_ptxas(ptx = make_kernel(body));
+    free(ptx);
+    ok(run_body(body, 1, 32, 512, out, 128));
+    for (int m = 0; m < 4; m++)
+        for (int row = 0; row < 8; row++)
+            for (int column = 0; column < 8; column++) {
+                const uint32_t word = out[(m * 8 + row) * 4 + column / 2];
+                const int expected = m * 64 + (is_transposed ? column * 8 + row : row * 8 + column);
+                assert_int_equal(word >> 16 * (column & 1) & 0xffff, m < n ? expected : 0xffff);
+            }
+}
+
+void test_stmatrix(void **state)
+{
+    (void)state;
+    if (!use_target("sm_90a"))
+        skip();
+    for (int n = 1; n <= 4; n *= 2) {
+        check_stmatrix(n, false);
+        check_stmatrix(n, true);
+    }
+}
+
 void test_movmatrix(void **state)
 {
     (void)state;

@@ -118,6 +118,7 @@ void test_loads(void **state);
 #define C_TESTS(X)                                                                                 \
     X(mma)                                                                                         \
     X(ldmatrix)                                                                                    \
+    X(stmatrix)                                                                                    \
     X(movmatrix)                                                                                   \
     X(boxes)                                                                                       \
     X(tensor_maps)                                                                                 \

@@ -6,6 +6,12 @@ wgmma.fence.sync.aligned;
 -- refused line 13: wgmma.fence.sync.aligned;
 
 -- launch 1 32 0
+-- target sm_90a
+-- kernel
+barrier.cluster.arrive;
+-- refused not supported
+
+-- launch 1 32 0
 -- kernel
 call.uni (_), vprintf, (%rd1);
 -- refused functions are not supported

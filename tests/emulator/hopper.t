@@ -1,0 +1,71 @@
+# A grid without clusters is one of clusters of one CTA.
+-- launch 3 32 64
+-- target sm_90a
+-- kernel
+griddepcontrol.wait;
+griddepcontrol.launch_dependents;
+mov.u32 %r2, %clusterid.x;
+mov.u32 %r3, %nclusterid.x;
+mov.u32 %r4, %cluster_ctarank;
+mov.u32 %r5, %cluster_nctarank;
+mov.u32 %r6, %cluster_ctaid.y;
+mov.u32 %r7, %cluster_nctaid.z;
+mov.u64 %rd5, %globaltimer;
+mov.u32 %r8, 0;
+mov.u32 %r9, smem;
+mapa.shared::cluster.u32 %r9, %r9, %r8;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.shared::cluster.u32 [%r9], 7;
+fence.acq_rel.cluster;
+bar.warp.sync -1;
+mov.u32 %r10, smem;
+ld.shared.u32 %r10, [%r10];
+mul.wide.u32 %rd3, %r2, 32;
+add.u64 %rd3, %rd2, %rd3;
+@%p1 st.global.v4.u32 [%rd3], {%r2, %r3, %r4, %r5};
+@%p1 st.global.v4.u32 [%rd3+16], {%r6, %r7, %r10, %r8};
+-- out 0 3 0 1 0 1 7 0 1 3 0 1 0 1 7 0 2 3 0 1 0 1 7 0
+-- mutate out-of-bounds | mov.u32 %r8, 0; | mov.u32 %r8, 1; | CTA 1 of the cluster, which has but one
+
+# One lane is elected. All warps of a warpgroup must change their register count together.
+-- launch 1 256 64
+-- target sm_90a
+-- kernel
+shr.u32 %r2, %r1, 7;
+setp.eq.u32 %p1, %r2, 0;
+@!%p1 bra second;
+setmaxnreg.inc.sync.aligned.u32 160;
+bra both;
+second:
+setmaxnreg.dec.sync.aligned.u32 40;
+both:
+elect.sync %r3|%p2, -1;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+selp.b32 %r4, 100, %r3, %p2;
+st.global.u32 [%rd3], %r4;
+-- out 100 0 0
+-- mutate wgmma | 160; | 156; | 24, 32 .. 256 are possible
+-- mutate wgmma | dec.sync.aligned.u32 40; | dec.sync.aligned.u32 16;
+-- mutate wgmma | setp.eq.u32 %p1, %r2, 0; | setp.lt.u32 %p1, %r1, 96; | another warp of the warpgroup executes something else in its place
+-- mutate wgmma | setp.eq.u32 %p1, %r2, 0; | setp.lt.u32 %p1, %r1, 32;
+-- mutate wgmma | second: | second:\nsetp.ge.u32 %p3, %r1, 224;\n@%p3 bra both; | the warp has ended and has not executed this
+-- mutate divergent | setp.eq.u32 %p1, %r2, 0; | setp.lt.u32 %p1, %r1, 16; | all 32 must execute it together
+
+-- launch 1 64 64
+-- target sm_90a
+-- kernel
+nanosleep.u32 1;
+-- out
+-- mutate wgmma | nanosleep.u32 1; | setmaxnreg.inc.sync.aligned.u32 160; | a warpgroup is four warps
+
+-- launch 1 32 0
+-- target sm_90
+-- kernel
+setmaxnreg.inc.sync.aligned.u32 160;
+-- refused needs .target sm_90a
+
+-- launch 1 32 0
+-- kernel
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};
+-- refused needs .target sm_90
