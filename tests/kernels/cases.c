@@ -96,7 +96,7 @@ static void suite_random(void)
         if (trial_open(&trial, &spec)) {
             emulator_seed(at + 1);
             if (trial_runs(&trial))
-                outputs_right(&trial.problem, true);
+                outputs_right(&trial.problem);
             trial_close(&trial);
         }
         tap_end();
@@ -113,7 +113,7 @@ void suite_cases(void)
         if (trial_open(&trial, &specs[i])) {
             emulator_seed(i + 1);
             if (trial_runs(&trial))
-                outputs_right(&trial.problem, true);
+                outputs_right(&trial.problem);
             trial_close(&trial);
         }
         tap_end();

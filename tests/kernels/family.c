@@ -29,7 +29,7 @@ static void try_backward(const struct trial *forward)
     if (!trial_open_backward(&trial, forward))
         return;
     if (trial_runs(&trial))
-        outputs_right(&trial.problem, true);
+        outputs_right(&trial.problem);
     trial_close(&trial);
 }
 
@@ -40,7 +40,7 @@ static void try_case(const struct spec *spec, uint64_t seed)
         return;
     emulator_seed(seed);
     if (trial_runs(&trial)) {
-        outputs_right(&trial.problem, true);
+        outputs_right(&trial.problem);
         if (spec->backward)
             try_backward(&trial);
     }
