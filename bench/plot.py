@@ -2,7 +2,7 @@
 
     python3 bench/plot.py RESULTS.json... --table         median ms for each shape
     python3 bench/plot.py RESULTS.json... --svg FOLDER    length.svg: time over T; chunk.svg: over chunk size;
-                                                          family.svg: every variant beside its peer
+                                                          family.svg: variants beside their peers
 """
 import argparse
 import json
