@@ -107,6 +107,13 @@ static u8 *atomic_access(struct warp *w, const struct insn *in, u32 k, int lane)
     return p;
 }
 
+void atomic_add(u8 *p, u32 type, u64 value)
+{
+    u64 old = 0;
+    while (!try_swap(p, type_bytes(type), &old, add(old, value, type)))
+        ;
+}
+
 static void modify(struct warp *w, const struct insn *in, u32 mask, u32 first)
 {
     const u32 bytes = type_bytes(in->mod[MOD_TYPE]);

@@ -51,7 +51,7 @@ static const struct bulk *find(const struct bulks *list, u32 offset)
 {
     for (u32 i = 0; i < list->n; i++) {
         const struct bulk *b = &list->list[i];
-        const bool is_over = b->kind == BULK_STORE && b->is_done;
+        const bool is_over = b->kind != BULK_LOAD && b->is_done;
         if (offset - b->offset < b->bytes && !is_over)
             return b;
     }
@@ -411,6 +411,29 @@ static bool store_piece(void *context, const struct bulk *b, const struct piece 
     return true;
 }
 
+/* One element at a time; its own order among others is not told. */
+static bool add_piece(void *context, const struct bulk *b, const struct piece *p)
+{
+    struct warp *w = context;
+    const struct insn *in = &w->kernel->code[b->at];
+    const u32 bytes = type_bytes(b->type);
+    const u8 *from = b->data + (p->offset - b->offset);
+    for (u32 i = p->from; i < p->to; i += bytes) {
+        const u64 address = p->global + i - p->from;
+        u64 value = 0;
+        memcpy(&value, from + i, bytes);
+        /* Twice: it reads a value that must have been written, and then writes. */
+        if (!global_access(w, in, (int)b->lane, address, bytes, ACCESS_READ | ACCESS_STRONG))
+            return false;
+        u8 *to = global_access(w, in, (int)b->lane, address, bytes, ACCESS_WRITE | ACCESS_STRONG);
+        if (!to || !owner_store(w, in, (int)b->lane, address, bytes, ACCESS_STRONG, to, NULL))
+            return false;
+        atomic_add(to, b->type, value);
+        w->cta->counters->global_store_bytes += bytes;
+    }
+    return true;
+}
+
 static void read_source(struct cta *c, struct bulk *b)
 {
     if (!b->data)
@@ -425,7 +448,7 @@ static bool write_global(struct warp *w, struct bulk *b)
     const struct insn *at = w->at;
     w->at = &w->kernel->code[b->at]; /* for reports */
     b->is_stored = true;
-    const bool ok = box_walk(b, store_piece, w);
+    const bool ok = box_walk(b, b->kind == BULK_ADD ? add_piece : store_piece, w);
     w->at = at;
     return ok;
 }
@@ -451,26 +474,60 @@ static bool issue_store(struct warp *w, const struct insn *in, u32 source, struc
     return write_global(w, stored);
 }
 
-RUN(bulk_tensor_store)
+static bool can_add(struct warp *w, const struct bulk *b)
+{
+    const u32 t = b->type;
+    if (b->kind == BULK_STORE || t == TYPE_U32 || t == TYPE_S32 || t == TYPE_U64 || t == TYPE_F16 ||
+        t == TYPE_BF16 || t == TYPE_F32)
+        return true;
+    fault(w, REPORT_TENSOR_MAP, (int)b->lane, "the tensor map's type cannot be added");
+    return false;
+}
+
+static void store_tensor(struct warp *w, const struct insn *in, u32 mask, enum bulk_kind kind)
 {
     FOR_LANES(l, mask)
     {
-        struct bulk b = new_bulk(w, in, l, BULK_STORE);
-        if (!read_tensor(w, in, 0, &b) || !issue_store(w, in, 2 + in->mod[MOD_RANK], &b))
+        struct bulk b = new_bulk(w, in, l, kind);
+        if (!read_tensor(w, in, 0, &b))
+            return;
+        b.type = b.map.type;
+        if (!can_add(w, &b) || !issue_store(w, in, 2 + in->mod[MOD_RANK], &b))
+            return;
+    }
+}
+
+RUN(bulk_tensor_store)
+{
+    store_tensor(w, in, mask, BULK_STORE);
+}
+
+RUN(bulk_tensor_add)
+{
+    store_tensor(w, in, mask, BULK_ADD);
+}
+
+static void store_plain(struct warp *w, const struct insn *in, u32 mask, enum bulk_kind kind)
+{
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, kind);
+        b.type = in->mod[MOD_TYPE];
+        b.global = address_of(w, in, 0, (int)l);
+        b.bytes = row32(w, in->op[4])[l];
+        if (!check_plain(w, &b) || !issue_store(w, in, 2, &b))
             return;
     }
 }
 
 RUN(bulk_store)
 {
-    FOR_LANES(l, mask)
-    {
-        struct bulk b = new_bulk(w, in, l, BULK_STORE);
-        b.global = address_of(w, in, 0, (int)l);
-        b.bytes = row32(w, in->op[4])[l];
-        if (!check_plain(w, &b) || !issue_store(w, in, 2, &b))
-            return;
-    }
+    store_plain(w, in, mask, BULK_STORE);
+}
+
+RUN(bulk_add)
+{
+    store_plain(w, in, mask, BULK_ADD);
 }
 
 RUN(bulk_commit)
@@ -505,8 +562,11 @@ static void wait_groups(struct warp *w, u32 mask, u64 keep, bool for_reads)
             if (!b->is_stored && !write_global(w, b))
                 return;
             free(b->data);
+            b->data = NULL;
         } else {
-            h->stores.list[kept++] = *b;
+            const struct bulk left = *b;
+            b->data = NULL; /* each buffer is in the list once, whatever happens */
+            h->stores.list[kept++] = left;
         }
     }
     h->stores.n = kept;

@@ -509,7 +509,7 @@ static void note_access(struct kernel *k, const struct insn *in, const char *mne
         return;
     }
     /* Tensor stores end anywhere inside of 16 bytes, though hardly inside of 2. */
-    if (!strncmp(mnemonic, "cp.async.bulk.tensor", 20))
+    if (!strncmp(mnemonic, "cp.async.bulk.tensor", 20) || !strncmp(mnemonic, "cp.reduce", 9))
         narrow(&k->global_granule_log2, 2);
     const bool is_division = !strncmp(mnemonic, "div", 3) || !strncmp(mnemonic, "rem", 3);
     if (in->kind == KIND_ACCESS && in->mod[MOD_TYPE] && !is_division) {

@@ -521,6 +521,9 @@ u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address
                    int what, u32 *space);
 u32 generic_space(u64 *address);
 
+/* atomic.c */
+void atomic_add(u8 *p, u32 type, u64 value);
+
 /* memory.c */
 struct allocation *memory_alloc(struct memory *m, u64 bytes);
 struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes);

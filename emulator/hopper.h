@@ -49,12 +49,13 @@ struct tensor_map {
     u32 last[MAX_RANK]; /* dimensions, less one */
     u16 box[MAX_RANK];
     u8 step[MAX_RANK];
-    u8 rank, type, element_bytes, swizzle, has_nan_fill;
+    u8 rank, type, element_bytes, swizzle, has_nan_fill; /* the type one of emu.h */
 };
 
-enum bulk_kind { BULK_LOAD, BULK_STORE };
+enum bulk_kind { BULK_LOAD, BULK_STORE, BULK_ADD };
 
-/* A bulk copy between global and shared memory. In shared memory it takes one range. */
+/* A bulk copy between global and shared memory, where it takes one range. BULK_ADD adds to global
+ * memory. */
 struct bulk {
     enum bulk_kind kind;
     bool is_tensor, is_early;
@@ -65,6 +66,7 @@ struct bulk {
     u32 mbarrier; /* load: index */
     u32 offset, bytes;
     u64 global; /* of a copy that is no tensor's */
+    u32 type;   /* of what is added */
     struct tensor_map map;
     s32 coordinate[MAX_RANK];
     u8 *data;

@@ -12,12 +12,14 @@ _Static_assert(sizeof(struct tensor_map) <= MAP_BYTES, "a CUtensorMap has 128 by
 /* CUtensorMapDataType */
 static const struct {
     const char *name;
-    u8 bytes;
+    u8 bytes, type;
     bool is_float;
 } types[] = {
-    {"uint8", 1, false},  {"uint16", 2, false},  {"uint32", 4, false}, {"int32", 4, false},
-    {"uint64", 8, false}, {"int64", 8, false},   {"float16", 2, true}, {"float32", 4, true},
-    {"float64", 8, true}, {"bfloat16", 2, true},
+    {"uint8", 1, TYPE_U8, false},   {"uint16", 2, TYPE_U16, false},
+    {"uint32", 4, TYPE_U32, false}, {"int32", 4, TYPE_S32, false},
+    {"uint64", 8, TYPE_U64, false}, {"int64", 8, TYPE_S64, false},
+    {"float16", 2, TYPE_F16, true}, {"float32", 4, TYPE_F32, true},
+    {"float64", 8, TYPE_F64, true}, {"bfloat16", 2, TYPE_BF16, true},
 };
 
 enum { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 };
@@ -106,7 +108,7 @@ API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *ad
     struct tensor_map m = {.magic = MAGIC,
                            .base = r.address,
                            .rank = (u8)rank,
-                           .type = (u8)type,
+                           .type = types[r.type].type,
                            .element_bytes = types[r.type].bytes,
                            .swizzle = (u8)((1u << r.swizzle) - 1),
                            .has_nan_fill = r.fill != 0};

@@ -134,17 +134,16 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     return result;
 }
 
-static void read_list(const char *text, const char *key, uint64_t *list, uint64_t otherwise)
+/* KEY1,2,3: up to five numbers, the others as they would be without it. */
+static void read_list(const char *text, const char *key, uint64_t list[5], uint64_t otherwise)
 {
     const char *s = strstr(text, key);
-    for (int i = 0; i < 5; i++)
-        list[i] = otherwise;
-    for (s = s ? s + strlen(key) : NULL; s && *s; s += *s == ',') {
+    s = s ? s + strlen(key) : "";
+    for (int i = 0; i < 5; i++) {
         char *end;
-        *list++ = strtoull(s, &end, 0);
-        s = end;
-        if (*s != ',')
-            break;
+        const uint64_t x = strtoull(s, &end, 0);
+        list[i] = end > s ? x : otherwise;
+        s = end + (*end == ',');
     }
 }
 

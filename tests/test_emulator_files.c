@@ -417,6 +417,10 @@ void test_loads(void **state)
     int result;
     snprintf(path, sizeof path, "%s/%s", cu.folder, (const char *)*state);
     char *text = read_file(path);
+    if (!use_target(strstr(text, ".target sm_90a") ? "sm_90a" : NULL)) {
+        free(text);
+        skip();
+    }
     void *module = load(text, log, sizeof log, &result);
     if (result)
         fail_msg("%s: %s", path, log);

@@ -75,3 +75,47 @@ cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r
 -- kernel
 cp.async.bulk.wait_group 0;
 -- refused needs .target sm_90
+
+# Additions: integers by a map, floats without one. They end at wait_group, in any order.
+-- launch 1 32 2048
+-- target sm_90a
+-- map a in i32 dims=16,4 strides=64 box=8,4
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+mov.b64 %rd3, a;
+cvta.param.u64 %rd3, %rd3;
+shl.b32 %r7, %r1, 2;
+add.u32 %r7, %r3, %r7;
+st.shared.u32 [%r7], 1;
+st.shared.f32 [%r7+128], 0f3FC00000;
+fence.proxy.async;
+bar.warp.sync -1;
+@%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {4, 2}], [%r3];
+@%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {4, 2}], [%r3];
+@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1+512], [%r3+128], 128;
+@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1+512], [%r3+128], 128;
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group 0;
+bar.warp.sync -1;
+mul.wide.u32 %rd4, %r1, 4;
+add.u64 %rd5, %rd1, %rd4;
+ld.global.u32 %r8, [%rd5+128];
+ld.global.u32 %r9, [%rd5+512];
+add.u64 %rd5, %rd2, %rd4;
+st.global.u32 [%rd5], %r8;
+st.global.u32 [%rd5+128], %r9;
+-- out 32 33 34 35 38 39 40 41 42 43 44 45 44 45 46 47 48 49 50 51 54 55 56 57 58 59 60 61 60 61 62 63 0x40400000 0x40400000 0x40400000 0x40400000
+-- mutate in-flight | @%p1 cp.async.bulk.wait_group 0;\n |  | may still read there
+-- mutate proxy | fence.proxy.async;\n | 
+-- mutate unwritten-read | [%rd1+512], [%r3+128] | [%rd2+512], [%r3+128] | not all of which were ever written
+
+-- launch 1 32 2048
+-- target sm_90a
+-- map a in f64 dims=16,4 strides=128 box=8,4
+-- kernel
+mov.b64 %rd3, a;
+cvta.param.u64 %rd3, %rd3;
+st.global.u32 [%rd2], 1;
+-- out 1
+-- mutate tensor-map | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {4, 2}], [smem]; | cannot be added
