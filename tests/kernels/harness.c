@@ -72,32 +72,66 @@ void emulator_seed(uint64_t seed)
     set(&config);
 }
 
-void emulator_reset(void)
-{
-    void (*reset)(void);
-    if (!machine_context.emulator)
-        return;
-    *(void **)&reset = dlsym(machine_context.emulator, "tgemu_reset");
-    reset();
-}
+/* ---- programs ----
+ * Cases share them, for compiling takes longer than most calls; and what is loaded, as far as there
+ * is room. */
 
-/* ---- programs: cases share them, for compiling takes longer than most calls ---- */
+enum { MAX_PROGRAMS = 1024, MAX_LOADED = 24 };
 
-enum { MAX_PROGRAMS = 1024 };
-
-static struct {
+static struct program {
     char key[33];
     const tg_variant *variant;
     tg_program *program;
+    tg_module *module; /* NULL: not loaded now */
+    uint64_t last_use;
 } programs[MAX_PROGRAMS];
 static size_t n_programs;
+static uint64_t n_uses;
 
-static tg_program *find_program(const tg_variant *variant, const char *key)
+static struct program *find_program(const tg_variant *variant, const char *key)
 {
     for (size_t i = 0; i < n_programs; i++)
         if (programs[i].variant == variant && strcmp(programs[i].key, key) == 0)
-            return programs[i].program;
+            return &programs[i];
     return NULL;
+}
+
+static void unload(struct program *program)
+{
+    if (program->module)
+        tg_unload(program->module);
+    program->module = NULL;
+}
+
+/* Modules of trials that are open are among those used last. */
+static void make_room(void)
+{
+    struct program *oldest = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < n_programs; i++) {
+        if (!programs[i].module)
+            continue;
+        n++;
+        if (!oldest || programs[i].last_use < oldest->last_use)
+            oldest = &programs[i];
+    }
+    if (n >= MAX_LOADED)
+        unload(oldest);
+}
+
+static struct program *make_program(const tg_variant *variant, const tg_schedule *schedule,
+                                    const tg_shape_class *class, const char *key)
+{
+    struct program *made = &programs[n_programs];
+    struct kernel kernel;
+    if (n_programs == MAX_PROGRAMS ||
+        !kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
+        return NULL;
+    n_programs++;
+    *made =
+        (struct program){.variant = variant, .program = kernel.program, .module = kernel.module};
+    snprintf(made->key, sizeof made->key, "%s", key);
+    return made;
 }
 
 static bool load_program(const tg_variant *variant, const tg_schedule *schedule,
@@ -105,25 +139,40 @@ static bool load_program(const tg_variant *variant, const tg_schedule *schedule,
 {
     char key[33];
     tg_compile_key(schedule, machine_context.machine.target, class, NULL, key);
-    tg_program *program = find_program(variant, key);
-    if (program) {
-        kernel->program = program;
-        return tg_load(machine_context.machine.driver, program, &kernel->module, &log_sink) ==
-               TG_OK;
-    }
-    if (n_programs == MAX_PROGRAMS ||
-        !kernel_build(&machine_context, variant, schedule, class, kernel, &log_sink))
+    struct program *program = find_program(variant, key);
+    if (!program || !program->module)
+        make_room();
+    if (!program)
+        program = make_program(variant, schedule, class, key);
+    else if (!program->module && tg_load(machine_context.machine.driver, program->program,
+                                         &program->module, &log_sink) != TG_OK)
+        program->module = NULL;
+    if (!program || !program->module)
         return false;
-    snprintf(programs[n_programs].key, sizeof key, "%s", key);
-    programs[n_programs].variant = variant;
-    programs[n_programs++].program = kernel->program;
+    program->last_use = ++n_uses;
+    kernel->program = program->program;
+    kernel->module = program->module;
     return true;
+}
+
+/* A fault takes all modules with it. */
+void emulator_reset(void)
+{
+    void (*reset)(void);
+    for (size_t i = 0; i < n_programs; i++)
+        unload(&programs[i]);
+    if (!machine_context.emulator)
+        return;
+    *(void **)&reset = dlsym(machine_context.emulator, "tgemu_reset");
+    reset();
 }
 
 void harness_close(void)
 {
-    while (n_programs > 0)
-        tg_program_free(programs[--n_programs].program);
+    for (size_t i = 0; i < n_programs; i++) {
+        unload(&programs[i]);
+        tg_program_free(programs[i].program);
+    }
     context_close(&machine_context);
 }
 
@@ -272,8 +321,7 @@ bool trial_open_backward(struct trial *trial, const struct trial *forward)
 
 void trial_close(struct trial *trial)
 {
-    trial->kernel.program = NULL; /* others may want it */
-    kernel_free(&trial->kernel);
+    trial->kernel = (struct kernel){.program = NULL}; /* the harness's: others may want it */
     problem_free(&trial->problem);
     free(trial->slot);
     trial->slot = NULL;

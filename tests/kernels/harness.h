@@ -53,7 +53,7 @@ struct spec {
 /* Everything that a spec needs in the compiler, and the tensors of the call. */
 struct trial {
     const struct spec *spec;
-    struct kernel kernel; /* the program is the harness's */
+    struct kernel kernel; /* the harness's, who frees it */
     struct problem problem;
     int64_t chunk;
     enum layout layout;

@@ -131,18 +131,12 @@ static const struct call_under_test calls[N_CALLS] = {
               NULL},
 };
 
-/* One of them, opened: its trial has no module, for every mutant loads a program of its own. */
+/* One of them, opened. Every mutant loads a program of its own in place of the trial's. */
 struct under_test {
     const struct call_under_test *call;
     struct trial forward, trial; /* the forward of a backward, or nothing */
     struct truth truth;
 };
-
-static void drop_module(struct trial *trial)
-{
-    tg_unload(trial->kernel.module);
-    trial->kernel.module = NULL;
-}
 
 static bool open_trial(struct under_test *u)
 {
@@ -163,9 +157,6 @@ static bool open_call(struct under_test *u, const struct call_under_test *call)
         return false;
     if (call->change)
         call->change(&u->trial.problem);
-    drop_module(&u->trial);
-    if (call->is_backward)
-        drop_module(&u->forward);
     return tap_expect(truth_compute(&machine_context, &u->trial.problem, &u->truth), "no oracle");
 }
 
