@@ -489,7 +489,7 @@ enum report_kind {
 struct report {
     bool is_set;
     enum report_kind kind;
-    char text[2048];
+    char text[3072];
 };
 
 /* report.c */

@@ -73,7 +73,7 @@ void fault(struct warp *w, enum report_kind kind, int lane, const char *format, 
     w->event = EVENT_FAULT;
     if (r->is_set)
         return;
-    char what[1024], place[256], insn[320], source[512] = "";
+    char what[1700], place[256], insn[320], source[512] = "";
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);

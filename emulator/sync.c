@@ -220,11 +220,12 @@ static bool is_at_barrier(const struct cta *c, const struct warp *w)
     return !w->mbarrier && !(c->hopper && c->hopper->waits_for_warps[w->id]);
 }
 
+/* "waits at barrier 1 (64 of 128 threads), line 20: bar.sync 1, 128;" */
 static void describe_wait(const struct cta *c, const struct warp *w, char *out, size_t size)
 {
     char insn[320], what[512];
     if (w->is_done) {
-        snprintf(out, size, "\n    warp %u has exited", w->id);
+        snprintf(out, size, "has exited");
         return;
     }
     describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
@@ -235,8 +236,27 @@ static void describe_wait(const struct cta *c, const struct warp *w, char *out, 
     else
         snprintf(what, sizeof what, "barrier %u (%u of %u threads)", w->barrier,
                  c->barriers[w->barrier].arrived, c->barriers[w->barrier].expected);
-    snprintf(out, size, "\n    warp %u waits %s %s,\n      %s", w->id,
-             is_at_barrier(c, w) ? "at" : "for", what, insn);
+    snprintf(out, size, "waits %s %s, %s", is_at_barrier(c, w) ? "at" : "for", what, insn);
+}
+
+/* Warps that wait for the same thing are named together. */
+static void list_waits(const struct cta *c, char *list, size_t size)
+{
+    char last[900] = "", now[900];
+    for (u32 i = 0, first = 0; i <= c->n_warps; i++) {
+        const size_t n = strlen(list);
+        *now = 0;
+        if (i < c->n_warps)
+            describe_wait(c, &c->warps[i], now, sizeof now);
+        if (i && strcmp(now, last)) {
+            if (first + 1 == i)
+                snprintf(list + n, size - n, "\n    warp %u %s", first, last);
+            else
+                snprintf(list + n, size - n, "\n    warps %u to %u: each %s", first, i - 1, last);
+            first = i;
+        }
+        memcpy(last, now, sizeof last);
+    }
 }
 
 /* No warp can run: says who waits where. */
@@ -247,14 +267,13 @@ void barriers_check_stuck(struct cta *c)
     struct warp *culprit = NULL;
     for (u32 i = 0; i < c->n_warps; i++) {
         struct warp *w = &c->warps[i];
-        const size_t n = strlen(list);
-        describe_wait(c, w, list + n, sizeof list - n);
         if (w->is_done)
             continue;
         is_mismatch |=
             is_at_barrier(c, w) && c->barriers[w->barrier].expected == c->n_warps * LANES;
         culprit = culprit ? culprit : w;
     }
+    list_waits(c, list, sizeof list);
     fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES,
           "no warp can go on:%s", list);
 }

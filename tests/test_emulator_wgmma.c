@@ -13,6 +13,7 @@ struct tile {
     bool is_lines_first; /* MN-major; else K-major */
     int width;           /* units of 16 bytes to a row: 8, 4, 2 swizzled, 1 not */
     int leading, stride; /* bytes */
+    int base;            /* it begins so many lines of 128 bytes after a multiple of 1024 */
 };
 
 struct product {
@@ -54,7 +55,7 @@ static uint64_t descriptor(const struct tile *t)
 {
     static const uint64_t modes[] = {0, 0, 3, 0, 2, 0, 0, 0, 1};
     return (uint64_t)(t->leading / 16) << 16 | (uint64_t)(t->stride / 16) << 32 |
-           modes[t->width] << 62;
+           (uint64_t)t->base << 49 | modes[t->width] << 62;
 }
 
 /* How far the descriptor's start goes from one step of the sum to the next. */
@@ -110,7 +111,7 @@ static void make_input(const struct product *p, unsigned char *in)
         for (int row = 0; row < 64 && p->has_a; row++)
             put(p, in, &p->a, row, k, a_value(row, k));
         for (int column = 0; column < p->n; column++)
-            put(p, in + A_BYTES, &p->b, column, k, b_value(k, column));
+            put(p, in + A_BYTES + 128 * p->b.base, &p->b, column, k, b_value(k, column));
     }
     uint32_t *registers = (uint32_t *)(void *)(in + TILE_BYTES);
     for (int step = 0; step < p->steps; step++)
@@ -135,8 +136,8 @@ static char *print_loads(char *s, const struct product *p)
     s += sprintf(s, "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
                     "shr.u32 %%r6, %%r3, 4;\ncvt.u64.u32 %%rd9, %%r6;\n");
     s += sprintf(s, "or.b64 %%rd10, %%rd9, 0x%llx;\n", (unsigned long long)descriptor(&p->a));
-    s += sprintf(s, "add.u64 %%rd9, %%rd9, %d;\nor.b64 %%rd11, %%rd9, 0x%llx;\n", A_BYTES / 16,
-                 (unsigned long long)descriptor(&p->b));
+    s += sprintf(s, "add.u64 %%rd9, %%rd9, %d;\nor.b64 %%rd11, %%rd9, 0x%llx;\n",
+                 A_BYTES / 16 + 8 * p->b.base, (unsigned long long)descriptor(&p->b));
     s += sprintf(s, "mul.wide.u32 %%rd3, %%r1, 16;\nadd.u64 %%rd3, %%rd1, %%rd3;\n");
     for (int step = 0; step < p->steps && !p->has_a; step++)
         s += sprintf(s, "ld.global.v4.u32 {%%a%d, %%a%d, %%a%d, %%a%d}, [%%rd3+%d];\n", 4 * step,
@@ -234,9 +235,12 @@ static void check_product(const struct product *p, bool with_ptxas)
 static struct tile tile(bool is_lines_first, int width, int depth)
 {
     const int row = width * 16;
-    if (width == 1)
-        return (struct tile){is_lines_first, 1, 128, 256};
-    return (struct tile){is_lines_first, width, is_lines_first ? depth * row : 16, 8 * row};
+    return (struct tile){.is_lines_first = is_lines_first,
+                         .width = width,
+                         .leading = width == 1       ? 128
+                                    : is_lines_first ? depth * row
+                                                     : 16,
+                         .stride = width == 1 ? 256 : 8 * row};
 }
 
 void test_wgmma_widths(void **state)
@@ -282,6 +286,24 @@ void test_wgmma_layouts(void **state)
                             .has_a = i & 1,
                             .a = tile(i >> 1 & 1, 8, 64),
                             .b = tile(i >> 2 & 1, 8, 64)};
+        check_product(&p, false);
+    }
+}
+
+/* Tiles whose swizzle does not begin where the addresses' does: the base offset says so. */
+void test_wgmma_base_offsets(void **state)
+{
+    (void)state;
+    if (!use_target("sm_90a"))
+        skip();
+    for (int i = 0; i < 7; i++) {
+        struct product p = {.type = BF16,
+                            .n = 64,
+                            .steps = 4,
+                            .has_a = true,
+                            .a = tile(i % 3 == 0, 8, 64),
+                            .b = tile(i % 2 == 0, 8, 64)};
+        p.b.base = i + 1;
         check_product(&p, false);
     }
 }

@@ -42,9 +42,13 @@ done:
 -- mutate proxy | fence.proxy.async.shared::cta;\nbar.sync 0; | bar.sync 0;\nfence.proxy.async; | no fence.proxy.async by that thread comes between
 -- mutate proxy | fence.proxy.async.shared::cta; | @%p1 fence.proxy.async; | warp 0 lane 1 has written
 -- mutate proxy | fence.proxy.async.shared::cta; | fence.proxy.async.global;
+-- mutate proxy | fence.proxy.async.shared::cta; | fence.mbarrier_init.release.cluster;
+-- mutate proxy | st.shared.u32 [%r4+256], %r6;\nfence.proxy.async.shared::cta; | fence.proxy.async.shared::cta;\nst.shared.u32 [%r4+256], %r6;
 -- mutate shared-race,unwritten-read | fence.proxy.async.shared::cta;\nbar.sync 0; | fence.proxy.async;
 -- mutate in-flight | cp.async.bulk.wait_group.read 0;\n |  | committed, and no cp.async.bulk.wait_group
 -- mutate in-flight | cp.async.bulk.commit_group;\n |  | never committed
+-- mutate in-flight | cp.async.bulk.wait_group.read 0;\nst.shared.u32 [%r3+256], 0; | st.shared.u32 [%r3+480], 0; | writes shared byte 480
+-- mutate shared-race,in-flight | @!%p1 bra done; | setp.eq.u32 %p3, %r1, 32;\n@%p3 st.shared.u32 [%r3+260], 0;\n@!%p1 bra done;
 -- mutate in-flight | cp.async.bulk.wait_group.read 0; | cp.async.bulk.wait_group.read 1;
 -- mutate misaligned | [%rd1+64], 128 | [%rd1+68], 128 | both must be multiples of 16
 -- mutate misaligned | [%rd1+64], 128 | [%rd1+64], 120
@@ -119,3 +123,47 @@ mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;
 -- mutate in-flight | @%p1 cp.async.bulk.wait_group.read 0;\n |  | may still read there
 -- mutate in-flight | mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;\n@!%p2 bra poll;\n |
 -- mutate in-flight | mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;\n@!%p2 bra poll;\n@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3+128], 16;\n@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2+16], [%r3+16], 16; | | may still be in flight
+
+# Each CTA copies words in and out of its own place; those of another are in a race.
+-- launch 4 32 1024
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %rd3, %r2, 64;
+mov.u64 %rd4, %rd3;
+add.u64 %rd4, %rd1, %rd4;
+add.u64 %rd5, %rd1, %rd3;
+add.u64 %rd6, %rd2, %rd3;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+512], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+512], 64;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd4], 64, [%r3+512];
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;
+@!%p2 bra wait;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd5], [%r3], 64;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd6], [%r3], 64;
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group.read 0;
+-- out 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17
+-- mutate global-race | mov.u64 %rd4, %rd3; | xor.b64 %rd4, %rd3, 64;
+-- mutate global-race | mul.wide.u32 %rd3, %r2, 64; | mul.wide.u32 %rd3, %r2, 32;
+
+# Another warp may write the source once the thread has waited, and it knows.
+-- launch 1 64 1024
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r1, 32;
+@%p1 st.shared.v4.u32 [%r3], {1, 2, 3, 4};
+fence.proxy.async;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3], 16;
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group.read 0;
+bar.sync 0;
+@%p2 st.shared.v4.u32 [%r3], {5, 6, 7, 8};
+-- out 1 2 3 4
+-- mutate shared-race,in-flight,unwritten-read,proxy | bar.sync 0;\n | 

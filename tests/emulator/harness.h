@@ -125,6 +125,7 @@ void test_loads(void **state);
     X(nan_fill)                                                                                    \
     X(wgmma_widths)                                                                                \
     X(wgmma_layouts)                                                                               \
+    X(wgmma_base_offsets)                                                                          \
     X(wgmma_tf32)                                                                                  \
     X(launch_is_checked)                                                                           \
     X(memory_is_checked)                                                                           \

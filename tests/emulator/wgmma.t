@@ -62,6 +62,78 @@ done:
 -- mutate deadlock | wgmma.fence.sync.aligned; | wgmma.fence.sync.aligned;\nsetp.gt.u32 %p2, %r1, 95;\n@%p2 bra done; | the wgmma of the other warps of its warpgroup
 -- mutate wgmma | wgmma.wait_group.sync.aligned 0;\nadd.f32 %f1, %f1, %f2;\nmov.u32 %r5, 0;\nbar.sync 0;\nst.shared.u32 [%r4], %r5;\nmul.wide.u32 %rd6, %r1, 16;\nadd.u64 %rd6, %rd2, %rd6;\nst.global.v4.f32 [%rd6], {%f1, %f2, %f3, %f4}; |  | no wgmma.wait_group of its covers this
 
+# A ring of two stages: a warp loads, a warpgroup multiplies and gives the stage back by one thread.
+-- launch 1 160 2048
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+setp.ge.u32 %p1, %r1, 128;
+setp.eq.u32 %p2, %r1, 0;
+setp.eq.u32 %p3, %r1, 128;
+@%p2 mbarrier.init.shared::cta.b64 [%r3+1024], 1;
+@%p2 mbarrier.init.shared::cta.b64 [%r3+1032], 1;
+@%p2 mbarrier.init.shared::cta.b64 [%r3+1040], 1;
+@%p2 mbarrier.init.shared::cta.b64 [%r3+1048], 1;
+@%p2 fence.mbarrier_init.release.cluster;
+bar.sync 0;
+mov.u32 %r10, 0;
+mov.u32 %r5, 0;
+@%p1 bra producer;
+loop:
+and.b32 %r11, %r10, 1;
+shr.u32 %r12, %r10, 1;
+and.b32 %r12, %r12, 1;
+shl.b32 %r13, %r11, 3;
+add.u32 %r13, %r13, %r3;
+full:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r13+1024], %r12;
+@!%p4 bra full;
+shl.b32 %r14, %r11, 8;
+add.u32 %r14, %r14, %r3;
+shr.u32 %r14, %r14, 4;
+cvt.u64.u32 %rd4, %r14;
+or.b64 %rd4, %rd4, 0x1000080000;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, {%r5, %r5, %r5, %r5}, %rd4, 0, 1, 1, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+@%p2 mbarrier.arrive.shared::cta.b64 _, [%r13+1040];
+add.u32 %r10, %r10, 1;
+setp.lt.u32 %p5, %r10, 7;
+@%p5 bra loop;
+mul.wide.u32 %rd6, %r1, 16;
+add.u64 %rd6, %rd2, %rd6;
+st.global.v4.f32 [%rd6], {%f1, %f2, %f3, %f4};
+bra done;
+producer:
+@!%p3 bra done;
+load:
+and.b32 %r11, %r10, 1;
+shr.u32 %r12, %r10, 1;
+and.b32 %r12, %r12, 1;
+xor.b32 %r12, %r12, 1;
+shl.b32 %r13, %r11, 3;
+add.u32 %r13, %r13, %r3;
+shl.b32 %r14, %r11, 8;
+add.u32 %r14, %r14, %r3;
+empty:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r13+1040], %r12;
+@!%p4 bra empty;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r13+1024], 256;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r14], [%rd1], 256, [%r13+1024];
+add.u32 %r10, %r10, 1;
+setp.lt.u32 %p5, %r10, 7;
+@%p5 bra load;
+done:
+-- out 0 0 0 0
+-- mutate in-flight | wgmma.wait_group.sync.aligned 0;\n@%p2 mbarrier.arrive.shared::cta.b64 _, [%r13+1040]; | @%p2 mbarrier.arrive.shared::cta.b64 _, [%r13+1040];\nwgmma.wait_group.sync.aligned 0; | wgmma of warpgroup 0
+-- mutate deadlock | xor.b32 %r12, %r12, 1;\n |  | warps 0 to 3: each waits for the end of phase 0 (parity 0)
+-- mutate in-flight,mbarrier,deadlock | @!%p4 bra empty; | 
+-- mutate in-flight,unwritten-read | @!%p4 bra full; | 
+-- mutate in-flight | full:\nmbarrier.try_wait.parity | full:\nmbarrier.try_wait.parity.relaxed.cta | no wait for its mbarrier
+-- mutate in-flight | empty:\nmbarrier.try_wait.parity | empty:\nmbarrier.try_wait.parity.relaxed.cta | no wgmma.wait_group by this warp, or by one that it has synchronised with
+-- mutate deadlock,in-flight | [%r13+1040];\nadd | [%r3+1040];\nadd
+
 # Shapes may not change on the same accumulators without a fence.
 -- launch 1 128 8192
 -- target sm_90a
