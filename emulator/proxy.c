@@ -75,11 +75,16 @@ static void report_unfenced(struct warp *w, int lane, u32 g, u32 writer, u32 by,
           insn);
 }
 
+static bool is_checked(const struct warp *w)
+{
+    return w->cta->launch->config->checks & TGEMU_CHECK_RACES;
+}
+
 static bool is_fenced(struct warp *w, int lane, u32 g, int what)
 {
     const u64 last = w->cta->shadow.write[g];
     const u32 writer = last & SHADOW_AGENT, by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
-    if (!last || writer >= MAX_WARPS ||
+    if (!last || writer >= MAX_WARPS || !is_checked(w) ||
         proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
         return true;
     report_unfenced(w, lane, g, writer, by, what);
@@ -147,7 +152,7 @@ bool proxy_check_origins(struct warp *w, const struct origins *o)
         if (!is_before(w, writer, time) &&
             !shared_check_read(w, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
             return false;
-        if (!x->word || writer >= MAX_WARPS)
+        if (!x->word || writer >= MAX_WARPS || !is_checked(w))
             continue;
         const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
         if (!unfenced)

@@ -2,10 +2,11 @@
  *
  * libtegula-emu.so stands in for libcuda.so.1: a program which loads the driver by path and calls
  * cu* runs its kernels on the CPU, without knowing it. The emulator executes PTX (sm_80 and what of
- * it later targets share), and stops a kernel at its first mistake with a report: what happened, in
- * which kernel, CTA, warp and lane, at which PTX line and source line. The report is the text of
- * the error: cuGetErrorString() of the code that the failed call returned gives it whole, so a
- * runtime that prints driver errors needs no change.
+ * it later targets share; sm_90a: mbarriers, bulk copies and tensor maps, wgmma, for clusters of
+ * one CTA), and stops a kernel at its first mistake with a report: what happened, in which kernel,
+ * CTA, warp and lane, at which PTX line and source line. The report is the text of the error:
+ * cuGetErrorString() of the code that the failed call returned gives it whole, so a runtime that
+ * prints driver errors needs no change.
  *
  * Everything below is optional. Without it the device is "Tegula emulator", cc 8.0, all checks on,
  * seed 1. The library reads no environment variable and prints nothing.
@@ -17,9 +18,9 @@
  * found out.
  *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA
  * starts.
- *   - Asynchronous copies complete as late as they may, warps run in a random order. The seed fixes
- * both: the same seed gives the same run whatever the number of threads; a right kernel gives the
- * same result for every seed.
+ *   - Asynchronous copies and wgmma complete as late as they may, warps run in a random order. The
+ * seed fixes both: the same seed gives the same run whatever the number of threads; a right kernel
+ * gives the same result for every seed.
  *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; unknown PTX with
  * CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
  * report. */
@@ -37,10 +38,12 @@ extern "C" {
  * deadlock. */
 enum tgemu_check {
     TGEMU_CHECK_RACES =
-        1 << 0, /* unordered accesses to shared memory by two warps, or by two lanes of one store */
+        1 << 0, /* unordered accesses to shared memory by two warps, or by two lanes of one store;
+                   stores that bulk copies or wgmma read with no fence.proxy.async between */
     TGEMU_CHECK_UNWRITTEN = 1 << 1, /* loads of bytes that nothing has written */
     TGEMU_CHECK_IN_FLIGHT =
-        1 << 2, /* accesses to bytes that an asynchronous copy not yet waited for will write */
+        1 << 2, /* accesses to bytes that an asynchronous copy not yet waited for will write; stores
+                   to those that one, or wgmma, will read */
     TGEMU_CHECK_GLOBAL =
         1 << 3, /* two warps of one launch storing to the same global word, or one reading it */
     TGEMU_CHECK_ALL = 0xf,

@@ -2,8 +2,10 @@
  *
  * Two kinds of tests. The files of tests/emulator/ are data: *.t says what it wants in the form
  * that test_emulator_files.c describes, *.ptx only has to load. What needs a reference computation
- * is in C: test_emulator_matrices.c, test_emulator_driver.c. All of it but the mutants also runs on
- * a real GPU, which is how the expectations were checked: test_emulator libcuda.so.1 */
+ * is in C: test_emulator_matrices.c, test_emulator_tensors.c, test_emulator_wgmma.c,
+ * test_emulator_driver.c. All of it but the mutants also runs on a real GPU, and should be there
+ * when an expectation is new (what is for sm_90a on such a GPU only):
+ *   test_emulator libcuda.so.1 tests/emulator */
 #include "emulator/harness.h"
 
 #include <dirent.h>

@@ -9,7 +9,7 @@ wgmma.fence.sync.aligned;
 -- target sm_90a
 -- kernel
 barrier.cluster.arrive;
--- refused not supported
+-- refused clusters have one CTA
 
 -- launch 1 32 0
 -- kernel

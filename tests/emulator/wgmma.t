@@ -47,6 +47,7 @@ done:
 -- mutate wgmma | {%f1, %f2, %f3, %f4}, {%r5, %r5, %r5, %r5} | {%f1, %f2, %f3, %f4}, {%r5, %f1, %r5, %r5}
 -- mutate in-flight | wgmma.wait_group.sync.aligned 1; | st.shared.u32 [%r3], 7;\nwgmma.wait_group.sync.aligned 1; | by wgmma of warpgroup 0, for which no wgmma.wait_group has come
 -- mutate in-flight | wgmma.wait_group.sync.aligned 1; | wgmma.wait_group.sync.aligned 1;\nst.shared.u32 [%r3+2048], 7; | wgmma
+-- mutate in-flight | wgmma.wait_group.sync.aligned 1; | wgmma.wait_group.sync.aligned 1;\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 st.shared.u32 [%r3+2048], 7;
 -- mutate proxy | fence.proxy.async.shared::cta;\n | | no fence.proxy.async by that thread
 -- mutate proxy | fence.proxy.async.shared::cta;\nbar.sync 0; | bar.sync 0;\nfence.proxy.async.shared::cta;
 -- mutate shared-race,unwritten-read | bar.sync 0;\n | 
