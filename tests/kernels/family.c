@@ -33,7 +33,7 @@ static void try_backward(const struct trial *forward)
     trial_close(&trial);
 }
 
-static void try_case(const struct spec *spec, uint64_t seed)
+void try_both_ways(const struct spec *spec, uint64_t seed)
 {
     struct trial trial;
     if (!trial_open(&trial, spec))
@@ -52,7 +52,7 @@ void suite_family(void)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         if (!tap_begin("family %s %s", specs[i].variant, specs[i].name))
             continue;
-        try_case(&specs[i], i + 1);
+        try_both_ways(&specs[i], i + 1);
         tap_end();
     }
 }

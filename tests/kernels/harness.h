@@ -91,6 +91,9 @@ tg_status trial_run(struct trial *trial);
 /* The same, expecting success. */
 bool trial_runs(struct trial *trial);
 
+/* Runs the spec, and its backward if it names one, and judges the outputs (family.c). */
+void try_both_ways(const struct spec *spec, uint64_t seed);
+
 /* ---- inputs.c ---- */
 
 /* Fills the inputs that the spec has and no forward gives. */

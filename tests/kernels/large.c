@@ -24,6 +24,27 @@ static const struct spec specs[] = {
     LARGE("padded strides at T = 8192", TG_BF16, 2, 3, 8191, 128, 256, 256, ORDINARY, PADDED),
 };
 
+/* Forward and backward of the family. */
+#define FAMILY_OF(variant_, io_, b, nh, t, dqk_, dhv_, ...)                                        \
+    {                                                                                              \
+        .name = variant_ " T=" #t " " #__VA_ARGS__, .variant = variant_, .io = io_, .batch = b,    \
+        .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_, .has_s0 = true, .backward = "",        \
+        __VA_ARGS__                                                                                \
+    }
+static const struct spec family[] = {
+    FAMILY_OF("mlstm-exp", TG_BF16, 2, 4, 8192, 64, 128, .gates = ORDINARY),
+    FAMILY_OF("mlstm-exp", TG_F32, 1, 4, 4096, 64, 64, .gates = ORDINARY),
+    FAMILY_OF("mlstm-exp", TG_BF16, 1, 2, 100000, 32, 32, .chunk = 256),
+    FAMILY_OF("mlstm-exp", TG_BF16, 0, 4, 0, 64, 128, .cuts = "0 9000 9001 9001 9100 20000"),
+    FAMILY_OF("mlstm-sig-norm", TG_BF16, 2, 4, 8192, 64, 128, .group = 4),
+    FAMILY_OF("mamba2", TG_BF16, 0, 8, 0, 128, 64, .group = 8, .cuts = "0 5000 5001 5001 16384"),
+    FAMILY_OF("mamba2", TG_F32, 2, 4, 4096, 64, 64, .group = 2),
+    FAMILY_OF("retention", TG_BF16, 4, 4, 16384, 64, 64, .gates = ORDINARY),
+    FAMILY_OF("simple-gla", TG_BF16, 1, 4, 16384, 64, 64, .gates = EXTREME),
+    FAMILY_OF("gated-retention", TG_BF16, 1, 4, 8192, 64, 64, .is_pooled = true),
+    FAMILY_OF("linear", TG_BF16, 1, 4, 8192, 64, 64, .group = 2),
+};
+
 /* ---- beyond 2^31 elements ---- */
 
 /* h has B NH T dhv = 2.2e9 elements, 4.3 GB. Every head has the same inputs, at places of its own,
@@ -153,6 +174,11 @@ void suite_large(void)
         }
         tap_end();
     }
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        if (tap_begin("large: %s", family[i].name)) {
+            try_both_ways(&family[i], 1);
+            tap_end();
+        }
     if (tap_begin("large: 2.2e9 elements")) {
         beyond_2_31();
         tap_end();
