@@ -142,11 +142,11 @@ void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef 
 }
 
 /* Nothing in this kernel writes the tile: loads may pass stores, and go through the read-only path. States may lie
- * where their final ones do. */
+ * where their final ones do. In tile kernels, whose loads stand before their stores anyway, it costs registers. */
 static bool is_constant(const struct plan *p, uint32_t tile)
 {
     const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
-    return !(p->slice.stores >> tile & 1) && (mask & (1u << TG_T | 1u << TG_CHUNK));
+    return p->thread_dim && !(p->slice.stores >> tile & 1) && (mask & (1u << TG_T | 1u << TG_CHUNK));
 }
 
 static LLVMValueRef constant_load(struct emit *e, bool constant, LLVMTypeRef type, LLVMValueRef from, unsigned align)
