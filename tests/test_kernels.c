@@ -1,6 +1,7 @@
 /* test_kernels.c - the kernels that the compiler makes, run and judged. The same file runs on the
  * emulator (in CI) and on a GPU:
- *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... */
+ *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... [--part K/N]
+ * tests/kernels/parts.sh runs all N parts at once. */
 #include "kernels/harness.h"
 #include "kernels/suites.h"
 
@@ -16,6 +17,8 @@ int main(int argc, char **argv)
             tap_only(argv[i + 1]);
         else if (strcmp(argv[i], "--without") == 0)
             tap_without(argv[i + 1]);
+        else if (strcmp(argv[i], "--part") == 0 && !tap_part(argv[i + 1]))
+            return 2;
     }
     if (!harness_open(device))
         return 2;

@@ -12,6 +12,7 @@ enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12 };
 static struct {
     const char *only, *without[4];
     int n_without;
+    int part, n_parts, n_wanted;
     int n_tests, n_failed, n_skipped;
     char name[NAME], skip[NAME], notes[NOTES];
     size_t n_notes;
@@ -30,12 +31,19 @@ void tap_without(const char *text)
         tap.without[tap.n_without++] = text;
 }
 
+bool tap_part(const char *text)
+{
+    return sscanf(text, "%d/%d", &tap.part, &tap.n_parts) == 2 && tap.part >= 1 && tap.part <= tap.n_parts;
+}
+
 static bool is_wanted(void)
 {
     for (int i = 0; i < tap.n_without; i++)
         if (strstr(tap.name, tap.without[i]))
             return false;
-    return !tap.only || strstr(tap.name, tap.only);
+    if (tap.only && !strstr(tap.name, tap.only))
+        return false;
+    return tap.n_parts == 0 || tap.n_wanted++ % tap.n_parts == tap.part - 1;
 }
 
 bool tap_begin(const char *format, ...)

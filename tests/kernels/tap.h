@@ -18,6 +18,8 @@ void tap_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void tap_only(const char *text);
 void tap_without(const char *text);
+/* "2/8": the second of eight shares of the tests. False: that says nothing. */
+bool tap_part(const char *text);
 /* Prints the plan; the exit code. */
 int tap_finish(void);
 
