@@ -171,8 +171,11 @@ static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES]
     kernel->n_grid = plan_grid(p, kernel->grid);
     kernel->n_args = plan_args(p, kernel->args);
     for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE)
+        if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE || kernel->args[i].kind == TG_ARG_MAP)
             kernel->args[i].index = index[kernel->args[i].index];
+    kernel->n_maps = plan_maps(p, kernel->maps);
+    for (uint32_t i = 0; i < kernel->n_maps; i++)
+        kernel->maps[i].tensor = index[kernel->maps[i].tensor];
     kernel->registers = job->lowered.registers;
     kernel->spill_bytes = job->lowered.spill_bytes;
     kernel->n_mma = job->lowered.n_mma;

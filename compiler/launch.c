@@ -52,6 +52,44 @@ static tg_bits tensors_of(const struct plan *p)
     return set;
 }
 
+/* The output of positions, which the chunks write. */
+static bool is_tile_store(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && p->groups && op->v != p->state && p->values[op->v].n_dims == 2;
+}
+
+uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
+{
+    uint32_t n = 0;
+    if (!p->groups)
+        return 0;
+    tg_map_desc map = {.swizzle = TG_SWIZZLE_128, .columns = WALK_TILE, .rows = WALK_TILE, .spans = 1};
+    for (uint32_t i = 0; i < p->nests[0].n_loads; i++) {
+        const struct value *v = &p->values[p->nests[0].loads[i]];
+        if (v->space != SPACE_MATRIX)
+            continue;
+        map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
+        map.spans = (uint16_t)(v->extent[1] / WALK_TILE);
+        maps[n++] = map;
+    }
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (is_tile_store(p, &p->ops[i])) {
+            map.tensor = p->ops[i].tile;
+            map.spans = 1;
+            maps[n++] = map;
+        }
+    return n;
+}
+
+/* Is the tensor read by tensor maps alone? */
+static bool is_mapped(const struct plan *p, uint32_t tile)
+{
+    bool mapped = false;
+    for (uint32_t i = 0; i < p->n_values && p->groups; i++)
+        mapped |= p->values[i].space == SPACE_MATRIX && TG_OPERAND_TILE(p->values[i].operand) == tile;
+    return mapped;
+}
+
 /* Parameters: pointer and strides of a tensor; boundaries, slots, sizes, scalars. */
 enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 4 + 5 + TG_MAX_SCALARS };
 
@@ -59,9 +97,13 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
     static const uint8_t sizes[] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
     const tg_bits set = tensors_of(p);
+    tg_map_desc maps[TG_MAX_MAPS];
+    const uint32_t n_maps = plan_maps(p, maps);
     uint32_t n = 0;
+    for (; n < n_maps; n++)
+        args[n] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[n].tensor, .axis = (uint8_t)n};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!(set >> t & 1) || n + MOST_OF_A_TENSOR + MOST_OF_THE_REST > TG_MAX_ARGS)
+        if (!(set >> t & 1) || is_mapped(p, t) || n + MOST_OF_A_TENSOR + MOST_OF_THE_REST > TG_MAX_ARGS)
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
         for (uint32_t axis = 0; axis < n_strides(&p->algorithm->tensors[t]); axis++)

@@ -166,7 +166,8 @@ bool pass_nest(struct plan *p)
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
         const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
-                           ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)); /* one position in each held chunk */
+                           ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
+                           (p->row->mma == TG_MMA_WGMMA && (d == TG_LQ || d == TG_LKV));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }

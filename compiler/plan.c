@@ -180,6 +180,9 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
+    if (p->row->mma == TG_MMA_WGMMA)
+        return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
+               pass_walk(p) && plan_verify(p, "walk");   /* tiles to warpgroups and shared memory */
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
            pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
            pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */

@@ -30,6 +30,7 @@ enum space {
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
+    SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
 };
 
 /* A tile as this kernel uses it: (tile, position). The same tensor read at query and at key positions is
@@ -45,6 +46,7 @@ struct value {
     int8_t nest;      /* nest that it is loaded or computed in; -1: outside of nests */
     bool outer;       /* in a nest of two loops: belongs to the outer one */
     bool stored;      /* written to memory by this kernel */
+    int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
     bool direct;      /* loaded straight into fragments, right before its only use */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row */
@@ -125,6 +127,14 @@ struct plan {
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
 
+    /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
+    uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */
+    uint32_t owner;      /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
+    uint32_t tiles;      /* of a group */
+    uint8_t state;       /* value */
+    uint8_t left;        /* value: positions x owner, what is added to the state and to the output */
+    uint32_t barrier_offset;
+
     bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
@@ -148,6 +158,13 @@ bool pass_nest(struct plan *p);
 bool pass_place(struct plan *p);
 bool pass_pipeline(struct plan *p);
 bool pass_budget(struct plan *p);
+bool pass_walk(struct plan *p);
+/* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
+static inline bool plan_is_owned(const struct plan *p, const struct value *v)
+{
+    return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
+}
+enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
 /* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
 bool plan_verify(const struct plan *p, const char *stage);
 /* print.c */
@@ -182,6 +199,8 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
+/* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tile it stores; `tensor` is a tile. */
+uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
 /* Position of a parameter in plan_args, or -1. */
 int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis);
 

@@ -134,6 +134,9 @@ void plan_header(tg_program *program, const char *variant, const tg_schedule *sc
     program->dhv = shape->dhv;
     program->chunk_multiple = plan_chunk_multiple(schedule);
     program->chunk_default = schedule->chunk;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].mma == TG_MMA_WGMMA) /* a chunk is one tile */
+            program->chunk_most = schedule->chunk;
     fill_scalars(program, schedule->algorithm, shape);
 }
 

@@ -241,7 +241,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
 static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
     struct plan *p = b->p;
-    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != 2) {
+    const bool whole = p->row->mma == TG_MMA_WGMMA; /* a chunk is one block of positions */
+    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (whole ? 1 : 2)) {
         plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
                     "kernel %s computes a carried state but does not walk the chunks", p->row->name);
         return false;
@@ -253,6 +254,14 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
         return false;
     insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    b->value[i] = (int8_t)v;
+    if (whole) {
+        nest_store(b, v, i, GUARD_ALWAYS);
+        if (decay >= 0)
+            defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+        defer(b, (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+        return true;
+    }
     nest_store(b, v, i, GUARD_FIRST);
     b->carry_at = (int)p->n_ops;
     if (decay >= 0) {
@@ -265,7 +274,6 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     op->v = (uint8_t)v;
     op->a = (uint8_t)va;
     op->b = (uint8_t)vb;
-    b->value[i] = (int8_t)v;
     return true;
 }
 

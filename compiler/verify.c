@@ -73,7 +73,8 @@ static bool check_shared(const struct plan *p, const char *stage)
             return broken(p, stage, i, "a shared tile outside of shared memory or misaligned");
         for (uint32_t k = 0; k < i; k++) {
             const struct value *w = &p->values[k];
-            const bool apart = v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
+            const bool same = p->groups && (v->shared_with >= 0 || w->shared_with >= 0);
+            const bool apart = same || (v->nest >= 0 && w->nest >= 0 && v->nest != w->nest); /* never live together */
             if (!apart && (w->space == SPACE_MATRIX || w->space == SPACE_VECTOR) && v->offset < w->offset + w->stage_bytes * w->stages && w->offset < end)
                 return broken(p, stage, i, "two shared tiles overlap");
         }

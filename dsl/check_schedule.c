@@ -62,8 +62,8 @@ static void check_row_alone(const struct kernel *k)
     check_number(k, "warps", TG_FIELD_WARPS, k->row->warps);
     check_number(k, "stages", TG_FIELD_STAGES, k->row->stages);
     check_number(k, "blocks_per_sm", TG_FIELD_BLOCKS_PER_SM, k->row->blocks_per_sm);
-    if (k->row->mma > TG_MMA_TF32X3)
-        tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC or TG_MMA_TF32X3",
+    if (k->row->mma > TG_MMA_WGMMA)
+        tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC, TG_MMA_TF32X3 or TG_MMA_WGMMA",
                  "%s: mma %u is unknown", k->name, k->row->mma);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (k->row->row[dim].role > TG_ROLE_W)

@@ -92,6 +92,7 @@ static void fill_row(struct table *table, const tg_schedule *schedule, uint32_t 
                    row->mma == TG_MMA_NONE     ? "."
                    : row->mma == TG_MMA_SYNC   ? "sync"
                    : row->mma == TG_MMA_TF32X3 ? "tf32x3"
+                   : row->mma == TG_MMA_WGMMA  ? "wgmma"
                                                : "?");
     if (row->blocks_per_sm)
         (void)snprintf(cells[PER_SM], CELL, "%u", row->blocks_per_sm);

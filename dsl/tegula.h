@@ -215,7 +215,13 @@ typedef enum tg_mma {
     TG_MMA_NONE = 0, /* none: every thread computes its elements by itself, see above */
     TG_MMA_SYNC = 1, /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
     TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
+    TG_MMA_WGMMA = 3, /* wgmma on bf16 or f16 inputs, sm_90a, in a kernel that walks the chunks: see below */
 } tg_mma;
+
+/* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
+ * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
+ * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. One more warpgroup
+ * loads what they need `stages` chunks ahead. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 

@@ -30,7 +30,7 @@ static LLVMTypeRef word_type(struct emit *e, tg_dtype dtype)
 }
 
 /* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
-static LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word)
+LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word)
 {
     LLVMTypeRef type = word_type(e, dtype);
     LLVMValueRef args[3] = {as(e, word, type), LLVMConstNull(type), sum};

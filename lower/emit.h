@@ -160,6 +160,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
+LLVMValueRef pack(struct emit *e, LLVMValueRef x0, LLVMValueRef x1); /* two floats, rounded to the input type: i32 */
 
 /* ---- expression.c -------------------------------------------------------------------------------------- */
 /* An element of the tile that a map makes, as the expression sees it. */
@@ -177,6 +178,7 @@ struct expression {
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */
+/* What an expression is evaluated with. */
 struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal);
 LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at);
 struct pair expression_pair(struct emit *e, struct expression *x, const struct element_at *at);
@@ -191,6 +193,8 @@ LLVMValueRef part_index(struct emit *e, uint32_t tile); /* i32 */
 const struct op *careful_product(const struct plan *p, uint32_t nest);
 /* The barrier of a step of such a nest; `slot` is the one the product will read. Sets e->careful. */
 void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot);
+/* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
+LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word);
 void careful_before(struct emit *e, const struct op *op); /* around the product */
 void careful_after(struct emit *e, const struct op *op);
 

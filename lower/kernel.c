@@ -1,5 +1,5 @@
 /* lower/kernel.c - the frame of a kernel: parameters, grid, addresses, and the walk over the plan. */
-#include "lower/emit.h"
+#include "lower/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,8 @@ void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
 /* How many registers a value has: elements of fragments, (hi, lo) of everything else. */
 static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
+    if (p->groups && (v->space == SPACE_FRAGMENT || v->space == SPACE_TILE))
+        return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles : 1);
     if (v->space == SPACE_FRAGMENT)
         return v->extent[0] * v->extent[1] / p->threads;
     if (v->space == SPACE_ROWS)
@@ -207,7 +209,9 @@ static void emit_body(struct emit *e)
     emit_early_exit(e);
     emit_bases(e, batch, head);
     emit_registers(e);
-    if (e->p->by_member)
+    if (e->p->groups)
+        emit_walk(e, batch, head);
+    else if (e->p->by_member)
         emit_members(e, batch, head);
     else
         emit_ops(e, 0, e->p->n_ops);
@@ -243,6 +247,16 @@ static void add_attribute(struct emit *e, const char *key, uint32_t value)
     LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
+/* A tensor map: 128 bytes among the parameters, whose address the instructions take. */
+static void pass_by_value(struct emit *e, uint32_t i)
+{
+    const unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5), align = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->context), 128);
+    LLVMAddAttributeAtIndex(e->function, i + 1, LLVMCreateTypeAttribute(e->context, byval, bytes));
+    LLVMAddAttributeAtIndex(e->function, i + 1, LLVMCreateEnumAttribute(e->context, align, 64));
+    LLVMAddAttributeAtIndex(e->function, i + 1, LLVMCreateStringAttribute(e->context, "nvvm.grid_constant", 18, "", 0));
+}
+
 static void make_function(struct emit *e)
 {
     const struct plan *p = e->p;
@@ -250,10 +264,17 @@ static void make_function(struct emit *e)
     LLVMTypeRef types[TG_MAX_ARGS];
     const uint32_t n = plan_args(p, args);
     for (uint32_t i = 0; i < n; i++)
-        types[i] = args[i].kind == TG_ARG_POINTER ? e->global : args[i].kind == TG_ARG_STRIDE ? e->i64 : args[i].kind == TG_ARG_SIZE ? e->i32 : e->f32;
+        types[i] = args[i].kind == TG_ARG_POINTER  ? e->global
+                   : args[i].kind == TG_ARG_STRIDE ? e->i64
+                   : args[i].kind == TG_ARG_SIZE   ? e->i32
+                   : args[i].kind == TG_ARG_MAP    ? LLVMPointerTypeInContext(e->context, 0)
+                                                   : e->f32;
     e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
     LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
     add_attribute(e, "nvvm.reqntid", p->threads);
+    for (uint32_t i = 0; i < n; i++)
+        if (args[i].kind == TG_ARG_MAP)
+            pass_by_value(e, i);
     if (p->row->blocks_per_sm)
         add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
     for (uint32_t i = 0; i < n; i++)

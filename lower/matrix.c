@@ -93,7 +93,7 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
     }
 }
 
-static LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
+LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
 {
     LLVMValueRef args[2] = {hi, lo};
     return as(e, call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2), e->i32);

@@ -239,6 +239,7 @@ static bool code_program(struct codec *c, tg_program *p)
               code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
               code_u32(c, &p->chunk_multiple, "chunk_multiple") &&
               code_u32(c, &p->chunk_default, "chunk_default") &&
+              code_u32(c, &p->chunk_most, "chunk_most") &&
               code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
     for (uint32_t i = 0; ok && i < p->n_tensors; i++)
         ok = code_tensor(c, &p->tensors[i]);

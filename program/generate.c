@@ -402,6 +402,7 @@ static void add_numbers(struct keys *keys, const tg_program *program)
         {"max_maps", TG_MAX_MAPS},
         {"chunk_multiple", program->chunk_multiple},
         {"chunk_default", program->chunk_default},
+        {"chunk_most", program->chunk_most ? program->chunk_most : INT32_MAX},
         {"n_tensors", program->n_tensors},
         {"n_kernels", program->n_kernels},
         {"arch_exact", program->arch_exact},

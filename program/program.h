@@ -249,6 +249,7 @@ typedef struct tg_program {
     uint32_t dqk, dhv;
     uint32_t chunk_multiple; /* the chunk size L must be a multiple of this */
     uint32_t chunk_default;  /* the chunk size the schedule was made for */
+    uint32_t chunk_most;     /* L must not exceed this; 0: any */
     uint32_t n_tensors;      /* signature first (inputs, outputs), then workspace */
     tg_tensor_info tensors[TG_MAX_TENSORS];
     uint32_t n_scalars;
@@ -258,7 +259,7 @@ typedef struct tg_program {
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 3 };
+enum { TG_PROGRAM_VERSION = 4 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {

@@ -201,6 +201,12 @@ static bool check_range(const char *field, int64_t value, int64_t least_value, c
 
 static bool check_chunk(const tg_program *program, int64_t chunk, const tg_sink *sink)
 {
+    if (program->chunk_most && chunk > program->chunk_most) {
+        tg_report(sink, TG_ERROR, "TG0701", NULL, 0, "0 means the program's default",
+                  "sizes.chunk: expected at most %" PRIu32 ", found %" PRId64, program->chunk_most,
+                  chunk);
+        return false;
+    }
     if (chunk % program->chunk_multiple == 0)
         return true;
     tg_report(sink, TG_ERROR, "TG0701", NULL, 0, "0 means the program's default",

@@ -379,6 +379,9 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
                 program->chunk_default % program->chunk_multiple == 0,
             "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32,
             program->chunk_multiple, MAX_CHUNK, program->chunk_default);
+    REQUIRE(program->chunk_most == 0 || program->chunk_most >= program->chunk_default,
+            "chunk_most: expected 0 or at least chunk_default, %" PRIu32 ", found %" PRIu32,
+            program->chunk_default, program->chunk_most);
     return TG_OK;
 }
 

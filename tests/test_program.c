@@ -341,6 +341,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(dhv, p->dhv = 1u << 31, "dhv: expected 1..65536, found 2147483648") \
     ROW(multiple, p->chunk_multiple = 0, "chunk_multiple: expected 1..16777216, found 0") \
     ROW(default, p->chunk_default = 65, "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
+    ROW(most, p->chunk_most = 48, "chunk_most: expected 0 or at least chunk_default, 64, found 48") \
     ROW(n_tensors, p->n_tensors = 65, "n_tensors: expected 1..64, found 65") \
     ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..24, found 0") \
     ROW(name, strcpy(p->tensors[1].name, "a b"), "tensors[1].name: expected an identifier") \
@@ -532,7 +533,7 @@ static void programs_of_another_version_are_refused(void **state)
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 3 of");
+    assert_says(&log, "program: expected version 4 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
@@ -713,7 +714,7 @@ static void the_header_is_explained(void **state)
         const char *expected;
     } rows[] = {
         {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
-        {8, 1, "TG0712 bundle: version: expected 3, found 1"},
+        {8, 1, "TG0712 bundle: version: expected 4, found 1"},
         {12, 7, "TG0715 bundle: header reserved: expected 0, found 7"},
         {17, 0xff, "TG0713 bundle: size: expected the"},
         {24, 40, "TG0715 bundle: variant at byte 28: expected at most 31, found 40"},

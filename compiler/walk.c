@@ -1,0 +1,236 @@
+/* compiler/walk.c - a kernel on warpgroups: it walks the chunks with the state in registers (TG_MMA_WGMMA).
+ *
+ * Forward and gradients have one shape (reference 2.3), of which H is
+ *
+ *     P      = map(Q K^T)                  positions x positions: all groups, each some columns; to shared memory
+ *     H^T    = map(C^T Q^T) + V^T P^T      each group has its own rows of dhv, in tiles of 64
+ *     C^T    = 2^g C^T + (w V)^T K         ... of the state too, in registers from the first chunk to the last
+ *
+ * The output's dqk or dhv is the owner dimension, the rows of all accumulators: then the state is the left operand
+ * from registers, V (`left`) comes from shared memory transposed, once for both products, and the output goes back
+ * to where V was. A factor of positions on either operand of the state's product is put on V.
+ *
+ * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
+#include "compiler/plan.h"
+
+static bool refuse(const struct plan *p, int line, const char *hint, const char *what)
+{
+    plan_refuse(p, "TG0518", line ? line : p->row->line, hint, "kernel %s on warpgroups: %s", p->row->name, what);
+    return false;
+}
+
+static bool is_position(uint32_t dim)
+{
+    return dim == TG_LQ || dim == TG_LKV;
+}
+
+/* The state, and the output that the chunks write: positions x owner. */
+static bool find_owner(struct plan *p)
+{
+    const struct op *state = NULL, *output = NULL;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const struct value *v = &p->values[op->v];
+        if (op->kind == OP_CONTRACT && p->algorithm->body[op->stmt].op == TG_STMT_CARRY)
+            state = op;
+        if (op->kind == OP_STORE && v->n_dims == 2 && is_position(v->dims[0]) && !is_position(v->dims[1]))
+            output = op;
+    }
+    if (!state || !output)
+        return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state", "it walks a state and writes no tile that reads it");
+    p->state = state->v;
+    p->owner = p->values[output->v].dims[1];
+    p->groups = p->row->warps / 4u;
+    if (p->row->warps != 4 && p->row->warps != 8)
+        return refuse(p, 0, "set .warps", "warps must be 4 or 8");
+    p->threads = 128 * (p->groups + 1);
+    p->warps_m = 4;
+    p->warps_n = 1;
+    p->tiles = p->block[p->owner] / (WALK_TILE * p->groups);
+    return true;
+}
+
+/* Blocks are what the registers of the groups can hold, and whole tiles. */
+static bool check_blocks(const struct plan *p)
+{
+    const uint32_t other = p->owner == TG_DQK ? TG_DHV : TG_DQK;
+    bool ok = p->shape.io != TG_F32 || refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
+    if (p->target->cc != 90 || !p->target->exact)
+        ok = refuse(p, 0, "take a schedule with TG_MMA_SYNC", "wgmma is an instruction of sm_90a");
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+        if ((p->slice.dims >> d & 1) && (p->block[d] != WALK_TILE || p->schedule->chunk != WALK_TILE))
+            ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
+    if (p->shape.dqk % WALK_TILE || p->shape.dhv % WALK_TILE)
+        ok = refuse(p, 0, "take another schedule", "dqk and dhv must be multiples of 64");
+    else if (p->tiles * WALK_TILE * p->groups != p->block[p->owner] || plan_dim_size(p, p->owner) % p->block[p->owner])
+        ok = refuse(p, 0, "change the block or warps", "the output's block must be 64 columns, or 128, for each four warps, and divide the dimension");
+    else if (p->tiles * p->block[other] > 256)
+        ok = refuse(p, 0, "give the output's dimension a smaller block", "the state needs more than 128 registers a thread");
+    return ok;
+}
+
+static bool is_operand(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_CONTRACT && (p->ops[i].a == v || p->ops[i].b == v))
+            return true;
+    return false;
+}
+
+/* A loaded matrix times a factor of its positions: the factor can go to the other operand. */
+static bool is_scaled(const struct plan *p, const struct value *v)
+{
+    bool stack[TG_MAX_EXPR] = {false}; /* is the matrix in this term? */
+    uint32_t n = 0, matrices = 0;
+    const tg_stmt *s = &p->algorithm->body[v->stmt];
+    if (s->op != TG_STMT_MAP)
+        return false;
+    for (uint32_t i = 0; i < tg_expr_length(s); i++) {
+        const tg_x *x = &s->expr[i];
+        const uint32_t arity = (uint32_t)tg_expr_arity(x->op);
+        bool has = false;
+        for (uint32_t k = 0; k < arity; k++)
+            has |= stack[n - 1 - k];
+        if (has && x->op != TG_X_MUL)
+            return false;
+        n -= arity;
+        if (x->op == TG_X_TILE) {
+            const struct value *a = &p->values[plan_find(p, x->operand, v->nest)];
+            has = a->n_dims == 2;
+            matrices += has;
+            if (has ? a->stmt >= 0 : a->n_dims && !is_position(a->dims[0]))
+                return false;
+        }
+        stack[n++] = has;
+    }
+    return matrices == 1;
+}
+
+static enum space space_of(const struct plan *p, uint32_t i)
+{
+    const struct value *v = &p->values[i];
+    const bool owned = plan_is_owned(p, v);
+    if (v->stmt < 0)
+        return v->n_dims == 2 ? SPACE_MATRIX : v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
+    if (v->n_dims < 2)
+        return SPACE_NONE;
+    if (i == p->state)
+        return SPACE_FRAGMENT;
+    if (is_operand(p, i) && is_scaled(p, v))
+        return SPACE_OPERAND;
+    if (!owned && is_position(v->dims[0]) && is_position(v->dims[1]))
+        return is_operand(p, i) ? SPACE_TILE : SPACE_FRAGMENT;
+    return owned && is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
+}
+
+/* The matrix that an operand is, or is made of. */
+static uint32_t matrix_of(const struct plan *p, uint32_t v)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const int a = plan_find(p, reads[k], p->values[v].nest);
+        if (p->values[a].n_dims == 2)
+            return (uint32_t)a;
+    }
+    return v;
+}
+
+/* A tensor read at query and at key positions is one tile. */
+static bool share_tile(struct plan *p, uint32_t i)
+{
+    struct value *v = &p->values[i];
+    for (uint32_t k = 0; k < i; k++) {
+        const struct value *w = &p->values[k];
+        if (w->stmt >= 0 || w->space != v->space || TG_OPERAND_TILE(w->operand) != TG_OPERAND_TILE(v->operand))
+            continue;
+        v->offset = w->offset;
+        v->shared_with = (int8_t)k;
+        return true;
+    }
+    return false;
+}
+
+static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
+{
+    struct value *v = &p->values[i];
+    const bool matrix = v->space == SPACE_MATRIX;
+    v->dtype = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    v->row_bytes = matrix ? WALK_SPAN_BYTES : 0;
+    v->stage_bytes = round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
+    v->stages = (uint8_t)p->nests[v->nest].stages;
+    if (share_tile(p, i))
+        return;
+    v->offset = *offset;
+    *offset += v->stage_bytes * v->stages;
+    p->nests[v->nest].loads[p->nests[v->nest].n_loads++] = (uint8_t)i;
+}
+
+/* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
+static void place_shared(struct plan *p)
+{
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_MATRIX)
+            place_ring(p, i, &offset);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (v->space != SPACE_TILE)
+            continue;
+        v->row_bytes = WALK_SPAN_BYTES;
+        v->stage_bytes = WALK_TILE * WALK_SPAN_BYTES;
+        v->stages = 2;
+        v->offset = offset;
+        offset += v->stage_bytes * v->stages;
+    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_VECTOR)
+            place_ring(p, i, &offset);
+    p->barrier_offset = round_up(offset, 16);
+    p->shared_bytes = p->barrier_offset + 16u * p->nests[0].stages;
+}
+
+static bool check_products(struct plan *p)
+{
+    int left = -1;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind != OP_CONTRACT || !plan_is_owned(p, &p->values[op->v]))
+            continue;
+        const uint32_t sides[] = {matrix_of(p, op->a), matrix_of(p, op->b)};
+        if (sides[0] == p->state || sides[1] == p->state)
+            continue;
+        const uint32_t own = plan_is_owned(p, &p->values[sides[0]]) ? sides[0] : sides[1];
+        if (left >= 0 && TG_OPERAND_TILE(p->values[left].operand) != TG_OPERAND_TILE(p->values[own].operand))
+            return refuse(p, p->algorithm->body[op->stmt].line, "compute the other output in another row", "output and state are made from different tiles of the output's dimension");
+        left = (int)own;
+    }
+    p->left = (uint8_t)left;
+    return left >= 0 && p->values[left].space == SPACE_MATRIX;
+}
+
+bool pass_walk(struct plan *p)
+{
+    if (!find_owner(p) || !check_blocks(p))
+        return false;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        v->shared_with = -1;
+        v->space = space_of(p, i);
+        v->dtype = v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+        if (v->space == SPACE_NONE) {
+            plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line, "let an earlier row write it", "kernel %s on warpgroups cannot compute %s",
+                        p->row->name, plan_tensor(p, v)->name);
+            return false;
+        }
+    }
+    if (p->n_nests != 1 || !check_products(p))
+        return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
+    place_shared(p);
+    p->registers = p->row->warps == 8 ? 240 : 255;
+    if (p->shared_bytes <= p->target->shared_optin)
+        return true;
+    plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages", "kernel %s needs %u bytes of shared memory; at most %u", p->row->name,
+                p->shared_bytes, p->target->shared_optin);
+    return false;
+}

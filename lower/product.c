@@ -1,0 +1,347 @@
+/* lower/product.c - the products of a kernel on warpgroups, and the elements of their accumulators.
+ *
+ * An accumulator of 64 rows and n columns: warp w of the group has rows 16 w ... 16 w + 15; in it register r of a lane
+ * has row l/4 + 8 (r/2 % 2) and column 8 (r/4) + 2 (l%4) + r%2. Packed in pairs the same registers are the left operand
+ * of the next product, 16 columns for each 4 of them. Accumulators of the owner's rows have positions as columns, so
+ * tile (position, owner) lies transposed in them. */
+#include "lower/walk.h"
+
+#include <stdlib.h>
+
+enum { STEP_K = 16, SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
+
+static uint32_t other_extent(const struct plan *p)
+{
+    return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK];
+}
+
+uint32_t walk_registers(const struct plan *p, const struct value *v)
+{
+    if (v == &p->values[p->state])
+        return other_extent(p) / 2;
+    return plan_is_owned(p, v) ? WALK_TILE / 2 : WALK_TILE / p->groups / 2;
+}
+
+/* Registers of the value, of the tile being emitted. */
+static LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v)
+{
+    return e->registers[v] + (v == e->p->state ? w->tile * walk_registers(e->p, &e->p->values[v]) : 0);
+}
+
+static uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
+{
+    const uint32_t n = walk_registers(e->p, &e->p->values[v]);
+    for (uint32_t r = 0; r < n; r++)
+        x[r] = get(e, e->f32, slots(e, w, v)[r]);
+    return n;
+}
+
+static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
+{
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[v]); r++)
+        set(e, slots(e, w, v)[r], x[r]);
+}
+
+/* Where a matrix or tile begins in shared memory, in this step. */
+static LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    LLVMValueRef slot = value->space == SPACE_TILE ? w->buffer : w->stage;
+    return shared_address(e, add(e, imm(e, value->offset), mul(e, slot, imm(e, value->stage_bytes))));
+}
+
+/* Row of the accumulator, and of the owner's block of this thread block. */
+static LLVMValueRef tile_row(struct emit *e, uint32_t half)
+{
+    return add(e, add(e, mul(e, e->warp, imm(e, 16)), e->quad_row), imm(e, 8 * half));
+}
+
+static LLVMValueRef owner_span(struct emit *e, const struct walk *w)
+{
+    return add(e, mul(e, w->group, imm(e, e->p->tiles)), imm(e, w->tile));
+}
+
+static LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half)
+{
+    return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), tile_row(e, half));
+}
+
+static LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
+{
+    return add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, column_class / 2 * 8 + column_class % 2));
+}
+
+/* ---- the state: from memory and to memory ---- */
+
+typedef void each_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address);
+
+static void init_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+{
+    set(e, slot, LLVMBuildLoad2(e->b, e->f32, address, ""));
+}
+
+static void final_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+{
+    LLVMBuildStore(e->b, get(e, e->f32, slot), address);
+}
+
+static void for_state(struct emit *e, struct walk *w, uint32_t tile, each_element *each)
+{
+    const struct plan *p = e->p;
+    const struct value *v = &p->values[p->state];
+    const bool by_columns = p->owner == v->dims[1];
+    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? 2 : 3), column = tile_column(e, 0);
+    for (w->tile = 0; w->tile < p->tiles; w->tile++)
+        for (uint32_t half = 0; half < 2; half++) {
+            LLVMValueRef row = owner_row(e, w, half);
+            LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row, by_columns ? row : column);
+            for (uint32_t c = 0; c < other_extent(p) / 4; c++) {
+                LLVMValueRef offset = mul(e, stride, imm64(e, 4 * (c / 2 * 8 + c % 2)));
+                each(e, slots(e, w, p->state)[c / 2 * 4 + half * 2 + c % 2], byte_offset(e, first, offset));
+            }
+        }
+}
+
+void walk_init(struct emit *e, const struct walk *walk, const struct op *op)
+{
+    struct walk w = *walk;
+    if (!op->tile)
+        return; /* zero already */
+    LLVMValueRef there = present(e, op->tile);
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
+    for_state(e, &w, op->tile, init_element);
+    if (after)
+        end_if(e, after);
+}
+
+void walk_final(struct emit *e, const struct walk *walk, const struct op *op)
+{
+    struct walk w = *walk;
+    LLVMValueRef there = present(e, op->tile);
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
+    for_state(e, &w, op->tile, final_element);
+    if (after)
+        end_if(e, after);
+}
+
+/* ---- elements ---- */
+
+/* The element of `left` that lies where register r of an accumulator is. */
+static LLVMValueRef left_element(struct emit *e, const struct walk *w, uint32_t r)
+{
+    const uint32_t n = r / 4;
+    LLVMValueRef word = w->left[n / 2 * 4 + n % 2 * 2 + r / 2 % 2];
+    LLVMValueRef x = as(e, word, e->p->shape.io == TG_BF16 ? e->v2bf16 : e->v2f16);
+    return LLVMBuildFPExt(e->b, LLVMBuildExtractElement(e->b, x, imm(e, r % 2), ""), e->f32, "");
+}
+
+static void store_tile(struct emit *e, const struct walk *w, uint32_t v);
+
+void walk_map(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *out = &e->p->values[op->v];
+    if (out->space == SPACE_OPERAND)
+        return; /* computed where it is used */
+    const bool owned = plan_is_owned(e->p, out);
+    struct expression *x = expression_begin(e, op->stmt, out, true);
+    for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
+        const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
+        LLVMValueRef column = tile_column(e, column_class), row = owned ? owner_row(e, w, half) : tile_row(e, half);
+        struct element_at at = {.row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
+        if (owned) {
+            at = (struct element_at){.row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
+            at.self = w->left[0] ? left_element(e, w, r) : NULL;
+        } else {
+            at.column = add(e, column, mul(e, w->group, imm(e, WALK_TILE / e->p->groups)));
+        }
+        set(e, slots(e, w, op->v)[r], expression_element(e, x, &at));
+    }
+    free(x);
+    if (out->space == SPACE_TILE)
+        store_tile(e, w, op->v);
+}
+
+/* 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+static LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit)
+{
+    LLVMValueRef place = LLVMBuildXor(e->b, unit, LLVMBuildAnd(e->b, row, imm(e, 7), ""), "");
+    return add(e, mul(e, row, imm(e, WALK_SPAN_BYTES)), mul(e, place, imm(e, 16)));
+}
+
+/* The group's columns of a tile of positions, rounded, to shared memory. */
+static void store_tile(struct emit *e, const struct walk *w, uint32_t v)
+{
+    LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, v);
+    const uint32_t n = take(e, w, v, x), units = WALK_TILE / e->p->groups / 8;
+    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
+    LLVMValueRef row = add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+    for (uint32_t u = 0; u < n / 4; u += 2) {
+        LLVMValueRef words[4];
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
+        LLVMValueRef unit = add(e, add(e, mul(e, w->group, imm(e, units)), imm(e, u)), divide(e, matrix, imm(e, 2)));
+        store_matrices(e, add(e, base, unit_offset(e, row, unit)), words, false);
+    }
+}
+
+/* ---- products ---- */
+
+/* Where step k of a sum along the rows of a matrix begins: 16 of 64 columns, then the next span. */
+static LLVMValueRef along_rows(struct emit *e, LLVMValueRef descriptor, uint32_t k)
+{
+    return add(e, descriptor, imm(e, k / 4 * (SPAN_BYTES / 16) + k % 4 * 2));
+}
+
+void walk_positions(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *out = &p->values[op->v];
+    const bool in_order = plan_has_dim(&p->values[op->a], out->dims[0]);
+    const uint32_t va = in_order ? op->a : op->b, vb = in_order ? op->b : op->a, columns = WALK_TILE / p->groups;
+    LLVMValueRef x[WALK_TILE], a = descriptor(e, matrix_address(e, w, va), STEP_K);
+    LLVMValueRef rows = mul(e, w->group, imm(e, columns * WALK_SPAN_BYTES));
+    LLVMValueRef b = descriptor(e, add(e, matrix_address(e, w, vb), rows), STEP_K);
+    const uint32_t n = take(e, w, op->v, x);
+    wgmma_fence(e, x, n);
+    for (uint32_t k = 0; k < p->values[va].extent[1] / STEP_K; k++)
+        wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0);
+    wgmma_commit(e);
+    wgmma_wait(e, x, n);
+    put(e, w, op->v, x);
+}
+
+/* The state's tile as left operand, 128 columns at a time: more would not fit beside it. */
+void walk_read_state(struct emit *e, struct walk *w, const struct op *op)
+{
+    enum { PART = 128 };
+    const struct plan *p = e->p;
+    const uint32_t vb = op->a == p->state ? op->b : op->a, extent = other_extent(p);
+    LLVMValueRef state[128], words[64], x[WALK_TILE / 2], b = descriptor(e, matrix_address(e, w, vb), STEP_K);
+    take(e, w, p->state, state);
+    const uint32_t n = take(e, w, op->v, x);
+    for (uint32_t begin = 0; begin < extent; begin += PART) {
+        const uint32_t end = begin + PART < extent ? begin + PART : extent;
+        for (uint32_t i = begin / 4; i < end / 4; i++)
+            words[i] = pack(e, state[2 * i], state[2 * i + 1]);
+        if (begin)
+            wgmma_wait(e, x, n);
+        wgmma_fence(e, words + begin / 4, (end - begin) / 4);
+        wgmma_fence(e, x, n);
+        for (uint32_t k = begin / STEP_K; k < end / STEP_K; k++)
+            wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, k), k > 0, false);
+        wgmma_commit(e);
+    }
+    put(e, w, op->v, x);
+}
+
+void walk_wait(struct emit *e, struct walk *w, uint32_t value)
+{
+    LLVMValueRef x[128];
+    const uint32_t n = take(e, w, value, x);
+    wgmma_wait(e, x, n);
+    put(e, w, value, x);
+}
+
+void walk_decay(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef factor)
+{
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++) {
+        LLVMValueRef slot = slots(e, w, op->v)[r];
+        set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), factor, ""));
+    }
+}
+
+/* Where this lane's row of 8 x 8 matrices of `left` is, less 16 positions a step. Its warp reads 16 of the tile's
+ * columns, and writes the output to the same. */
+static LLVMValueRef left_address(struct emit *e, const struct walk *w)
+{
+    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
+    LLVMValueRef row = add(e, mul(e, divide(e, matrix, imm(e, 2)), imm(e, 8)), in_matrix);
+    LLVMValueRef unit = add(e, mul(e, e->warp, imm(e, 2)), modulo(e, matrix, imm(e, 2)));
+    LLVMValueRef span = add(e, matrix_address(e, w, e->p->left), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
+    return add(e, span, unit_offset(e, row, unit));
+}
+
+void walk_load_left(struct emit *e, struct walk *w)
+{
+    LLVMValueRef from = left_address(e, w);
+    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+        load_matrices(e, add(e, from, imm(e, k * STEP_K * WALK_SPAN_BYTES)), w->left + 4 * k);
+}
+
+void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
+{
+    const uint32_t tile = e->p->values[op->a].space == SPACE_TILE ? op->a : op->b;
+    LLVMValueRef x[WALK_TILE / 2], b = descriptor(e, matrix_address(e, w, tile), STEP_K);
+    const uint32_t n = take(e, w, op->v, x);
+    wgmma_fence(e, w->left, WALK_TILE / 4);
+    wgmma_fence(e, x, n);
+    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+        wgmma_registers(e, x, WALK_TILE, w->left + 4 * k, along_rows(e, b, k), k > 0 || e->p->algorithm->body[op->stmt].init, false);
+    wgmma_commit(e);
+    wgmma_wait(e, x, n);
+    put(e, w, op->v, x);
+}
+
+/* `left` times the factor of its positions, one of the operand's maps; in the input type, as the operand would be. */
+static void scale_left(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef out[16])
+{
+    const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
+    const struct value *scaled = a->space == SPACE_OPERAND ? a : b->space == SPACE_OPERAND ? b : NULL;
+    LLVMTypeRef type = e->p->shape.io == TG_BF16 ? e->v2bf16 : e->v2f16;
+    struct expression *x = scaled ? expression_begin(e, scaled->stmt, scaled, true) : NULL;
+    for (uint32_t i = 0; i < 16; i++) { /* word i: positions 16 (i/4) + 8 (i/2 % 2) + 2 (l%4), and the next */
+        LLVMValueRef factor[2];
+        for (uint32_t k = 0; x && k < 2; k++) {
+            const uint32_t position = i / 2 * 2 + k; /* class of equal positions */
+            const struct element_at at = {.row_class = position, .row = tile_column(e, position), .column = imm(e, 0), .self = real(e, 1)};
+            factor[k] = expression_element(e, x, &at);
+        }
+        out[i] = w->left[i];
+        if (x)
+            out[i] = as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, pack(e, factor[0], factor[1]), type), ""), e->i32);
+    }
+    free(x);
+}
+
+void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    LLVMValueRef x[128], left[16];
+    uint32_t right = op->a;
+    for (uint32_t i = 0; i < p->n_values; i++) /* the other side's matrix, without its factor */
+        if (p->values[i].space == SPACE_MATRIX && !plan_is_owned(p, &p->values[i]) && p->values[i].dims[0] == p->values[op->a].dims[0])
+            right = i;
+    scale_left(e, w, op, left);
+    LLVMValueRef b = descriptor(e, matrix_address(e, w, right), SPAN_BYTES);
+    const uint32_t n = take(e, w, op->v, x);
+    wgmma_fence(e, left, 16);
+    wgmma_fence(e, x, n);
+    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+        wgmma_registers(e, x, other_extent(p), left + 4 * k, add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), true, true);
+    wgmma_commit(e);
+    put(e, w, op->v, x);
+}
+
+/* ---- the output ---- */
+
+void walk_store(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[WALK_TILE / 2], to = left_address(e, w);
+    take(e, w, op->v, x);
+    for (uint32_t u = 0; u < WALK_TILE / 8; u += 2) {
+        LLVMValueRef words[4];
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
+        store_matrices(e, add(e, to, imm(e, u * 8 * WALK_SPAN_BYTES)), words, true);
+    }
+    fence_async(e);
+    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
+    map_place(e, op->tile, w->batch, w->head, span, at);
+    LLVMValueRef from = add(e, matrix_address(e, w, e->p->left), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
+    map_store(e, map_argument(e, op->tile), from, at);
+    map_store_commit(e);
+    end_if(e, after);
+    sync_warp(e);
+}

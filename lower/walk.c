@@ -1,0 +1,231 @@
+/* lower/walk.c - a kernel on warpgroups: who does what, and when (compiler/walk.c says what is computed).
+ *
+ * One warp fills the ring (producer.c). The groups compute, chunk by chunk:
+ *
+ *     wait until the stage is full
+ *     tiles of positions, each group some columns of them; rounded to shared memory
+ *     barrier of all groups: the tiles are whole, and the stage of the chunk before is no longer read
+ *     for each of the group's tiles of the output
+ *         issue the product by the state
+ *         meanwhile decay the state, and fetch `left`
+ *         add the product by the tile of positions
+ *         issue the state's product; meanwhile round and store the output
+ *
+ * The output goes to where the group's part of `left` was and from there to memory, so a stage is empty when those
+ * stores have read it. */
+#include "lower/walk.h"
+
+enum { PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240, ALL_GROUPS = 1 /* number of their barrier */ };
+
+struct range {
+    uint32_t begin, end;
+};
+
+/* The operations of a chunk. */
+static struct range chunk_ops(const struct plan *p)
+{
+    struct range r = {0, 0};
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        if (p->ops[i].kind == OP_NEST)
+            r.begin = i + 1;
+        if (p->ops[i].kind == OP_END)
+            r.end = i;
+    }
+    return r;
+}
+
+static void emit_positions(struct emit *e, struct walk *w)
+{
+    const struct range r = chunk_ops(e->p);
+    for (uint32_t i = r.begin; i < r.end; i++) {
+        const struct op *op = &e->p->ops[i];
+        if (plan_is_owned(e->p, &e->p->values[op->v]))
+            continue;
+        debug_line(e, op->stmt);
+        if (op->kind == OP_CONTRACT)
+            walk_positions(e, w, op);
+        else if (op->kind == OP_MAP)
+            walk_map(e, w, op);
+    }
+}
+
+static bool reads_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
+}
+
+/* A product by a tile of positions. */
+static bool adds_tile(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, &p->values[op->v]) && !reads_state(p, op);
+}
+
+static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t end)
+{
+    const struct plan *p = e->p;
+    for (uint32_t i = begin; i < end; i++) {
+        const struct op *op = &p->ops[i];
+        if (!plan_is_owned(p, &p->values[op->v]) || op->v == p->state || reads_state(p, op))
+            continue;
+        debug_line(e, op->stmt);
+        if (op->kind == OP_MAP)
+            walk_map(e, w, op);
+        else if (op->kind == OP_COPY)
+            for (uint32_t r = 0; r < walk_registers(p, &p->values[op->v]); r++)
+                set(e, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
+        else if (op->kind == OP_CONTRACT)
+            walk_add_tile(e, w, op);
+        else if (op->kind == OP_STORE)
+            walk_store(e, w, op);
+    }
+}
+
+static const struct op *state_op(const struct plan *p, enum op_kind kind)
+{
+    const struct range r = chunk_ops(p);
+    for (uint32_t i = r.begin; i < r.end; i++)
+        if (p->ops[i].kind == kind && p->ops[i].v == p->state)
+            return &p->ops[i];
+    return NULL;
+}
+
+static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
+{
+    const struct plan *p = e->p;
+    const struct range r = chunk_ops(p);
+    uint32_t last = r.begin; /* behind the last product by a tile */
+    for (uint32_t i = r.begin; i < r.end; i++) {
+        last = adds_tile(p, &p->ops[i]) ? i + 1 : last;
+        if (reads_state(p, &p->ops[i]))
+            walk_read_state(e, w, &p->ops[i]);
+    }
+    if (factor)
+        walk_decay(e, w, state_op(p, OP_DECAY), factor);
+    walk_load_left(e, w);
+    for (uint32_t i = r.begin; i < r.end; i++)
+        if (reads_state(p, &p->ops[i]))
+            walk_wait(e, w, p->ops[i].v);
+    emit_output(e, w, r.begin, last);
+    debug_line(e, state_op(p, OP_CONTRACT)->stmt);
+    walk_add_state(e, w, state_op(p, OP_CONTRACT));
+    emit_output(e, w, last, r.end);
+    walk_wait(e, w, p->state);
+}
+
+/* The state's decay in this chunk; NULL: none. */
+static LLVMValueRef decay_factor(struct emit *e)
+{
+    const struct op *op = state_op(e->p, OP_DECAY);
+    if (!op)
+        return NULL;
+    LLVMValueRef from = slot_address(e, &e->p->values[op->a], e->slot[op->a]);
+    return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
+}
+
+/* The stage of the chunk before: all groups have left it, and its stores have read it. */
+static void release(struct emit *e, LLVMValueRef chunk, LLVMValueRef stage)
+{
+    LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntEQ, chunk, imm(e, 0), "");
+    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, one, LLVMBuildNot(e->b, is_first, ""), ""));
+    map_store_wait(e, true);
+    LLVMValueRef before = choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, stage, imm(e, 0), ""), imm(e, e->p->nests[0].stages), stage);
+    mbarrier_arrive(e, barrier_address(e, sub(e, before, imm(e, 1)), true));
+    end_if(e, after);
+    sync_warp(e);
+}
+
+static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
+{
+    const struct plan *p = e->p;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : NULL;
+    w->buffer = modulo(e, chunk, imm(e, 2));
+    w->tile = 0;
+    w->left[0] = NULL;
+    emit_positions(e, w);
+    fence_async(e);
+    named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
+    release(e, chunk, w->stage);
+    LLVMValueRef factor = decay_factor(e);
+    for (w->tile = 0; w->tile < p->tiles; w->tile++)
+        emit_tile(e, w, factor);
+}
+
+static void emit_consumer(struct emit *e, struct walk *w)
+{
+    const struct plan *p = e->p;
+    const struct nest *nest = &p->nests[0];
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
+            emit_load(e, i);
+    for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
+        if (p->ops[i].kind == OP_INIT)
+            walk_init(e, w, &p->ops[i]);
+    LLVMValueRef chunk, stage = local(e, e->i32, "stage"), parity = local(e, e->i32, "parity");
+    set(e, stage, imm(e, 0));
+    set(e, parity, imm(e, 0));
+    const struct counted l = loop_begin(e, e->at.chunks, &chunk);
+    w->stage = get(e, e->i32, stage);
+    mbarrier_wait(e, barrier_address(e, w->stage, false), get(e, e->i32, parity));
+    set_chunk(e, &e->at, nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), chunk) : chunk);
+    emit_chunk(e, w, chunk);
+    LLVMValueRef next = add(e, w->stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
+    set(e, stage, choose(e, wraps, imm(e, 0), next));
+    set(e, parity, choose(e, wraps, LLVMBuildXor(e->b, get(e, e->i32, parity), imm(e, 1), ""), get(e, e->i32, parity)));
+    loop_end(e, &l, 1);
+    for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_STORE)
+            walk_final(e, w, &p->ops[i]);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    map_store_wait(e, false);
+    end_if(e, after);
+}
+
+static void init_barriers(struct emit *e)
+{
+    const struct plan *p = e->p;
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    for (uint32_t s = 0; s < p->nests[0].stages; s++) {
+        mbarrier_init(e, barrier_address(e, imm(e, s), false), 1);
+        mbarrier_init(e, barrier_address(e, imm(e, s), true), p->groups);
+    }
+    fence_mbarrier_init(e);
+    end_if(e, after);
+    barrier(e);
+}
+
+/* The same in all lanes, and the assembler knows it. */
+static LLVMValueRef uniform(struct emit *e, LLVMValueRef x)
+{
+    LLVMValueRef args[] = {imm(e, -1), x, imm(e, 0), imm(e, 31)};
+    return call(e, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, args, 4);
+}
+
+void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+{
+    const struct plan *p = e->p;
+    const bool moves_registers = p->groups == 2;
+    init_barriers(e);
+    struct walk w = {.batch = batch, .head = head};
+    w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
+    const struct place outside = e->at;
+    LLVMBasicBlockRef producer = LLVMAppendBasicBlockInContext(e->context, e->function, "producer");
+    LLVMBasicBlockRef consumer = LLVMAppendBasicBlockInContext(e->context, e->function, "consumer");
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, w.group, imm(e, p->groups), ""), producer, consumer);
+    LLVMPositionBuilderAtEnd(e->b, producer);
+    if (moves_registers)
+        set_registers_of_warps(e, false, PRODUCER_REGISTERS);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, 4 * p->groups), ""));
+    emit_producer(e, batch, head);
+    end_if(e, after);
+    LLVMBuildRetVoid(e->b);
+    LLVMPositionBuilderAtEnd(e->b, consumer);
+    LLVMMoveBasicBlockAfter(consumer, after);
+    if (moves_registers)
+        set_registers_of_warps(e, true, CONSUMER_REGISTERS);
+    e->at = outside;
+    e->tid = modulo(e, e->tid, imm(e, 128));
+    e->warp = modulo(e, e->warp, imm(e, 4));
+    emit_consumer(e, &w);
+}

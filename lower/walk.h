@@ -1,0 +1,73 @@
+/* lower/walk.h - what the files of a kernel on warpgroups share (compiler/walk.c says what such a kernel is).
+ *
+ *   walk.c        roles, barriers, the loop over the chunks, the order of the work in a chunk
+ *   producer.c    tensor maps and vectors into the ring
+ *   product.c     the four kinds of products, the elements of their accumulators, the output
+ *   wgmma.c       instructions */
+#ifndef TEGULA_WALK_H
+#define TEGULA_WALK_H
+
+#include "lower/emit.h"
+
+/* ---- wgmma.c: instructions. Addresses in shared memory are i32. --------------------------------------------- */
+LLVMValueRef shared_address(struct emit *e, LLVMValueRef offset); /* i32 offset in the arena -> address */
+void mbarrier_init(struct emit *e, LLVMValueRef barrier, uint32_t count);
+void mbarrier_expect(struct emit *e, LLVMValueRef barrier, uint32_t bytes); /* more bytes will arrive in this phase */
+void mbarrier_arrive(struct emit *e, LLVMValueRef barrier);
+void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
+void fence_mbarrier_init(struct emit *e);
+void fence_async(struct emit *e); /* what this thread wrote to shared memory, for tensor maps and wgmma */
+void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
+void sync_warp(struct emit *e);
+void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
+/* A box from a tensor map to shared memory, or back; coordinates as in program.h, tg_map_desc. */
+void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier);
+void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
+void map_store_commit(struct emit *e);
+void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
+void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]); /* ldmatrix.x4.trans */
+void store_matrices(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], bool transposed);
+
+/* A descriptor's lower half; the upper one is the same for all: rows of 128 bytes, 128-byte swizzle. */
+LLVMValueRef descriptor(struct emit *e, LLVMValueRef address, uint32_t span_bytes);
+/* c[n] (+)= a b, n = columns / 2 registers. a: descriptor, or 4 registers. */
+void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate);
+void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b, bool accumulate, bool b_by_columns);
+/* The registers are computed before, and what follows sees them after. */
+void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
+void wgmma_commit(struct emit *e);
+void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n); /* for all groups */
+
+/* ---- producer.c ------------------------------------------------------------------------------------------------ */
+void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
+LLVMValueRef map_argument(struct emit *e, uint32_t tile);
+void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span, LLVMValueRef at[5]);
+LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
+
+/* ---- product.c -------------------------------------------------------------------------------------------------- */
+/* What is in registers while a chunk is computed. */
+struct walk {
+    LLVMValueRef group;        /* number of this warpgroup */
+    LLVMValueRef batch, head;  /* of the thread block */
+    LLVMValueRef stage;        /* slot of the ring */
+    LLVMValueRef buffer;       /* of shared tiles */
+    uint32_t tile;             /* being emitted, of the group's */
+    LLVMValueRef left[16];     /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
+};
+uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
+void walk_init(struct emit *e, const struct walk *w, const struct op *op);
+void walk_final(struct emit *e, const struct walk *w, const struct op *op);
+void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* a tile of positions x positions */
+void walk_map(struct emit *e, struct walk *w, const struct op *op);
+void walk_read_state(struct emit *e, struct walk *w, const struct op *op); /* issues; wait with wgmma_wait */
+void walk_load_left(struct emit *e, struct walk *w);
+void walk_add_tile(struct emit *e, struct walk *w, const struct op *op);
+void walk_decay(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef factor);
+void walk_add_state(struct emit *e, struct walk *w, const struct op *op); /* issues */
+void walk_wait(struct emit *e, struct walk *w, uint32_t value);
+void walk_store(struct emit *e, struct walk *w, const struct op *op);
+
+/* ---- walk.c ------------------------------------------------------------------------------------------------------ */
+void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
+
+#endif
