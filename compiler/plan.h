@@ -132,7 +132,7 @@ struct plan {
     uint32_t owner;      /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t tiles;      /* of a group */
     uint8_t state;       /* value */
-    uint8_t left;        /* value: positions x owner, what is added to the state and to the output */
+    uint8_t left, right; /* values whose product is added to the state; left, positions x owner, to the output too */
     uint32_t barrier_offset;
 
     bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */

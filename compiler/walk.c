@@ -190,7 +190,7 @@ static void place_shared(struct plan *p)
     p->shared_bytes = p->barrier_offset + 16u * p->nests[0].stages;
 }
 
-static bool check_products(struct plan *p)
+static bool find_products(struct plan *p)
 {
     int left = -1;
     for (uint32_t i = 0; i < p->n_ops; i++) {
@@ -200,13 +200,15 @@ static bool check_products(struct plan *p)
         const uint32_t sides[] = {matrix_of(p, op->a), matrix_of(p, op->b)};
         if (sides[0] == p->state || sides[1] == p->state)
             continue;
-        const uint32_t own = plan_is_owned(p, &p->values[sides[0]]) ? sides[0] : sides[1];
+        const uint32_t first = plan_is_owned(p, &p->values[sides[0]]), own = sides[!first];
         if (left >= 0 && TG_OPERAND_TILE(p->values[left].operand) != TG_OPERAND_TILE(p->values[own].operand))
             return refuse(p, p->algorithm->body[op->stmt].line, "compute the other output in another row", "output and state are made from different tiles of the output's dimension");
         left = (int)own;
+        if (op->v == p->state)
+            p->right = (uint8_t)sides[first];
     }
     p->left = (uint8_t)left;
-    return left >= 0 && p->values[left].space == SPACE_MATRIX;
+    return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
 }
 
 bool pass_walk(struct plan *p)
@@ -224,7 +226,7 @@ bool pass_walk(struct plan *p)
             return false;
         }
     }
-    if (p->n_nests != 1 || !check_products(p))
+    if (p->n_nests != 1 || !find_products(p))
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240 : 255;

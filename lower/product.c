@@ -307,12 +307,8 @@ void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
     LLVMValueRef x[128], left[16];
-    uint32_t right = op->a;
-    for (uint32_t i = 0; i < p->n_values; i++) /* the other side's matrix, without its factor */
-        if (p->values[i].space == SPACE_MATRIX && !plan_is_owned(p, &p->values[i]) && p->values[i].dims[0] == p->values[op->a].dims[0])
-            right = i;
     scale_left(e, w, op, left);
-    LLVMValueRef b = descriptor(e, matrix_address(e, w, right), SPAN_BYTES);
+    LLVMValueRef b = descriptor(e, matrix_address(e, w, p->right), SPAN_BYTES);
     const uint32_t n = take(e, w, op->v, x);
     wgmma_fence(e, left, 16);
     wgmma_fence(e, x, n);
