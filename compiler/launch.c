@@ -55,7 +55,8 @@ static tg_bits tensors_of(const struct plan *p)
 /* The output of positions, which the chunks write. */
 static bool is_tile_store(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_STORE && p->groups && op->v != p->state && p->values[op->v].n_dims == 2;
+    const struct value *v = &p->values[op->v];
+    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV);
 }
 
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])

@@ -30,6 +30,8 @@ enum space {
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
+    SPACE_COLUMNS,  /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
+    SPACE_SUM,      /* one for all elements of them, in the same way */
     SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
 };
 

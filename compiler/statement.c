@@ -285,7 +285,7 @@ static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, 
     uint32_t on_chip = 0;
     for (uint32_t i = 0, n = tg_operand_dims(p->algorithm, operand, dims); i < n; i++)
         on_chip += dims[i] != TG_CHUNK;
-    if (p->thread_dim || on_chip < 2 || nest_producer(p, operand) >= 0)
+    if (p->thread_dim || on_chip < 2 || nest_producer(p, operand) >= 0 || p->row->mma == TG_MMA_WGMMA)
         return need(b, operand, s);
     const int v = plan_add_value(p, operand, -1, nest_domain(b, operand) ? b->nest : -1);
     if (v < 0)
@@ -359,7 +359,7 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
     struct plan *p = b->p;
     tg_operand list[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(s, list);
-    const bool direct = kind == OP_MAP && !p->thread_dim && !feeds_product(p, s);
+    const bool direct = kind == OP_MAP && !p->thread_dim && p->row->mma != TG_MMA_WGMMA && !feeds_product(p, s);
     int a = -1;
     for (uint32_t k = 0; k < n; k++)
         if ((a = direct ? dot_operand(b, list[k], s, guard_of(b, s, domain)) : need(b, list[k], s)) < 0)

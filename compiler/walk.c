@@ -106,15 +106,31 @@ static bool is_scaled(const struct plan *p, const struct value *v)
     return matrices == 1;
 }
 
+/* A sum of products that goes to memory: where its parts are. */
+static enum space space_of_sum(const struct plan *p, uint32_t i)
+{
+    for (uint32_t k = 0; k < p->n_ops; k++) {
+        const struct op *op = &p->ops[k];
+        if (op->kind != OP_DOT || op->v != i)
+            continue;
+        const bool of_state = op->a == p->state || op->b == p->state;
+        const bool by_columns = plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0);
+        return of_state ? SPACE_SUM : by_columns ? SPACE_COLUMNS : SPACE_ROWS;
+    }
+    return SPACE_NONE;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
     const bool owned = plan_is_owned(p, v);
+    if (v->stmt < 0 && v->n_dims == 2)
+        return is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
     if (v->stmt < 0)
-        return v->n_dims == 2 ? SPACE_MATRIX : v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
+        return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
     if (v->n_dims < 2)
-        return SPACE_NONE;
-    if (i == p->state)
+        return space_of_sum(p, i);
+    if (i == p->state || (owned && !is_position(v->dims[0])))
         return SPACE_FRAGMENT;
     if (is_operand(p, i) && is_scaled(p, v))
         return SPACE_OPERAND;
@@ -166,6 +182,15 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     p->nests[v->nest].loads[p->nests[v->nest].n_loads++] = (uint8_t)i;
 }
 
+static void place_buffers(struct value *v, uint32_t bytes, uint32_t *offset)
+{
+    v->row_bytes = WALK_SPAN_BYTES;
+    v->stage_bytes = bytes;
+    v->stages = 2;
+    v->offset = *offset;
+    *offset += bytes * v->stages;
+}
+
 /* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
 static void place_shared(struct plan *p)
 {
@@ -173,21 +198,26 @@ static void place_shared(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_MATRIX)
             place_ring(p, i, &offset);
-    for (uint32_t i = 0; i < p->n_values; i++) {
-        struct value *v = &p->values[i];
-        if (v->space != SPACE_TILE)
-            continue;
-        v->row_bytes = WALK_SPAN_BYTES;
-        v->stage_bytes = WALK_TILE * WALK_SPAN_BYTES;
-        v->stages = 2;
-        v->offset = offset;
-        offset += v->stage_bytes * v->stages;
-    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_TILE)
+            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR)
             place_ring(p, i, &offset);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        const uint32_t parts = v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
+        if (v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
+            place_buffers(v, 4 * parts * (v->n_dims ? v->extent[0] : 1), &offset);
+    }
     p->barrier_offset = round_up(offset, 16);
     p->shared_bytes = p->barrier_offset + 16u * p->nests[0].stages;
+}
+
+/* A product with the state's axes that is only summed up together with it. */
+static bool is_addend(const struct plan *p, uint32_t v)
+{
+    return v != p->state && plan_is_owned(p, &p->values[v]) && !is_position(p->values[v].dims[0]);
 }
 
 static bool find_products(struct plan *p)
@@ -195,7 +225,7 @@ static bool find_products(struct plan *p)
     int left = -1;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        if (op->kind != OP_CONTRACT || !plan_is_owned(p, &p->values[op->v]))
+        if (op->kind != OP_CONTRACT || !plan_is_owned(p, &p->values[op->v]) || is_addend(p, op->v))
             continue;
         const uint32_t sides[] = {matrix_of(p, op->a), matrix_of(p, op->b)};
         if (sides[0] == p->state || sides[1] == p->state)
@@ -221,8 +251,8 @@ bool pass_walk(struct plan *p)
         v->space = space_of(p, i);
         v->dtype = v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
         if (v->space == SPACE_NONE) {
-            plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line, "let an earlier row write it", "kernel %s on warpgroups cannot compute %s",
-                        p->row->name, plan_tensor(p, v)->name);
+            plan_refuse(p, "TG0510", v->stmt < 0 ? 0 : p->algorithm->body[v->stmt].line, "let an earlier row write it", "kernel %s on warpgroups cannot %s %s",
+                        p->row->name, v->stmt < 0 ? "load" : "compute", plan_tensor(p, v)->name);
             return false;
         }
     }

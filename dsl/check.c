@@ -230,6 +230,30 @@ static void check_aliases(struct check *check, const tg_variant *variant)
     }
 }
 
+/* Another way to compute the same: other statements and intermediates between the same tensors. */
+static bool same_interface(const tg_algorithm *a, const tg_algorithm *b)
+{
+    const uint32_t most = a->n_tensors > b->n_tensors ? a->n_tensors : b->n_tensors;
+    bool same = a->scalars == b->scalars && a->n_scalars == b->n_scalars && tg_same_name(a->name, b->name);
+    for (uint32_t t = 1; same && t < most; t++) {
+        const tg_tensor none = {0}, *x = t < a->n_tensors ? &a->tensors[t] : &none, *y = t < b->n_tensors ? &b->tensors[t] : &none;
+        if ((x->flags | y->flags) & (TG_IN | TG_OUT))
+            same = tg_same_name(x->name, y->name) && x->dtype == y->dtype && x->flags == y->flags && memcmp(x->axes, y->axes, sizeof x->axes) == 0;
+    }
+    return same;
+}
+
+/* The schedule's algorithm is the variant's, or a sound one that computes the same. */
+static bool check_schedule_algorithm(struct check *check, const tg_schedule *schedule, const tg_variant *variant, bool algorithm_ok)
+{
+    const tg_algorithm *own = schedule->algorithm;
+    if (own == variant->algorithm || !own || !algorithm_ok)
+        return own == variant->algorithm;
+    const uint32_t before = check->errors;
+    tg_check_algorithm(check, own);
+    return check->errors == before && same_interface(own, variant->algorithm);
+}
+
 /* Returns a bit for each of the first 64 schedules that is sound. */
 static uint64_t check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok)
 {
@@ -243,10 +267,10 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t before = check->errors;
         const bool readable = schedules[i]->struct_size == sizeof *schedules[i];
-        const bool ours = readable && schedules[i]->algorithm == variant->algorithm;
+        const bool ours = readable && check_schedule_algorithm(check, schedules[i], variant, algorithm_ok);
         tg_check_schedule(check, schedules[i], algorithm_ok && ours);
         if (readable && schedules[i]->algorithm && !ours)
-            tg_fault(check, TG0407, "set .algorithm to the variant's",
+            tg_fault(check, TG0407, "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
                      "schedule %u is of another algorithm than the variant", i);
         for (uint32_t j = 0; readable && j < i; j++)
             if (schedules[j]->struct_size == sizeof *schedules[j] &&

@@ -190,10 +190,12 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
     const uint32_t flags = algorithm->tensors[tile].flags;
     const bool is_initial = stmt->op == TG_STMT_CARRY && operand == stmt->init;
     const bool is_number = algorithm->tensors[tile].axes[0] == TG_AXIS_NONE;
-    if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial && !is_number)
+    const struct tg_product product = tg_stmt_product(algorithm, stmt);
+    const bool is_summed = stmt->op == TG_STMT_CONTRACT && !product.m && !product.n;
+    if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial && !is_number && !is_summed)
         tg_fault(check, TG0140, "remove TG_OPTIONAL",
-                 "%s is optional, but only the initial state of a CARRY and tensors without axes may be absent", name);
-    if (use->final_ & TG_BIT(tile))
+                 "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent", name);
+    if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT))
         tg_fault(check, TG0139, "read the state that arrives at a chunk: the out of the CARRY",
                  "%s is the final state of a CARRY: it exists when all chunks are done", name);
     else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) &&

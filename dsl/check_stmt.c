@@ -353,7 +353,9 @@ static void check_boundary(const struct subject *s, const char *field, tg_operan
         tg_fault(s->check, TG0136, "give it the same of TG_NO_BATCH and TG_SHARED",
                  "CARRY: %s is %s, which %s axis %s, other than the state", field, tile,
                  own & other ? "has" : "lacks", tg_mask_text(other, &have));
-    if (!(s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags & flag))
+    const uint32_t flags = s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags;
+    const bool is_intermediate = flag == TG_OUT && !(flags & TG_IN);
+    if (!(flags & flag) && !is_intermediate)
         tg_fault(s->check, TG0138, flag == TG_IN ? "make it TG_IN" : "make it TG_OUT",
                  "CARRY: %s is %s, expected %s tensor of the caller", field, tile,
                  flag == TG_IN ? "an input" : "an output");

@@ -97,6 +97,10 @@ void loop_end(struct emit *e, const struct counted *l, uint32_t step);
 
 /* ---- kernel.c: the frame ---------------------------------------------------------------------------- */
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis);
+/* The same number, but LLVM does not know it. */
+LLVMValueRef opaque(struct emit *e, LLVMValueRef x);
+/* Lane, warp and so on of thread `tid`. */
+void find_thread(struct emit *e, LLVMValueRef tid);
 void debug_line(struct emit *e, int stmt);
 void emit_ops(struct emit *e, uint32_t begin, uint32_t end);
 /* Registers of a value, one or (hi, lo) each; freed by the caller. */
@@ -154,6 +158,8 @@ void emit_member_sum(struct emit *e, const struct op *op);
 void emit_store(struct emit *e, const struct op *op);
 /* 16 rows of a tile that is read straight from memory, right before they are used; nothing for other tiles. */
 void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);
+/* Of the blocks of a dimension that the tile lacks, the one that writes it; NULL: all do. */
+LLVMValueRef is_first(struct emit *e, uint32_t tile);
 LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor is there; NULL: always */
 /* One element from (hi, lo) to memory. */
 void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at);
@@ -161,6 +167,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
 LLVMValueRef pack(struct emit *e, LLVMValueRef x0, LLVMValueRef x1); /* two floats, rounded to the input type: i32 */
+LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i); /* one of them: f32 */
 
 /* ---- expression.c -------------------------------------------------------------------------------------- */
 /* An element of the tile that a map makes, as the expression sees it. */

@@ -111,7 +111,11 @@ void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m)
         return;
     for (uint32_t r = tile_m * s.n * 4; r < (tile_m + 1) * s.n * 4; r++)
         set(e, e->registers[v][r], real(e, 0)); /* outside of the tensor */
+    LLVMValueRef there = e->p->algorithm->tensors[op.tile].flags & TG_IN ? present(e, op.tile) : NULL; /* absent counts as zero */
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_pair);
+    if (after)
+        end_if(e, after);
 }
 
 void emit_init(struct emit *e, const struct op *op)
@@ -201,7 +205,7 @@ static void store_uniform(struct emit *e, const struct op *op)
 
 /* Blocks of a parallel dimension that the tile does not have, and is no sum over, have the same value: the first
  * one writes it. NULL: all do. */
-static LLVMValueRef is_first(struct emit *e, uint32_t tile)
+LLVMValueRef is_first(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
     const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) | tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);

@@ -95,6 +95,8 @@ static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
     if (p->groups && (v->space == SPACE_FRAGMENT || v->space == SPACE_TILE))
         return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles : 1);
+    if (v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
+        return 2;
     if (v->space == SPACE_FRAGMENT)
         return v->extent[0] * v->extent[1] / p->threads;
     if (v->space == SPACE_ROWS)
@@ -159,14 +161,14 @@ static void emit_when(struct emit *e, enum when when)
 }
 
 /* The same number, but LLVM does not know it. */
-static LLVMValueRef opaque(struct emit *e, LLVMValueRef x)
+LLVMValueRef opaque(struct emit *e, LLVMValueRef x)
 {
     LLVMTypeRef type = LLVMFunctionType(e->i32, &e->i32, 1, 0);
     LLVMValueRef mov = LLVMGetInlineAsm(type, "mov.b32 $0, $1;", 15, "=r,r", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(e->b, type, mov, &x, 1, "");
 }
 
-static void find_thread(struct emit *e, LLVMValueRef tid)
+void find_thread(struct emit *e, LLVMValueRef tid)
 {
     e->tid = tid;
     e->lane = modulo(e, e->tid, imm(e, 32));

@@ -99,7 +99,7 @@ LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
     return as(e, call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2), e->i32);
 }
 
-static LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
+LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
 {
     if (e->p->shape.io == TG_BF16) /* a bf16 is the upper half of a float */
         return as(e, i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""), e->f32);

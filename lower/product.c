@@ -36,6 +36,15 @@ static uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValue
     return n;
 }
 
+/* Of a product that begins a sum: what was in the registers before must not keep them alive. */
+static uint32_t fresh(struct emit *e, uint32_t v, LLVMValueRef *x)
+{
+    const uint32_t n = walk_registers(e->p, &e->p->values[v]);
+    for (uint32_t r = 0; r < n; r++)
+        x[r] = LLVMGetUndef(e->f32);
+    return n;
+}
+
 static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
 {
     for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[v]); r++)
@@ -51,7 +60,7 @@ static LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_
 }
 
 /* Row of the accumulator, and of the owner's block of this thread block. */
-static LLVMValueRef tile_row(struct emit *e, uint32_t half)
+LLVMValueRef tile_row(struct emit *e, uint32_t half)
 {
     return add(e, add(e, mul(e, e->warp, imm(e, 16)), e->quad_row), imm(e, 8 * half));
 }
@@ -73,66 +82,107 @@ static LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
 
 /* ---- the state: from memory and to memory ---- */
 
-typedef void each_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address);
+/* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
+typedef void each_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2]);
 
-static void init_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+struct in_memory {
+    tg_dtype dtype;
+};
+
+static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 {
-    set(e, slot, LLVMBuildLoad2(e->b, e->f32, address, ""));
+    return dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
 }
 
-static void final_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+/* Both elements, one load or two. */
+static void fetch_pair(struct emit *e, const struct in_memory *m, const LLVMValueRef address[2], LLVMValueRef x[2])
 {
-    LLVMBuildStore(e->b, get(e, e->f32, slot), address);
+    LLVMTypeRef type = element_type(e, m->dtype);
+    const unsigned bytes = tg_dtype_bytes(m->dtype);
+    LLVMValueRef pair = address[1] ? NULL : LLVMBuildLoad2(e->b, LLVMVectorType(type, 2), address[0], "");
+    if (pair)
+        LLVMSetAlignment(pair, 2 * bytes);
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = pair ? LLVMBuildExtractElement(e->b, pair, imm(e, i), "") : LLVMBuildLoad2(e->b, type, address[i], "");
+        if (!pair)
+            LLVMSetAlignment(x[i], bytes);
+        x[i] = m->dtype == TG_F32 ? x[i] : LLVMBuildFPExt(e->b, x[i], e->f32, "");
+    }
 }
 
-static void for_state(struct emit *e, struct walk *w, uint32_t tile, each_element *each)
+static void init_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
+{
+    LLVMValueRef x[2];
+    fetch_pair(e, user, address, x);
+    set(e, slot[0], x[0]);
+    set(e, slot[1], x[1]);
+}
+
+static void keep_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
+{
+    const struct in_memory *m = user;
+    LLVMTypeRef type = element_type(e, m->dtype);
+    const unsigned bytes = tg_dtype_bytes(m->dtype);
+    LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
+    for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef x = get(e, e->f32, slot[i]);
+        x = m->dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, type, "");
+        if (address[1])
+            LLVMSetAlignment(LLVMBuildStore(e->b, x, address[i]), bytes);
+        pair = LLVMBuildInsertElement(e->b, pair, x, imm(e, i), "");
+    }
+    if (!address[1])
+        LLVMSetAlignment(LLVMBuildStore(e->b, pair, address[0]), 2 * bytes);
+}
+
+/* For the group's part of the state and the tensor that has it in memory. */
+static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, struct in_memory *user)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
     const bool by_columns = p->owner == v->dims[1];
-    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? 2 : 3), column = tile_column(e, 0);
-    for (w->tile = 0; w->tile < p->tiles; w->tile++)
+    const uint32_t axis = p->algorithm->tensors[tile].axes[0] == TG_CHUNK ? 3 : 2;
+    user->dtype = plan_memory_dtype(p, tile);
+    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? axis : axis + 1), column = tile_column(e, 0);
+    struct walk w = *walk;
+    for (w.tile = 0; w.tile < p->tiles; w.tile++)
         for (uint32_t half = 0; half < 2; half++) {
-            LLVMValueRef row = owner_row(e, w, half);
+            LLVMValueRef row = owner_row(e, &w, half);
             LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row, by_columns ? row : column);
-            for (uint32_t c = 0; c < other_extent(p) / 4; c++) {
-                LLVMValueRef offset = mul(e, stride, imm64(e, 4 * (c / 2 * 8 + c % 2)));
-                each(e, slots(e, w, p->state)[c / 2 * 4 + half * 2 + c % 2], byte_offset(e, first, offset));
+            for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
+                LLVMValueRef address[2] = {NULL};
+                for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
+                    address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(user->dtype) * (8 * n + i))));
+                each(e, user, &slots(e, &w, p->state)[4 * n + 2 * half], address);
             }
         }
 }
 
-void walk_init(struct emit *e, const struct walk *walk, const struct op *op)
+static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
 {
-    struct walk w = *walk;
-    if (!op->tile)
-        return; /* zero already */
-    LLVMValueRef there = present(e, op->tile);
-    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    for_state(e, &w, op->tile, init_element);
+    LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
+    for_state(e, w, tile, each, &(struct in_memory){0});
     if (after)
         end_if(e, after);
 }
 
-void walk_final(struct emit *e, const struct walk *walk, const struct op *op)
+void walk_init(struct emit *e, const struct walk *w, const struct op *op)
 {
-    struct walk w = *walk;
-    LLVMValueRef there = present(e, op->tile);
-    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    for_state(e, &w, op->tile, final_element);
-    if (after)
-        end_if(e, after);
+    if (op->tile) /* registers are zero already */
+        when(e, w, op->tile, init_pair, present(e, op->tile));
+}
+
+void walk_final(struct emit *e, const struct walk *w, const struct op *op)
+{
+    when(e, w, op->tile, keep_pair, present(e, op->tile));
 }
 
 /* ---- elements ---- */
 
-/* The element of `left` that lies where register r of an accumulator is. */
-static LLVMValueRef left_element(struct emit *e, const struct walk *w, uint32_t r)
+LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r)
 {
     const uint32_t n = r / 4;
-    LLVMValueRef word = w->left[n / 2 * 4 + n % 2 * 2 + r / 2 % 2];
-    LLVMValueRef x = as(e, word, e->p->shape.io == TG_BF16 ? e->v2bf16 : e->v2f16);
-    return LLVMBuildFPExt(e->b, LLVMBuildExtractElement(e->b, x, imm(e, r % 2), ""), e->f32, "");
+    return unpack(e, words[n / 2 * 4 + n % 2 * 2 + r / 2 % 2], r % 2);
 }
 
 static void store_tile(struct emit *e, const struct walk *w, uint32_t v);
@@ -150,7 +200,7 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
         struct element_at at = {.row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
         if (owned) {
             at = (struct element_at){.row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
-            at.self = w->left[0] ? left_element(e, w, r) : NULL;
+            at.self = w->left[0] ? owned_element(e, w->left, r) : NULL;
         } else {
             at.column = add(e, column, mul(e, w->group, imm(e, WALK_TILE / e->p->groups)));
         }
@@ -162,7 +212,7 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
 }
 
 /* 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
-static LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit)
+LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit)
 {
     LLVMValueRef place = LLVMBuildXor(e->b, unit, LLVMBuildAnd(e->b, row, imm(e, 7), ""), "");
     return add(e, mul(e, row, imm(e, WALK_SPAN_BYTES)), mul(e, place, imm(e, 16)));
@@ -201,8 +251,8 @@ void walk_positions(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef x[WALK_TILE], a = descriptor(e, matrix_address(e, w, va), STEP_K);
     LLVMValueRef rows = mul(e, w->group, imm(e, columns * WALK_SPAN_BYTES));
     LLVMValueRef b = descriptor(e, add(e, matrix_address(e, w, vb), rows), STEP_K);
-    const uint32_t n = take(e, w, op->v, x);
-    wgmma_fence(e, x, n);
+    const uint32_t n = fresh(e, op->v, x);
+    wgmma_fence(e, NULL, 0);
     for (uint32_t k = 0; k < p->values[va].extent[1] / STEP_K; k++)
         wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0);
     wgmma_commit(e);
@@ -218,7 +268,7 @@ void walk_read_state(struct emit *e, struct walk *w, const struct op *op)
     const uint32_t vb = op->a == p->state ? op->b : op->a, extent = other_extent(p);
     LLVMValueRef state[128], words[64], x[WALK_TILE / 2], b = descriptor(e, matrix_address(e, w, vb), STEP_K);
     take(e, w, p->state, state);
-    const uint32_t n = take(e, w, op->v, x);
+    const uint32_t n = fresh(e, op->v, x);
     for (uint32_t begin = 0; begin < extent; begin += PART) {
         const uint32_t end = begin + PART < extent ? begin + PART : extent;
         for (uint32_t i = begin / 4; i < end / 4; i++)
@@ -226,7 +276,6 @@ void walk_read_state(struct emit *e, struct walk *w, const struct op *op)
         if (begin)
             wgmma_wait(e, x, n);
         wgmma_fence(e, words + begin / 4, (end - begin) / 4);
-        wgmma_fence(e, x, n);
         for (uint32_t k = begin / STEP_K; k < end / STEP_K; k++)
             wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, k), k > 0, false);
         wgmma_commit(e);
@@ -250,22 +299,31 @@ void walk_decay(struct emit *e, struct walk *w, const struct op *op, LLVMValueRe
     }
 }
 
-/* Where this lane's row of 8 x 8 matrices of `left` is, less 16 positions a step. Its warp reads 16 of the tile's
- * columns, and writes the output to the same. */
-static LLVMValueRef left_address(struct emit *e, const struct walk *w)
+/* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. Its warp reads 16
+ * of the tile's columns, and writes the output to the same. */
+static LLVMValueRef owned_address(struct emit *e, const struct walk *w, uint32_t v)
 {
     LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
     LLVMValueRef row = add(e, mul(e, divide(e, matrix, imm(e, 2)), imm(e, 8)), in_matrix);
     LLVMValueRef unit = add(e, mul(e, e->warp, imm(e, 2)), modulo(e, matrix, imm(e, 2)));
-    LLVMValueRef span = add(e, matrix_address(e, w, e->p->left), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
+    LLVMValueRef span = add(e, matrix_address(e, w, v), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
     return add(e, span, unit_offset(e, row, unit));
+}
+
+void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16])
+{
+    load_matrices(e, add(e, owned_address(e, w, v), imm(e, k * STEP_K * WALK_SPAN_BYTES)), words + 4 * k);
+}
+
+static void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16])
+{
+    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+        load_owned(e, w, v, k, words);
 }
 
 void walk_load_left(struct emit *e, struct walk *w)
 {
-    LLVMValueRef from = left_address(e, w);
-    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-        load_matrices(e, add(e, from, imm(e, k * STEP_K * WALK_SPAN_BYTES)), w->left + 4 * k);
+    load_all_owned(e, w, e->p->left, w->left);
 }
 
 void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
@@ -282,8 +340,8 @@ void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
     put(e, w, op->v, x);
 }
 
-/* `left` times the factor of its positions, one of the operand's maps; in the input type, as the operand would be. */
-static void scale_left(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef out[16])
+/* Words times the factor of their positions, one of the operands' maps; in the input type, as the operand would be. */
+static void scale_owned(struct emit *e, const struct op *op, const LLVMValueRef words[16], LLVMValueRef out[16])
 {
     const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
     const struct value *scaled = a->space == SPACE_OPERAND ? a : b->space == SPACE_OPERAND ? b : NULL;
@@ -296,7 +354,7 @@ static void scale_left(struct emit *e, const struct walk *w, const struct op *op
             const struct element_at at = {.row_class = position, .row = tile_column(e, position), .column = imm(e, 0), .self = real(e, 1)};
             factor[k] = expression_element(e, x, &at);
         }
-        out[i] = w->left[i];
+        out[i] = words[i];
         if (x)
             out[i] = as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, pack(e, factor[0], factor[1]), type), ""), e->i32);
     }
@@ -307,7 +365,7 @@ void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
     LLVMValueRef x[128], left[16];
-    scale_left(e, w, op, left);
+    scale_owned(e, op, w->left, left);
     LLVMValueRef b = descriptor(e, matrix_address(e, w, p->right), SPAN_BYTES);
     const uint32_t n = take(e, w, op->v, x);
     wgmma_fence(e, left, 16);
@@ -318,11 +376,51 @@ void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
     put(e, w, op->v, x);
 }
 
+/* The operand's matrix, without its factor. */
+static uint32_t matrix_of(const struct plan *p, uint32_t v)
+{
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (p->values[plan_find(p, reads[k], p->values[v].nest)].n_dims == 2)
+            return (uint32_t)plan_find(p, reads[k], p->values[v].nest);
+    return v;
+}
+
+LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
+{
+    const struct plan *p = e->p;
+    const struct op *op = NULL;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        op = p->ops[i].kind == OP_CONTRACT && p->ops[i].v == v ? &p->ops[i] : op;
+    const uint32_t a = matrix_of(p, op->a), b = matrix_of(p, op->b);
+    const bool in_order = plan_is_owned(p, &p->values[a]);
+    LLVMValueRef left[16], x[WALK_TILE / 2], sum = real(e, 0);
+    load_all_owned(e, w, in_order ? a : b, left);
+    scale_owned(e, op, left, left);
+    LLVMValueRef right = descriptor(e, matrix_address(e, w, in_order ? b : a), SPAN_BYTES);
+    for (uint32_t part = 0; part < other_extent(p) / WALK_TILE; part++) {
+        LLVMValueRef from = add(e, right, imm(e, part * SPAN_BYTES / 16));
+        for (uint32_t r = 0; r < WALK_TILE / 2; r++)
+            x[r] = LLVMGetUndef(e->f32);
+        wgmma_fence(e, left, 16);
+        for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+            wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, from, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0, true);
+        wgmma_commit(e);
+        wgmma_wait(e, x, WALK_TILE / 2);
+        for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
+            LLVMValueRef args[3] = {x[r], get(e, e->f32, slots(e, w, p->state)[part * WALK_TILE / 2 + r]), sum};
+            sum = call(e, "llvm.fma", &e->f32, 1, args, 3);
+        }
+    }
+    return sum;
+}
+
 /* ---- the output ---- */
 
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
-    LLVMValueRef x[WALK_TILE / 2], to = left_address(e, w);
+    LLVMValueRef x[WALK_TILE / 2], to = owned_address(e, w, e->p->left);
     take(e, w, op->v, x);
     for (uint32_t u = 0; u < WALK_TILE / 8; u += 2) {
         LLVMValueRef words[4];

@@ -46,7 +46,51 @@ static void emit_positions(struct emit *e, struct walk *w)
             walk_positions(e, w, op);
         else if (op->kind == OP_MAP)
             walk_map(e, w, op);
+        else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS)
+            walk_row_sums(e, w, op);
     }
+}
+
+/* Stores the sums that are complete behind the barrier of a chunk: its own of rows, the others of the one before. */
+static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMValueRef buffer)
+{
+    const struct range r = chunk_ops(e->p);
+    for (uint32_t i = r.begin; i < r.end; i++) {
+        const enum space space = e->p->values[e->p->ops[i].v].space;
+        if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS : space == SPACE_COLUMNS || space == SPACE_SUM))
+            walk_store_sum(e, w, &e->p->ops[i], buffer);
+    }
+}
+
+static bool has_late_sums(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
+            return true;
+    return false;
+}
+
+/* ... of the chunk before this one in the walk, if there is one. */
+static void store_late_sums(struct emit *e, const struct walk *w, LLVMValueRef walked)
+{
+    if (!has_late_sums(e->p))
+        return;
+    const struct place here = e->at;
+    LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, 0), walked));
+    LLVMValueRef before = sub(e, walked, imm(e, 1));
+    set_chunk(e, &e->at, e->p->nests[0].reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), before) : before);
+    store_sums(e, w, false, modulo(e, before, imm(e, 2)));
+    end_if(e, after);
+    e->at = here;
+}
+
+/* Sums over the state as it arrives. */
+static void emit_arrival(struct emit *e, struct walk *w)
+{
+    const struct range r = chunk_ops(e->p);
+    for (uint32_t i = r.begin; i < r.end; i++)
+        if (e->p->ops[i].kind == OP_DOT && e->p->values[e->p->ops[i].v].space == SPACE_SUM)
+            walk_state_sum(e, w, &e->p->ops[i]);
 }
 
 static bool reads_state(const struct plan *p, const struct op *op)
@@ -57,7 +101,8 @@ static bool reads_state(const struct plan *p, const struct op *op)
 /* A product by a tile of positions. */
 static bool adds_tile(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, &p->values[op->v]) && !reads_state(p, op);
+    const struct value *v = &p->values[op->v];
+    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV) && !reads_state(p, op);
 }
 
 static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t end)
@@ -65,10 +110,15 @@ static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t
     const struct plan *p = e->p;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &p->ops[i];
-        if (!plan_is_owned(p, &p->values[op->v]) || op->v == p->state || reads_state(p, op))
+        const struct value *v = &p->values[op->v];
+        const bool by_columns = op->kind == OP_DOT && v->space == SPACE_COLUMNS;
+        const bool of_output = plan_is_owned(p, v) && op->v != p->state && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV);
+        if (!(of_output || by_columns) || reads_state(p, op))
             continue;
         debug_line(e, op->stmt);
-        if (op->kind == OP_MAP)
+        if (by_columns)
+            walk_column_sums(e, w, op);
+        else if (op->kind == OP_MAP)
             walk_map(e, w, op);
         else if (op->kind == OP_COPY)
             for (uint32_t r = 0; r < walk_registers(p, &p->values[op->v]); r++)
@@ -94,6 +144,7 @@ static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
     const struct plan *p = e->p;
     const struct range r = chunk_ops(p);
     uint32_t last = r.begin; /* behind the last product by a tile */
+    emit_arrival(e, w);
     for (uint32_t i = r.begin; i < r.end; i++) {
         last = adds_tile(p, &p->ops[i]) ? i + 1 : last;
         if (reads_state(p, &p->ops[i]))
@@ -147,6 +198,8 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
     release(e, chunk, w->stage);
+    store_sums(e, w, true, w->buffer);
+    store_late_sums(e, w, chunk);
     LLVMValueRef factor = decay_factor(e);
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w, factor);
@@ -169,11 +222,21 @@ static void emit_consumer(struct emit *e, struct walk *w)
     w->stage = get(e, e->i32, stage);
     mbarrier_wait(e, barrier_address(e, w->stage, false), get(e, e->i32, parity));
     set_chunk(e, &e->at, nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), chunk) : chunk);
+    /* made again in every chunk: registers are what is short */
+    const LLVMValueRef outside[] = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
+    find_thread(e, e->tid);
+    emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
     emit_chunk(e, w, chunk);
+    e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3], e->quad_column = outside[4];
     LLVMValueRef next = add(e, w->stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
     set(e, stage, choose(e, wraps, imm(e, 0), next));
     set(e, parity, choose(e, wraps, LLVMBuildXor(e->b, get(e, e->i32, parity), imm(e, 1), ""), get(e, e->i32, parity)));
     loop_end(e, &l, 1);
+    emit_bases(e, w->batch, w->head);
+    if (has_late_sums(p)) {
+        named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
+        store_late_sums(e, w, e->at.chunks);
+    }
     for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
         if (p->ops[i].kind == OP_STORE)
             walk_final(e, w, &p->ops[i]);

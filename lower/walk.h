@@ -3,6 +3,7 @@
  *   walk.c        roles, barriers, the loop over the chunks, the order of the work in a chunk
  *   producer.c    tensor maps and vectors into the ring
  *   product.c     the four kinds of products, the elements of their accumulators, the output
+ *   sums.c        sums of products, to memory
  *   wgmma.c       instructions */
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
@@ -66,6 +67,23 @@ void walk_decay(struct emit *e, struct walk *w, const struct op *op, LLVMValueRe
 void walk_add_state(struct emit *e, struct walk *w, const struct op *op); /* issues */
 void walk_wait(struct emit *e, struct walk *w, uint32_t value);
 void walk_store(struct emit *e, struct walk *w, const struct op *op);
+
+LLVMValueRef tile_row(struct emit *e, uint32_t half); /* of this lane, in a tile of 64 rows */
+/* 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
+/* The tile's elements of a matrix positions x owner, packed as the left operand has them, 16 positions to 4 words:
+ * those of step k; and the one that lies where register r of an accumulator is. */
+void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16]);
+LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
+/* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
+LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
+
+/* ---- sums.c ------------------------------------------------------------------------------------------------------ */
+uint32_t walk_parts(const struct plan *p, const struct value *v);
+void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
+void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
+void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
+void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);

@@ -206,7 +206,10 @@ void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LL
 
 void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n)
 {
-    tie(e, "wgmma.fence.sync.aligned;", "", x, n, NULL, 0);
+    if (n == 0)
+        ptx_void(e, "wgmma.fence.sync.aligned;", "~{memory}", NULL, 0);
+    else
+        tie(e, "wgmma.fence.sync.aligned;", "", x, n, NULL, 0);
 }
 
 void wgmma_commit(struct emit *e)

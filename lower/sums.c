@@ -1,0 +1,187 @@
+/* lower/sums.c - sums of products in a kernel on warpgroups, which go to memory: one for each position, or one for the
+ * chunk. What is summed lies in registers of all warps: each puts its part into shared memory, and behind a barrier
+ * that the chunk has anyway one warpgroup adds the parts in order. Two buffers, in turn.
+ *
+ *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
+ *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
+#include "lower/walk.h"
+
+static LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
+{
+    LLVMValueRef args[4] = {imm(e, -1), x, imm(e, by), imm(e, 31)};
+    return call(e, "llvm.nvvm.shfl.sync.bfly.f32", NULL, 0, args, 4);
+}
+
+static LLVMValueRef fma_of(struct emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum)
+{
+    LLVMValueRef args[3] = {a, b, sum};
+    return call(e, "llvm.fma", &e->f32, 1, args, 3);
+}
+
+/* Parts of a sum: one from each warpgroup where rows are summed, from each warp otherwise. */
+uint32_t walk_parts(const struct plan *p, const struct value *v)
+{
+    return v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
+}
+
+/* Part `part` of the buffer of this chunk, or of the one before. */
+static LLVMValueRef part_address(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef part)
+{
+    const uint32_t bytes = v->stage_bytes / walk_parts(e->p, v);
+    return byte_offset(e, slot_address(e, v, buffer), mul(e, part, imm(e, bytes)));
+}
+
+static LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
+{
+    return add(e, mul(e, w->group, imm(e, 4)), e->warp);
+}
+
+/* ---- rows ---- */
+
+/* Elements 8 u ... 8 u + 7 of a row of a loaded matrix, u being this lane's unit. */
+static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef row, LLVMValueRef unit, LLVMValueRef x[8])
+{
+    LLVMTypeRef words = LLVMVectorType(e->i32, 4);
+    LLVMValueRef span = divide(e, unit, imm(e, 8)), offset = add(e, mul(e, span, imm(e, WALK_TILE * WALK_SPAN_BYTES)), unit_offset(e, row, modulo(e, unit, imm(e, 8))));
+    LLVMValueRef y = LLVMBuildLoad2(e->b, words, byte_offset(e, slot_address(e, &e->p->values[v], w->stage), offset), "");
+    LLVMSetAlignment(y, 16);
+    for (uint32_t i = 0; i < 8; i++)
+        x[i] = unpack(e, LLVMBuildExtractElement(e->b, y, imm(e, i / 2), ""), i % 2);
+}
+
+/* This lane's part of a row of one loaded matrix times another, or times a vector along it. */
+static LLVMValueRef matrix_row(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef row)
+{
+    const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
+    const uint32_t units = a->extent[1] / 8 / (4 * e->p->groups);
+    LLVMValueRef sum = real(e, 0);
+    for (uint32_t u = 0; u < units; u++) {
+        LLVMValueRef unit = add(e, imm(e, u * 4 * e->p->groups), add(e, mul(e, w->group, imm(e, 4)), e->quad_column)), x[8], y[8];
+        load_unit(e, w, op->a, row, unit, x);
+        if (b->n_dims == 2)
+            load_unit(e, w, op->b, row, unit, y);
+        for (uint32_t i = 0; i < 8; i++) {
+            if (b->n_dims == 1)
+                y[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, slot_address(e, b, w->stage), add(e, mul(e, unit, imm(e, 32)), imm(e, 4 * i))), "");
+            sum = fma_of(e, x[i], y[i], sum);
+        }
+    }
+    return sum;
+}
+
+static LLVMValueRef tile_row_sum(struct emit *e, const struct op *op, uint32_t half)
+{
+    LLVMValueRef sum = real(e, 0);
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->a]); r++) {
+        if (r / 2 % 2 != half)
+            continue;
+        LLVMValueRef x = get(e, e->f32, e->registers[op->a][r]);
+        sum = e->p->algorithm->body[op->stmt].b ? fma_of(e, x, get(e, e->f32, e->registers[op->b][r]), sum) : LLVMBuildFAdd(e->b, sum, x, "");
+    }
+    return sum;
+}
+
+void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    const bool loaded = e->p->values[op->a].space == SPACE_MATRIX;
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef row = tile_row(e, half), sum = loaded ? matrix_row(e, w, op, row) : tile_row_sum(e, op, half);
+        for (uint32_t by = 1; by < 4; by *= 2)
+            sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
+        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
+        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, w->group), mul(e, row, imm(e, 4))));
+        end_if(e, after);
+    }
+    sync_warp(e);
+}
+
+/* ---- columns ---- */
+
+/* x[16], one of each of a lane's columns -> x[2]: the sums over the 8 lanes that have the same columns, of two of them.
+ * Lanes hand each other half of what they have, three times. */
+static void scatter_sums(struct emit *e, LLVMValueRef x[16])
+{
+    for (uint32_t n = 8, by = 16; n >= 2; n /= 2, by /= 2) {
+        LLVMValueRef upper = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, e->lane, imm(e, by), ""), imm(e, 0), "");
+        for (uint32_t i = 0; i < n; i++) {
+            LLVMValueRef keep = choose(e, upper, x[i + n], x[i]), give = choose(e, upper, x[i], x[i + n]);
+            x[i] = LLVMBuildFAdd(e->b, keep, shuffle_xor(e, give, by), "");
+        }
+    }
+}
+
+/* Adds this tile's part to the registers of the sum; the last tile hands them over. */
+void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const uint32_t matrix = p->values[op->a].space == SPACE_MATRIX ? op->a : op->b, tile = matrix == op->a ? op->b : op->a;
+    const struct value *v = &p->values[op->v];
+    LLVMValueRef words[16], x[16];
+    for (uint32_t c = 0; c < 16; c++) {
+        if (c % 4 == 0) /* the elements of 16 positions: few registers at a time */
+            load_owned(e, w, matrix, c / 4, words);
+        x[c] = real(e, 0);
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t r = c / 2 * 4 + half * 2 + c % 2;
+            x[c] = fma_of(e, owned_element(e, words, r), get(e, e->f32, e->registers[tile][r]), x[c]);
+        }
+    }
+    scatter_sums(e, x);
+    for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef sum = w->tile ? LLVMBuildFAdd(e->b, x[i], get(e, e->f32, e->registers[op->v][i]), "") : x[i];
+        set(e, e->registers[op->v][i], sum);
+        if (w->tile + 1 < p->tiles)
+            continue;
+        LLVMValueRef column = add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
+        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
+    }
+}
+
+/* ---- the state ---- */
+
+/* <what the chunk adds to the other state, state>: this tile's part to a register; the last tile hands it over. */
+void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef sum = dot_with_state(e, w, op->a == e->p->state ? op->b : op->a);
+    if (w->tile)
+        sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, e->registers[op->v][0]), "");
+    set(e, e->registers[op->v][0], sum);
+    if (w->tile + 1 < e->p->tiles)
+        return;
+    for (uint32_t by = 1; by < 32; by *= 2)
+        sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    LLVMBuildStore(e->b, sum, part_address(e, v, w->buffer, warp_of_all(e, w)));
+    end_if(e, after);
+    sync_warp(e);
+}
+
+/* ---- to memory ---- */
+
+/* Behind the barrier: the first group adds the parts of the buffer, one thread a position. */
+void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef first_group = LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), "");
+    LLVMValueRef valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], e->tid) : NULL;
+    LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
+    LLVMBasicBlockRef after = begin_if(e, both(e, both(e, first_group, mine), valid));
+    LLVMValueRef sum = real(e, 0), index = mul(e, e->tid, imm(e, 4));
+    for (uint32_t part = 0; part < walk_parts(e->p, v); part++)
+        sum = LLVMBuildFAdd(e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), index), ""), "");
+    LLVMValueRef slot = local(e, e->f32, "sum"), there = is_first(e, op->tile);
+    set(e, slot, sum);
+    LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
+    struct element_place at = {0};
+    if (v->n_dims) {
+        at.dims[0] = v->dims[0];
+        at.index[0] = e->tid;
+    }
+    store_element(e, op, &slot, &at);
+    if (writes)
+        end_if(e, writes);
+    end_if(e, after);
+    sync_warp(e);
+}
