@@ -69,15 +69,22 @@ TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const t
                                               const tg_shape_class *shape, const tg_sink *sink);
 
 /* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
- * the model thinks it takes on the target's GPU. A prediction, never a measurement. */
+ * the model thinks it takes on the target's GPU. A prediction, never a measurement. No kernel is faster
+ * than the larger of its memory_seconds and matrix_seconds. */
 typedef struct tg_cost {
-    double flops;      /* matrix products, causal blocks skipped */
-    double bytes;      /* global memory traffic, each kernel reading its operands once */
-    double workspace;  /* bytes */
+    double flops;          /* matrix products, causal blocks skipped */
+    double bytes;          /* global memory traffic, each kernel reading its operands once */
+    double workspace;      /* bytes */
+    double memory_seconds; /* bytes at the GPU's bandwidth */
+    double matrix_seconds; /* flops at the rate of the schedule's matrix instruction */
     double seconds;
 } tg_cost;
 TG_API tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                                   const tg_sizes *sizes, tg_cost *cost, const tg_sink *sink);
+/* The same kernel by kernel: costs[i] is of row i of the schedule, its workspace what that row is the
+ * first to write. tg_cost_estimate is the sum. */
+TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                                 const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink);
 
 /* Key of the kernel cache: everything that decides the code, as a hex string (32 digits + NUL). */
 TG_API void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,

@@ -1,0 +1,233 @@
+/* tests/test_cost.c - the cost model beside what was measured on a GPU.
+ *
+ *   test_cost RESULTS.json...
+ *
+ * A line of such a file (bench/gpu.sh) is a measurement: a median of `tegula bench`, or the
+ * candidates that `tegula tune` timed. */
+#include "cli/cli.h"
+#include "kernels/tap.h"
+#include "variants/variants.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The model chooses among schedules and says what to expect; a schedule is worth trying when it may
+ * be faster than another by more than this. Medians of one kernel differ by up to 9 % between
+ * commits that did not touch it (bench/NOTES.md), blocks that do the same work by 10 % (H.stages,
+ * H.warps), and the model counts neither bank conflicts nor clocks: what it cannot see adds up to
+ * 25 %, and tuning is for the rest. On average it must be three times as good. */
+static const double tolerance = 0.25, average = 0.08;
+/* Of the chunk sizes that were swept, the model's choice takes at most so much longer than the
+ * best. */
+static const double regret = 0.05;
+
+enum { MOST_POINTS = 1024, LINE = 1 << 20 };
+
+struct point {
+    char label[400];
+    char variant[32], schedule[256];
+    tg_sizes sizes;
+    int sweep; /* which one, of those candidates where only schedule and chunk size differ; 0: none
+                */
+    double measured, predicted;
+};
+
+static struct context context;
+static struct point points[MOST_POINTS];
+static int n_points, n_unknown, n_sweeps;
+
+static int64_t integer(const json_t *object, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return value ? (int64_t)json_number_value(value) : otherwise;
+}
+
+static const char *string(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* A schedule that was measured once and is declared no more tells nothing. */
+static bool predict(struct point *point, const tg_shape_class *class, tg_cost *sum)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_variant *variant = variant_lookup(&context, point->variant);
+    tg_schedule schedule;
+    context.sink = silent_sink;
+    if (!variant ||
+        !schedule_from_text(&context, variant, target, class, point->schedule, &schedule))
+        return false;
+    schedule.chunk = (uint16_t)point->sizes.chunk;
+    return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
+           tg_cost_estimate(&schedule, target, class, &point->sizes, sum, &silent_sink) == TG_OK;
+}
+
+static void add_point(const json_t *shape, const char *variant, const json_t *of, double measured)
+{
+    struct point *point = &points[n_points];
+    const int64_t tokens = integer(shape, "T", 0);
+    const tg_shape_class class = {.io = TG_BF16,
+                                  .dqk = (uint32_t)integer(shape, "dqk", 0),
+                                  .dhv = (uint32_t)integer(shape, "dhv", 0),
+                                  .group = (uint32_t)integer(shape, "group", 1),
+                                  .tokens = tokens == 1 ? 1 : 0}; /* decode steps */
+    tg_cost cost;
+    if (n_points == MOST_POINTS)
+        return;
+    *point = (struct point){
+        .sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, integer(of, "chunk", 0)},
+        .measured = measured};
+    snprintf(point->variant, sizeof point->variant, "%s", variant);
+    snprintf(point->schedule, sizeof point->schedule, "%s", string(of, "schedule"));
+    snprintf(point->label, sizeof point->label, "%s B %lld NH %lld T %lld %u/%u %s chunk %lld",
+             variant, (long long)point->sizes.batch, (long long)point->sizes.heads,
+             (long long)tokens, class.dqk, class.dhv, string(of, "schedule"),
+             (long long)point->sizes.chunk);
+    if (predict(point, &class, &cost)) {
+        point->predicted = 1e3 * cost.seconds;
+        n_points++;
+    } else {
+        n_unknown++;
+    }
+}
+
+static bool is_sweep(const char *schedule)
+{
+    const char *change = strchr(schedule, ' ');
+    return !change || (strncmp(change, " chunk=", 7) == 0 && !strchr(change + 1, ' '));
+}
+
+static void add_candidates(const json_t *line)
+{
+    const json_t *candidate;
+    size_t i;
+    n_sweeps++;
+    json_array_foreach(json_object_get(line, "candidates"), i, candidate)
+    {
+        const int n = n_points;
+        if (json_object_get(candidate, "ms"))
+            add_point(json_object_get(line, "shape"), string(line, "variant"), candidate,
+                      json_number_value(json_object_get(candidate, "ms")));
+        if (n_points > n && is_sweep(string(candidate, "schedule")))
+            points[n].sweep = n_sweeps;
+    }
+}
+
+static void add_line(const json_t *line)
+{
+    if (json_object_get(line, "candidates"))
+        add_candidates(line);
+    for (; json_object_get(line, "median_ms"); line = json_object_get(line, "backward"))
+        add_point(json_object_get(line, "shape"), string(line, "variant"), line,
+                  json_number_value(json_object_get(line, "median_ms")));
+}
+
+static void read_results(const char *path)
+{
+    static char text[LINE];
+    FILE *file = fopen(path, "r");
+    tap_expect(file != NULL, "cannot open %s", path);
+    while (file && fgets(text, sizeof text, file)) {
+        json_t *line = json_loads(text, 0, NULL);
+        if (line && json_object_get(line, "shape"))
+            add_line(line);
+        json_decref(line);
+    }
+    if (file)
+        fclose(file);
+}
+
+static void suite_times(void)
+{
+    double sum = 0;
+    if (!tap_begin("predicted times are within %.0f %% of measured ones", 100 * tolerance))
+        return;
+    for (int i = 0; i < n_points; i++) {
+        const struct point *p = &points[i];
+        const double off = fabs(log(p->predicted / p->measured));
+        sum += off;
+        tap_expect(off <= log(1 + tolerance), "%s: predicted %.3f ms, measured %.3f", p->label,
+                   p->predicted, p->measured);
+    }
+    tap_note("%d times, %.1f %% off on average; %d of schedules that are no more", n_points,
+             100 * sum / n_points, n_unknown);
+    tap_expect(n_points > 150, "only %d times found", n_points);
+    tap_expect(sum / n_points <= average, "%.1f %% off on average", 100 * sum / n_points);
+    tap_end();
+}
+
+static void check_choice(int sweep)
+{
+    const struct point *chosen = NULL, *best = NULL;
+    for (const struct point *p = points; p < points + n_points; p++) {
+        if (p->sweep != sweep)
+            continue;
+        chosen = !chosen || p->predicted < chosen->predicted ? p : chosen;
+        best = !best || p->measured < best->measured ? p : best;
+    }
+    tap_expect(!chosen || chosen->measured <= (1 + regret) * best->measured,
+               "the model's choice, %s, takes %.3f ms; %s takes %.3f", chosen->label,
+               chosen->measured, best->label, best->measured);
+}
+
+static void suite_choices(void)
+{
+    if (!tap_begin("the schedule and chunk size that the model would choose are fast"))
+        return;
+    for (int sweep = 1; sweep <= n_sweeps; sweep++)
+        check_choice(sweep);
+    tap_expect(n_sweeps >= 2, "only %d sweeps found", n_sweeps);
+    tap_end();
+}
+
+/* ---- kernel by kernel ---- */
+
+static void suite_kernels(void)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    const tg_sizes sizes = {8, 16, 8192, 256};
+    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &class, &silent_sink);
+    tg_cost costs[TG_MAX_ROWS], sum;
+    if (!tap_begin("costs of single kernels are those of bench/NOTES.md, and add up"))
+        return;
+    tap_expect(schedule &&
+                   tg_cost_kernels(schedule, target, &class, &sizes, costs, &silent_sink) == TG_OK,
+               "no costs");
+    tap_expect(tg_cost_estimate(schedule, target, &class, &sizes, &sum, &silent_sink) == TG_OK,
+               "no sum");
+    /* gates, state, H: bytes and flops at L = 256; to three digits */
+    static const double bytes[] = {33.6e6, 1.35e9, 2.17e9}, flops[] = {0, 68.7e9, 275e9};
+    for (int i = 0; i < 3; i++) {
+        tap_expect(fabs(costs[i].bytes - bytes[i]) < 5e-3 * bytes[i], "%s: %.4g bytes",
+                   schedule->rows[i].name, costs[i].bytes);
+        tap_expect(fabs(costs[i].flops - flops[i]) <= 5e-3 * flops[i], "%s: %.4g flops",
+                   schedule->rows[i].name, costs[i].flops);
+        tap_expect(costs[i].seconds > fmax(costs[i].memory_seconds, costs[i].matrix_seconds),
+                   "%s: faster than its floor", schedule->rows[i].name);
+        sum.bytes -= costs[i].bytes;
+        sum.flops -= costs[i].flops;
+        sum.seconds -= costs[i].seconds;
+        sum.workspace -= costs[i].workspace;
+    }
+    tap_expect(fabs(sum.bytes) < 1 && fabs(sum.flops) < 1e3 && fabs(sum.seconds) < 1e-9 &&
+                   fabs(sum.workspace) < 1,
+               "the sum is another");
+    tap_expect(costs[0].workspace > 0 && costs[1].workspace > costs[0].workspace &&
+                   costs[2].workspace == 0,
+               "the workspace is that of other kernels");
+    tap_end();
+}
+
+int main(int argc, char **argv)
+{
+    context_init(&context);
+    for (int i = 1; i < argc; i++)
+        read_results(argv[i]);
+    suite_times();
+    suite_choices();
+    suite_kernels();
+    return tap_finish();
+}
