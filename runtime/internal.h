@@ -29,6 +29,14 @@ tg_status driver_fail(const tg_driver *driver, cu_result result, const char *wha
 tg_status driver_status(const tg_driver *driver, cu_result result, const char *what,
                         const tg_sink *sink);
 
+/* launch.c */
+
+/* tg_launch with an event before each kernel and one behind the last: events[n_kernels + 1], or
+ * NULL for none. */
+tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const float *scalars,
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                          cu_stream stream, const cu_event *events, const tg_sink *sink);
+
 /* device.c */
 tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
                            const tg_sink *sink);

@@ -482,19 +482,35 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
     return launch_blocks(module, call, i, (uint32_t)blocks, stream, parameters);
 }
 
-tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                    const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
-                    const tg_sink *sink)
+static tg_status launch_kernels(const tg_module *module, const struct call *call, cu_stream stream,
+                                const cu_event *events)
+{
+    tg_status status = TG_OK;
+    if (!has_tokens_to_launch(call->sizes))
+        status = define_states(module->driver, call, stream);
+    for (uint32_t i = 0; i <= module->program->n_kernels && status == TG_OK; i++) {
+        if (events)
+            status = DRIVER_CALL(module->driver, call->sink, cuEventRecord, events[i], stream);
+        if (status == TG_OK && i < module->program->n_kernels && has_tokens_to_launch(call->sizes))
+            status = launch_kernel(module, call, i, stream);
+    }
+    return status;
+}
+
+tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const float *scalars,
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                          cu_stream stream, const cu_event *events, const tg_sink *sink)
 {
     struct call call;
     tg_status status = bind_call(&call, module, sizes, args, n_args, workspace, sink);
     if (status == TG_OK)
         status = bind_scalars(&call, scalars);
-    if (status != TG_OK)
-        return status;
-    if (!has_tokens_to_launch(sizes))
-        return define_states(module->driver, &call, stream);
-    for (uint32_t i = 0; i < module->program->n_kernels && status == TG_OK; i++)
-        status = launch_kernel(module, &call, i, stream);
-    return status;
+    return status == TG_OK ? launch_kernels(module, &call, stream, events) : status;
+}
+
+tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
+                    const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
+                    const tg_sink *sink)
+{
+    return launch_recorded(module, sizes, scalars, args, n_args, workspace, stream, NULL, sink);
 }

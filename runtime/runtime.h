@@ -112,6 +112,14 @@ TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const f
                          uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
                          const tg_sink *sink);
 
+/* The same kernel by kernel: every run is a whole launch, with events also between its kernels, so that
+ * each finds its inputs as the ones before left them. Milliseconds into times[n_kernels][runs], those of
+ * each kernel sorted ascending. Together they take longer than tg_time says where kernels overlap. */
+TG_API tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes,
+                                 const float *scalars, const tg_tensor_arg *args, uint32_t n_args,
+                                 uint64_t workspace, uint32_t warmup, uint32_t runs,
+                                 size_t flush_bytes, float *times, const tg_sink *sink);
+
 /* Kernel cache on disk: key -> bundle. A key is any text that says all of what the program depends
  * on. Files are versioned and checksummed, written by rename; a damaged one is reported as a
  * warning and treated as missing. tg_cache_get gives TG_OK with *program NULL when there is none; a

@@ -61,8 +61,8 @@ struct timer {
     const tg_driver *driver;
     const tg_sink *sink;
     struct flush flush;
-    cu_event *events; /* begin and end of every run */
-    uint32_t n_events;
+    cu_event *events; /* of every run `marks`: its begin and end, and those between its kernels */
+    uint32_t n_events, marks;
 };
 
 static tg_status prepare_flush(struct timer *timer, size_t bytes)
@@ -130,31 +130,41 @@ struct launch {
     uint64_t workspace;
 };
 
-static tg_status run_launch(const struct launch *l, const tg_sink *sink)
+static tg_status run_launch(const struct launch *l, const cu_event *events, const tg_sink *sink)
 {
-    return tg_launch(l->module, l->sizes, l->scalars, l->args, l->n_args, l->workspace, NULL, sink);
+    return launch_recorded(l->module, l->sizes, l->scalars, l->args, l->n_args, l->workspace, NULL,
+                           events, sink);
 }
 
-static tg_status queue_run(const struct timer *timer, const struct launch *launch, uint32_t run)
+static tg_status record(const struct timer *timer, cu_event event)
 {
+    return DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, event, NULL);
+}
+
+static tg_status queue_run(const struct timer *timer, const struct launch *launch, uint32_t run,
+                           bool by_kernel)
+{
+    const cu_event *events = timer->events + (size_t)run * timer->marks;
     tg_status status = run_flush(timer);
+    if (by_kernel)
+        return status == TG_OK ? run_launch(launch, events, timer->sink) : status;
     if (status == TG_OK)
-        status =
-            DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run], NULL);
+        status = record(timer, events[0]);
     if (status == TG_OK)
-        status = run_launch(launch, timer->sink);
-    if (status == TG_OK)
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, timer->events[2 * run + 1],
-                             NULL);
-    return status;
+        status = run_launch(launch, NULL, timer->sink);
+    return status == TG_OK ? record(timer, events[1]) : status;
 }
 
+/* times[part][run], where a part lies between two neighbouring events of a run. */
 static tg_status read_times(const struct timer *timer, uint32_t runs, float *times)
 {
     tg_status status = tg_synchronize(timer->driver, timer->sink);
-    for (uint32_t i = 0; i < runs && status == TG_OK; i++)
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventElapsedTime, &times[i],
-                             timer->events[2 * i], timer->events[2 * i + 1]);
+    for (uint32_t part = 0; part + 1 < timer->marks; part++)
+        for (uint32_t i = 0; i < runs && status == TG_OK; i++) {
+            const cu_event *begin = timer->events + (size_t)i * timer->marks + part;
+            status = DRIVER_CALL(timer->driver, timer->sink, cuEventElapsedTime,
+                                 &times[(size_t)part * runs + i], begin[0], begin[1]);
+        }
     return status;
 }
 
@@ -164,28 +174,45 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static tg_status time_launch(const struct launch *launch, bool by_kernel, uint32_t warmup,
+                             uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
+{
+    enum { MAX_RUNS = 1 << 20 };
+    if (!launch->module || (!times && runs) || runs > MAX_RUNS)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
+                       "tg_time: expected a module, room for the times and at most %d runs",
+                       MAX_RUNS);
+    struct timer timer = {.driver = launch->module->driver,
+                          .sink = sink,
+                          .marks = by_kernel ? launch->module->program->n_kernels + 1 : 2};
+    tg_status status = prepare_flush(&timer, flush_bytes);
+    if (status == TG_OK)
+        status = create_events(&timer, timer.marks * runs);
+    for (uint32_t i = 0; i < warmup && status == TG_OK; i++)
+        status = run_launch(launch, NULL, sink);
+    for (uint32_t i = 0; i < runs && status == TG_OK; i++)
+        status = queue_run(&timer, launch, i, by_kernel);
+    if (status == TG_OK)
+        status = read_times(&timer, runs, times);
+    for (uint32_t part = 0; status == TG_OK && runs && part + 1 < timer.marks; part++)
+        qsort(times + (size_t)part * runs, runs, sizeof *times, compare_times);
+    destroy_timer(&timer);
+    return status;
+}
+
 tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars,
                   const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
                   uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
 {
-    enum { MAX_RUNS = 1 << 20 };
-    if (!module || (!times && runs) || runs > MAX_RUNS)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
-                       "tg_time: expected a module, room for the times and at most %d runs",
-                       MAX_RUNS);
-    struct timer timer = {.driver = module->driver, .sink = sink};
-    struct launch launch = {module, sizes, scalars, args, n_args, workspace};
-    tg_status status = prepare_flush(&timer, flush_bytes);
-    if (status == TG_OK)
-        status = create_events(&timer, 2 * runs);
-    for (uint32_t i = 0; i < warmup && status == TG_OK; i++)
-        status = run_launch(&launch, sink);
-    for (uint32_t i = 0; i < runs && status == TG_OK; i++)
-        status = queue_run(&timer, &launch, i);
-    if (status == TG_OK)
-        status = read_times(&timer, runs, times);
-    destroy_timer(&timer);
-    if (status == TG_OK && runs)
-        qsort(times, runs, sizeof *times, compare_times);
-    return status;
+    const struct launch launch = {module, sizes, scalars, args, n_args, workspace};
+    return time_launch(&launch, false, warmup, runs, flush_bytes, times, sink);
+}
+
+tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes, const float *scalars,
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
+                          uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
+                          const tg_sink *sink)
+{
+    const struct launch launch = {module, sizes, scalars, args, n_args, workspace};
+    return time_launch(&launch, true, warmup, runs, flush_bytes, times, sink);
 }

@@ -232,6 +232,7 @@ API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned 
     s->overlap = 0;
     s->shared = shared;
     s->stream = stream;
+    s->clock += gx * gy * gz;
     take_values(parameters);
     return record("cuLaunchKernel");
 }
@@ -375,29 +376,28 @@ API(cuEventCreate, (void **event, unsigned int flags))
     UNUSED(flags);
     int result = record("cuEventCreate");
     fake_state.n_events += result == 0;
-    *event = &fake_state.n_events;
+    *event = result == 0 ? calloc(1, sizeof fake_state.clock) : NULL;
     return result;
 }
 
 API(cuEventDestroy_v2, (void *event))
 {
-    UNUSED(event);
+    free(event);
     fake_state.n_events--;
     return 0;
 }
 
 API(cuEventRecord, (void *event, void *stream))
 {
-    UNUSED(event);
     UNUSED(stream);
+    *(unsigned int *)event = fake_state.clock;
     return record("cuEventRecord");
 }
 
 API(cuEventElapsedTime, (float *milliseconds, void *from, void *to))
 {
     static int n;
-    UNUSED(from);
-    UNUSED(to);
-    *milliseconds = (float)(++n * 7 % 5); /* out of order */
+    const unsigned int blocks = *(unsigned int *)to - *(unsigned int *)from;
+    *milliseconds = (float)blocks + (float)(++n * 7 % 5) / 8; /* out of order */
     return record("cuEventElapsedTime");
 }

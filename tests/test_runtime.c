@@ -1118,6 +1118,40 @@ static void times_are_sorted_and_nothing_leaks(void **state)
     tg_unload(module);
 }
 
+/* The clock of the fake driver counts thread blocks. */
+static void kernels_are_timed_one_by_one(void **state)
+{
+    (void)state;
+    enum { RUNS = 5 };
+    tg_program p = sample_program_rich(ptx, NULL, 0);
+    tg_module *module = load_program(&p);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    tg_sizes sizes = {3, 5, 70, 0};
+    const int64_t blocks[] = {3 * 5, 3 * 5 * 4 * 2 * 2}; /* of chunks of 64, blocks of 16 */
+    float times[2][RUNS], whole[RUNS];
+    fake->log[0] = '\0';
+    assert_int_equal(
+        tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL),
+        TG_OK);
+    assert_non_null(strstr(fake->log, "cuEventCreate cuLaunchKernel cuLaunchKernel cuEventRecord "
+                                      "cuLaunchKernel cuEventRecord cuLaunchKernel cuEventRecord"));
+    for (int kernel = 0; kernel < 2; kernel++)
+        for (int i = 0; i < RUNS; i++) {
+            assert_int_equal((int64_t)times[kernel][i], blocks[kernel]);
+            assert_true(i == 0 || times[kernel][i - 1] <= times[kernel][i]);
+        }
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, whole, NULL),
+                     TG_OK);
+    assert_int_equal((int64_t)whole[0], blocks[0] + blocks[1]);
+    sizes.batch = 0; /* nothing is launched */
+    assert_int_equal(
+        tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL),
+        TG_OK);
+    assert_int_equal((int64_t)times[1][RUNS - 1], 0);
+    tg_unload(module);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -1145,6 +1179,7 @@ int main(void)
         TEST(launches_have_clusters_and_overlap),
         TEST(older_drivers_are_refused_by_name),
         TEST(times_are_sorted_and_nothing_leaks),
+        TEST(kernels_are_timed_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
