@@ -371,13 +371,26 @@ tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t ch
     return status;
 }
 
+enum { WARMUP = 3 };
+
+/* Twice the cache, so that nothing of the last run is left in it. */
+static size_t flush_bytes(const struct call *call, bool flush)
+{
+    return flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
+}
+
 tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
 {
-    enum { WARMUP = 3 };
-    /* Twice the cache, so that nothing of the last run is left in it. */
-    const size_t flush_bytes = flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
     return tg_time(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args,
-                   call->workspace, WARMUP, runs, flush_bytes, times, sink);
+                   call->workspace, WARMUP, runs, flush_bytes(call, flush), times, sink);
+}
+
+tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times,
+                            const tg_sink *sink)
+{
+    return tg_time_kernels(call->kernel->module, &call->sizes, call->scalars, call->args,
+                           call->n_args, call->workspace, WARMUP, runs, flush_bytes(call, flush),
+                           times, sink);
 }
 
 double median_of(const float *ascending, uint32_t n)

@@ -38,7 +38,7 @@ struct shape {
 
 /* ---- options.c ---- */
 
-enum { MAX_SHAPES = 8, MAX_SETTINGS = 8 };
+enum { MAX_SHAPES = 8, MAX_SCHEDULES = 8, MAX_SETTINGS = 8 };
 
 /* --set NAME=VALUE */
 struct setting {
@@ -54,7 +54,9 @@ struct cuts {
 
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
-    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule;
+    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule, *paper, *svg;
+    const char *schedules[MAX_SCHEDULES]; /* `schedule` is the last of them */
+    uint32_t n_schedules;
     struct shape shapes[MAX_SHAPES];
     uint32_t n_shapes;
     struct setting settings[MAX_SETTINGS];
@@ -63,7 +65,7 @@ struct options {
     int64_t dqk, dhv, chunk, seed, runs, keep, group, tokens; /* 0: not given */
     double scale, budget_seconds;                             /* 0: not given */
     bool json, time, flush, no_cache, no_wisdom, help;
-    bool grad, keep_states, packed, pool, int64;
+    bool grad, keep_states, packed, pool, int64, roofline;
     char *const *args; /* what is not an option */
     uint32_t n_args;
 };
@@ -99,6 +101,9 @@ enum option_id {
     OPT_TIME,
     OPT_FLUSH,
     OPT_RUNS,
+    OPT_ROOFLINE,
+    OPT_PAPER,
+    OPT_SVG,
     OPT_BUDGET,
     OPT_KEEP,
     OPT_GPU,
@@ -405,6 +410,9 @@ tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t ch
 /* Milliseconds, ascending, into times[runs]. */
 tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times,
                     const tg_sink *sink);
+/* The same of each kernel, into times[n_kernels][runs]. */
+tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times,
+                            const tg_sink *sink);
 double median_of(const float *ascending, uint32_t n);
 tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink);
 void call_close(struct call *call);

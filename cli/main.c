@@ -62,13 +62,22 @@ static const struct command commands[N_COMMANDS] = {
      "nothing.\n"},
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",
      ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
-         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE),
+         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) |
+         TAKES(OPT_ROOFLINE) | TAKES(OPT_PAPER) | TAKES(OPT_SVG),
      0, 1, command_bench,
      "Of a variant without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x "
      "512,\n"
      "32 x 2048, 8 x 8192 and 1 x 65536; with --grad the gradients too. Without a variant: a "
      "table\n"
-     "of all, with gradients, and of decode steps; or all at a --shape.\n"},
+     "of all, with gradients, and of decode steps; or all at a --shape. --schedule may be "
+     "repeated.\n"
+     "  tegula bench mlstm-sig --roofline --flush --svg roofline.svg\n"
+     "  tegula bench mlstm-sig --paper fig5 --schedule tfla --schedule tfla-small --svg fig5.svg\n"
+     "fig5: 65,536 tokens, T from 512 to 65536; a --shape gives other B T, NH, dqk, dhv. fig6: B "
+     "8, T\n"
+     "8192, 8 heads of 256 / 512, or --shape; chunk sizes from 64 to 4096 that the schedule "
+     "accepts.\n"
+     "Both with gradients.\n"},
 };
 
 static void print_help(FILE *to)

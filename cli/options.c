@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FLAG, TEXT, COUNT, SEED, POSITIVE, SHAPE, SETTING, CUTS };
+enum kind { FLAG, TEXT, COUNT, SEED, POSITIVE, SCHEDULE, SHAPE, SETTING, CUTS };
 
 struct option_row {
     const char *name;
@@ -33,7 +33,7 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_DHV] = {"dhv", "N", COUNT, AT(dhv), "width of v and h: a multiple of 8 from 16 to 512"},
     [OPT_SHAPE] = {"shape", "SHAPE", SHAPE, 0, "B=8,NH=16,T=8192,dqk=128,dhv=256; may be repeated"},
     [OPT_CHUNK] = {"chunk", "L", COUNT, AT(chunk), "chunk size"},
-    [OPT_SCHEDULE] = {"schedule", "TEXT", TEXT, AT(schedule),
+    [OPT_SCHEDULE] = {"schedule", "TEXT", SCHEDULE, AT(schedule),
                       "a schedule's name, changes to it, or both: \"tfla chunk=128 H.Lhq=64\""},
     [OPT_STAGE] = {"stage", "STAGE", TEXT, AT(stage), "also print one stage: plan, llvm or ptx"},
     [OPT_SEED] = {"seed", "N", SEED, AT(seed),
@@ -66,6 +66,11 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_TIME] = {"time", NULL, FLAG, AT(time), "print how long each phase took"},
     [OPT_FLUSH] = {"flush", NULL, FLAG, AT(flush), "flush the L2 cache before each timed run"},
     [OPT_RUNS] = {"runs", "N", COUNT, AT(runs), "timed runs"},
+    [OPT_ROOFLINE] = {"roofline", NULL, FLAG, AT(roofline),
+                      "each kernel beside what memory and matrix rate allow"},
+    [OPT_PAPER] = {"paper", "fig5|fig6", TEXT, AT(paper),
+                   "a figure of the TFLA paper: time over T; time and memory over chunk size"},
+    [OPT_SVG] = {"svg", "FILE", TEXT, AT(svg), "draw the roofline or the figure, with gnuplot"},
     [OPT_BUDGET] = {"budget-seconds", "S", POSITIVE, AT(budget_seconds),
                     "stop searching after so long (default 20)"},
     [OPT_KEEP] = {"keep", "N", COUNT, AT(keep),
@@ -335,6 +340,14 @@ static bool store(struct context *context, int id, const char *argument)
         *(double *)member = x;
         return true;
     }
+    case SCHEDULE:
+        if (options->n_schedules == MAX_SCHEDULES) {
+            complain(context, "run the command once more for the others",
+                     "more than %d --schedule options", MAX_SCHEDULES);
+            return false;
+        }
+        options->schedule = options->schedules[options->n_schedules++] = argument;
+        return true;
     case SHAPE:
         if (options->n_shapes == MAX_SHAPES) {
             complain(context, "run the command once more for the others",

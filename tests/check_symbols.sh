@@ -32,5 +32,5 @@ check "libtegula-emu needs the C library only" none needed_but "$lib/libtegula-e
 check "libtegula-emu shows cu* and tgemu_* only" none exports_but "$lib/libtegula-emu.so" 'cu[A-Z]|tgemu_'
 check "the command does not need libcuda" none needs_cuda "$build/bin/tegula"
 # Variables of the C library that a program uses become its own.
-check "the command shows tg_* only" none exports_but "$build/bin/tegula" 'tg_|opt(arg|err|ind)$|std(in|out|err)$|_IO_stdin_used$'
+check "the command shows tg_* only" none exports_but "$build/bin/tegula" 'tg_|opt(arg|err|ind)$|std(in|out|err)$|_IO_stdin_used$|(__)?environ$'
 finish

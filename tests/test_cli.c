@@ -7,6 +7,7 @@
  *   -- tensors NAME           makes a safetensors file: lines "name DTYPE 1,2,64,32" and "meta key
  * value"
  *   -- text NAME              makes a file of these lines
+ *   -- program NAME           the same, to be executed; no other programs are found
  *   -- args                   one line, split at spaces; "..." keeps spaces; $DATA and $TMP are
  * replaced
  *   -- exit N                 the exit status
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,6 +163,7 @@ static int run_command(const char *args)
             _exit(126);
         setenv("XDG_CACHE_HOME", folder, 1);
         setenv("HOME", folder, 1);
+        setenv("PATH", folder, 1);
         execv(tegula, argv);
         _exit(127);
     }
@@ -273,10 +276,12 @@ static void run_file(const char *path)
             } else if (strcmp(part, "tensors") == 0) {
                 make_file(&maker);
                 snprintf(maker.path, sizeof maker.path, "%.500s/%.500s", folder, rest);
-            } else if (strcmp(part, "text") == 0) {
+            } else if (strcmp(part, "text") == 0 || strcmp(part, "program") == 0) {
                 char name[2 * LINE];
                 snprintf(name, sizeof name, "%.1000s/%.1000s", folder, rest);
                 text = fopen(name, "w");
+                if (text && strcmp(part, "program") == 0)
+                    fchmod(fileno(text), 0755);
             }
         } else if (text) {
             fprintf(text, "%s\n", line);

@@ -1,0 +1,113 @@
+/* cli/bench_time.c - one call of `tegula bench`, timed: forward, backward, and their kernels. */
+#include "bench.h"
+
+static bool estimate(struct bench *bench, const struct shape *shape, struct timing *timing)
+{
+    const struct context *context = bench->context;
+    const tg_schedule *schedule = &timing->choice.schedule;
+    const tg_shape_class class = shape_class_of(shape, bench->io);
+    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
+    const tg_target *target = context->machine.target;
+    tg_cost costs[TG_MAX_ROWS];
+    if (tg_cost_estimate(schedule, target, &class, &sizes, &timing->cost, &context->sink) !=
+            TG_OK ||
+        tg_cost_kernels(schedule, target, &class, &sizes, costs, &context->sink) != TG_OK)
+        return false;
+    for (uint32_t i = 0; i < schedule->n_rows; i++)
+        timing->kernels[i].cost = costs[i];
+    return true;
+}
+
+static tg_status time_kernels(struct bench *bench, struct call *call, struct timing *timing)
+{
+    const struct context *context = bench->context;
+    const tg_status status =
+        call_time_kernels(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    if (status != TG_OK)
+        return status;
+    timing->n_kernels = call->kernel->program->n_kernels;
+    for (uint32_t i = 0; i < timing->n_kernels; i++)
+        timing->kernels[i].median = median_of(bench->times + (size_t)i * bench->runs, bench->runs);
+    return TG_OK;
+}
+
+static tg_status time_call(struct bench *bench, struct call *call, struct timing *timing)
+{
+    const struct context *context = bench->context;
+    const tg_status status =
+        call_time(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    if (status != TG_OK)
+        return status;
+    timing->median = median_of(bench->times, bench->runs);
+    timing->least = (double)bench->times[0];
+    timing->most = (double)bench->times[bench->runs - 1];
+    timing->workspace = (double)call->workspace_bytes;
+    timing->tensors = call->tensor_bytes;
+    return bench->by_kernel ? time_kernels(bench, call, timing) : TG_OK;
+}
+
+static int time_kernel(struct bench *bench, const struct shape *shape, const struct kernel *kernel,
+                       struct timing *timing)
+{
+    struct context *context = bench->context;
+    const int64_t chunk = timing->choice.schedule.chunk;
+    struct problem problem;
+    struct call call;
+    int code = CODE_USAGE;
+    if (problem_layout(context, timing->variant, shape, bench->io, &problem) &&
+        problem_keep(context, kernel->program, chunk, &problem) && estimate(bench, shape, timing)) {
+        tg_status status =
+            call_open_pattern(&call, &context->machine, kernel, &problem, chunk, &context->sink);
+        if (status == TG_OK) {
+            status = time_call(bench, &call, timing);
+            call_close(&call);
+        }
+        if (shape->most_tokens)
+            timing->cost.bytes = timing->tensors;
+        code = code_of_status(status);
+    }
+    problem_free(&problem);
+    return code;
+}
+
+static int time_program(struct bench *bench, const tg_variant *variant, const struct shape *shape,
+                        struct wish wish, struct timing *timing)
+{
+    struct context *context = bench->context;
+    const tg_shape_class class = shape_class_of(shape, bench->io);
+    struct kernel kernel;
+    timing->variant = variant;
+    if (!schedule_choose(context, variant, context->machine.target, &class, shape, wish,
+                         &timing->choice))
+        return CODE_USAGE;
+    progress(context, "%s B=%lld T=%lld: compiling", variant->name, (long long)shape->batch,
+             (long long)shape->tokens);
+    if (!kernel_build(context, variant, &timing->choice.schedule, &class, &kernel, &context->sink))
+        return CODE_FAILED;
+    progress(context, "%s B=%lld T=%lld: running", variant->name, (long long)shape->batch,
+             (long long)shape->tokens);
+    const int code = time_kernel(bench, shape, &kernel, timing);
+    kernel_free(&kernel);
+    return code;
+}
+
+bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape,
+                struct wish wish, struct timing *forward, struct timing *backward)
+{
+    const char *schedule = bench->context->options.backward_schedule;
+    *forward = *backward = (struct timing){.variant = NULL};
+    int code = time_program(bench, variant, shape, wish, forward);
+    /* A decode step has no gradients. */
+    if (code == CODE_OK && bench->with_gradients && variant->backward && !shape->most_tokens)
+        code = time_program(bench, variant->backward, shape, (struct wish){schedule, wish.chunk},
+                            backward);
+    bench->code = code > bench->code ? code : bench->code;
+    return code == CODE_OK;
+}
+
+bool bench_wish(const struct bench *bench, uint32_t i, struct wish *wish)
+{
+    const struct options *options = &bench->context->options;
+    *wish = (struct wish){i < options->n_schedules ? options->schedules[i] : NULL, options->chunk};
+    return i < options->n_schedules || i == 0;
+}
