@@ -238,8 +238,8 @@ struct wish {
 struct wish wish_of(const struct options *options);
 
 /* The schedule to compile: the wish's, else wisdom's (when `sizes` is given and there is a
- * machine), else the first that fits. The wish's chunk goes on top. `origin` says where it comes
- * from. */
+ * machine), else what the cost model chooses for these sizes (NULL: for usual ones). The wish's
+ * chunk goes on top. `origin` says where it comes from. */
 struct choice {
     tg_schedule schedule;
     char origin[64];
@@ -255,9 +255,11 @@ const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *
  * that does not fit a line of wisdom; then there is none. */
 bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
                  char name[sizeof((tg_wisdom *)0)->variant]);
-/* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. */
+/* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
+ * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const char *text, tg_schedule *schedule);
+                        const tg_shape_class *shape, const struct shape *sizes, const char *text,
+                        tg_schedule *schedule);
 /* The other way round: "tfla chunk=256", as wisdom keeps it. */
 enum { SCHEDULE_TEXT = 256 };
 void schedule_text(const tg_variant *variant, const tg_schedule *schedule,

@@ -59,6 +59,17 @@ static void keep_reason(void *user, const tg_diag *diag)
                  diag->message);
 }
 
+/* By the cost model, for a call of usual sizes. */
+static double predicted_ms(const tg_schedule *schedule, const tg_target *target,
+                           const tg_shape_class *shape)
+{
+    tg_sizes sizes = tg_sizes_usual(shape);
+    tg_cost cost = {0};
+    sizes.chunk = schedule->chunk;
+    tg_cost_estimate(schedule, target, shape, &sizes, &cost, &silent_sink);
+    return 1e3 * cost.seconds;
+}
+
 static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target,
                              const tg_shape_class *shape)
 {
@@ -70,28 +81,34 @@ static json_t *schedule_json(const tg_schedule *schedule, const tg_target *targe
     const bool is_accepted = tg_plan_check(schedule, target, shape, &sink) == TG_OK;
     json_t *json = json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name, "accepted",
                              is_accepted, "rows", text_of(&rows), "reasons", reasons.list);
+    if (is_accepted)
+        json_object_set_new(json, "predicted_ms", json_real(predicted_ms(schedule, target, shape)));
     text_free(&rows);
     return json;
 }
 
-/* All others of the variant in a line each, or less. */
-static void print_others(const tg_variant *variant, const char *chosen, const tg_target *target,
-                         const tg_shape_class *shape)
+/* All of the variant in a line each, or less: why not, or how long they should take. */
+static void print_all(const tg_variant *variant, const tg_target *target,
+                      const tg_shape_class *shape)
 {
+    const tg_sizes sizes = tg_sizes_usual(shape);
     struct text accepted = {0};
     tg_writer writer = text_writer(&accepted);
     for (const tg_schedule *const *s = variant->schedules; *s; s++) {
         struct reasons reasons = {.list = NULL};
         const tg_sink sink = {keep_reason, &reasons};
-        if (chosen && strcmp((*s)->name, chosen) == 0)
-            continue;
-        if (tg_plan_check(*s, target, shape, &sink) == TG_OK)
-            tg_printf(&writer, " %s", (*s)->name);
-        else
+        const bool is_accepted = tg_plan_check(*s, target, shape, &sink) == TG_OK;
+        const bool is_step = (*s)->max_tokens && (*s)->max_tokens < sizes.tokens;
+        if (is_accepted && !is_step)
+            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", (*s)->name,
+                      predicted_ms(*s, target, shape));
+        else if (!is_accepted)
             printf("    REFUSED %s: %s\n", (*s)->name, reasons.first);
     }
     if (accepted.size)
-        printf("    accepted too:%s\n", text_of(&accepted));
+        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu,
+               (long long)sizes.batch, (long long)sizes.heads, (long long)sizes.tokens,
+               text_of(&accepted));
     text_free(&accepted);
 }
 
@@ -191,7 +208,7 @@ static int explain_direction(const struct direction *direction)
                             schedule_json(&choice.schedule, direction->target, direction->shape));
     } else {
         print_schedule(&choice.schedule, direction->target, direction->shape);
-        print_others(direction->variant, choice.schedule.name, direction->target, direction->shape);
+        print_all(direction->variant, direction->target, direction->shape);
     }
     return explain_program(direction, &choice.schedule);
 }
@@ -210,11 +227,11 @@ static int explain_backward(const struct direction *forward, json_t *json)
     if (!json)
         puts("");
     if (backward.wish.schedule ||
-        tg_schedule_default(backward.variant, backward.target, backward.shape, &silent_sink))
+        tg_schedule_default(backward.variant, backward.target, backward.shape, NULL, &silent_sink))
         return explain_direction(&backward);
     explain_algorithm(&backward);
     if (!json)
-        print_others(backward.variant, NULL, backward.target, backward.shape);
+        print_all(backward.variant, backward.target, backward.shape);
     return CODE_OK;
 }
 

@@ -204,8 +204,19 @@ static bool unknown_schedule(struct context *context, const tg_variant *variant,
     return false;
 }
 
+static const tg_schedule *schedule_default(struct context *context, const tg_variant *variant,
+                                           const tg_target *target, const tg_shape_class *shape,
+                                           const struct shape *sizes)
+{
+    tg_sizes of_call = tg_sizes_usual(shape);
+    if (sizes)
+        of_call = (tg_sizes){sizes->batch, sizes->heads, sizes->tokens, 0};
+    return tg_schedule_default(variant, target, shape, &of_call, &context->sink);
+}
+
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const char *text, tg_schedule *schedule)
+                        const tg_shape_class *shape, const struct shape *sizes, const char *text,
+                        tg_schedule *schedule)
 {
     text += strspn(text, " ");
     size_t length = strcspn(text, " ");
@@ -220,7 +231,7 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
         text += length;
     }
     if (!base)
-        base = tg_schedule_default(variant, target, shape, &context->sink);
+        base = schedule_default(context, variant, target, shape, sizes);
     if (!base)
         return false;
     *schedule = *base;
@@ -286,10 +297,11 @@ static bool schedule_remembered(struct context *context, const tg_variant *varia
     if (!*path || context->options.no_wisdom || access(path, F_OK) != 0)
         return false;
     context->is_advice = true;
-    bool ok = tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) == TG_OK &&
-              is_found && is_near(&found, sizes) &&
-              schedule_from_text(context, variant, target, shape, found.schedule, schedule) &&
-              tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
+    bool ok =
+        tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) == TG_OK && is_found &&
+        is_near(&found, sizes) &&
+        schedule_from_text(context, variant, target, shape, sizes, found.schedule, schedule) &&
+        tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
     context->is_advice = false;
     return ok;
 }
@@ -315,14 +327,15 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
     if (!shape_class_check(context, shape))
         return false;
     if (wish.schedule) {
-        if (!schedule_from_text(context, variant, target, shape, wish.schedule, &choice->schedule))
+        if (!schedule_from_text(context, variant, target, shape, sizes, wish.schedule,
+                                &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
     } else if (sizes && context->machine.driver && !context->machine.is_emulator &&
                schedule_remembered(context, variant, target, shape, sizes, &choice->schedule)) {
         snprintf(choice->origin, sizeof choice->origin, "wisdom");
     } else {
-        const tg_schedule *fits = tg_schedule_default(variant, target, shape, &context->sink);
+        const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes);
         if (!fits)
             return false;
         choice->schedule = *fits;

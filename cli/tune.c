@@ -156,7 +156,7 @@ static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedul
 {
     const tg_schedule *schedule = space->schedule;
     if (tg_plan_check(schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
-        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class,
+        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, NULL,
                                        &tuner->context->sink);
     if (!schedule || schedule->n_rows != space->schedule->n_rows)
         return false;

@@ -93,19 +93,6 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
     return ok ? TG_OK : TG_E_UNSUPPORTED;
 }
 
-const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
-{
-    const tg_sink quiet = {0};
-    if (!variant || !target || !shape || !check_shape(shape, sink))
-        return NULL;
-    for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
-        if ((!(*s)->max_tokens || shape->tokens) && !(*s)->kept[0] && tg_plan_check(*s, target, shape, &quiet) == TG_OK)
-            return *s;
-    for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
-        tg_plan_check(*s, target, shape, sink);
-    return NULL;
-}
-
 /* One kernel on its way; each has a thread of its own, since ptxas takes longer than everything else. */
 struct job {
     struct plan *plan;

@@ -64,10 +64,6 @@ TG_API tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedu
                             const tg_shape_class *shape, const tg_compile_options *options,
                             tg_program **program, const tg_sink *sink);
 
-/* The first of the variant's schedules that tg_plan_check accepts; NULL with the reasons if none does. */
-TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target,
-                                              const tg_shape_class *shape, const tg_sink *sink);
-
 /* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
  * the model thinks it takes on the target's GPU. A prediction, never a measurement. No kernel is faster
  * than the larger of its memory_seconds and matrix_seconds. */
@@ -85,6 +81,17 @@ TG_API tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *
  * first to write. tg_cost_estimate is the sum. */
 TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                                  const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink);
+
+/* What to take when nobody says: of the variant's schedules that tg_plan_check accepts the one that the
+ * cost model thinks fastest, or that one declared before it which is at most a tenth slower, for the
+ * model is no better than that. Decode steps (shape->tokens) take a schedule made for them where there
+ * is one, others never; schedules that keep tensors are only taken by name. `sizes` NULL: what is usual,
+ * tg_sizes_usual. The same arguments give the same schedule. NULL, with the reasons, if none is
+ * accepted. */
+TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target,
+                                              const tg_shape_class *shape, const tg_sizes *sizes, const tg_sink *sink);
+/* 65,536 tokens in 8 sequences, or decode steps of 64, with 16 heads or a group of more. */
+TG_API tg_sizes tg_sizes_usual(const tg_shape_class *shape);
 
 /* Key of the kernel cache: everything that decides the code, as a hex string (32 digits + NUL). */
 TG_API void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,

@@ -239,6 +239,8 @@ tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, 
         return TG_E_ARGUMENT;
     tg_sizes s = *sizes;
     s.chunk = s.chunk > 0 ? s.chunk : schedule->chunk;
+    if (shape->packed && s.batch > 0) /* as if they were of equal length */
+        s.tokens = (s.tokens + s.batch - 1) / s.batch;
     const bool is_empty = s.tokens < 1 || s.batch < 1 || s.heads < 1;
     struct plan *p = malloc(sizeof *p);
     if (!p)

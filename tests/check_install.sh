@@ -17,7 +17,7 @@ int main(void)
     const tg_variant *variant = tg_variant_find("mlstm-sig");
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
     tg_program *program;
-    tg_status status = tg_compile(variant, tg_schedule_default(variant, tg_target_find("sm_80"), &shape, NULL), tg_target_find("sm_80"), &shape, NULL,
+    tg_status status = tg_compile(variant, tg_schedule_default(variant, tg_target_find("sm_80"), &shape, NULL, NULL), tg_target_find("sm_80"), &shape, NULL,
                                   &program, NULL);
     if (status == TG_OK)
         tg_program_free(program);

@@ -62,7 +62,7 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
         if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 &&
             (*s)->max_tokens == form->tokens)
             return *s;
-    return tg_schedule_default(variant, target, shape, &sink);
+    return tg_schedule_default(variant, target, shape, NULL, &sink);
 }
 
 static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas)
@@ -363,7 +363,8 @@ static tg_program *default_program(tg_dtype io)
     tg_program *program = NULL;
     const tg_target *target = tg_target_find("sm_80");
     const tg_shape_class shape = {.io = io, .dqk = 64, .dhv = 64};
-    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, &silent_sink);
+    const tg_schedule *schedule =
+        tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &silent_sink);
     if (schedule)
         tg_compile(&tg_mlstm_sig, schedule, target, &shape, NULL, &program, &silent_sink);
     return program;
@@ -458,7 +459,7 @@ static void suite_plan(const char *golden, bool is_update)
     tg_program *program = NULL;
     if (!golden || !tap_begin("the plan of H for bf16, dqk 128, dhv 256 on sm_90a is as written"))
         return;
-    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, &sink);
+    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &sink);
     tap_expect(schedule && tg_compile(&tg_mlstm_sig, schedule, target, &shape, &how, &program,
                                       &sink) == TG_OK,
                "%s", log_text());

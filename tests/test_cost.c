@@ -57,7 +57,7 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
     tg_schedule schedule;
     context.sink = silent_sink;
     if (!variant ||
-        !schedule_from_text(&context, variant, target, class, point->schedule, &schedule))
+        !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
         return false;
     schedule.chunk = (uint16_t)point->sizes.chunk;
     return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
@@ -189,7 +189,8 @@ static void suite_kernels(void)
     const tg_target *target = tg_target_find("sm_90a");
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     const tg_sizes sizes = {8, 16, 8192, 256};
-    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &class, &silent_sink);
+    const tg_schedule *schedule =
+        tg_schedule_default(&tg_mlstm_sig, target, &class, NULL, &silent_sink);
     tg_cost costs[TG_MAX_ROWS], sum;
     if (!tap_begin("costs of single kernels are those of bench/NOTES.md, and add up"))
         return;
@@ -221,6 +222,86 @@ static void suite_kernels(void)
     tap_end();
 }
 
+/* Sequences one behind the other move what as many of that length do. */
+static void suite_packed(void)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    tg_shape_class packed = class;
+    const tg_sizes sizes = {8, 16, 8192, 256}, all = {8, 16, 8 * 8192, 256};
+    const tg_schedule *schedule =
+        tg_schedule_default(&tg_mlstm_sig, target, &class, &sizes, &silent_sink);
+    tg_cost one, other;
+    packed.packed = 1;
+    if (!tap_begin("packed sequences cost what others do"))
+        return;
+    tap_expect(schedule &&
+                   tg_cost_estimate(schedule, target, &class, &sizes, &one, &silent_sink) ==
+                       TG_OK &&
+                   tg_cost_estimate(schedule, target, &packed, &all, &other, &silent_sink) == TG_OK,
+               "no costs");
+    tap_expect(one.bytes == other.bytes && one.flops == other.flops,
+               "%.4g bytes and %.4g flops, packed %.4g and %.4g", one.bytes, one.flops, other.bytes,
+               other.flops);
+    tap_end();
+}
+
+/* ---- the default ---- */
+
+static const tg_schedule *named(const char *name)
+{
+    for (const tg_schedule *const *s = tg_mlstm_sig.schedules; *s; s++)
+        if (strcmp((*s)->name, name) == 0)
+            return *s;
+    return NULL;
+}
+
+/* Of these schedules in this order; "" for none. */
+static const char *chosen(const char *const names[4], const tg_sizes *sizes, uint32_t tokens)
+{
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256, .tokens = tokens};
+    const tg_schedule *schedules[5] = {NULL};
+    tg_variant variant = tg_mlstm_sig;
+    for (int i = 0; i < 4 && names[i]; i++)
+        schedules[i] = named(names[i]);
+    variant.schedules = schedules;
+    const tg_schedule *s =
+        tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &silent_sink);
+    return s ? s->name : "";
+}
+
+static void suite_default(void)
+{
+    static const tg_sizes short_call = {1, 1, 512, 0}, many_calls = {64, 16, 32, 0};
+    static const struct {
+        const char *names[4];
+        const tg_sizes *sizes;
+        uint32_t tokens;
+        const char *expected, *why;
+    } rows[] = {
+        {{"tfla-small", "tfla"}, NULL, 0, "tfla", "much faster, though declared later"},
+        {{"tfla-small", "tfla"}, &short_call, 0, "tfla-small", "few tokens want small blocks"},
+        {{"tfla-keep", "tfla-wide", "tfla-small"},
+         NULL,
+         0,
+         "tfla-wide",
+         "kept states are asked for"},
+        {{"tfla", "tfla-wide"}, &many_calls, 0, "tfla", "a tie: declared first"},
+        {{"step", "tfla"}, NULL, 0, "tfla", "a decode step does no sequence"},
+        {{"tfla", "step8"}, NULL, 8, "step8", "made for decode steps"},
+        {{"tfla", "step"}, NULL, 8, "tfla", "no step of so many tokens"},
+        {{"tfla-fp32"}, NULL, 0, "", "refused"},
+    };
+    if (!tap_begin("the default is what the model thinks fastest"))
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *found = chosen(rows[i].names, rows[i].sizes, rows[i].tokens);
+        tap_expect(strcmp(found, rows[i].expected) == 0, "expected %s (%s), found %s",
+                   rows[i].expected, rows[i].why, found);
+    }
+    tap_end();
+}
+
 int main(int argc, char **argv)
 {
     context_init(&context);
@@ -229,5 +310,7 @@ int main(int argc, char **argv)
     suite_times();
     suite_choices();
     suite_kernels();
+    suite_packed();
+    suite_default();
     return tap_finish();
 }

@@ -76,7 +76,7 @@ static bool is_accepted(const struct spec *spec)
     tg_schedule schedule;
     machine_context.sink = log_sink;
     log_clear();
-    return schedule_from_text(&machine_context, &tg_mlstm_sig, target, &class, spec->schedule,
+    return schedule_from_text(&machine_context, &tg_mlstm_sig, target, &class, NULL, spec->schedule,
                               &schedule) &&
            tg_plan_check(&schedule, target, &class, &log_sink) == TG_OK;
 }

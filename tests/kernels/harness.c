@@ -258,7 +258,7 @@ static bool compile(struct trial *trial, const tg_variant *variant, const char *
     tg_shape_class class = shape_class_of(&trial->problem.shape, trial->spec->io);
     tg_schedule schedule;
     machine_context.sink = log_sink;
-    if (!schedule_from_text(&machine_context, variant, target, &class,
+    if (!schedule_from_text(&machine_context, variant, target, &class, NULL,
                             schedule_text ? schedule_text : "", &schedule))
         return tap_expect(false, "schedule '%s': %s", schedule_text, log_text());
     class.tokens = schedule.max_tokens;
