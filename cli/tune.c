@@ -1,7 +1,8 @@
-/* cli/tune.c - `tegula tune`: the search. Chunk sizes first, with the default blocks; then, at the
- * two best of them, one field at a time (coordinate descent), so that it stays in seconds; then the
- * finalists once more with more runs. The checker and the cost model prune before anything is
- * built. */
+/* cli/tune.c - `tegula tune`: the search. Every schedule that the checker accepts, in the order in
+ * which the cost model believes in them, without those it thinks much slower than the first. Of
+ * each the chunk sizes first, with the default blocks; then, at the two best of them, one field at
+ * a time (coordinate descent), so that it stays in seconds; then the finalists once more with more
+ * runs. */
 #include "tune.h"
 
 #include <stdlib.h>
@@ -13,6 +14,9 @@ enum { KEEP = 6, FINALISTS = 3, FINAL_RUNS = 30, ROUNDS = 2, MAX_SWEEP = TG_MAX_
 static const double default_budget = 20; /* seconds: DESIGN section 5 */
 /* Blocks and stages change a time by less than this factor. */
 static const double hopeless = 1.4;
+/* And the model is not wrong by this factor: 25 % for either of two schedules (tests/test_cost.c).
+ */
+static const double unlikely = 1.6;
 
 static void set_field(tg_schedule *schedule, const tg_vary *vary, uint16_t value)
 {
@@ -151,12 +155,40 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
     sweep_chunks(tuner, space, &here->schedule, false);
 }
 
+/* Where a search begins. */
+struct start {
+    const tg_space *space; /* NULL: the schedule has none, and is tried as it is */
+    tg_schedule base;
+    double seconds; /* by the model, at the best chunk size */
+};
+
+enum { MAX_STARTS = 32 };
+
+/* Of a schedule with any of the chunk sizes it may have. */
+static double best_predicted(const struct tuner *tuner, const tg_space *space,
+                             const tg_schedule *base)
+{
+    struct option_value values[TG_MAX_VALUES];
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
+                            base->chunk};
+    tg_cost cost = {0};
+    tg_cost_estimate(base, tuner->target, &tuner->class, &sizes, &cost, &silent_sink);
+    for (uint32_t v = 0; space && v < space->n_vary; v++) {
+        const bool is_chunk = space->vary[v].field == TG_FIELD_CHUNK;
+        const uint32_t n = is_chunk ? accepted_values(tuner, base, &space->vary[v], values) : 0;
+        for (uint32_t i = 0; i < n; i++)
+            cost.seconds = values[i].seconds < cost.seconds ? values[i].seconds : cost.seconds;
+    }
+    return cost.seconds;
+}
+
 /* The space's own point of departure, or the variant's default where that one does not fit. */
 static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedule *base)
 {
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
     const tg_schedule *schedule = space->schedule;
     if (tg_plan_check(schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
-        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, NULL,
+        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes,
                                        &tuner->context->sink);
     if (!schedule || schedule->n_rows != space->schedule->n_rows)
         return false;
@@ -164,32 +196,83 @@ static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedul
     return true;
 }
 
-static void search(struct tuner *tuner, const tg_space *space)
+static bool has_space(const struct tuner *tuner, const tg_schedule *schedule)
 {
-    tg_schedule base;
-    if (!base_of(tuner, space, &base))
-        return;
-    const uint32_t first = tuner->n_candidates;
-    sweep_chunks(tuner, space, &base, true);
-    if (tuner->n_candidates == first)
-        tuner_try(tuner, &base);
-    if (tuner->is_prediction)
-        return; /* the model tells chunk sizes apart, and blocks hardly */
-    const struct candidate *starts[2] = {NULL, NULL};
+    for (const tg_space *const *space = tuner->variant->spaces; space && *space; space++)
+        if ((*space)->schedule == schedule)
+            return true;
+    return false;
+}
+
+static int by_prediction(const void *a, const void *b)
+{
+    const struct start *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* All there are, the most promising first. */
+static uint32_t find_starts(const struct tuner *tuner, struct start starts[MAX_STARTS])
+{
+    uint32_t n = 0;
+    for (const tg_space *const *space = tuner->variant->spaces; space && *space; space++)
+        if (n < MAX_STARTS && base_of(tuner, *space, &starts[n].base))
+            starts[n++].space = *space;
+    for (const tg_schedule *const *s = tuner->variant->schedules; *s; s++)
+        if (n < MAX_STARTS && !(*s)->kept[0] && !(*s)->max_tokens && !has_space(tuner, *s) &&
+            tg_plan_check(*s, tuner->target, &tuner->class, &silent_sink) == TG_OK)
+            starts[n++] = (struct start){.base = **s};
+    for (uint32_t i = 0; i < n; i++)
+        starts[i].seconds = best_predicted(tuner, starts[i].space, &starts[i].base);
+    qsort(starts, n, sizeof starts[0], by_prediction);
+    return n;
+}
+
+/* At the two fastest of the candidates from `first` on. */
+static void descend_from_best(struct tuner *tuner, const tg_space *space, uint32_t first)
+{
+    const struct candidate *best[2] = {NULL, NULL};
     for (uint32_t i = first; i < tuner->n_candidates; i++) {
         const struct candidate *candidate = &tuner->candidates[i];
         if (candidate->state != TIMED)
             continue;
-        if (!starts[0] || candidate->milliseconds < starts[0]->milliseconds) {
-            starts[1] = starts[0];
-            starts[0] = candidate;
-        } else if (!starts[1] || candidate->milliseconds < starts[1]->milliseconds) {
-            starts[1] = candidate;
+        if (!best[0] || candidate->milliseconds < best[0]->milliseconds) {
+            best[1] = best[0];
+            best[0] = candidate;
+        } else if (!best[1] || candidate->milliseconds < best[1]->milliseconds) {
+            best[1] = candidate;
         }
     }
-    for (int i = 0; i < 2 && starts[i]; i++)
-        if (starts[i]->milliseconds < hopeless * tuner->best->milliseconds)
-            descend(tuner, space, starts[i]);
+    for (int i = 0; i < 2 && best[i]; i++)
+        if (best[i]->milliseconds < hopeless * tuner->best->milliseconds)
+            descend(tuner, space, best[i]);
+}
+
+static void search(struct tuner *tuner, const struct start *start)
+{
+    const uint32_t first = tuner->n_candidates;
+    if (start->space)
+        sweep_chunks(tuner, start->space, &start->base, true);
+    if (tuner->n_candidates == first) {
+        struct candidate *candidate = tuner_try(tuner, &start->base);
+        if (candidate)
+            candidate->is_sweep = true;
+    }
+    /* The model tells chunk sizes apart, and blocks hardly. */
+    if (start->space && !tuner->is_prediction)
+        descend_from_best(tuner, start->space, first);
+}
+
+static void search_all(struct tuner *tuner)
+{
+    struct start starts[MAX_STARTS];
+    const uint32_t n = find_starts(tuner, starts);
+    for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
+        if (tuner->is_prediction || starts[i].seconds <= unlikely * starts[0].seconds)
+            search(tuner, &starts[i]);
+        else
+            remark("%s is left out: predicted %.3g ms, %s %.3g", starts[i].base.name,
+                   1e3 * starts[i].seconds, starts[0].base.name, 1e3 * starts[0].seconds);
+    }
 }
 
 /* A difference of a few percent between ten runs may be noise; thirty runs decide. */
@@ -290,15 +373,8 @@ static bool choose_target(struct tuner *tuner)
 static int tune(struct tuner *tuner)
 {
     struct context *context = tuner->context;
-    const tg_space *const *space = tuner->variant->spaces;
-    if (!space || !*space) {
-        complain(context, "give the variant a tg_space in its `spaces`", "%s has no tuning space",
-                 tuner->variant->name);
-        return CODE_USAGE;
-    }
     progress_begin(context, "tuning %s", tuner->variant->name);
-    for (; *space && !is_out_of_time(tuner); space++)
-        search(tuner, *space);
+    search_all(tuner);
     if (!tuner->is_prediction)
         decide(tuner);
     progress_end(context);

@@ -65,7 +65,20 @@ tune mlstm-sig --gpu h200 --wisdom w.txt --shape B=8,NH=16,T=8192,dqk=128,dhv=25
 -- stdout
 PREDICTED by the cost model for H200 (sm_90a), not measured
 workspace
+  tfla-wide
+  tfla-small
 ! remembered
+! tfla-fp32
+! tfla-keep
+! step
+
+-- case a schedule without a space of its own is predicted too
+-- args
+tune mlstm-sig-backward --gpu h200 --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --json
+-- exit 0
+-- stdout
+{"schedule":"tfla-small-grouped","chunk":128,"state":"predicted"
+! tfla-kept
 
 -- case too large for the emulator
 -- args
