@@ -60,9 +60,10 @@ static json_t *timing_json(const struct roofline *roofline, const struct shape *
     json_object_set_new(json, "floor_ms", json_real(floor_of_all(timing)));
     json_object_set_new(json, "operation", floor_json("operation", timing->median, &operation));
     json_object_set_new(json, "roofs",
-                        json_pack("{s:s, s:f, s:f}", "gpu", roofline->target->gpu, "bytes_per_s",
-                                  roofline->target->bandwidth, "flops_per_s",
-                                  roofline->target->matrix_flops));
+                        json_pack("{s:s, s:f, s:f, s:f}", "gpu", roofline->target->gpu,
+                                  "bytes_per_s", roofline->target->bandwidth, "flops_per_s",
+                                  roofline->target->matrix_flops, "wgmma_flops_per_s",
+                                  roofline->target->wgmma_flops));
     return json;
 }
 
@@ -109,10 +110,13 @@ static void print_head(const struct roofline *roofline)
 {
     const struct bench *bench = roofline->bench;
     const tg_target *target = roofline->target;
-    printf("%s on %s, median of %u%s; roofs of %s: %.0f GB/s, %.0f TFLOP/s by mma.sync (%s)\n",
+    printf("%s on %s, median of %u%s; roofs of %s (%s): %.0f GB/s, %.0f TFLOP/s by mma.sync",
            tg_dtype_name(bench->io), bench->context->machine.device.name, bench->runs,
-           bench->context->options.flush ? ", L2 flushed" : "", target->gpu,
-           target->bandwidth / 1e9, target->matrix_flops / 1e12, target->arch);
+           bench->context->options.flush ? ", L2 flushed" : "", target->gpu, target->arch,
+           target->bandwidth / 1e9, target->matrix_flops / 1e12);
+    if (target->wgmma_flops > 0)
+        printf(", %.0f by wgmma", target->wgmma_flops / 1e12);
+    puts("");
 }
 
 /* ---- as a figure ---- */
@@ -142,10 +146,13 @@ static int draw(struct roofline *roofline)
     tg_printf(&writer,
               "set title '%s on %s'\nset logscale xy\nset xrange [1:4000]\nset key bottom right\n"
               "set xlabel 'flop per byte of memory'\nset ylabel 'flop/s'\nset format y '%%.0s%%c'\n"
-              "roof(x) = x * %g < %g ? x * %g : %g\n"
-              "plot roof(x) with lines lc 'black' title 'roofs of %s'",
+              "roof(x, rate) = x * %g < rate ? x * %g : rate\n"
+              "plot roof(x, %g) with lines lc 'black' title 'roofs of %s'",
               tg_dtype_name(bench->io), bench->context->machine.device.name, target->bandwidth,
-              target->matrix_flops, target->bandwidth, target->matrix_flops, target->gpu);
+              target->bandwidth, target->matrix_flops, target->gpu);
+    if (target->wgmma_flops > 0)
+        tg_printf(&writer, ", roof(x, %g) with lines lc 'black' dt 2 title 'by wgmma'",
+                  target->wgmma_flops);
     plot_curves(&roofline->plot, &writer, "using 2:3 with points pt 7", "");
     for (uint32_t i = 0; i < roofline->plot.n_series; i++)
         tg_printf(&writer, ", $s%u using 2:3:1 with labels left offset 1,0 notitle", i);

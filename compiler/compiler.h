@@ -24,6 +24,7 @@ typedef struct tg_target {
     uint32_t sms;              /* of the GPU named below; for the cost model */
     double bandwidth;          /* bytes/s, copy; of the GPU named below; for the cost model */
     double matrix_flops;       /* bf16 flop/s through mma.sync; for the cost model */
+    double wgmma_flops;        /* the same through wgmma; 0: it has none */
     const char *gpu;           /* the GPU these numbers are of */
 } tg_target;
 

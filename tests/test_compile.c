@@ -459,7 +459,8 @@ static void suite_plan(const char *golden, bool is_update)
     tg_program *program = NULL;
     if (!golden || !tap_begin("the plan of H for bf16, dqk 128, dhv 256 on sm_90a is as written"))
         return;
-    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &sink);
+    const struct form tfla = {"", 1, 0, 0, 0, "tfla"};
+    const tg_schedule *schedule = schedule_for(&tg_mlstm_sig, target, &shape, &tfla);
     tap_expect(schedule && tg_compile(&tg_mlstm_sig, schedule, target, &shape, &how, &program,
                                       &sink) == TG_OK,
                "%s", log_text());

@@ -182,6 +182,14 @@ static void suite_choices(void)
     tap_end();
 }
 
+static const tg_schedule *named(const char *name)
+{
+    for (const tg_schedule *const *s = tg_mlstm_sig.schedules; *s; s++)
+        if (strcmp((*s)->name, name) == 0)
+            return *s;
+    return NULL;
+}
+
 /* ---- kernel by kernel ---- */
 
 static void suite_kernels(void)
@@ -189,8 +197,7 @@ static void suite_kernels(void)
     const tg_target *target = tg_target_find("sm_90a");
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     const tg_sizes sizes = {8, 16, 8192, 256};
-    const tg_schedule *schedule =
-        tg_schedule_default(&tg_mlstm_sig, target, &class, NULL, &silent_sink);
+    const tg_schedule *schedule = named("tfla");
     tg_cost costs[TG_MAX_ROWS], sum;
     if (!tap_begin("costs of single kernels are those of bench/NOTES.md, and add up"))
         return;
@@ -222,6 +229,24 @@ static void suite_kernels(void)
     tap_end();
 }
 
+/* What a hand-written walk of the same arrangement took (bench/NOTES.md). */
+static void suite_walk(void)
+{
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    const tg_sizes sizes = {8, 16, 8192, 64};
+    const double prototype = 0.43e-3;
+    tg_cost cost;
+    if (!tap_begin("a walk is predicted to take what the prototype took"))
+        return;
+    tap_expect(tg_cost_estimate(named("walk"), tg_target_find("sm_90a"), &class, &sizes, &cost,
+                                &silent_sink) == TG_OK,
+               "no cost");
+    tap_expect(fabs(log(cost.seconds / prototype)) < log(1 + tolerance), "%.3f ms",
+               1e3 * cost.seconds);
+    tap_note("%.3f ms", 1e3 * cost.seconds);
+    tap_end();
+}
+
 /* Sequences one behind the other move what as many of that length do. */
 static void suite_packed(void)
 {
@@ -229,8 +254,7 @@ static void suite_packed(void)
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     tg_shape_class packed = class;
     const tg_sizes sizes = {8, 16, 8192, 256}, all = {8, 16, 8 * 8192, 256};
-    const tg_schedule *schedule =
-        tg_schedule_default(&tg_mlstm_sig, target, &class, &sizes, &silent_sink);
+    const tg_schedule *schedule = named("tfla");
     tg_cost one, other;
     packed.packed = 1;
     if (!tap_begin("packed sequences cost what others do"))
@@ -248,14 +272,6 @@ static void suite_packed(void)
 
 /* ---- the default ---- */
 
-static const tg_schedule *named(const char *name)
-{
-    for (const tg_schedule *const *s = tg_mlstm_sig.schedules; *s; s++)
-        if (strcmp((*s)->name, name) == 0)
-            return *s;
-    return NULL;
-}
-
 /* Of these schedules in this order; "" for none. */
 static const char *chosen(const char *const names[4], const tg_sizes *sizes, uint32_t tokens)
 {
@@ -272,7 +288,8 @@ static const char *chosen(const char *const names[4], const tg_sizes *sizes, uin
 
 static void suite_default(void)
 {
-    static const tg_sizes short_call = {1, 1, 512, 0}, many_calls = {64, 16, 32, 0};
+    static const tg_sizes short_call = {1, 1, 512, 0}, many_calls = {64, 16, 32, 0},
+                          few_heads = {1, 16, 65536, 0};
     static const struct {
         const char *names[4];
         const tg_sizes *sizes;
@@ -290,6 +307,8 @@ static void suite_default(void)
         {{"step", "tfla"}, NULL, 0, "tfla", "a decode step does no sequence"},
         {{"tfla", "step8"}, NULL, 8, "step8", "made for decode steps"},
         {{"tfla", "step"}, NULL, 8, "tfla", "no step of so many tokens"},
+        {{"tfla", "walk"}, NULL, 0, "walk", "the states never leave the chip"},
+        {{"tfla", "walk"}, &few_heads, 0, "tfla", "16 walks on 132 multiprocessors"},
         {{"tfla-fp32"}, NULL, 0, "", "refused"},
     };
     if (!tap_begin("the default is what the model thinks fastest"))
@@ -310,6 +329,7 @@ int main(int argc, char **argv)
     suite_times();
     suite_choices();
     suite_kernels();
+    suite_walk();
     suite_packed();
     suite_default();
     return tap_finish();

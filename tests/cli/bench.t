@@ -7,7 +7,7 @@ bench mlstm-sig --roofline --shape B=1,NH=2,T=128,dqk=32,dhv=64 --runs 1 --devic
 -- stderr
 times of the emulator say nothing about a GPU
 -- stdout
-on Tegula emulator, median of 1; roofs of A100: 1800 GB/s, 240 TFLOP/s by mma.sync (sm_80)
+on Tegula emulator, median of 1; roofs of A100 (sm_80): 1800 GB/s, 240 TFLOP/s by mma.sync
 mlstm-sig B=1 NH=2 T=128 dqk=32 dhv=64: tfla (default), chunk
   kernel            ms         GB      GFLOP    flop/B   floor ms  of floor  limited by
   gates
@@ -58,8 +58,8 @@ set terminal svg
 $s0 <<end
 $s1 <<end
 dQ 
-roof(x) = x * 1.8e+12 < 2.4e+14
-title 'roofs of A100', $s0 using 2:3 with points
+roof(x, rate) = x * 1.8e+12 < rate
+plot roof(x, 2.4e+14) with lines lc 'black' title 'roofs of A100', $s0 using 2:3 with points
 title 'mlstm-sig-backward, T 64, tfla'
 $s1 using 2:3:1 with labels
 ! gates
