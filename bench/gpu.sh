@@ -7,6 +7,8 @@
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
+#   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions; roofline-VARIANT.svg, or the gnuplot script
+#   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
 #   golden  tegula check, with gradients, of every golden file in tests/data and, where it is, in peers/all
 #   time    from process start to the first result, caches cold
@@ -15,7 +17,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, roofline, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -28,7 +30,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | roofline | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -86,6 +88,22 @@ run_bench() {
     measure bench ./dev tegula bench mlstm-sig --device 0 --flush --no-wisdom --json
     measure bench-tuned ./dev tegula bench mlstm-sig --device 0 --flush --json
     measure bench-backward ./dev tegula bench mlstm-sig-backward --device 0 --flush --no-wisdom --json
+}
+
+run_roofline() {
+    local variant
+    for variant in mlstm-sig mlstm-exp; do
+        measure roofline ./dev tegula bench $variant --device 0 --roofline --flush --no-wisdom --json \
+            --svg "$out/roofline-$variant.svg"
+    done
+}
+
+run_paper() {
+    local figure
+    for figure in fig5 fig6; do
+        measure paper ./dev tegula bench mlstm-sig --device 0 --paper $figure --flush --no-wisdom --json \
+            --svg "$out/$figure.svg"
+    done
 }
 
 run_family() {
