@@ -8,6 +8,7 @@
 #include "emulator/tegula_emu.h"
 
 struct context machine_context;
+static const tg_target *own_target; /* of the GPU, or of the emulator as it comes */
 
 /* ---- messages ---- */
 
@@ -48,8 +49,8 @@ bool harness_open(const char *device)
     machine_context.options.no_wisdom = true;
     if (!machine_open(&machine_context))
         return false;
-    printf("# %s, kernels for %s\n", machine_context.machine.device.name,
-           machine_context.machine.target->arch);
+    own_target = machine_context.machine.target;
+    printf("# %s, kernels for %s\n", machine_context.machine.device.name, own_target->arch);
     return true;
 }
 
@@ -58,18 +59,42 @@ bool on_emulator(void)
     return machine_context.machine.is_emulator;
 }
 
-void emulator_seed(uint64_t seed)
+static struct tgemu_config emulator_config(void)
 {
     void (*get)(struct tgemu_config *);
-    int (*set)(const struct tgemu_config *);
     struct tgemu_config config = {.struct_size = sizeof config};
+    *(void **)&get = dlsym(machine_context.emulator, "tgemu_get_config");
+    get(&config);
+    return config;
+}
+
+static void emulator_configure(const struct tgemu_config *config)
+{
+    int (*set)(const struct tgemu_config *);
+    *(void **)&set = dlsym(machine_context.emulator, "tgemu_configure");
+    set(config);
+}
+
+void emulator_seed(uint64_t seed)
+{
     if (!machine_context.emulator)
         return;
-    *(void **)&get = dlsym(machine_context.emulator, "tgemu_get_config");
-    *(void **)&set = dlsym(machine_context.emulator, "tgemu_configure");
-    get(&config);
+    struct tgemu_config config = emulator_config();
     config.seed = seed;
-    set(&config);
+    emulator_configure(&config);
+}
+
+/* What is compiled and loaded from now on is for this target. */
+static void use_target(const tg_target *target)
+{
+    machine_context.machine.target = target;
+    if (!machine_context.emulator)
+        return;
+    struct tgemu_config config = emulator_config();
+    config.cc_major = target->cc / 10;
+    config.cc_minor = target->cc % 10;
+    config.smem_optin = target->shared_optin;
+    emulator_configure(&config);
 }
 
 /* ---- programs ----
@@ -252,15 +277,40 @@ static bool make_pool(struct trial *trial)
     return trial->slot != NULL;
 }
 
+/* wgmma is of one architecture. */
+static bool has_wgmma(const tg_schedule *schedule)
+{
+    bool has = false;
+    for (uint32_t row = 0; row < schedule->n_rows; row++)
+        has |= schedule->rows[row].mma == TG_MMA_WGMMA;
+    return has;
+}
+
+/* The emulator becomes the GPU that a schedule needs; a GPU is what it is. */
+static const tg_target *target_of(const tg_variant *variant, const char *schedule)
+{
+    const size_t n = strcspn(schedule, " ");
+    const tg_target *target = own_target;
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if (strlen((*s)->name) == n && strncmp((*s)->name, schedule, n) == 0 && has_wgmma(*s))
+            target = tg_target_find("sm_90a");
+    return target;
+}
+
 static bool compile(struct trial *trial, const tg_variant *variant, const char *schedule_text)
 {
-    const tg_target *target = machine_context.machine.target;
+    const char *text = schedule_text ? schedule_text : "";
+    const tg_target *target = target_of(variant, text);
     tg_shape_class class = shape_class_of(&trial->problem.shape, trial->spec->io);
     tg_schedule schedule;
     machine_context.sink = log_sink;
-    if (!schedule_from_text(&machine_context, variant, target, &class, NULL,
-                            schedule_text ? schedule_text : "", &schedule))
-        return tap_expect(false, "schedule '%s': %s", schedule_text, log_text());
+    if (target != own_target && !on_emulator()) {
+        tap_skip("%s is for %s", text, target->arch);
+        return false;
+    }
+    use_target(target);
+    if (!schedule_from_text(&machine_context, variant, target, &class, NULL, text, &schedule))
+        return tap_expect(false, "schedule '%s': %s", text, log_text());
     class.tokens = schedule.max_tokens;
     if (!load_program(variant, &schedule, &class, &trial->kernel))
         return tap_expect(false, "build: %s", log_text());
@@ -321,6 +371,7 @@ bool trial_open_backward(struct trial *trial, const struct trial *forward)
 
 void trial_close(struct trial *trial)
 {
+    use_target(own_target);
     trial->kernel = (struct kernel){.program = NULL}; /* the harness's: others may want it */
     problem_free(&trial->problem);
     free(trial->slot);

@@ -78,8 +78,8 @@ const char *log_text(void);
 void log_clear(void);
 
 const tg_variant *spec_variant(const struct spec *spec);
-/* Compiles, loads and fills the inputs; false after a failed expectation. The spec must live as
- * long as the trial. */
+/* Compiles, loads and fills the inputs; false after a failed expectation, or when the GPU is not
+ * the one that the schedule is for: the test is skipped. The spec must live as long as the trial. */
 bool trial_open(struct trial *trial, const struct spec *spec);
 /* The backward of a forward that has run: the same inputs, what it computed, and random gradients.
  */
