@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_LINE = 4096 }; /* wgmma names its registers one by one */
+
 /* "[%rd8+6144]" becomes "[%rd8+6160]" */
 static void shift_address(const char *line, long by, struct text *out)
 {
@@ -15,15 +17,19 @@ static void shift_address(const char *line, long by, struct text *out)
               close);
 }
 
+/* Addresses in shared memory may have 32 bits. */
 static void shift_lane(const char *line, const char *by, struct text *out)
 {
     const tg_writer w = text_writer(out);
     const char *open = strchr(line, '[') + 1;
     const size_t base = strcspn(open, "+]");
+    const bool is_wide = strncmp(open, "%r", 2) != 0 || open[2] == 'd';
+    const char *address = is_wide ? "%mut_rd" : "%mut_s";
+    const int bits = is_wide ? 64 : 32;
     tg_printf(&w, "%sand.b32 %%mut_r, %%mut_r, 31;\nsetp.eq.u32 %%mut_p, %%mut_r, 5;\n", REGISTERS);
-    tg_printf(&w, "selp.b64 %%mut_rd, %s, 0, %%mut_p;\nadd.s64 %%mut_rd, %%mut_rd, %.*s;\n", by,
-              (int)base, open);
-    tg_printf(&w, "%.*s%%mut_rd%s", (int)(open - line), line, open + base);
+    tg_printf(&w, "selp.b%d %s, %s, 0, %%mut_p;\nadd.s%d %s, %s, %.*s;\n", bits, address, by, bits,
+              address, address, (int)base, open);
+    tg_printf(&w, "%.*s%s%s", (int)(open - line), line, address, open + base);
 }
 
 /* The first two registers of a list in braces, or the last two operands of a plain instruction. */
@@ -81,7 +87,7 @@ char *damage_text(const struct injury *m, const char *ptx, uint32_t which, char 
     const tg_writer w = text_writer(&out);
     uint32_t seen = 0, line_number = 0, wanted = UINT32_MAX;
     for (const char *at = ptx; *at; line_number++) {
-        char line[512];
+        char line[MAX_LINE];
         const size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, at);
         if (strstr(line, m->needle) && seen++ == which) {

@@ -37,7 +37,7 @@ static void place_nans(struct problem *problem)
             (double)NAN);
 }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -129,6 +129,19 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {0},
               NULL},
+    /* Two warpgroups of two tiles each; more chunks than stages. */
+    [WALK] = {"mlstm-sig walk",
+              {.io = TG_BF16,
+               .batch = 1,
+               .heads = 1,
+               .tokens = 300,
+               .dqk = 64,
+               .dhv = 256,
+               .schedule = "walk",
+               .has_s0 = true},
+              false,
+              {0},
+              NULL},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */
@@ -172,7 +185,8 @@ static void close_call(struct under_test *u)
 
 #define FAULTS                                                                                     \
     "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"     \
-    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap"
+    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"         \
+    "tensor-map|wgmma"
 
 /* "numbers", "nothing", or the kind of the emulator's report. */
 static const char *outcome_of(struct under_test *u, uint64_t seed)
