@@ -185,6 +185,18 @@ LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_
     return unpack(e, words[n / 2 * 4 + n % 2 * 2 + r / 2 % 2], r % 2);
 }
 
+/* The loaded matrix among what a map of the owner's tiles reads; -1: none. */
+static int owned_matrix(const struct plan *p, const struct op *op)
+{
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t i = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); i < n; i++) {
+        const int v = plan_find(p, reads[i], p->values[op->v].nest);
+        if (p->values[v].space == SPACE_MATRIX)
+            return v;
+    }
+    return -1;
+}
+
 static void store_tile(struct emit *e, const struct walk *w, uint32_t v);
 
 void walk_map(struct emit *e, struct walk *w, const struct op *op)
@@ -193,6 +205,10 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
     if (out->space == SPACE_OPERAND)
         return; /* computed where it is used */
     const bool owned = plan_is_owned(e->p, out);
+    const int matrix = owned ? owned_matrix(e->p, op) : -1;
+    LLVMValueRef words[16];
+    if (matrix >= 0)
+        load_owned(e, w, (uint32_t)matrix, words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
         const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
@@ -200,7 +216,7 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
         struct element_at at = {.row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
         if (owned) {
             at = (struct element_at){.row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
-            at.self = w->left[0] ? owned_element(e, w->left, r) : NULL;
+            at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
         } else {
             at.column = add(e, column, mul(e, w->group, imm(e, WALK_TILE / e->p->groups)));
         }

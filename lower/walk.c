@@ -193,7 +193,6 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
         e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : NULL;
     w->buffer = modulo(e, chunk, imm(e, 2));
     w->tile = 0;
-    w->left[0] = NULL;
     emit_positions(e, w);
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
