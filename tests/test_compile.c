@@ -76,23 +76,29 @@ static void check_kernel(const tg_kernel *kernel, const tg_target *target, const
     tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
 }
 
-static void compile_one(const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct form *form, const char *ptxas)
+static void compile_with(const tg_variant *variant, const tg_schedule *schedule,
+                         const tg_target *target, const tg_shape_class *shape, const char *ptxas)
 {
     const tg_compile_options how = {.ptxas = ptxas, .strict = 1};
     tg_program *program = NULL;
-    text_free(&messages);
-    const tg_schedule *schedule = schedule_for(variant, target, shape, form);
-    if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv,
-                    log_text()))
-        return;
-    tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &sink);
     tap_expect(status == TG_OK && !*log_text(), "dqk %u dhv %u: %s with %s: %s", shape->dqk,
                shape->dhv, tg_status_name(status), schedule->name, log_text());
     for (uint32_t k = 0; program && k < program->n_kernels; k++)
         check_kernel(&program->kernels[k], target, ptxas);
     tg_program_free(program);
+}
+
+static void compile_one(const tg_variant *variant, const tg_target *target,
+                        const tg_shape_class *shape, const struct form *form, const char *ptxas)
+{
+    text_free(&messages);
+    const tg_schedule *schedule = schedule_for(variant, target, shape, form);
+    if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv,
+                    log_text()))
+        return;
+    tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
+    compile_with(variant, schedule, target, shape, ptxas);
 }
 
 /* A line of the test: some widths, bit by bit. */
@@ -174,6 +180,64 @@ static void suite_targets(const char *ptxas)
     }
 }
 
+/* ---- kernels on warpgroups ---- */
+
+/* "tfla chunk=64" */
+static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule *schedule)
+{
+    const size_t n = strcspn(text, " ");
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if (strlen((*s)->name) == n && strncmp((*s)->name, text, n) == 0) {
+            *schedule = **s;
+            return tg_schedule_apply(text + n, schedule, &sink) == TG_OK;
+        }
+    return false;
+}
+
+/* Every block that they hold, for the plainest and the richest variant that walks. */
+static const struct {
+    const char *schedule;
+    struct width width;
+} walks[] = {
+    {"walk", {128, 256}},
+    {"walk", {64, 256}},
+    {"walk", {128, 512}},
+    {"walk walk.warps=4", {64, 256}},
+    {"walk walk.dhv=128", {128, 128}},
+    {"walk walk.dhv=128", {192, 384}},
+    {"walk walk.dhv=128 walk.stages=2", {256, 128}},
+    {"walk walk.dhv=512 walk.stages=2", {64, 512}},
+    {"walk walk.dhv=64 walk.warps=4", {192, 192}},
+    {"walk walk.dhv=64 walk.warps=4 walk.stages=4", {64, 64}},
+    {"walk walk.dhv=128 walk.warps=4", {128, 128}},
+};
+
+static void cover_walk(const tg_variant *variant, size_t i, const char *ptxas)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const struct width w = walks[i].width;
+    tg_shape_class shape = {types[i % 2], w.dqk, w.dhv, 1 + (uint32_t)(i % 3 == 1), 0, 0, i % 4 == 1};
+    tg_schedule schedule;
+    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s", walks[i].schedule, variant->name,
+                   tg_dtype_name(shape.io), shape.dqk, shape.dhv,
+                   shape.group > 1 ? ", group of 2" : "", shape.pooled ? ", pooled" : "",
+                   ptxas ? "" : " (no ptxas: not assembled)"))
+        return;
+    text_free(&messages);
+    if (tap_expect(schedule_of(variant, walks[i].schedule, &schedule), "no schedule: %s",
+                   log_text()))
+        compile_with(variant, &schedule, target, &shape, ptxas);
+    tap_end();
+}
+
+static void suite_walks(const char *ptxas)
+{
+    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+        cover_walk(&tg_mlstm_sig, i, ptxas);
+        cover_walk(&tg_mamba2, i, ptxas);
+    }
+}
+
 /* ---- refusals ---- */
 
 struct refusal {
@@ -193,17 +257,6 @@ static const struct refusal refusals[] = {
 };
 #undef REFUSAL
 #undef REFUSAL_OF
-
-static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule *schedule)
-{
-    const size_t n = strcspn(text, " ");
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strlen((*s)->name) == n && strncmp((*s)->name, text, n) == 0) {
-            *schedule = **s;
-            return tg_schedule_apply(text + n, schedule, &sink) == TG_OK;
-        }
-    return false;
-}
 
 static void refuse(const struct refusal *r)
 {
@@ -490,6 +543,7 @@ int main(int argc, char **argv)
     suite_whole_chunk();
     suite_same_code();
     suite_combinations();
+    suite_walks(ptxas);
     suite_targets(ptxas);
     text_free(&messages);
     return tap_finish();

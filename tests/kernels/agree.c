@@ -43,6 +43,18 @@ static void chunks_agree(const struct spec *base)
     results_free(&first);
 }
 
+/* A state on chip and states in memory. */
+static void schedules_agree(const struct spec *spec)
+{
+    struct spec other = *spec;
+    struct results x = {.n = 0}, y = {.n = 0};
+    other.schedule = "tfla-small";
+    if (results_of(spec, NULL, NULL, &x) && results_of(&other, NULL, NULL, &y))
+        agree(&x, &y, spec, other.schedule);
+    results_free(&x);
+    results_free(&y);
+}
+
 /* ---- calls one after the other ---- */
 
 /* The whole call, and what a run of calls over parts of it makes of its outputs. */
@@ -197,19 +209,19 @@ static void steps_agree(const struct spec *base, const char *schedule, int64_t m
     stream_close(&stream);
 }
 
+#define TEST(text, call)                                                                           \
+    if (tap_begin("%s, %s %s", text, spec->variant, tg_dtype_name(spec->io))) {                    \
+        call;                                                                                      \
+        tap_end();                                                                                 \
+    }
+
 static void test_forms(const struct spec *spec)
 {
     struct spec few = *spec, long_one = *spec;
-    const char *name = tg_dtype_name(spec->io);
     few.tokens = 21;
     few.batch = 2;
     few.no_final = long_one.no_final = false;
     long_one.tokens = 300;
-#define TEST(text, call)                                                                           \
-    if (tap_begin("%s, %s %s", text, spec->variant, name)) {                                       \
-        call;                                                                                      \
-        tap_end();                                                                                 \
-    }
     TEST("chunk sizes and the parallel form agree", chunks_agree(&long_one))
     TEST("steps of one token and chunks agree", steps_agree(&few, "step", 1))
     TEST("steps of 8 tokens and chunks agree", steps_agree(&few, "step8", 8))
@@ -218,8 +230,17 @@ static void test_forms(const struct spec *spec)
     TEST("200 tokens are 128 and 72, to the bit",
          two_calls(spec, 128, spec->variant != tg_mlstm_exp.name))
     TEST("200 tokens are 1 and 199", two_calls(spec, 1, false))
-#undef TEST
 }
+
+/* A max state leaves a call as a natural logarithm; none of these has one. */
+static void test_walk(const struct spec *spec)
+{
+    TEST("the walk and states in memory agree", schedules_agree(spec))
+    TEST("200 tokens walked are 120 and 80", two_calls(spec, 120, false))
+    TEST("200 tokens walked are 128 and 72, to the bit", two_calls(spec, 128, true))
+    TEST("200 tokens walked are 1 and 199", two_calls(spec, 1, false))
+}
+#undef TEST
 
 void suite_agree(void)
 {
@@ -237,5 +258,18 @@ void suite_agree(void)
                                       .chunk = 128};
             test_forms(&spec);
         }
+    }
+    static const tg_variant *const walks[] = {&tg_linear, &tg_simple_gla, &tg_mlstm_sig};
+    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+        const struct spec spec = {.variant = walks[i]->name,
+                                  .io = i == 0 ? TG_F16 : TG_BF16,
+                                  .batch = 1,
+                                  .heads = 3,
+                                  .tokens = 200,
+                                  .dqk = 64,
+                                  .dhv = 128,
+                                  .schedule = "walk walk.dhv=128",
+                                  .has_s0 = true};
+        test_walk(&spec);
     }
 }
