@@ -346,6 +346,7 @@ void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
 {
     const uint32_t tile = e->p->values[op->a].space == SPACE_TILE ? op->a : op->b;
     LLVMValueRef x[WALK_TILE / 2], b = descriptor(e, matrix_address(e, w, tile), STEP_K);
+    careful_left(e, w, op);
     const uint32_t n = take(e, w, op->v, x);
     wgmma_fence(e, w->left, WALK_TILE / 4);
     wgmma_fence(e, x, n);

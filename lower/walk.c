@@ -153,6 +153,7 @@ static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
     if (factor)
         walk_decay(e, w, state_op(p, OP_DECAY), factor);
     walk_load_left(e, w);
+    w->careful = careful_sees(e, w);
     for (uint32_t i = r.begin; i < r.end; i++)
         if (reads_state(p, &p->ops[i]))
             walk_wait(e, w, p->ops[i].v);

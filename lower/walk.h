@@ -54,6 +54,7 @@ struct walk {
     LLVMValueRef buffer;       /* of shared tiles */
     uint32_t tile;             /* being emitted, of the group's */
     LLVMValueRef left[16];     /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
+    LLVMValueRef careful;      /* i1, the same in all lanes: there is a NaN among them, or an infinity */
 };
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
@@ -84,6 +85,10 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
+
+/* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
+LLVMValueRef careful_sees(struct emit *e, const struct walk *w);
+void careful_left(struct emit *e, struct walk *w, const struct op *op); /* before the product by the tile */
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);

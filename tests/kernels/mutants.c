@@ -22,19 +22,33 @@ struct call_under_test {
     void (*change)(struct problem *problem);
 };
 
+struct place {
+    int64_t head, token, column;
+};
+
+static void place_nans_at(struct problem *problem, const struct place *nans, size_t n)
+{
+    const struct host_tensor *v = problem_tensor(problem, "v");
+    for (size_t i = 0; i < n; i++) {
+        const int64_t row = nans[i].head * problem->shape.tokens + nans[i].token;
+        num_store(v->data, v->dtype, (size_t)(row * problem->shape.dhv + nans[i].column),
+                  (double)NAN);
+    }
+}
+
 /* The NaNs lie in two steps of one row block, and one is cleaned by another warp than the one that
  * clears its column's mark. */
 static void place_nans(struct problem *problem)
 {
-    static const struct {
-        int64_t token, column;
-    } nans[] = {{80, 9}, {101, 5}}; /* of head 1 */
-    const struct host_tensor *v = problem_tensor(problem, "v");
-    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++)
-        num_store(
-            v->data, v->dtype,
-            (size_t)((problem->shape.tokens + nans[i].token) * problem->shape.dhv + nans[i].column),
-            (double)NAN);
+    static const struct place nans[] = {{1, 80, 9}, {1, 101, 5}};
+    place_nans_at(problem, nans, 2);
+}
+
+/* In both tiles of a warpgroup. */
+static void place_nans_of_tiles(struct problem *problem)
+{
+    static const struct place nans[] = {{0, 80, 9}, {0, 101, 77}};
+    place_nans_at(problem, nans, 2);
 }
 
 enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, N_CALLS };
@@ -141,7 +155,7 @@ static const struct call_under_test calls[N_CALLS] = {
                .has_s0 = true},
               false,
               {0},
-              NULL},
+              place_nans_of_tiles},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */

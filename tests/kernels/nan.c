@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 2, N_HEADS = 2, T = 300, DQK = 32, DHV = 48, HEAD = 2, COLUMN = 21, MAX_BAD = 4 };
+enum { BATCH = 2, N_HEADS = 2, T = 300, MOST_DHV = 256, HEAD = 2, COLUMN = 21, MAX_BAD = 4 };
 
 /* Bad numbers in one input of head HEAD. */
 struct bad {
@@ -22,7 +22,7 @@ struct bad {
 
 /* What they may reach in that head: h from a token on, by column; S. */
 struct reach {
-    int64_t first[DHV], last;
+    int64_t first[MOST_DHV], last;
     bool state;
 };
 
@@ -43,7 +43,7 @@ static struct reach reach_of(const struct bad *bad)
 {
     const bool is_query = strcmp(bad->input, "q") == 0;
     struct reach reach = {.last = is_query ? bad->at[0].row : T, .state = !is_query};
-    for (int64_t column = 0; column < DHV; column++)
+    for (int64_t column = 0; column < MOST_DHV; column++)
         reach.first[column] = first_of_column(bad, column);
     return reach;
 }
@@ -62,26 +62,28 @@ static bool same_bits(const struct host_tensor *tensor, const char *clean, size_
 static void check_h(struct problem *problem, const char *clean, const struct reach *reach)
 {
     const struct host_tensor *h = problem_tensor(problem, "h");
+    const size_t dhv = (size_t)problem->shape.dhv;
     for (size_t e = 0; e < h->n; e++) {
-        const int64_t column = (int64_t)(e % DHV), token = (int64_t)(e / DHV % T);
-        const int64_t first = e / DHV / T == HEAD ? reach->first[column] : T;
+        const int64_t column = (int64_t)(e % dhv), token = (int64_t)(e / dhv % T);
+        const int64_t first = e / dhv / T == HEAD ? reach->first[column] : T;
         if (token >= first && token <= reach->last)
             tap_expect(token > first || is_bad(h, e),
                        "did not reach its own token %lld, column %lld", (long long)token,
                        (long long)column);
         else
             tap_expect(same_bits(h, clean, e), "reached h of head %zu, token %lld, column %lld",
-                       e / DHV / T, (long long)token, (long long)column);
+                       e / dhv / T, (long long)token, (long long)column);
     }
 }
 
 static void check_s(struct problem *problem, const char *clean, const struct reach *reach)
 {
     const struct host_tensor *s = problem_tensor(problem, "S");
+    const size_t dhv = (size_t)problem->shape.dhv, dqk = (size_t)problem->shape.dqk;
     for (size_t e = 0; e < s->n; e++) {
-        const bool may = e / DHV / DQK == HEAD && reach->state && reach->first[e % DHV] < T;
+        const bool may = e / dhv / dqk == HEAD && reach->state && reach->first[e % dhv] < T;
         tap_expect(may || same_bits(s, clean, e), "reached S of head %zu at %zu, %zu",
-                   e / DHV / DQK, e / DHV % DQK, e % DHV);
+                   e / dhv / dqk, e / dhv % dqk, e % dhv);
     }
 }
 
@@ -117,9 +119,10 @@ static void try_bad(const struct spec *spec, const struct bad *bad)
 
 static void test_bad(const struct spec *spec, const struct bad *bad)
 {
-    if (!tap_begin("%s in %s, row %d%s, %s %s L=%d", isnan(bad->number) ? "NaN" : "infinity",
-                   bad->input, (int)bad->at[0].row, bad->n > 1 ? " and others" : "",
-                   tg_dtype_name(spec->io), spec->schedule, (int)spec->chunk))
+    if (!tap_begin("%s in %s, row %d%s, %s %s L=%d dhv=%d",
+                   isnan(bad->number) ? "NaN" : "infinity", bad->input, (int)bad->at[0].row,
+                   bad->n > 1 ? " and others" : "", tg_dtype_name(spec->io), spec->schedule,
+                   (int)spec->chunk, (int)spec->dhv))
         return;
     try_bad(spec, bad);
     tap_end();
@@ -130,9 +133,20 @@ static void each_input(const struct spec *spec, int64_t token, double number)
     static const char *const inputs[] = {"q", "k", "v", "S0", "f", "i"};
     const size_t n = isnan(number) ? 6 : 4; /* an infinite gate is an open or a closed one */
     for (size_t i = 0; i < n; i++) {
-        const int64_t row = i == 3 ? token % DQK : token;
+        const int64_t row = i == 3 ? token % spec->dqk : token;
         test_bad(spec, &(struct bad){inputs[i], number, 1, {{row, COLUMN}}});
     }
+}
+
+/* Values in the first chunk and in the last, at their ends, in every lane of a quad; several in one
+ * chunk. */
+static void test_walk(const struct spec *spec)
+{
+    static const int64_t tokens[] = {0, 63, 64, 251, 299};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        test_bad(spec, &(struct bad){"v", NAN, 1, {{tokens[i], COLUMN}}});
+    test_bad(spec, &(struct bad){"v", NAN, 4, {{140, 7}, {133, 7}, {133, 8}, {170, 40}}});
+    test_bad(spec, &(struct bad){"v", -INFINITY, 4, {{140, 7}, {133, 15}, {134, 7}, {190, 7}}});
 }
 
 void suite_nan(void)
@@ -142,8 +156,8 @@ void suite_nan(void)
                         .batch = BATCH,
                         .heads = N_HEADS,
                         .tokens = T,
-                        .dqk = DQK,
-                        .dhv = DHV,
+                        .dqk = 32,
+                        .dhv = 48,
                         .schedule = "",
                         .has_s0 = true};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
@@ -161,4 +175,14 @@ void suite_nan(void)
     spec.chunk = 256;
     spec.schedule = "tfla H.Lhq=64 H.Lkv=64 H.stages=3 H.dhv=32";
     each_input(&spec, 200, NAN);
+    spec.chunk = 0;
+    spec.schedule = "walk walk.dhv=128";
+    spec.dqk = 64;
+    spec.dhv = 128;
+    each_input(&spec, 129, NAN);
+    test_walk(&spec);
+    spec.io = TG_F16;
+    spec.schedule = "walk";
+    spec.dhv = 256;
+    test_walk(&spec);
 }

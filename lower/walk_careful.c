@@ -1,0 +1,96 @@
+/* lower/walk_careful.c - a NaN in a value reaches the rows that it influences and no others: kernels on warpgroups.
+ *
+ * The masked tile of positions is zero where a value has no influence, and zero times NaN is NaN (careful.c). Here the
+ * values are in registers: `left`, whose row of 64 positions four lanes have. Bad ones become 0 for the products; what
+ * they reach becomes NaN before: in the output the positions from the first bad one on (in gradients that go from
+ * queries to keys: up to the last), and in the state the whole row. No wgmma is in flight there.
+ *
+ * requires: the product by the tile adds to something, and there is one of them */
+#include "lower/walk.h"
+
+enum { WORDS = 16, ROWS = 2, NOWHERE = 1000 }; /* of `left`; a lane's; a position */
+
+/* Word i has row i % 2 and these two positions, k = 0 and 1, from the first one of the lane on. */
+static int32_t position_of(uint32_t word, uint32_t k)
+{
+    return (int32_t)(word / 4 * 16 + word / 2 % 2 * 8 + k);
+}
+
+LLVMValueRef careful_sees(struct emit *e, const struct walk *w)
+{
+    const tg_dtype io = e->p->shape.io;
+    LLVMValueRef sum = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
+    for (uint32_t i = 0; i < WORDS; i++)
+        sum = add_nothing(e, io, sum, w->left[i]);
+    LLVMValueRef bits = LLVMBuildAnd(e->b, as(e, sum, e->i32), imm(e, 0x7fff7fff), ""); /* zero of either sign, or NaN */
+    LLVMValueRef args[] = {imm(e, -1), LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "")};
+    return call(e, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2);
+}
+
+/* The output's positions that a value at a position reaches: up to it, or from it on? */
+static bool is_backward(const struct emit *e, const struct op *op)
+{
+    return e->p->values[op->v].dims[0] == TG_LKV;
+}
+
+static LLVMValueRef nearer(struct emit *e, bool backward, LLVMValueRef a, LLVMValueRef b)
+{
+    return choose(e, LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, a, b, ""), a, b);
+}
+
+/* From positions of the lane to those of the lane by way of the row's. */
+static LLVMValueRef of_quad(struct emit *e, bool backward, LLVMValueRef x)
+{
+    LLVMValueRef lane_begin = mul(e, e->quad_column, imm(e, 2));
+    x = add(e, x, lane_begin);
+    for (uint32_t lane = 1; lane < 4; lane *= 2) {
+        LLVMValueRef args[] = {imm(e, -1), x, imm(e, lane), imm(e, 31)};
+        x = nearer(e, backward, x, call(e, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, args, 4));
+    }
+    return sub(e, x, lane_begin);
+}
+
+/* Takes bad values out of the words. first[row]: the first bad position, or the last one; beyond all if there is none. */
+static void clean(struct emit *e, const struct walk *w, LLVMValueRef words[WORDS], bool backward, LLVMValueRef first[ROWS])
+{
+    const uint32_t exponent = e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00;
+    first[0] = first[1] = imm(e, backward ? -NOWHERE : NOWHERE);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        LLVMValueRef word = w->left[i];
+        for (uint32_t k = 0; k < 2; k++) {
+            LLVMValueRef mask = imm(e, (int64_t)exponent << 16 * k), keep = imm(e, k ? 0xffff : (int64_t)0xffff0000u);
+            LLVMValueRef bad = LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, w->left[i], mask, ""), mask, "");
+            first[i % 2] = choose(e, bad, nearer(e, backward, first[i % 2], imm(e, position_of(i, k))), first[i % 2]);
+            word = choose(e, bad, LLVMBuildAnd(e->b, word, keep, ""), word);
+        }
+        set(e, words[i], word);
+    }
+    for (uint32_t row = 0; row < ROWS; row++)
+        first[row] = of_quad(e, backward, first[row]);
+}
+
+static void spoil(struct emit *e, LLVMValueRef slot, LLVMValueRef when)
+{
+    set(e, slot, choose(e, when, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, slot)));
+}
+
+void careful_left(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const bool backward = is_backward(e, op);
+    const uint32_t n_state = walk_registers(p, &p->values[p->state]), n = walk_registers(p, &p->values[op->v]);
+    LLVMValueRef words[WORDS], first[ROWS];
+    for (uint32_t i = 0; i < WORDS; i++) {
+        words[i] = local(e, e->i32, "left");
+        set(e, words[i], w->left[i]);
+    }
+    LLVMBasicBlockRef after = begin_if(e, w->careful);
+    clean(e, w, words, backward, first);
+    for (uint32_t r = 0; r < n; r++)
+        spoil(e, e->registers[op->v][r], LLVMBuildICmp(e->b, backward ? LLVMIntSGE : LLVMIntSLE, first[r / 2 % 2], imm(e, r / 4 * 8 + r % 2), ""));
+    for (uint32_t r = 0; r < n_state; r++)
+        spoil(e, e->registers[p->state][w->tile * n_state + r], LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first[r / 2 % 2], imm(e, backward ? -WALK_TILE : WALK_TILE), ""));
+    end_if(e, after);
+    for (uint32_t i = 0; i < WORDS; i++)
+        w->left[i] = get(e, e->i32, words[i]);
+}
