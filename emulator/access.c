@@ -71,29 +71,31 @@ static int strength(const struct insn *in)
     return in->mod[MOD_STRONG] ? ACCESS_STRONG : 0;
 }
 
-/* Host memory of what the lane accesses, and its space; NULL after a fault. */
-u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes,
-                   int what, u32 *space)
+/* Host memory of what the lane accesses; NULL after a fault. Tells where the address, as the
+ * instruction has it, really is. */
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what,
+                   struct place *p)
 {
-    *space = in->mod[MOD_SPACE];
-    if (*space == SPACE_GENERIC)
-        *space = generic_space(address);
+    const u32 named = in->mod[MOD_SPACE];
+    p->space = named == SPACE_GENERIC ? generic_space(&p->address) : named;
+    p->cta = w->cta;
     what |= strength(in);
-    switch (*space) {
-    case SPACE_SHARED_CTA:
+    switch (p->space) {
     case SPACE_SHARED_CLUSTER:
-        *space = SPACE_SHARED;
-        return shared_access(w, lane, *address, bytes, what);
+    case SPACE_SHARED_CTA:
     case SPACE_SHARED:
-        return shared_access(w, lane, *address, bytes, what);
+        p->space = SPACE_SHARED;
+        if (named == SPACE_GENERIC || named == SPACE_SHARED_CLUSTER)
+            p->cta = cluster_target(w, lane, &p->address);
+        return p->cta ? shared_access(w, p->cta, lane, p->address, bytes, what) : NULL;
     case SPACE_LOCAL:
-        return local_access(w, lane, *address, bytes, what);
+        return local_access(w, lane, p->address, bytes, what);
     case SPACE_PARAM:
     case SPACE_PARAM_ENTRY:
-        return param_access(w, lane, *address, bytes, what);
+        return param_access(w, lane, p->address, bytes, what);
     default:
-        *space = SPACE_GLOBAL;
-        return global_access(w, in, lane, *address, bytes, what);
+        p->space = SPACE_GLOBAL;
+        return global_access(w, in, lane, p->address, bytes, what);
     }
 }
 
@@ -136,17 +138,18 @@ RUN(ld)
 {
     u8 *from[LANES];
     u64 address[LANES];
-    u32 shared = 0, global = 0, space;
+    u32 shared = 0, global = 0;
     const u32 bytes = type_bytes(in->mod[MOD_TYPE]) * in->n_dst;
     FOR_LANES(l, mask)
     {
-        address[l] = address_of(w, in, in->n_dst, (int)l);
-        from[l] = resolve_access(w, in, (int)l, &address[l], bytes, ACCESS_READ, &space);
+        struct place p = {.address = address_of(w, in, in->n_dst, (int)l)};
+        from[l] = resolve_access(w, in, (int)l, bytes, ACCESS_READ, &p);
         if (!from[l])
             return;
-        if (space == SPACE_SHARED)
+        address[l] = p.address;
+        if (p.space == SPACE_SHARED)
             shared |= 1u << l;
-        if (space != SPACE_GLOBAL)
+        if (p.space != SPACE_GLOBAL)
             continue;
         global |= 1u << l;
         w->cta->counters->global_load_bytes += bytes;
@@ -164,10 +167,10 @@ RUN(ldu)
 RUN(st)
 {
     u64 address[LANES];
-    u32 shared = 0, space;
+    u32 shared = 0;
     const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type),
               n = in->n_ops - 3; /* base, offset, hint */
-    w->cta->store_id++;
+    w->cta->cluster->store_id++;
     FOR_LANES(l, mask)
     {
         u8 value[64];
@@ -175,18 +178,19 @@ RUN(st)
             const u64 x = operand_value(w, in->op[2 + e], (int)l);
             memcpy(value + bytes * e, &x, bytes);
         }
-        address[l] = address_of(w, in, 0, (int)l);
-        u8 *to = resolve_access(w, in, (int)l, &address[l], bytes * n, ACCESS_WRITE, &space);
+        struct place p = {.address = address_of(w, in, 0, (int)l)};
+        u8 *to = resolve_access(w, in, (int)l, bytes * n, ACCESS_WRITE, &p);
         if (!to)
             return;
-        if (space == SPACE_SHARED) {
+        address[l] = p.address;
+        if (p.space == SPACE_SHARED) {
             shared |= 1u << l;
-            if (shared_store_conflicts(w, (int)l, (u32)address[l] - SHARED_BASE, bytes * n, to,
-                                       value))
+            if (shared_store_conflicts(w, p.cta, (int)l, (u32)p.address - SHARED_BASE, bytes * n,
+                                       to, value))
                 return;
-        } else if (space == SPACE_GLOBAL) {
+        } else if (p.space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;
-            if (!owner_store(w, in, (int)l, address[l], bytes * n, strength(in), to, value))
+            if (!owner_store(w, in, (int)l, p.address, bytes * n, strength(in), to, value))
                 return;
             continue;
         }
@@ -199,30 +203,16 @@ RUN(st)
 RUN(isspacep)
 {
     u32 r = 0;
-    u32 wanted = in->mod[MOD_SPACE];
-    if (wanted == SPACE_SHARED_CTA || wanted == SPACE_SHARED_CLUSTER)
-        wanted = SPACE_SHARED;
+    const u32 named = in->mod[MOD_SPACE], wanted = named == SPACE_SHARED_CTA ? SPACE_SHARED : named;
     FOR_LANES(l, mask)
     {
         u64 address = row64(w, in->op[1])[l];
-        r |= (u32)(generic_space(&address) == wanted) << l;
+        u32 space = generic_space(&address);
+        if (space == SPACE_SHARED && (wanted == SPACE_SHARED_CLUSTER || !is_near(address)))
+            space = SPACE_SHARED_CLUSTER;
+        r |= (u32)(space == wanted) << l;
     }
     pred_set(w, in->op[0], mask, r);
-}
-
-/* The cluster's one CTA is rank 0, and its own shared::cluster window. */
-RUN(mapa)
-{
-    FOR_LANES(l, mask)
-    {
-        const u32 rank = row32(w, in->op[2])[l];
-        if (rank) {
-            fault(w, REPORT_OUT_OF_BOUNDS, (int)l, "CTA %u of the cluster, which has but one",
-                  rank);
-            return;
-        }
-        operand_store(w, in->op[0], (int)l, operand_value(w, in->op[1], (int)l));
-    }
 }
 
 /* Caches are not modelled, so all policies are one. */

@@ -65,7 +65,7 @@ static void finish(struct warp *w, const struct copy *copy)
 {
     struct cta *c = w->cta;
     const bool is_written = copy_data(w, copy);
-    shared_access(w, (int)copy->lane, SHARED_BASE + copy->dst, copy->bytes,
+    shared_access(w, c, (int)copy->lane, SHARED_BASE + copy->dst, copy->bytes,
                   ACCESS_WRITE | ACCESS_ARRIVAL);
     if (!is_written)
         shared_mark_unwritten(c, copy->dst, copy->bytes);
@@ -100,7 +100,7 @@ static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *
         if (!owner_read(w, a, (int)lane, copy->src, copy->src_bytes, 0))
             return false;
     }
-    u8 *to = shared_access(w, (int)lane, dst, copy->bytes, ACCESS_WRITE | ACCESS_ASYNC);
+    u8 *to = shared_access(w, c, (int)lane, dst, copy->bytes, ACCESS_WRITE | ACCESS_ASYNC);
     if (!to)
         return false;
     copy->dst = (u32)(to - c->shared);

@@ -91,20 +91,18 @@ static bool try_swap(u8 *p, u32 bytes, u64 *old, u64 value)
 
 static u8 *atomic_access(struct warp *w, const struct insn *in, u32 k, int lane)
 {
-    u64 address = address_of(w, in, k, lane);
-    u32 space;
+    struct place p = {.address = address_of(w, in, k, lane)}, again = p;
     const u32 bytes = type_bytes(in->mod[MOD_TYPE]);
     /* Twice: it reads a value that must have been written, and then writes. */
-    if (!resolve_access(w, in, lane, &address, bytes, ACCESS_READ | ACCESS_STRONG, &space))
+    if (!resolve_access(w, in, lane, bytes, ACCESS_READ | ACCESS_STRONG, &p))
         return NULL;
-    address = address_of(w, in, k, lane);
-    u8 *p = resolve_access(w, in, lane, &address, bytes, ACCESS_WRITE | ACCESS_STRONG, &space);
-    if (p && space == SPACE_GLOBAL) {
+    u8 *at = resolve_access(w, in, lane, bytes, ACCESS_WRITE | ACCESS_STRONG, &again);
+    if (at && p.space == SPACE_GLOBAL) {
         w->cta->counters->global_store_bytes += bytes;
-        if (!owner_store(w, in, lane, address, bytes, ACCESS_STRONG, p, NULL))
+        if (!owner_store(w, in, lane, p.address, bytes, ACCESS_STRONG, at, NULL))
             return NULL;
     }
-    return p;
+    return at;
 }
 
 void atomic_add(u8 *p, u32 type, u64 value)

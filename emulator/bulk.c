@@ -6,7 +6,11 @@
  * bytes count as written by the mbarrier's agent, so only who has waited for that phase may touch
  * them. A store reads its source when it must, at wait_group.read, and until then nobody may write
  * there; it writes global memory at wait_group, or at the CTA's end. Half of all copies, at random,
- * move their bytes at once and stay marked. */
+ * move their bytes at once and stay marked.
+ *
+ * A load to several CTAs of a cluster is as many loads, each kept by the CTA that it goes to. One
+ * from shared memory reads its source until its mbarrier's phase has ended; then it may be written
+ * by who knows that. */
 #include "hopper.h"
 
 #include <stdio.h>
@@ -24,6 +28,8 @@ void bulk_reset(struct cta *c)
     h->loads.n = h->stores.n = h->n_flying = 0;
     h->haste = (u32[]){0, 2, 16}[random_below(c, 3)];
     memset(h->group, 0, sizeof h->group);
+    if (h->sent)
+        memset(h->sent, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->sent);
 }
 
 void bulk_free(struct cta *c)
@@ -33,6 +39,7 @@ void bulk_free(struct cta *c)
         free(h->stores.list[i].data);
     free(h->loads.list);
     free(h->stores.list);
+    free(h->sent);
 }
 
 static struct bulk *add(struct bulks *list, const struct bulk *b)
@@ -69,19 +76,38 @@ void bulk_describe_load(const struct cta *c, u32 offset, char *out, size_t size)
     describe_insn(insn, sizeof insn, c->kernel, b->at);
     snprintf(out, size,
              "the copy of warp %u lane %u reports to the mbarrier at shared offset %u, at %s",
-             b->warp, b->lane, m->offset, insn);
+             b->warp->id, b->lane, m->offset, insn);
+}
+
+/* A load, from there, of any CTA of the cluster. */
+static const struct bulk *find_sender(const struct cta *c, u32 offset)
+{
+    for (u32 r = 0; r < c->cluster->n; r++) {
+        const struct bulks *loads = &c->cluster->cta[r]->hopper->loads;
+        for (u32 i = 0; i < loads->n; i++)
+            if (loads->list[i].source == c && offset - loads->list[i].from < loads->list[i].bytes)
+                return &loads->list[i];
+    }
+    return NULL;
 }
 
 void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size)
 {
-    const struct bulk *b = find(&c->hopper->stores, offset);
+    const struct bulk *b = find(&c->hopper->stores, offset), *sender = find_sender(c, offset);
     char insn[320];
     *out = 0;
+    if (sender) {
+        describe_insn(insn, sizeof insn, c->kernel, sender->at);
+        snprintf(out, size,
+                 "by a bulk copy to shared memory: its mbarrier's phase has not ended, at %s",
+                 insn);
+    }
     if (!b)
         return;
     describe_insn(insn, sizeof insn, c->kernel, b->at);
-    snprintf(out, size, "by a bulk copy of warp %u lane %u, which is %s, at %s", b->warp, b->lane,
-             b->group == c->hopper->group[b->warp][b->lane]
+    snprintf(out, size, "by a bulk copy of warp %u lane %u, which is %s, at %s", b->warp->id,
+             b->lane,
+             b->group == c->hopper->group[b->warp->id][b->lane]
                  ? "never committed"
                  : "committed, and no cp.async.bulk.wait_group by its thread covers it",
              insn);
@@ -131,14 +157,21 @@ static bool check_shared(struct warp *w, const struct bulk *b, u64 address, u32 
     return true;
 }
 
-static bool check_plain(struct warp *w, const struct bulk *b)
+static bool check_plain(struct warp *w, const struct bulk *b, u64 address)
 {
-    if (!(b->global & 15) && !(b->bytes & 15) && b->bytes)
+    if (!(address & 15) && !(b->bytes & 15) && b->bytes)
         return true;
     fault(w, REPORT_MISALIGNED, (int)b->lane,
-          "a bulk copy of %u bytes at global address 0x%llx: both must be multiples of 16",
-          b->bytes, (unsigned long long)b->global);
+          "a bulk copy of %u bytes at address 0x%llx: both must be multiples of 16", b->bytes,
+          (unsigned long long)address);
     return false;
+}
+
+/* The CTA's shared memory from which it reads. */
+static bool check_source(struct warp *w, const struct bulk *b, u32 offset)
+{
+    return !mbarrier_covers(w, w->cta, (int)b->lane, offset, b->bytes, ACCESS_READ) &&
+           proxy_check_read(w, (int)b->lane, offset, b->bytes);
 }
 
 /* The map and the coordinates, from operand k on. */
@@ -169,7 +202,7 @@ static bool read_tensor(struct warp *w, const struct insn *in, u32 k, struct bul
 static struct bulk new_bulk(struct warp *w, const struct insn *in, u32 lane, enum bulk_kind kind)
 {
     return (struct bulk){.kind = kind,
-                         .warp = w->id,
+                         .warp = w,
                          .lane = lane,
                          .at = in->serial,
                          .is_early = random_below(w->cta, 2)};
@@ -216,6 +249,35 @@ static bool publish_piece(void *context, const struct bulk *b, const struct piec
     return true;
 }
 
+/* The source of a load from shared memory has been read: for who knows of the mbarrier's phase. */
+static void release_source(const struct cta *c, const struct bulk *b)
+{
+    struct cta *from = b->source;
+    struct hopper *h = from->hopper;
+    const u32 agent = agent_of(c, AGENT_MBARRIER + b->mbarrier);
+    if (!h->sent)
+        h->sent = calloc(from->shared_bytes / ASYNC_UNIT + 1, sizeof *h->sent);
+    if (!h->sent)
+        abort();
+    proxy_end_read(from, b->from, b->bytes);
+    for (u32 i = 0; i < b->bytes / ASYNC_UNIT; i++)
+        h->sent[b->from / ASYNC_UNIT + i] = (u64)c->cluster->now << SHADOW_TIME_SHIFT | agent;
+    cluster_note_visit(from, agent, b->at);
+}
+
+/* Whether the warp knows that no load from these 16 bytes still reads; else a fault. */
+bool bulk_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
+{
+    const u64 sent = c->hopper->sent ? c->hopper->sent[unit] : 0;
+    if (is_before(w, (u32)sent & SHADOW_AGENT, (u32)(sent >> SHADOW_TIME_SHIFT)))
+        return true;
+    fault(w, REPORT_IN_FLIGHT, lane,
+          "writes shared bytes %u..%u, from which a bulk copy to shared memory was made: its "
+          "mbarrier's phase may not have ended",
+          unit * ASYNC_UNIT, (unit + 1) * ASYNC_UNIT - 1);
+    return false;
+}
+
 /* The phase has ended: the copies that have brought their bytes to it are there for who waits. */
 void bulk_publish(struct cta *c, u32 mbarrier)
 {
@@ -229,11 +291,14 @@ void bulk_publish(struct cta *c, u32 mbarrier)
             continue;
         }
         shared_set_writer(c, b->offset, b->bytes,
-                          (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_WRITTEN |
-                              (AGENT_MBARRIER + mbarrier),
+                          (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_WRITTEN |
+                              agent_of(c, AGENT_MBARRIER + mbarrier),
                           b->at);
-        box_walk(b, publish_piece, c);
-        m->copied_time = c->now;
+        if (b->source)
+            release_source(c, b);
+        else
+            box_walk(b, publish_piece, c);
+        m->copied_time = c->cluster->now;
         m->copied_by = b->warp;
         m->copied_at = b->at;
     }
@@ -248,15 +313,23 @@ bool bulk_reports_to(const struct cta *c, u32 mbarrier)
     return false;
 }
 
+static void deliver(struct cta *c, const struct bulk *b)
+{
+    if (b->source)
+        memcpy(c->shared + b->offset, b->source->shared + b->from, b->bytes);
+    else
+        box_walk(b, load_piece, c);
+}
+
 static void arrive(struct cta *c, u32 index)
 {
     struct hopper *h = c->hopper;
     struct bulk *b = &h->loads.list[index];
-    struct warp *w = &c->warps[b->warp];
+    struct warp *w = b->warp;
     const struct insn *at = w->at;
     const u32 lane = b->lane, bytes = b->bytes;
     if (!b->is_early)
-        box_walk(b, load_piece, c);
+        deliver(c, b);
     b->is_done = true;
     h->n_flying--;
     w->at = &c->kernel->code[b->at]; /* for reports */
@@ -282,20 +355,21 @@ bool bulk_hurry(struct cta *c)
 void bulk_step(struct cta *c)
 {
     const struct hopper *h = c->hopper;
-    const bool is_polled = h->idle_polls > 16;
+    const bool is_polled = c->cluster->idle_polls > 16;
     if (h->n_flying && (is_polled || (h->haste && !random_below(c, h->haste))))
         bulk_hurry(c);
 }
 
-/* The mbarrier that operand k names, which the async proxy must know. */
-static bool find_mbarrier(struct warp *w, const struct insn *in, u32 k, struct bulk *b)
+/* The mbarrier at an address in the CTA, which the async proxy must know. */
+static bool find_mbarrier(struct warp *w, struct cta *c, u64 address, struct bulk *b)
 {
-    const struct mbarrier *m = mbarrier_find(w, (int)b->lane, address_of(w, in, k, (int)b->lane));
+    const struct mbarrier *m = mbarrier_find(w, c, (int)b->lane, address);
     char insn[320];
     if (!m)
         return false;
-    b->mbarrier = (u32)(m - w->cta->hopper->mbarriers);
-    if (proxy_was_fenced(w, m->init_warp, m->init_lane, m->init_time, FENCE_INIT))
+    b->mbarrier = (u32)(m - c->hopper->mbarriers);
+    if (proxy_was_fenced(w, m->init_agent, m->init_lane, m->init_time, FENCE_INIT) ||
+        mbarrier_is_announced(w, m))
         return true;
     describe_insn(insn, sizeof insn, w->kernel, m->init_at);
     fault(w, REPORT_PROXY, (int)b->lane,
@@ -305,49 +379,95 @@ static bool find_mbarrier(struct warp *w, const struct insn *in, u32 k, struct b
     return false;
 }
 
-static bool issue_load(struct warp *w, const struct insn *in, struct bulk *b)
+/* To the shared memory of this CTA, and to an mbarrier there. */
+static bool issue_load(struct warp *w, struct cta *c, u64 dst, u64 mbarrier, struct bulk *b)
 {
-    struct cta *c = w->cta;
-    struct checking x = {.w = w, .lane = (int)b->lane};
-    const u64 dst = address_of(w, in, 0, (int)b->lane);
-    if (!check_shared(w, b, dst, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
+    if (!find_mbarrier(w, c, mbarrier, b) || !check_shared(w, b, dst, b->is_tensor ? 128 : 16))
         return false;
     b->offset = (u32)(dst - SHARED_BASE);
-    if (!proxy_check_write(w, (int)b->lane, b->offset, b->bytes))
+    if (!proxy_check_write(w, c, (int)b->lane, b->offset, b->bytes))
         return false;
     for (u32 i = 0; i < b->bytes; i += ASYNC_UNIT)
-        if (!shared_access(w, (int)b->lane, dst + i, ASYNC_UNIT,
+        if (!shared_access(w, c, (int)b->lane, dst + i, ASYNC_UNIT,
                            ACCESS_WRITE | ACCESS_ASYNC | ACCESS_PROXY))
             return false;
     shared_set_writer(c, b->offset, b->bytes,
-                      (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT |
-                          (AGENT_MBARRIER + b->mbarrier),
+                      (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT |
+                          agent_of(c, AGENT_MBARRIER + b->mbarrier),
                       b->at);
     memset(c->shared + b->offset, 0xff, b->bytes);
     if (b->is_early)
-        box_walk(b, load_piece, c);
+        deliver(c, b);
     c->counters->bulk_bytes += b->bytes;
-    c->counters->global_load_bytes += b->bytes;
     add(&c->hopper->loads, b);
     c->hopper->n_flying++;
     return true;
 }
 
+/* Operands of loads: those of the destination and of the mbarrier, and of the mask of CTAs. */
+struct targets {
+    u32 dst, mbarrier, mask;
+};
+
+/* To the CTA that both addresses are in. */
+static bool issue_to_one(struct warp *w, const struct insn *in, const struct targets *t,
+                         struct bulk *b)
+{
+    const int lane = (int)b->lane;
+    u64 dst = address_of(w, in, t->dst, lane), mbarrier = address_of(w, in, t->mbarrier, lane);
+    struct cta *c = cluster_target(w, lane, &dst),
+               *other = c ? cluster_target(w, lane, &mbarrier) : NULL;
+    if (!other)
+        return false;
+    if (c == other)
+        return issue_load(w, c, dst, mbarrier, b);
+    fault(w, REPORT_OUT_OF_BOUNDS, lane,
+          "a bulk copy to CTA %u of the cluster, which reports to an mbarrier of CTA %u", c->rank,
+          other->rank);
+    return false;
+}
+
+/* To the same place in several CTAs, and to the mbarrier at the same place of each. */
+static bool issue_to_many(struct warp *w, const struct insn *in, const struct targets *t,
+                          struct bulk *b)
+{
+    const struct cluster *k = w->cta->cluster;
+    const int lane = (int)b->lane;
+    const u32 ctas = row32(w, in->op[t->mask])[lane] & 0xffff;
+    u64 dst = address_of(w, in, t->dst, lane), mbarrier = address_of(w, in, t->mbarrier, lane);
+    if (!ctas || ctas >> k->n) {
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "copies to the CTAs 0x%x of the cluster, which has %u",
+              ctas, k->n);
+        return false;
+    }
+    if (!cluster_target(w, lane, &dst) || !cluster_target(w, lane, &mbarrier))
+        return false;
+    FOR_LANES(r, ctas)
+    {
+        b->is_early = random_below(w->cta, 2);
+        if (!issue_load(w, k->cta[r], dst, mbarrier, b))
+            return false;
+    }
+    return true;
+}
+
+static bool issue_from_global(struct warp *w, const struct insn *in, const struct targets *t,
+                              struct bulk *b)
+{
+    struct checking x = {.w = w, .lane = (int)b->lane};
+    w->cta->counters->global_load_bytes += b->bytes;
+    return box_walk(b, check_piece, &x) &&
+           (t->mask ? issue_to_many(w, in, t, b) : issue_to_one(w, in, t, b));
+}
+
 static void load_tensor(struct warp *w, const struct insn *in, u32 mask, bool is_multicast)
 {
-    const u32 barrier = 4 + in->mod[MOD_RANK];
+    const u32 rank = in->mod[MOD_RANK];
+    const struct targets t = {.mbarrier = 4 + rank, .mask = is_multicast ? 6 + rank : 0};
     FOR_LANES(l, mask)
     {
         struct bulk b = new_bulk(w, in, l, BULK_LOAD);
-        const u32 ctas = is_multicast ? row32(w, in->op[barrier + 2])[l] : 1;
-        if (ctas != 1) {
-            fault(w, REPORT_OUT_OF_BOUNDS, (int)l,
-                  "copies to the CTAs 0x%x of the cluster, which has but one", ctas);
-            return;
-        }
-        b.is_tensor = true;
-        if (!read_tensor(w, in, 2, &b) || !find_mbarrier(w, in, barrier, &b) ||
-            !issue_load(w, in, &b))
+        if (!read_tensor(w, in, 2, &b) || !issue_from_global(w, in, &t, &b))
             return;
     }
 }
@@ -364,18 +484,13 @@ RUN(bulk_tensor_load_multicast)
 
 static void load_plain(struct warp *w, const struct insn *in, u32 mask, bool is_multicast)
 {
+    const struct targets t = {.mbarrier = 5, .mask = is_multicast ? 7 : 0};
     FOR_LANES(l, mask)
     {
         struct bulk b = new_bulk(w, in, l, BULK_LOAD);
-        const u32 ctas = is_multicast ? row32(w, in->op[7])[l] : 1;
-        if (ctas != 1) {
-            fault(w, REPORT_OUT_OF_BOUNDS, (int)l,
-                  "copies to the CTAs 0x%x of the cluster, which has but one", ctas);
-            return;
-        }
         b.global = address_of(w, in, 2, (int)l);
         b.bytes = row32(w, in->op[4])[l];
-        if (!check_plain(w, &b) || !find_mbarrier(w, in, 5, &b) || !issue_load(w, in, &b))
+        if (!check_plain(w, &b, b.global) || !issue_from_global(w, in, &t, &b))
             return;
     }
 }
@@ -388,6 +503,25 @@ RUN(bulk_load)
 RUN(bulk_load_multicast)
 {
     load_plain(w, in, mask, true);
+}
+
+/* From the CTA's shared memory to another's. */
+RUN(bulk_send)
+{
+    const struct targets t = {.mbarrier = 5};
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_LOAD);
+        const u64 from = address_of(w, in, 2, (int)l);
+        b.bytes = row32(w, in->op[4])[l];
+        if (!check_plain(w, &b, from) || !check_shared(w, &b, from, 16))
+            return;
+        b.source = w->cta;
+        b.from = (u32)(from - SHARED_BASE);
+        if (!check_source(w, &b, b.from) || !issue_to_one(w, in, &t, &b))
+            return;
+        proxy_begin_read(w->cta, b.from, b.bytes);
+    }
 }
 
 /* -- stores ---------------------------------------------------------------------------------- */
@@ -461,8 +595,7 @@ static bool issue_store(struct warp *w, const struct insn *in, u32 source, struc
     if (!check_shared(w, b, src, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
         return false;
     b->offset = (u32)(src - SHARED_BASE);
-    if (mbarrier_covers(w, (int)b->lane, b->offset, b->bytes, ACCESS_READ) ||
-        !proxy_check_read(w, (int)b->lane, b->offset, b->bytes))
+    if (!check_source(w, b, b->offset))
         return false;
     b->group = c->hopper->group[w->id][b->lane];
     c->counters->bulk_bytes += b->bytes;
@@ -515,7 +648,7 @@ static void store_plain(struct warp *w, const struct insn *in, u32 mask, enum bu
         b.type = in->mod[MOD_TYPE];
         b.global = address_of(w, in, 0, (int)l);
         b.bytes = row32(w, in->op[4])[l];
-        if (!check_plain(w, &b) || !issue_store(w, in, 2, &b))
+        if (!check_plain(w, &b, b.global) || !issue_store(w, in, 2, &b))
             return;
     }
 }
@@ -555,7 +688,7 @@ static void wait_groups(struct warp *w, u32 mask, u64 keep, bool for_reads)
     for (u32 i = 0; i < h->stores.n; i++) {
         struct bulk *b = &h->stores.list[i];
         const bool is_due =
-            b->warp == w->id && mask >> b->lane & 1 && b->group + keep < h->group[w->id][b->lane];
+            b->warp == w && mask >> b->lane & 1 && b->group + keep < h->group[w->id][b->lane];
         if (is_due)
             finish_read(w, b);
         if (is_due && !for_reads) {
@@ -584,16 +717,16 @@ RUN(bulk_wait_read)
 
 /* -- the end --------------------------------------------------------------------------------- */
 
-static void report_left(struct cta *c, u32 warp, u32 at, const char *what)
+static void report_left(struct cta *c, const struct warp *by, u32 at, const char *what)
 {
-    struct warp *w = &c->warps[warp];
+    struct warp *w = &c->warps[by->id];
     w->at = &c->kernel->code[at];
     fault(w, REPORT_IN_FLIGHT, ALL_LANES, "the CTA has ended, and a bulk copy %s", what);
 }
 
 static bool was_waited_for(const struct cta *c, const struct mbarrier *m)
 {
-    const u32 agent = AGENT_MBARRIER + (u32)(m - c->hopper->mbarriers);
+    const u32 agent = agent_of(c, AGENT_MBARRIER + (u32)(m - c->hopper->mbarriers));
     for (u32 i = 0; i < c->n_warps; i++)
         if (c->warps[i].seen[agent] >= m->copied_time)
             return true;
@@ -612,16 +745,29 @@ static void check_loads_ended(struct cta *c)
             report_left(c, h->mbarriers[i].copied_by, h->mbarriers[i].copied_at, what);
 }
 
+static void check_sources(struct cta *c)
+{
+    for (u32 i = 0; i < c->shared_bytes; i += ASYNC_UNIT) {
+        const struct bulk *b = c->hopper->readers[i / ASYNC_UNIT] ? find_sender(c, i) : NULL;
+        if (b)
+            report_left(c, b->warp, b->at,
+                        "from its shared memory may still read there: nobody has waited for its "
+                        "mbarrier");
+    }
+}
+
 /* All warps have ended: shared memory must be nobody's, and stores reach global memory. */
 void bulk_end(struct cta *c)
 {
     struct hopper *h = c->hopper;
     const bool is_checked = c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT;
-    if (is_checked)
+    if (is_checked) {
         check_loads_ended(c);
+        check_sources(c);
+    }
     for (u32 i = 0; i < h->stores.n && !c->report->is_set; i++) {
         struct bulk *b = &h->stores.list[i];
-        struct warp *w = &c->warps[b->warp];
+        struct warp *w = b->warp;
         if (!b->is_done && is_checked) {
             report_left(c, b->warp, b->at,
                         "from its shared memory may still read there: no "

@@ -58,6 +58,7 @@ typedef struct {
     X(CUDA_ERROR_MISALIGNED_ADDRESS, 716, "misaligned address")                                    \
     X(CUDA_ERROR_LAUNCH_FAILED, 719, "unspecified launch failure")                                 \
     X(CUDA_ERROR_NOT_SUPPORTED, 801, "operation not supported")                                    \
+    X(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912, "invalid cluster size")                                \
     X(CUDA_ERROR_UNKNOWN, 999, "unknown error")
 
 enum {

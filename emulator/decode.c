@@ -539,8 +539,6 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     u32 i = 0;
     while (i < n_rows && !try_row(b, &op_rows[i], name, &in))
         i++;
-    if (i == n_rows && strstr(name, "cluster"))
-        fail(b, "instruction not supported; clusters have one CTA");
     if (i == n_rows)
         fail(b, "instruction not supported, or its operands do not fit");
     check_target(b, &op_rows[i]);

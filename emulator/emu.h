@@ -26,7 +26,7 @@ enum {
     LANES = 32,
     MAX_WARPS = 32,
     MAX_WARPGROUPS = MAX_WARPS / 4,
-    MAX_MBARRIERS = 64,
+    MAX_CLUSTER = 8, /* CTAs */
     N_BARRIERS = 16,
     ALL_LANES = -1,
     SHARED_BASE =
@@ -34,11 +34,12 @@ enum {
 };
 
 /* Who accesses shared memory: the warps, the wgmma of a warpgroup, the async copies that report to
- * an mbarrier. */
+ * an mbarrier. Each CTA of a cluster has as many numbers for them; these are the first one's. */
 enum {
     AGENT_WARPGROUP = MAX_WARPS,
     AGENT_MBARRIER = AGENT_WARPGROUP + MAX_WARPGROUPS,
-    MAX_AGENTS = AGENT_MBARRIER + MAX_MBARRIERS
+    CTA_AGENTS = 128,
+    MAX_MBARRIERS = CTA_AGENTS - AGENT_MBARRIER
 };
 
 #define FULL_MASK 0xffffffffu
@@ -318,7 +319,8 @@ struct kernel {
     u32 static_smem, dynamic_base, local_bytes;
     u32 max_dynamic_smem; /* cuFuncSetAttribute */
     u32 reqntid[3], max_threads, max_regs;
-    u32 granule_log2; /* width of the narrowest access to shared memory */
+    u32 reqnctapercluster[3], max_cluster; /* 0: not said */
+    u32 granule_log2;                      /* width of the narrowest access to shared memory */
     u32 global_granule_log2;
     bool has_gpu_fence;
     bool is_async; /* uses what hopper.h is about */
@@ -355,24 +357,26 @@ struct memory {
 
 /* The last write of a granule: time, lane, flags, agent. */
 enum {
-    SHADOW_AGENT = 0xff,
-    SHADOW_WRITTEN = 1 << 8,
-    SHADOW_IN_FLIGHT = 2 << 8,
-    SHADOW_STRONG = 4 << 8,
+    SHADOW_AGENT = MAX_CLUSTER * CTA_AGENTS - 1,
+    SHADOW_WRITTEN = 1 << 10,
+    SHADOW_IN_FLIGHT = 2 << 10,
+    SHADOW_STRONG = 4 << 10,
     SHADOW_LANE_SHIFT = 16,
     SHADOW_TIME_SHIFT = 32,
 };
 
-/* Shared memory's shadow, one entry per granule. Times are on the CTA's clock. */
+/* Shared memory's shadow, one entry per granule. Times are on the cluster's clock. */
 struct shadow {
     u32 granule_log2, n;
     u64 *write;
     u32 *read_gen;  /* time of the last reads */
-    u32 *read_mask; /* by which warps */
+    u32 *read_mask; /* by which of the CTA's warps */
     u32 *write_at;  /* insn serial, for reports */
     u32 *read_at;
     u32 *store_id; /* the store instruction that wrote it last, to find two lanes in one place */
     u32 *history;  /* [granule][warp] read times, made when read_mask cannot tell */
+    u8 *far_ranks; /* CTAs whose warps have read since the last write; made by the first to do so */
+    u32 *far;      /* [granule][rank][warp] when */
 };
 
 /* -- execution ------------------------------------------------------------------------------- */
@@ -399,6 +403,7 @@ struct warp {
     struct cta *cta;
     const struct kernel *kernel;
     u32 id, exists, exited;
+    u32 agent; /* its number in the cluster */
     u32 *rows;
     u32 *preds;
     u32 pc, mask, until;
@@ -407,22 +412,23 @@ struct warp {
     u32 depth;
     enum warp_event event;
     bool is_done, is_blocked;
-    u32 barrier;          /* blocked on it */
-    u32 mbarrier;         /* or on this one, counted from 1 */
-    u32 gave_up_at;       /* the try_wait that failed last */
-    u32 seen[MAX_AGENTS]; /* times up to which the other agents' accesses are ordered before this
-                             one's */
-    u32 seen_all;         /* the least of the other warps' */
+    u32 barrier;    /* blocked on it */
+    u32 mbarrier;   /* or on this one, counted from 1 */
+    u32 gave_up_at; /* the try_wait that failed last */
+    u32 *seen;      /* times up to which the other agents' accesses are ordered before this one's */
+    u32 seen_all;   /* the least of those of the CTA's other warps */
+    u32 cluster_arrived, cluster_waited; /* phases of the cluster's barrier, counted from 1 */
+    bool waits_for_cluster;
     struct pending pending;
     u8 *local, *local_written;
 };
 
 struct barrier {
-    u32 expected, arrived;  /* threads */
-    u32 waiting, present;   /* warps */
-    u32 first_at;           /* insn serial of the first arrival */
-    u32 popc, n_red;        /* bar.red */
-    u32 joined[MAX_AGENTS]; /* what those who arrived have seen */
+    u32 expected, arrived; /* threads */
+    u32 waiting, present;  /* warps */
+    u32 first_at;          /* insn serial of the first arrival */
+    u32 popc, n_red;       /* bar.red */
+    u32 *joined;           /* what those who arrived have seen */
 };
 
 struct launch {
@@ -430,26 +436,48 @@ struct launch {
     const struct tgemu_config *config;
     struct memory *memory;
     u8 *params;
-    u32 grid[3], block[3];
+    u32 grid[3], block[3], cluster[3];
     u32 n_threads, n_warps, dynamic_smem;
+    u32 n_ranks; /* CTAs of a cluster */
     u64 n_ctas, serial;
+};
+
+struct visit {
+    u32 time, at;
+};
+
+/* CTAs that run together. */
+struct cluster {
+    struct cta *cta[MAX_CLUSTER];
+    u32 n;
+    u64 index;
+    u32 now;        /* the clock of shared.c */
+    u32 store_id;   /* counts store instructions */
+    u32 idle_polls; /* of mbarriers, since anything happened */
+    u32 phase;      /* of the cluster's barrier, counted from 1 */
+    u32 n_arrived;  /* warps */
+    u32 *joined;    /* what those who arrived have seen */
+    u32 *released;  /* of this, what came before the last completed phase */
 };
 
 struct cta {
     const struct launch *launch;
     const struct kernel *kernel;
+    struct cluster *cluster;
+    u32 rank; /* in it */
     u64 index;
     bool is_parallel; /* other threads run other CTAs of this launch */
+    bool has_ended;   /* its shared memory is gone */
     u32 id[3];
     struct warp warps[MAX_WARPS];
     u32 n_warps, n_agents;
+    u32 *clocks;          /* what its warps and barriers point into */
+    struct visit *visits; /* the last access to its shared memory by each agent of other CTAs */
     u8 *shared, *params;
     u32 shared_bytes;
     struct shadow shadow;
     struct hopper *hopper; /* NULL: the kernel has nothing of it */
     struct barrier barriers[N_BARRIERS];
-    u32 now;      /* the clock of shared.c */
-    u32 store_id; /* counts store instructions */
     u64 steps, random;
     u32 patience;               /* accesses until the next switch of warps */
     struct allocation **cached; /* per instruction, the allocation it last touched */
@@ -469,6 +497,7 @@ struct cta {
     X(IN_FLIGHT, "in-flight", 719)                                                                 \
     X(BARRIER, "barrier-mismatch", 719)                                                            \
     X(MBARRIER, "mbarrier", 719)                                                                   \
+    X(CLUSTER, "cluster", 719)                                                                     \
     X(PROXY, "proxy", 719)                                                                         \
     X(TENSOR_MAP, "tensor-map", 719)                                                               \
     X(WGMMA, "wgmma", 719)                                                                         \
@@ -517,8 +546,13 @@ enum {
     ACCESS_ARRIVAL = 16,
     ACCESS_PROXY = 32 /* through the async proxy */
 };
-u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u64 *address, u32 bytes,
-                   int what, u32 *space);
+struct place {
+    u64 address; /* in its space */
+    u32 space;
+    struct cta *cta; /* shared memory: whose */
+};
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what,
+                   struct place *p);
 u32 generic_space(u64 *address);
 
 /* atomic.c */
@@ -546,27 +580,36 @@ bool shadow_init(struct cta *c);
 void shadow_reset(struct cta *c);
 void shadow_free(struct shadow *s);
 bool is_before(const struct warp *w, u32 agent, u32 time);
-u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what);
-bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
-                            const u8 *value);
+u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what);
+bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes,
+                            const u8 *old, const u8 *value);
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes);
-bool shared_check_read(struct warp *w, int lane, u32 g, int what);
+bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what);
 void shared_note_reads(struct warp *w, u32 offset, u32 bytes);
 void shared_set_writer(struct cta *c, u32 offset, u32 bytes, u64 word, u32 at);
 void count_wavefronts(struct cta *c, const u64 *address, u32 mask, u32 bytes);
 
 /* sync.c */
 void barriers_reset(struct cta *c);
-void barriers_check_stuck(struct cta *c);
+void barriers_check_stuck(struct cluster *k);
+void clock_join(u32 *to, const u32 *from, u32 n);
 void update_seen_all(struct warp *w);
 bool is_convergent(struct warp *w, const struct insn *in, u32 mask);
+
+/* cluster.c */
+bool is_near(u64 address);
+struct cta *cluster_target(struct warp *w, int lane, u64 *address);
+bool cluster_lets_visit(struct warp *w, const struct cta *c, int lane);
+void cluster_note_visit(struct cta *c, u32 agent, u32 at);
+void cluster_check_barrier(struct cluster *k);
+void cluster_end_cta(struct cta *c);
 
 /* async.c */
 void async_reset(struct warp *w);
 const char *async_describe(const struct cta *c, u32 offset, char *out, size_t size);
 
 /* warp.c */
-void cta_run(struct cta *c);
+void cluster_run(struct cluster *k);
 u32 random_below(struct cta *c, u32 n);
 
 /* launch.c */
@@ -655,6 +698,23 @@ static inline void full_fence(void)
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
+}
+
+/* The number in its cluster of one of a CTA's agents. */
+static inline u32 agent_of(const struct cta *c, u32 agent)
+{
+    return c->rank * CTA_AGENTS + agent;
+}
+
+static inline bool is_warp(u32 agent)
+{
+    return agent % CTA_AGENTS < MAX_WARPS;
+}
+
+/* The CTA of an agent. */
+static inline struct cta *cta_of(const struct cta *c, u32 agent)
+{
+    return c->cluster->cta[agent / CTA_AGENTS];
 }
 
 static inline int first_lane(u32 mask)

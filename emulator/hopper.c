@@ -12,7 +12,10 @@ bool hopper_init(struct cta *c)
         return false;
     h->mbarrier_at = calloc(c->shared_bytes / 8 + 1, 1);
     h->readers = calloc(c->shared_bytes / ASYNC_UNIT + 1, sizeof *h->readers);
-    return h->mbarrier_at && h->readers && wgmma_init(c);
+    h->clocks = calloc((size_t)MAX_MBARRIERS * 4 * c->n_agents, sizeof *h->clocks);
+    for (u32 i = 0; i < MAX_MBARRIERS && h->clocks; i++)
+        h->mbarriers[i].joined[0] = h->clocks + (size_t)i * 4 * c->n_agents;
+    return h->mbarrier_at && h->readers && h->clocks && wgmma_init(c);
 }
 
 void hopper_free(struct cta *c)
@@ -23,6 +26,7 @@ void hopper_free(struct cta *c)
     bulk_free(c);
     wgmma_free(c);
     free(h->mbarrier_at);
+    free(h->clocks);
     free(h->readers);
     free(h);
 }
@@ -32,16 +36,14 @@ void hopper_reset(struct cta *c)
     struct hopper *h = c->hopper;
     if (!h)
         return;
-    memset(h->mbarriers, 0, h->n_mbarriers * sizeof *h->mbarriers);
-    memset(h->mbarrier_at, 0, c->shared_bytes / 8 + 1);
+    mbarriers_reset(c);
     memset(h->readers, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->readers);
     memset(h->fences, 0, sizeof h->fences);
     bulk_reset(c);
     wgmma_reset(c);
-    h->n_mbarriers = h->idle_polls = 0;
 }
 
-/* All warps have ended: nothing asynchronous may be left. */
+/* All the CTA's warps have ended: nothing asynchronous may be left. */
 void hopper_end(struct cta *c)
 {
     wgmma_end(c);

@@ -19,19 +19,22 @@ enum {
 
 struct mbarrier {
     bool is_live;
-    u32 offset; /* in shared memory */
+    struct cta *cta; /* in whose shared memory it is */
+    u32 offset;
     u32 expected, pending;
     s32 tx; /* bytes expected and not yet arrived */
     u32 phase;
-    u32 init_time, init_warp, init_lane, init_at;
-    u32 copied_time, copied_by,
-        copied_at;            /* the last phase to which a copy reported, and the copy */
-    u32 joined[MAX_AGENTS];   /* what those who arrived have seen */
-    u32 released[MAX_AGENTS]; /* of these, what came before the last completed phase */
+    u32 init_time, init_agent, init_lane, init_at;
+    u32 init_phase; /* of the cluster's barrier, that tells of it even by relaxed arrivals */
+    u32 copied_time, copied_at; /* the last phase to which a copy reported, and the copy */
+    const struct warp *copied_by;
+    u32 *joined[2];   /* what those who arrived have seen: of the CTA, of others of its cluster */
+    u32 *released[2]; /* of these, what came before the last completed phase */
 };
 
-/* What a fence makes visible to the async proxy. */
-enum { FENCE_SHARED = 1, FENCE_INIT = 2 };
+/* What a fence makes visible: to the async proxy what was stored to shared memory, and what
+ * mbarrier.init has made; to the cluster the latter, even by relaxed arrivals. */
+enum { FENCE_SHARED = 1, FENCE_INIT = 2, FENCE_INIT_CLUSTER = 4 };
 
 struct fence {
     u32 time, mask, covers;
@@ -55,16 +58,19 @@ struct tensor_map {
 enum bulk_kind { BULK_LOAD, BULK_STORE, BULK_ADD };
 
 /* A bulk copy between global and shared memory, where it takes one range. BULK_ADD adds to global
- * memory. */
+ * memory. A load may come from shared memory too, and be another CTA's. */
 struct bulk {
     enum bulk_kind kind;
     bool is_tensor, is_early;
     bool is_done;   /* load: the bytes are there. store: they were read, and are in `data` */
     bool is_stored; /* store: and in global memory */
-    u32 warp, lane, at;
+    struct warp *warp;
+    u32 lane, at;
     u32 group;    /* store: number of the lane's group */
     u32 mbarrier; /* load: index */
     u32 offset, bytes;
+    struct cta *source; /* load: if from shared memory, whose, and where there */
+    u32 from;
     u64 global; /* of a copy that is no tensor's */
     u32 type;   /* of what is added */
     struct tensor_map map;
@@ -130,12 +136,14 @@ struct held {
 
 struct hopper {
     struct mbarrier mbarriers[MAX_MBARRIERS];
+    u32 *clocks;     /* what they point into */
     u32 n_mbarriers; /* live ones are among these */
     u8 *mbarrier_at; /* per 8 bytes of shared memory, counted from 1 */
-    u32 idle_polls;
     struct fences fences[MAX_WARPS];
     u16 *readers; /* per ASYNC_UNIT of shared memory: operations that will read it */
     struct bulks loads, stores;
+    u64 *sent;    /* per ASYNC_UNIT: the last copy from there to another place in shared
+                     memory, as its mbarrier's agent and a time; made by the first */
     u32 n_flying; /* loads that have not arrived */
     u32 haste;    /* loads arrive at one step of so many; 0: only when they must */
     struct warpgroup warpgroups[MAX_WARPGROUPS];
@@ -148,20 +156,22 @@ struct hopper {
 };
 
 /* mbarrier.c */
-struct mbarrier *mbarrier_find(struct warp *w, int lane, u64 address);
+void mbarriers_reset(struct cta *c);
+struct mbarrier *mbarrier_find(struct warp *w, struct cta *c, int lane, u64 address);
+bool mbarrier_is_announced(const struct warp *w, const struct mbarrier *m);
 void mbarrier_complete_tx(struct warp *w, int lane, struct mbarrier *m, u32 bytes);
-bool mbarrier_covers(struct warp *w, int lane, u32 offset, u32 bytes, int what);
+bool mbarrier_covers(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, int what);
 void mbarrier_describe(const struct cta *c, const struct warp *w, char *out, size_t size);
 
 /* proxy.c */
 bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers);
 bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes);
-bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes);
+bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes);
 void proxy_begin_read(struct cta *c, u32 offset, u32 bytes);
 void proxy_end_read(struct cta *c, u32 offset, u32 bytes);
 bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset);
 bool proxy_check_origins(struct warp *w, const struct origins *o);
-bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes);
+bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes);
 
 /* box.c */
 u32 box_bytes(const struct tensor_map *m);
@@ -178,6 +188,7 @@ bool tensor_map_read(struct warp *w, int lane, u64 address, struct tensor_map *o
 /* bulk.c */
 void bulk_step(struct cta *c);
 bool bulk_hurry(struct cta *c);
+bool bulk_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit);
 void bulk_publish(struct cta *c, u32 mbarrier);
 bool bulk_reports_to(const struct cta *c, u32 mbarrier);
 void bulk_end(struct cta *c);
@@ -204,7 +215,7 @@ void wgmma_reset(struct cta *c);
 void wgmma_free(struct cta *c);
 void wgmma_end(struct cta *c);
 bool wgmma_lets_touch(struct warp *w, const struct insn *in);
-bool wgmma_lets_write(struct warp *w, int lane, u32 unit);
+bool wgmma_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit);
 bool wgmma_describe_reader(const struct cta *c, u32 unit, char *out, size_t size);
 
 /* hopper.c */

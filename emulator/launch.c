@@ -1,10 +1,11 @@
-/* launch.c - a grid: its CTAs in order, taken by as many threads as there are cores.
+/* launch.c - a grid: its clusters in order, taken by as many threads as there are cores. Without
+ * clusters each CTA is one.
  *
- * A CTA's run depends on the seed and its index alone, so the number of threads changes nothing; of
- * several faults the one of the lowest CTA is reported. But a CTA that reads what nothing has
- * written may be early in a race with one that writes it: it stops, the others go on, and a race
- * between CTAs is what is reported if they find one. Each thread keeps one CTA's worth of
- * registers, shared memory and shadow. */
+ * A cluster's run depends on the seed and its index alone, so the number of threads changes
+ * nothing; of several faults the one of the lowest cluster is reported. But one that reads what
+ * nothing has written may be early in a race with one that writes it: it stops, the others go on,
+ * and a race between them is what is reported if they find one. Each thread keeps one cluster's
+ * worth of registers, shared memory and shadow. */
 #include "hopper.h"
 
 #include <pthread.h>
@@ -14,9 +15,9 @@
 struct team {
     const struct launch *launch;
     pthread_mutex_t lock; /* guards what follows */
-    u64 next, stop_at;    /* CTAs from stop_at on need not run: one before has failed */
+    u64 next, stop_at;    /* clusters from stop_at on need not run: one before has failed */
     struct report *report;
-    u64 unwritten_at; /* the lowest CTA that read what nothing had written */
+    u64 unwritten_at; /* the lowest one that read what nothing had written */
     struct report unwritten;
     struct tgemu_counters *counters;
     bool is_parallel;
@@ -33,7 +34,7 @@ static u64 mix(u64 x)
 
 static u64 special_value(const struct cta *c, const struct warp *w, u32 special, u32 lane)
 {
-    const u32 *block = c->launch->block, *grid = c->launch->grid;
+    const u32 *block = c->launch->block, *grid = c->launch->grid, *cluster = c->launch->cluster;
     const u32 t = w->id * LANES + lane;
     switch (special) {
     case SPECIAL_TID_X:
@@ -54,24 +55,27 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
     case SPECIAL_NCTAID_Y:
     case SPECIAL_NCTAID_Z:
         return grid[special - SPECIAL_NCTAID_X];
-    case SPECIAL_CLUSTERID_X: /* clusters have one CTA */
+    case SPECIAL_CLUSTERID_X:
     case SPECIAL_CLUSTERID_Y:
     case SPECIAL_CLUSTERID_Z:
-        return c->id[special - SPECIAL_CLUSTERID_X];
+        return c->id[special - SPECIAL_CLUSTERID_X] / cluster[special - SPECIAL_CLUSTERID_X];
     case SPECIAL_NCLUSTERID_X:
     case SPECIAL_NCLUSTERID_Y:
     case SPECIAL_NCLUSTERID_Z:
-        return grid[special - SPECIAL_NCLUSTERID_X];
+        return grid[special - SPECIAL_NCLUSTERID_X] / cluster[special - SPECIAL_NCLUSTERID_X];
     case SPECIAL_CLUSTER_CTAID_X:
     case SPECIAL_CLUSTER_CTAID_Y:
     case SPECIAL_CLUSTER_CTAID_Z:
+        return c->id[special - SPECIAL_CLUSTER_CTAID_X] %
+               cluster[special - SPECIAL_CLUSTER_CTAID_X];
     case SPECIAL_CLUSTER_CTARANK:
-        return 0;
+        return c->rank;
     case SPECIAL_CLUSTER_NCTAID_X:
     case SPECIAL_CLUSTER_NCTAID_Y:
     case SPECIAL_CLUSTER_NCTAID_Z:
+        return cluster[special - SPECIAL_CLUSTER_NCTAID_X];
     case SPECIAL_CLUSTER_NCTARANK:
-        return 1;
+        return c->cluster->n;
     case SPECIAL_LANEID:
         return lane;
     case SPECIAL_WARPID:
@@ -126,28 +130,55 @@ static void warp_reset(struct cta *c, struct warp *w)
         memset(w->local_written, 0, (size_t)k->local_bytes * LANES);
     }
     w->pc = w->depth = w->exited = w->barrier = w->mbarrier = w->seen_all = 0;
+    w->cluster_arrived = w->cluster_waited = 0;
     w->mask = w->exists;
     w->until = w->gave_up_at = NO_PC;
-    w->is_done = w->is_blocked = false;
+    w->is_done = w->is_blocked = w->waits_for_cluster = false;
     async_reset(w);
 }
 
-static void cta_reset(struct cta *c, u64 index)
+/* The id of a CTA: that of its cluster, times the cluster's size, and its place there. */
+static void find_id(struct cta *c)
 {
     const struct launch *l = c->launch;
-    c->index = index;
-    c->id[0] = (u32)(index % l->grid[0]);
-    c->id[1] = (u32)(index / l->grid[0] % l->grid[1]);
-    c->id[2] = (u32)(index / l->grid[0] / l->grid[1]);
-    c->random = mix(mix(mix(l->config->seed) ^ l->serial) ^ index) | 1;
+    u64 cluster = c->cluster->index;
+    u32 rank = c->rank;
+    for (u32 i = 0; i < 3; i++) {
+        const u32 n = l->grid[i] / l->cluster[i];
+        c->id[i] = (u32)(cluster % n) * l->cluster[i] + rank % l->cluster[i];
+        cluster /= n;
+        rank /= l->cluster[i];
+    }
+    c->index = c->id[0] + (u64)l->grid[0] * (c->id[1] + (u64)l->grid[1] * c->id[2]);
+}
+
+static void cta_reset(struct cta *c)
+{
+    const struct launch *l = c->launch;
+    find_id(c);
+    c->random = mix(mix(mix(l->config->seed) ^ l->serial) ^ c->index) | 1;
     c->steps = 0;
     c->patience = 0;
+    c->has_ended = false;
     c->report->is_set = false;
+    memset(c->visits, 0, c->n_agents * sizeof *c->visits);
     shadow_reset(c);
     barriers_reset(c);
     hopper_reset(c);
     for (u32 i = 0; i < c->n_warps; i++)
         warp_reset(c, &c->warps[i]);
+}
+
+static void cluster_reset(struct cluster *k, u64 index)
+{
+    const u32 n_agents = k->cta[0]->n_agents;
+    k->index = index;
+    k->now = k->phase = 1;
+    k->store_id = k->idle_polls = k->n_arrived = 0;
+    memset(k->joined, 0, n_agents * sizeof *k->joined);
+    memset(k->released, 0, n_agents * sizeof *k->released);
+    for (u32 r = 0; r < k->n; r++)
+        cta_reset(k->cta[r]);
 }
 
 static void cta_free(struct cta *c)
@@ -164,6 +195,8 @@ static void cta_free(struct cta *c)
     hopper_free(c);
     free(c->shared);
     free(c->cached);
+    free(c->clocks);
+    free(c->visits);
     free(c);
 }
 
@@ -174,6 +207,8 @@ static bool warp_init(struct cta *c, u32 id)
     w->cta = c;
     w->kernel = k;
     w->id = id;
+    w->agent = agent_of(c, id);
+    w->seen = c->clocks + (size_t)id * c->n_agents;
     w->rows = aligned_alloc(128, (size_t)k->n_rows * LANES * sizeof(u32));
     w->preds = calloc(k->n_preds, sizeof(u32));
     w->local = malloc((size_t)k->local_bytes * LANES + 1);
@@ -181,25 +216,63 @@ static bool warp_init(struct cta *c, u32 id)
     return w->rows && w->preds && w->local && w->local_written;
 }
 
-static struct cta *cta_new(const struct launch *l)
+/* Alone and without asynchronous agents, the warps are all. */
+static u32 agent_count(const struct launch *l)
+{
+    return l->kernel->is_async || l->n_ranks > 1 ? l->n_ranks * CTA_AGENTS : l->n_warps;
+}
+
+static struct cta *cta_new(const struct launch *l, struct cluster *k, u32 rank)
 {
     struct cta *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->launch = l;
     c->kernel = l->kernel;
+    c->cluster = k;
+    c->rank = rank;
     c->n_warps = l->n_warps;
-    c->n_agents = l->kernel->is_async ? MAX_AGENTS : l->n_warps;
+    c->n_agents = agent_count(l);
     c->params = l->params;
     c->shared_bytes = l->kernel->dynamic_base + l->dynamic_smem;
     c->shared = malloc(c->shared_bytes + 16);
     c->cached = calloc(l->kernel->n_code, sizeof *c->cached);
-    bool ok = c->shared && c->cached && shadow_init(c) && hopper_init(c);
-    for (u32 i = 0; i < c->n_warps; i++)
+    c->clocks = calloc((size_t)(MAX_WARPS + N_BARRIERS) * c->n_agents, sizeof *c->clocks);
+    c->visits = calloc(c->n_agents, sizeof *c->visits);
+    bool ok = c->shared && c->cached && c->clocks && c->visits && shadow_init(c) && hopper_init(c);
+    for (u32 i = 0; i < c->n_warps && ok; i++)
         ok &= warp_init(c, i);
+    for (u32 i = 0; i < N_BARRIERS && ok; i++)
+        c->barriers[i].joined = c->clocks + (size_t)(MAX_WARPS + i) * c->n_agents;
     if (ok)
         return c;
     cta_free(c);
+    return NULL;
+}
+
+static void cluster_free(struct cluster *k)
+{
+    for (u32 r = 0; r < k->n && k->cta[r]; r++)
+        cta_free(k->cta[r]);
+    free(k->joined);
+    free(k->released);
+    free(k);
+}
+
+static struct cluster *cluster_new(const struct launch *l)
+{
+    struct cluster *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->n = l->n_ranks;
+    k->joined = calloc(agent_count(l), sizeof *k->joined);
+    k->released = calloc(agent_count(l), sizeof *k->released);
+    bool ok = k->joined && k->released;
+    for (u32 r = 0; r < k->n && ok; r++)
+        ok = (k->cta[r] = cta_new(l, k, r)) != NULL;
+    if (ok)
+        return k;
+    cluster_free(k);
     return NULL;
 }
 
@@ -228,17 +301,18 @@ static bool take(struct team *t, u64 *index)
     return ok;
 }
 
-static void hand_in(struct team *t, const struct cta *c)
+static void hand_in(struct team *t, const struct cluster *k)
 {
+    const struct report *report = k->cta[0]->report;
     pthread_mutex_lock(&t->lock);
-    if (c->report->kind == REPORT_UNWRITTEN && owner_counts_ctas(c)) {
-        if (c->index < t->unwritten_at) {
-            t->unwritten_at = c->index;
-            t->unwritten = *c->report;
+    if (report->kind == REPORT_UNWRITTEN && owner_counts_ctas(k->cta[0])) {
+        if (k->index < t->unwritten_at) {
+            t->unwritten_at = k->index;
+            t->unwritten = *report;
         }
-    } else if (c->index < t->stop_at) {
-        t->stop_at = c->index;
-        *t->report = *c->report;
+    } else if (k->index < t->stop_at) {
+        t->stop_at = k->index;
+        *t->report = *report;
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -248,25 +322,25 @@ static void *work(void *argument)
     struct team *t = argument;
     struct tgemu_counters counters = {0};
     struct report report = {0};
-    struct cta *c = cta_new(t->launch);
+    struct cluster *k = cluster_new(t->launch);
     u64 index;
-    if (c) {
-        c->is_parallel = t->is_parallel;
-        c->counters = &counters;
-        c->report = &report;
+    for (u32 r = 0; k && r < k->n; r++) {
+        k->cta[r]->is_parallel = t->is_parallel;
+        k->cta[r]->counters = &counters;
+        k->cta[r]->report = &report;
     }
-    while (c && take(t, &index)) {
-        cta_reset(c, index);
-        cta_run(c);
+    while (k && take(t, &index)) {
+        cluster_reset(k, index);
+        cluster_run(k);
         if (report.is_set)
-            hand_in(t, c);
+            hand_in(t, k);
     }
     pthread_mutex_lock(&t->lock);
     counters_add(t->counters, &counters);
-    t->is_out_of_memory |= !c;
+    t->is_out_of_memory |= !k;
     pthread_mutex_unlock(&t->lock);
-    if (c)
-        cta_free(c);
+    if (k)
+        cluster_free(k);
     return NULL;
 }
 
@@ -276,13 +350,14 @@ static u32 thread_count(const struct launch *l)
     const u64 wanted = l->config->threads > 0 ? (u64)l->config->threads
                        : cores > 0            ? (u64)cores
                                               : 1;
-    return (u32)(wanted < l->n_ctas ? wanted : l->n_ctas);
+    const u64 n = l->n_ctas / l->n_ranks;
+    return (u32)(wanted < n ? wanted : n);
 }
 
 void launch_run(const struct launch *l, struct report *r, struct tgemu_counters *counters)
 {
     struct team t = {.launch = l,
-                     .stop_at = l->n_ctas,
+                     .stop_at = l->n_ctas / l->n_ranks,
                      .report = r,
                      .unwritten_at = UINT64_MAX,
                      .counters = counters};

@@ -170,7 +170,7 @@ static void ldmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
         return;
     for (u32 l = 0; l < 8 * n; l++) {
         address[l] = address_of(w, in, n, (int)l);
-        const u8 *p = shared_access(w, (int)l, address[l], 16, ACCESS_READ);
+        const u8 *p = shared_access(w, w->cta, (int)l, address[l], 16, ACCESS_READ);
         if (!p)
             return;
         memcpy(matrix[l / 8][l % 8], p, 16);
@@ -217,12 +217,13 @@ static void stmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
                     (u16)(from[l] >> 16 * h);
             }
     }
-    w->cta->store_id++;
+    w->cta->cluster->store_id++;
     for (u32 l = 0; l < 8 * n; l++) {
         address[l] = address_of(w, in, 0, (int)l);
-        u8 *to = shared_access(w, (int)l, address[l], 16, ACCESS_WRITE);
+        u8 *to = shared_access(w, w->cta, (int)l, address[l], 16, ACCESS_WRITE);
         const u8 *row = (const u8 *)matrix[l / 8][l % 8];
-        if (!to || shared_store_conflicts(w, (int)l, (u32)address[l] - SHARED_BASE, 16, to, row))
+        if (!to ||
+            shared_store_conflicts(w, w->cta, (int)l, (u32)address[l] - SHARED_BASE, 16, to, row))
             return;
         memcpy(to, row, 16);
     }

@@ -28,12 +28,18 @@ static bool is_place(struct warp *w, int lane, u64 address)
     return w->event != EVENT_FAULT;
 }
 
-/* The live object at a shared address; NULL after a fault. */
-struct mbarrier *mbarrier_find(struct warp *w, int lane, u64 address)
+/* Whether the warp knows of its initialisation by the cluster's barrier. */
+bool mbarrier_is_announced(const struct warp *w, const struct mbarrier *m)
 {
-    struct hopper *h = w->cta->hopper;
+    return m->init_phase && w->cluster_waited >= m->init_phase;
+}
+
+/* The live object at an address in the CTA's shared memory; NULL after a fault. */
+struct mbarrier *mbarrier_find(struct warp *w, struct cta *c, int lane, u64 address)
+{
+    struct hopper *h = c->hopper;
     char insn[320];
-    if (!is_place(w, lane, address))
+    if (!is_place(w, lane, address) || !cluster_lets_visit(w, c, lane))
         return NULL;
     const u32 offset = (u32)(address - SHARED_BASE), index = h->mbarrier_at[offset / 8];
     if (!index) {
@@ -42,13 +48,13 @@ struct mbarrier *mbarrier_find(struct warp *w, int lane, u64 address)
         return NULL;
     }
     struct mbarrier *m = &h->mbarriers[index - 1];
-    if (!is_before(w, m->init_warp, m->init_time) &&
+    if (!is_before(w, m->init_agent, m->init_time) && !mbarrier_is_announced(w, m) &&
         w->cta->launch->config->checks & TGEMU_CHECK_RACES) {
         describe_insn(insn, sizeof insn, w->kernel, m->init_at);
         fault(w, REPORT_SHARED_RACE, lane,
               "uses the mbarrier at shared offset %u, which warp %u initialises with no barrier "
               "between\n    at %s",
-              offset, m->init_warp, insn);
+              offset, m->init_agent % CTA_AGENTS, insn);
         return NULL;
     }
     return m;
@@ -62,15 +68,29 @@ static u64 shared_address(struct warp *w, const struct insn *in, u32 k, int lane
     return address;
 }
 
+/* The warp's own CTA's. */
+static struct mbarrier *near_operand(struct warp *w, const struct insn *in, u32 k, int lane)
+{
+    return mbarrier_find(w, w->cta, lane, shared_address(w, in, k, lane));
+}
+
 static struct mbarrier *operand(struct warp *w, const struct insn *in, u32 k, int lane)
 {
-    return mbarrier_find(w, lane, shared_address(w, in, k, lane));
+    u64 address = shared_address(w, in, k, lane);
+    const u32 space = in->mod[MOD_SPACE];
+    struct cta *c = w->cta;
+    if (space == SPACE_GENERIC || space == SPACE_SHARED_CLUSTER)
+        c = cluster_target(w, lane, &address);
+    struct mbarrier *m = c ? mbarrier_find(w, c, lane, address) : NULL;
+    if (m)
+        cluster_note_visit(c, w->agent, in->serial);
+    return m;
 }
 
 /* Whether plain data are accessed where an object lives: a fault. */
-bool mbarrier_covers(struct warp *w, int lane, u32 offset, u32 bytes, int what)
+bool mbarrier_covers(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, int what)
 {
-    const struct hopper *h = w->cta->hopper;
+    const struct hopper *h = c->hopper;
     for (u32 i = offset / 8; i <= (offset + bytes - 1) / 8; i++) {
         if (!h->mbarrier_at[i])
             continue;
@@ -79,6 +99,24 @@ bool mbarrier_covers(struct warp *w, int lane, u32 offset, u32 bytes, int what)
         return true;
     }
     return false;
+}
+
+/* As new, but for its clocks' places. */
+static void clear(struct mbarrier *m, u32 n_agents)
+{
+    u32 *clock = m->joined[0];
+    memset(clock, 0, 4 * n_agents * sizeof *clock);
+    *m = (struct mbarrier){.joined = {clock, clock + n_agents},
+                           .released = {clock + 2 * n_agents, clock + 3 * n_agents}};
+}
+
+void mbarriers_reset(struct cta *c)
+{
+    struct hopper *h = c->hopper;
+    for (u32 i = 0; i < h->n_mbarriers; i++)
+        h->mbarriers[i].is_live = false;
+    h->n_mbarriers = 0;
+    memset(h->mbarrier_at, 0, c->shared_bytes / 8 + 1);
 }
 
 static void init(struct warp *w, int lane, u64 address, u32 count)
@@ -99,7 +137,7 @@ static void init(struct warp *w, int lane, u64 address, u32 count)
               offset);
         return;
     }
-    if (!shared_access(w, lane, address, 8, ACCESS_WRITE))
+    if (!shared_access(w, c, lane, address, 8, ACCESS_WRITE))
         return;
     u32 i = 0;
     while (i < MAX_MBARRIERS && h->mbarriers[i].is_live)
@@ -109,14 +147,16 @@ static void init(struct warp *w, int lane, u64 address, u32 count)
               "more than %u mbarriers at a time; the emulator has no more", MAX_MBARRIERS);
         return;
     }
-    h->mbarriers[i] = (struct mbarrier){.is_live = true,
-                                        .offset = offset,
-                                        .expected = count,
-                                        .pending = count,
-                                        .init_time = c->now,
-                                        .init_warp = w->id,
-                                        .init_lane = (u32)lane,
-                                        .init_at = w->at->serial};
+    struct mbarrier *m = &h->mbarriers[i];
+    clear(m, c->n_agents);
+    m->is_live = true;
+    m->cta = c;
+    m->offset = offset;
+    m->expected = m->pending = count;
+    m->init_time = c->cluster->now;
+    m->init_agent = w->agent;
+    m->init_lane = (u32)lane;
+    m->init_at = w->at->serial;
     h->mbarrier_at[offset / 8] = (u8)(i + 1);
     if (i >= h->n_mbarriers)
         h->n_mbarriers = i + 1;
@@ -136,7 +176,7 @@ RUN(mbarrier_inval)
 {
     FOR_LANES(l, mask)
     {
-        struct mbarrier *m = operand(w, in, 0, (int)l);
+        struct mbarrier *m = near_operand(w, in, 0, (int)l);
         if (!m)
             return;
         const u32 index = (u32)(m - w->cta->hopper->mbarriers);
@@ -166,15 +206,16 @@ static void wake(struct cta *c, u32 index)
     }
 }
 
-static void complete_phase(struct cta *c, struct mbarrier *m)
+static void complete_phase(struct mbarrier *m)
 {
+    struct cta *c = m->cta;
     const u32 index = (u32)(m - c->hopper->mbarriers);
     m->phase++;
     m->pending = m->expected;
-    m->joined[AGENT_MBARRIER + index] = c->now;
+    m->joined[0][agent_of(c, AGENT_MBARRIER + index)] = c->cluster->now;
     bulk_publish(c, index);
-    memcpy(m->released, m->joined, sizeof m->released);
-    c->now++;
+    memcpy(m->released[0], m->joined[0], 2 * c->n_agents * sizeof(u32)); /* both */
+    c->cluster->now++;
     wake(c, index);
 }
 
@@ -194,13 +235,13 @@ static void check_phase(struct warp *w, int lane, struct mbarrier *m)
               "%d bytes more arrive at the mbarrier at shared offset %u than its phase %u expects",
               -m->tx, m->offset, m->phase);
     else if (!m->tx)
-        complete_phase(w->cta, m);
+        complete_phase(m);
 }
 
 /* Bytes that a copy or complete_tx brings. */
 void mbarrier_complete_tx(struct warp *w, int lane, struct mbarrier *m, u32 bytes)
 {
-    w->cta->hopper->idle_polls = 0;
+    w->cta->cluster->idle_polls = 0;
     m->tx -= (s32)bytes;
     check_phase(w, lane, m);
 }
@@ -216,16 +257,23 @@ static bool expect(struct warp *w, int lane, struct mbarrier *m, u32 bytes)
     return true;
 }
 
+/* Between CTAs only this orders. */
+static bool is_of_cluster_scope(const struct insn *in)
+{
+    return in->mod[MOD_SCOPE] >= SCOPE_CLUSTER;
+}
+
 /* What the arriver has done so far is ordered before the end of the phase. */
-static void join(const struct warp *w, struct mbarrier *m)
+static void join(const struct warp *w, const struct insn *in, struct mbarrier *m)
 {
     const struct cta *c = w->cta;
-    if (m->joined[w->id] == c->now)
-        return; /* another lane of this instruction */
-    for (u32 k = 0; k < c->n_agents; k++)
-        if (w->seen[k] > m->joined[k])
-            m->joined[k] = w->seen[k];
-    m->joined[w->id] = c->now;
+    const bool is_far = c != m->cta;
+    u32 *joined = m->joined[is_far];
+    if (in->mod[MOD_STRONG] == STRONG_RELAXED || (is_far && !is_of_cluster_scope(in)) ||
+        joined[w->agent] == c->cluster->now) /* another lane of this instruction */
+        return;
+    clock_join(joined, w->seen, c->n_agents);
+    joined[w->agent] = c->cluster->now;
 }
 
 struct arrival {
@@ -256,8 +304,7 @@ static bool arrive(struct warp *w, const struct insn *in, int lane, const struct
     operand_store(w, in->op[0], lane, (u64)m->phase << 32 | m->pending);
     if (!expect(w, lane, m, a->bytes))
         return false;
-    if (in->mod[MOD_STRONG] != STRONG_RELAXED)
-        join(w, m);
+    join(w, in, m);
     m->pending -= a->count;
     m->expected -= a->is_dropped ? a->count : 0;
     check_phase(w, lane, m);
@@ -267,7 +314,7 @@ static bool arrive(struct warp *w, const struct insn *in, int lane, const struct
 static void arrive_lanes(struct warp *w, const struct insn *in, u32 mask, bool expects,
                          struct arrival a)
 {
-    w->cta->hopper->idle_polls = 0;
+    w->cta->cluster->idle_polls = 0;
     FOR_LANES(l, mask)
     {
         const u32 given = in->op[3] == NO_OPERAND ? 1 : row32(w, in->op[3])[l];
@@ -276,7 +323,7 @@ static void arrive_lanes(struct warp *w, const struct insn *in, u32 mask, bool e
         if (!arrive(w, in, (int)l, &a))
             return;
     }
-    w->cta->now++;
+    w->cta->cluster->now++;
 }
 
 RUN(mbarrier_arrive)
@@ -306,7 +353,7 @@ RUN(mbarrier_drop_expect)
 
 RUN(mbarrier_expect)
 {
-    w->cta->hopper->idle_polls = 0;
+    w->cta->cluster->idle_polls = 0;
     FOR_LANES(l, mask)
     {
         struct mbarrier *m = operand(w, in, 0, (int)l);
@@ -353,11 +400,13 @@ static bool has_ended(struct warp *w, const struct insn *in, int lane, const str
     return phase != m->phase;
 }
 
-static void learn(struct warp *w, const struct mbarrier *m)
+static void learn(struct warp *w, const struct insn *in, const struct mbarrier *m)
 {
-    for (u32 k = 0; k < w->cta->n_agents; k++)
-        if (k != w->id && m->released[k] > w->seen[k])
-            w->seen[k] = m->released[k];
+    if (in->mod[MOD_STRONG] == STRONG_RELAXED)
+        return;
+    clock_join(w->seen, m->released[0], w->cta->n_agents);
+    if (is_of_cluster_scope(in))
+        clock_join(w->seen, m->released[1], w->cta->n_agents);
     update_seen_all(w);
 }
 
@@ -370,7 +419,7 @@ static bool poll(struct warp *w, const struct insn *in, u32 mask, bool by_parity
 {
     FOR_LANES(l, mask)
     {
-        struct mbarrier *m = operand(w, in, 1, (int)l);
+        struct mbarrier *m = near_operand(w, in, 1, (int)l);
         if (!m)
             return false;
         if (has_ended(w, in, (int)l, m, by_parity))
@@ -386,13 +435,15 @@ static bool poll(struct warp *w, const struct insn *in, u32 mask, bool by_parity
 /* The answer may be used: what was waited for is ordered before. */
 static void answer(struct warp *w, const struct insn *in, u32 mask, u32 done)
 {
+    const struct mbarrier *last = NULL;
     pred_set(w, in->op[0], mask, done);
     FOR_LANES(l, done)
     {
-        const struct mbarrier *m = operand(w, in, 1, (int)l);
-        if (in->mod[MOD_STRONG] != STRONG_RELAXED)
-            learn(w, m);
-        w->cta->hopper->idle_polls = 0;
+        const struct mbarrier *m = near_operand(w, in, 1, (int)l);
+        if (m != last)
+            learn(w, in, m);
+        last = m;
+        w->cta->cluster->idle_polls = 0;
     }
 }
 
@@ -401,7 +452,7 @@ static void fail_to_wait(struct warp *w, const struct insn *in, u32 mask, const 
     char what[512];
     answer(w, in, mask, p->done);
     w->event = EVENT_YIELD;
-    if (++w->cta->hopper->idle_polls < MAX_IDLE_POLLS)
+    if (++w->cta->cluster->idle_polls < MAX_IDLE_POLLS)
         return;
     w->mbarrier = (u32)(p->first_left - w->cta->hopper->mbarriers) + 1;
     mbarrier_describe(w->cta, w, what, sizeof what);

@@ -3,9 +3,9 @@
  * A place is a granule as wide as the kernel's narrowest global access. Stores to it by two CTAs
  * leave a result that depends on their order, and a load by one CTA may come before or after the
  * store of another: all are reported, unless the accesses are strong (volatile, relaxed, atomic) or
- * two stores agree on the value. Within a CTA the clocks of shared.c decide; there loads are not
- * remembered, so a store after an unordered load is found in other seeds or never. A kernel with a
- * fence of gpu scope is trusted to order its CTAs by flags.
+ * two stores agree on the value. Within a cluster the clocks of shared.c decide; there loads are
+ * not remembered, so a store after an unordered load is found in other seeds or never. A kernel
+ * with a fence of gpu scope is trusted to order its CTAs by flags.
  *
  * CTAs run on several threads, and which comes first must not decide whether a race is found. A
  * reader enters itself before it looks for an owner, a store makes itself owner before it looks for
@@ -59,15 +59,24 @@ static u64 address_of_granule(const struct warp *w, const struct allocation *a, 
     return a->base + (g << w->kernel->global_granule_log2);
 }
 
+/* The CTA of the cluster that has stored, or NULL. */
+static const struct cta *member(const struct cluster *k, u64 old)
+{
+    for (u32 r = 0; r < k->n; r++)
+        if (old >> CTA_SHIFT == k->cta[r]->index + 1)
+            return k->cta[r];
+    return NULL;
+}
+
 static bool is_ordered(const struct warp *w, u64 old, int what)
 {
     const u32 warp = (u32)old & WARP, time = (u32)old >> TIME_SHIFT;
     if (!old || (old & STRONG && what & ACCESS_STRONG))
         return true;
-    const bool is_foreign = old >> CTA_SHIFT != w->cta->index + 1;
-    if (is_foreign || (old & SHARED && !w->kernel->has_gpu_fence))
+    const struct cta *by = member(w->cta->cluster, old);
+    if (!by || (old & SHARED && !w->kernel->has_gpu_fence))
         return w->kernel->has_gpu_fence;
-    return warp == w->id || time <= w->seen_all || time <= w->seen[warp];
+    return is_before(w, agent_of(by, warp), time);
 }
 
 /* -- loads ----------------------------------------------------------------------------------- */
@@ -98,7 +107,7 @@ static void enter_readers(struct warp *w, struct allocation *a, u64 first, u64 l
 {
     const struct cta *c = w->cta;
     bool is_new = false;
-    const u32 self = (u32)c->index + 1;
+    const u32 self = (u32)c->cluster->index + 1;
     u32 *table = shared_table((void **)&a->reader[what & ACCESS_STRONG ? 1 : 0],
                               granule(w, a, a->base + a->bytes) + 1, sizeof *table);
     for (u64 g = first; table && g <= last; g++) {
@@ -178,10 +187,10 @@ struct store {
     const u8 *value; /* NULL: an atomic operation, which stores by itself */
 };
 
-/* A reader of these places in another CTA, or SEVERAL, or 0. */
+/* A reader of these places in another cluster, or SEVERAL, or 0. */
 static u32 other_reader(const struct store *s, int kind)
 {
-    const u32 self = (u32)s->w->cta->index + 1;
+    const u32 self = (u32)s->w->cta->cluster->index + 1;
     const u32 *table = __atomic_load_n(&s->a->reader[kind], __ATOMIC_ACQUIRE);
     for (u64 g = s->first; table && g <= s->last; g++) {
         const u32 reader = __atomic_load_n(&table[g], __ATOMIC_RELAXED);
@@ -200,7 +209,8 @@ static bool check_readers(const struct store *s)
     if (!reader)
         return true;
     if (reader != SEVERAL)
-        snprintf(who, sizeof who, "CTA %u has", reader - 1);
+        snprintf(who, sizeof who, "%s %u has", s->w->cta->cluster->n > 1 ? "cluster" : "CTA",
+                 reader - 1);
     fault(s->w, REPORT_GLOBAL_RACE, s->lane,
           "writes global address 0x%llx, which %s read, with nothing to order them",
           (unsigned long long)address_of_granule(s->w, s->a, s->first), who);
@@ -219,7 +229,7 @@ static bool check_owners(const struct store *s)
 {
     struct warp *w = s->w;
     const struct cta *c = w->cta;
-    const u64 self = (c->index + 1) << CTA_SHIFT | (u64)(c->now & 0xffffff) << TIME_SHIFT |
+    const u64 self = (c->index + 1) << CTA_SHIFT | (u64)(c->cluster->now & 0xffffff) << TIME_SHIFT |
                      (s->what & ACCESS_STRONG ? (u64)STRONG : 0) | w->id;
     for (u64 g = s->first; g <= s->last; g++) {
         const u64 old = take_over(&s->owner[g], self);

@@ -558,10 +558,11 @@ static void read_performance_directives(struct builder *b)
             k->max_threads = read_triple(b, unused);
         else if (name_is(word, n, ".maxnreg"))
             k->max_regs = read_u32(b, 1024, "register count");
-        else if (name_is(word, n, ".reqnctapercluster") || name_is(word, n, ".maxclusterrank")) {
-            if (read_triple(b, unused) != 1)
-                fail(b, "clusters of more than one CTA are not supported");
-        } else if (name_is(word, n, ".explicitcluster")) {
+        else if (name_is(word, n, ".reqnctapercluster"))
+            read_triple(b, k->reqnctapercluster);
+        else if (name_is(word, n, ".maxclusterrank"))
+            k->max_cluster = read_u32(b, 16, "cluster size");
+        else if (name_is(word, n, ".explicitcluster")) {
         } else if (name_is(word, n, ".minnctapersm") || name_is(word, n, ".maxnctapersm"))
             read_integer(b);
         else if (name_is(word, n, ".pragma"))

@@ -238,12 +238,37 @@ static CUresult check_shape(const struct kernel *k, const CUlaunchConfig *c)
             CUDA_ERROR_INVALID_VALUE,
             "[launch] %s: %u bytes of dynamic shared memory; %zu are allowed (cuFuncSetAttribute)",
             name, c->shared_bytes, dynamic_limit(k));
+    return CUDA_SUCCESS;
+}
+
+/* The kernel's own wins, and the launch must not say otherwise. */
+static CUresult find_cluster(const struct kernel *k, const CUlaunchConfig *c, u32 out[3])
+{
+    const u32 grid[3] = {c->grid_x, c->grid_y, c->grid_z};
+    const bool is_fixed = k->reqnctapercluster[0];
+    for (u32 i = 0; i < 3; i++)
+        out[i] = is_fixed ? k->reqnctapercluster[i] : 1;
     for (u32 i = 0; i < c->n_attributes; i++) {
         const unsigned *dim = c->attributes[i].value.dim;
-        if (c->attributes[i].id == LAUNCH_ATTRIBUTE_CLUSTER && dim[0] * dim[1] * dim[2] != 1)
-            return driver_error(CUDA_ERROR_NOT_SUPPORTED, "[launch] %s: clusters are not supported",
-                                name);
+        if (c->attributes[i].id != LAUNCH_ATTRIBUTE_CLUSTER)
+            continue;
+        if (is_fixed && memcmp(out, dim, 3 * sizeof *out))
+            return driver_error(CUDA_ERROR_INVALID_VALUE,
+                                "[launch] %s: clusters of %u x %u x %u; the kernel is compiled for "
+                                "%u x %u x %u",
+                                k->name, dim[0], dim[1], dim[2], out[0], out[1], out[2]);
+        memcpy(out, dim, 3 * sizeof *out);
     }
+    const u64 n = (u64)out[0] * out[1] * out[2];
+    if (!n || n > MAX_CLUSTER || (k->max_cluster && n > k->max_cluster))
+        return driver_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                            "[launch] %s: clusters of %u x %u x %u; %u CTAs are possible", k->name,
+                            out[0], out[1], out[2], k->max_cluster ? k->max_cluster : MAX_CLUSTER);
+    for (u32 i = 0; i < 3; i++)
+        if (grid[i] % out[i])
+            return driver_error(CUDA_ERROR_INVALID_VALUE,
+                                "[launch] %s: a grid of %u x %u x %u in clusters of %u x %u x %u",
+                                k->name, grid[0], grid[1], grid[2], out[0], out[1], out[2]);
     return CUDA_SUCCESS;
 }
 
@@ -280,7 +305,8 @@ static CUresult gather_parameters(const struct kernel *k, void **params, void **
     return CUDA_SUCCESS;
 }
 
-static CUresult run(const struct kernel *k, const CUlaunchConfig *c, u8 *params)
+static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 cluster[3],
+                    u8 *params)
 {
     const u32 threads = c->block_x * c->block_y * c->block_z;
     const struct launch l = {
@@ -290,6 +316,8 @@ static CUresult run(const struct kernel *k, const CUlaunchConfig *c, u8 *params)
         .params = params,
         .grid = {c->grid_x, c->grid_y, c->grid_z},
         .block = {c->block_x, c->block_y, c->block_z},
+        .cluster = {cluster[0], cluster[1], cluster[2]},
+        .n_ranks = cluster[0] * cluster[1] * cluster[2],
         .n_threads = threads,
         .n_warps = (threads + LANES - 1) / LANES,
         .dynamic_smem = c->shared_bytes,
@@ -315,15 +343,18 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     const struct kernel *k = find_kernel(function, &result);
     if (!k)
         return driver_unlock(result);
+    u32 cluster[3];
     u8 *buffer = calloc(k->param_bytes + 1, 1);
     if (!buffer)
         result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "[launch] out of host memory");
     if (!result)
         result = check_shape(k, config);
     if (!result)
+        result = find_cluster(k, config, cluster);
+    if (!result)
         result = gather_parameters(k, params, extra, buffer);
     if (!result)
-        result = run(k, config, buffer);
+        result = run(k, config, cluster, buffer);
     free(buffer);
     return driver_unlock(result);
 }

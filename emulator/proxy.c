@@ -17,7 +17,8 @@ static void note_fence(struct warp *w, u32 mask, u32 covers)
 {
     struct cta *c = w->cta;
     struct fences *f = &c->hopper->fences[w->id];
-    f->list[f->n++ % MAX_FENCES] = (struct fence){.time = c->now++, .mask = mask, .covers = covers};
+    f->list[f->n++ % MAX_FENCES] =
+        (struct fence){.time = c->cluster->now++, .mask = mask, .covers = covers};
 }
 
 RUN(fence_proxy_async)
@@ -37,14 +38,14 @@ RUN(fence_proxy_global)
 RUN(fence_mbarrier_init)
 {
     (void)in;
-    note_fence(w, mask, FENCE_INIT);
+    note_fence(w, mask, FENCE_INIT | FENCE_INIT_CLUSTER);
 }
 
 /* The lanes that have fenced what they did at that time, as far as this warp comes after it. */
 static u32 fenced_lanes(const struct warp *w, u32 writer, u32 time, u32 covers)
 {
-    const struct fences *f = &w->cta->hopper->fences[writer];
-    const u32 known = writer == w->id ? UINT32_MAX : w->seen[writer];
+    const struct fences *f = &cta_of(w->cta, writer)->hopper->fences[writer % CTA_AGENTS];
+    const u32 known = writer == w->agent ? UINT32_MAX : w->seen[writer];
     const u32 oldest = f->n > MAX_FENCES ? f->n - MAX_FENCES : 0;
     u32 lanes = 0;
     for (u32 i = f->n; i-- > oldest;) {
@@ -62,17 +63,18 @@ bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 
     return fenced_lanes(w, writer, time, covers) >> lane & 1;
 }
 
-static void report_unfenced(struct warp *w, int lane, u32 g, u32 writer, u32 by, int what)
+static void report_unfenced(struct warp *w, const struct cta *c, int lane, u32 g, u32 writer,
+                            u32 by, int what)
 {
-    const struct shadow *s = &w->cta->shadow;
+    const struct shadow *s = &c->shadow;
     const u32 bytes = 1u << s->granule_log2;
     char insn[320];
     describe_insn(insn, sizeof insn, w->kernel, s->write_at[g]);
     fault(w, REPORT_PROXY, lane,
           "%s through the async proxy shared bytes %u..%u, which warp %u lane %u has written: no "
           "fence.proxy.async by that thread comes between\n    at %s",
-          what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1, writer, by,
-          insn);
+          what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1,
+          writer % CTA_AGENTS, by, insn);
 }
 
 static bool is_checked(const struct warp *w)
@@ -80,14 +82,14 @@ static bool is_checked(const struct warp *w)
     return w->cta->launch->config->checks & TGEMU_CHECK_RACES;
 }
 
-static bool is_fenced(struct warp *w, int lane, u32 g, int what)
+static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int what)
 {
-    const u64 last = w->cta->shadow.write[g];
+    const u64 last = c->shadow.write[g];
     const u32 writer = last & SHADOW_AGENT, by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
-    if (!last || writer >= MAX_WARPS || !is_checked(w) ||
+    if (!last || !is_warp(writer) || !is_checked(w) ||
         proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
         return true;
-    report_unfenced(w, lane, g, writer, by, what);
+    report_unfenced(w, c, lane, g, writer, by, what);
     return false;
 }
 
@@ -99,8 +101,8 @@ bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes)
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++) {
         if (s->write[g] == good && good)
             continue;
-        if (!shared_check_read(w, lane, g, ACCESS_READ | ACCESS_PROXY) ||
-            !is_fenced(w, lane, g, ACCESS_READ))
+        if (!shared_check_read(w, w->cta, lane, g, ACCESS_READ | ACCESS_PROXY) ||
+            !is_fenced(w, w->cta, lane, g, ACCESS_READ))
             return false;
         good = s->write[g];
     }
@@ -108,11 +110,11 @@ bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes)
 }
 
 /* Whether it may write there, as far as stores by ordinary means go. */
-bool proxy_check_write(struct warp *w, int lane, u32 offset, u32 bytes)
+bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes)
 {
-    const struct shadow *s = &w->cta->shadow;
+    const struct shadow *s = &c->shadow;
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++)
-        if (!is_fenced(w, lane, g, ACCESS_WRITE))
+        if (!is_fenced(w, c, lane, g, ACCESS_WRITE))
             return false;
     return true;
 }
@@ -129,7 +131,7 @@ bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset)
         u32 i = 0;
         if (word == o->last && word)
             continue;
-        if (!shared_check_read(w, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
+        if (!shared_check_read(w, w->cta, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
             return false;
         o->last = word;
         while (i < o->n && o->list[i].word != (word & ~lane_bits))
@@ -150,14 +152,15 @@ bool proxy_check_origins(struct warp *w, const struct origins *o)
         const struct origin *x = &o->list[i];
         const u32 writer = x->word & SHADOW_AGENT, time = (u32)(x->word >> SHADOW_TIME_SHIFT);
         if (!is_before(w, writer, time) &&
-            !shared_check_read(w, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
+            !shared_check_read(w, w->cta, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
             return false;
-        if (!x->word || writer >= MAX_WARPS || !is_checked(w))
+        if (!x->word || !is_warp(writer) || !is_checked(w))
             continue;
         const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
         if (!unfenced)
             continue;
-        report_unfenced(w, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced), ACCESS_READ);
+        report_unfenced(w, w->cta, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced),
+                        ACCESS_READ);
         return false;
     }
     return true;
@@ -177,14 +180,13 @@ void proxy_end_read(struct cta *c, u32 offset, u32 bytes)
 }
 
 /* Whether no asynchronous operation still reads there; else a fault. */
-bool proxy_lets_write(struct warp *w, int lane, u32 offset, u32 bytes)
+bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes)
 {
-    const struct cta *c = w->cta;
     char reader[512];
     if (!(c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT))
         return true;
     for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++) {
-        if (!wgmma_lets_write(w, lane, i))
+        if (!wgmma_lets_write(w, c, lane, i) || !bulk_lets_write(w, c, lane, i))
             return false;
         if (!c->hopper->readers[i])
             continue;

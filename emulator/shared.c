@@ -2,16 +2,17 @@
  * conflicts.
  *
  * Two accesses by different warps to one place, one of them a write, race unless a barrier lies
- * between them. The CTA has one clock, which steps when barriers complete and when a warp arrives
- * without waiting. Each place remembers the time and agent of its last write and the time and warps
- * of the reads since; each warp knows, for every other agent, up to which time that one's accesses
- * lie before its own (warp->seen, a vector clock; sync.c and mbarrier.c move it).
+ * between them. The cluster has one clock, which steps when barriers complete and when a warp
+ * arrives without waiting. Each place remembers the time and agent of its last write and the time
+ * and warps of the reads since; each warp knows, for every other agent, up to which time that one's
+ * accesses lie before its own (warp->seen, a vector clock; sync.c and mbarrier.c move it).
  *
  * A place is a granule: as many bytes as the kernel's narrowest access to shared memory has.
  * Accesses are aligned to their width, so each covers whole granules and nothing is lost by not
  * looking closer. */
 #include "hopper.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MIXED 0xffffffffu /* read_gen: see history */
@@ -37,6 +38,8 @@ void shadow_free(struct shadow *s)
     free(s->read_at);
     free(s->store_id);
     free(s->history);
+    free(s->far_ranks);
+    free(s->far);
 }
 
 /* For a new CTA: nothing is written, and what lies there is noise. */
@@ -50,13 +53,13 @@ void shadow_reset(struct cta *c)
     memset(s->store_id, 0, s->n * sizeof(u32));
     if (s->history)
         memset(s->history, 0, (size_t)s->n * c->n_warps * sizeof(u32));
-    c->now = 1;
-    c->store_id = 0;
+    if (s->far_ranks)
+        memset(s->far_ranks, 0, s->n);
 }
 
 bool is_before(const struct warp *w, u32 agent, u32 time)
 {
-    return agent == w->id || (agent < MAX_WARPS && time <= w->seen_all) || time <= w->seen[agent];
+    return agent == w->agent || time <= w->seen[agent];
 }
 
 static const char *verb(int what)
@@ -67,34 +70,45 @@ static const char *verb(int what)
                                  : "reads";
 }
 
-static void report_race(struct warp *w, int lane, u32 g, int what, u32 other, const char *other_did,
-                        u32 at)
+/* " of CTA 1 of the cluster", if that is not the warp's own. */
+static const char *whose(const struct warp *w, const struct cta *c, char out[40])
 {
-    char insn[320];
-    const u32 bytes = 1u << w->cta->shadow.granule_log2;
-    describe_insn(insn, sizeof insn, w->kernel, at);
-    if (other >= AGENT_MBARRIER)
-        fault(
-            w, REPORT_IN_FLIGHT, lane,
-            "%s shared bytes %u..%u, which a bulk copy wrote; no wait for its mbarrier, at shared "
-            "offset %u, has come before\n    the copy is at %s",
-            verb(what), g * bytes, (g + 1) * bytes - 1,
-            w->cta->hopper->mbarriers[other - AGENT_MBARRIER].offset, insn);
-    else
-        fault(w, REPORT_SHARED_RACE, lane,
-              "%s shared bytes %u..%u, which warp %u %s with no barrier between\n    at %s",
-              verb(what), g * bytes, (g + 1) * bytes - 1, other, other_did, insn);
+    *out = 0;
+    if (c != w->cta)
+        snprintf(out, 40, " of CTA %u of the cluster", c->rank);
+    return out;
 }
 
-static void report_in_flight(struct warp *w, int lane, u32 g, int what)
+static void report_race(struct warp *w, const struct cta *c, int lane, u32 g, int what, u32 other,
+                        const char *other_did, u32 at)
+{
+    char insn[320], place[40], by[40];
+    const u32 bytes = 1u << c->shadow.granule_log2;
+    describe_insn(insn, sizeof insn, w->kernel, at);
+    whose(w, c, place);
+    if (other % CTA_AGENTS >= AGENT_MBARRIER)
+        fault(w, REPORT_IN_FLIGHT, lane,
+              "%s shared bytes %u..%u%s, which a bulk copy wrote; no wait for its mbarrier, at "
+              "shared "
+              "offset %u, has come before\n    the copy is at %s",
+              verb(what), g * bytes, (g + 1) * bytes - 1, place,
+              c->hopper->mbarriers[other % CTA_AGENTS - AGENT_MBARRIER].offset, insn);
+    else
+        fault(w, REPORT_SHARED_RACE, lane,
+              "%s shared bytes %u..%u%s, which warp %u%s %s with no barrier between\n    at %s",
+              verb(what), g * bytes, (g + 1) * bytes - 1, place, other % CTA_AGENTS,
+              whose(w, cta_of(c, other), by), other_did, insn);
+}
+
+static void report_in_flight(struct warp *w, const struct cta *c, int lane, u32 g, int what)
 {
     char copy[512];
-    const u32 offset = g << w->cta->shadow.granule_log2;
-    const bool is_bulk = (w->cta->shadow.write[g] & SHADOW_AGENT) >= AGENT_MBARRIER;
+    const u32 offset = g << c->shadow.granule_log2;
+    const bool is_bulk = !is_warp((u32)c->shadow.write[g] & SHADOW_AGENT);
     if (is_bulk)
-        bulk_describe_load(w->cta, offset, copy, sizeof copy);
+        bulk_describe_load(c, offset, copy, sizeof copy);
     else
-        async_describe(w->cta, offset, copy, sizeof copy);
+        async_describe(c, offset, copy, sizeof copy);
     fault(w, REPORT_IN_FLIGHT, lane, "%s shared byte %u, to which a %s\n    %s", verb(what), offset,
           is_bulk ? "bulk copy is in flight: the phase of its mbarrier has not ended"
                   : "cp.async is in flight: no cp.async.wait_group by its thread covers it",
@@ -102,21 +116,54 @@ static void report_in_flight(struct warp *w, int lane, u32 g, int what)
 }
 
 /* What holds for reads and writes: the last write is finished and lies before. */
-static bool check_last_write(struct warp *w, int lane, u32 g, int what)
+static bool check_last_write(struct warp *w, const struct cta *c, int lane, u32 g, int what)
 {
-    const struct shadow *s = &w->cta->shadow;
+    const struct shadow *s = &c->shadow;
     const u64 last = s->write[g];
-    const u32 checks = w->cta->launch->config->checks;
+    const u32 checks = c->launch->config->checks;
     if (last & SHADOW_IN_FLIGHT && checks & TGEMU_CHECK_IN_FLIGHT) {
-        report_in_flight(w, lane, g, what);
+        report_in_flight(w, c, lane, g, what);
         return false;
     }
     if (!last || !(checks & TGEMU_CHECK_RACES) ||
         is_before(w, last & SHADOW_AGENT, (u32)(last >> SHADOW_TIME_SHIFT)) ||
         (last & SHADOW_STRONG && what & ACCESS_STRONG))
         return true;
-    report_race(w, lane, g, what, last & SHADOW_AGENT, "wrote", s->write_at[g]);
+    report_race(w, c, lane, g, what, last & SHADOW_AGENT, "wrote", s->write_at[g]);
     return false;
+}
+
+static u32 *far_reads(const struct cta *c, u32 g, u32 rank)
+{
+    return c->shadow.far + ((size_t)g * c->cluster->n + rank) * c->n_warps;
+}
+
+/* By a warp of another CTA. */
+static void note_far_read(const struct warp *w, struct cta *c, u32 g)
+{
+    struct shadow *s = &c->shadow;
+    const u32 rank = w->cta->rank;
+    if (!s->far)
+        s->far = malloc((size_t)(s->n + 1) * c->cluster->n * c->n_warps * sizeof(u32));
+    if (!s->far_ranks)
+        s->far_ranks = calloc(s->n + 1, 1);
+    if (!s->far || !s->far_ranks)
+        abort();
+    if (!(s->far_ranks[g] >> rank & 1))
+        memset(far_reads(c, g, rank), 0, c->n_warps * sizeof(u32));
+    s->far_ranks[g] |= (u8)(1u << rank);
+    far_reads(c, g, rank)[w->id] = c->cluster->now;
+}
+
+static bool far_reads_are_before(const struct warp *w, const struct cta *c, u32 g, u32 *other)
+{
+    FOR_LANES(rank, c->shadow.far_ranks[g])
+    for (u32 i = 0; i < c->n_warps; i++) {
+        *other = rank * CTA_AGENTS + i;
+        if (!is_before(w, *other, far_reads(c, g, rank)[i]))
+            return false;
+    }
+    return true;
 }
 
 /* Several warps read at different times, unordered: from now on each has its own entry. */
@@ -131,103 +178,114 @@ static void keep_history(struct cta *c, u32 g)
     s->read_gen[g] = MIXED;
 }
 
-static bool reads_are_before(const struct warp *w, u32 g, u32 *other)
+/* Those of the CTA's own warps. */
+static bool near_reads_are_before(const struct warp *w, const struct cta *c, u32 g, u32 *other)
 {
-    const struct cta *c = w->cta;
     const struct shadow *s = &c->shadow;
-    if (s->read_gen[g] <= w->seen_all)
+    if (c == w->cta && s->read_gen[g] <= w->seen_all)
         return true;
     FOR_LANES(r, s->read_mask[g])
     {
         const u32 time = s->read_gen[g] == MIXED ? s->history[g * c->n_warps + r] : s->read_gen[g];
-        *other = r;
-        if (!is_before(w, r, time))
+        *other = agent_of(c, r);
+        if (!is_before(w, *other, time))
             return false;
     }
     return true;
 }
 
-static void note_read(struct warp *w, u32 g)
+static bool reads_are_before(const struct warp *w, const struct cta *c, u32 g, u32 *other)
 {
-    struct cta *c = w->cta;
+    return near_reads_are_before(w, c, g, other) &&
+           (!c->shadow.far_ranks || far_reads_are_before(w, c, g, other));
+}
+
+static void note_read(struct warp *w, struct cta *c, u32 g)
+{
     struct shadow *s = &c->shadow;
+    const u32 now = c->cluster->now;
     u32 other;
     s->read_at[g] = w->at->serial;
-    if (s->read_gen[g] == MIXED) {
-        s->history[g * c->n_warps + w->id] = c->now;
+    if (c != w->cta) {
+        note_far_read(w, c, g);
+    } else if (s->read_gen[g] == MIXED) {
+        s->history[g * c->n_warps + w->id] = now;
         s->read_mask[g] |= 1u << w->id;
-    } else if (s->read_gen[g] == c->now) {
+    } else if (s->read_gen[g] == now) {
         s->read_mask[g] |= 1u << w->id;
-    } else if (reads_are_before(w, g, &other)) {
-        s->read_gen[g] = c->now;
+    } else if (near_reads_are_before(w, c, g, &other)) {
+        s->read_gen[g] = now;
         s->read_mask[g] = 1u << w->id;
     } else {
         keep_history(c, g);
         if (s->read_gen[g] == MIXED)
-            s->history[g * c->n_warps + w->id] = c->now;
+            s->history[g * c->n_warps + w->id] = now;
         s->read_mask[g] |= 1u << w->id;
     }
 }
 
 /* Whether what lies there may be read: it is written, and before. */
-bool shared_check_read(struct warp *w, int lane, u32 g, int what)
+bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what)
 {
-    const struct shadow *s = &w->cta->shadow;
-    if (!check_last_write(w, lane, g, what))
+    const struct shadow *s = &c->shadow;
+    char place[40];
+    if (!check_last_write(w, c, lane, g, what))
         return false;
     if (!(s->write[g] & (SHADOW_WRITTEN | SHADOW_IN_FLIGHT)) &&
-        w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
+        c->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
         const u32 offset = g << s->granule_log2;
-        fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u, which %s", offset,
+        fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u%s, which %s", offset,
+              whose(w, c, place),
               s->write[g] ? "was copied from global bytes never written" : "nothing has written");
         return false;
     }
     return true;
 }
 
-static bool read_granule(struct warp *w, int lane, u32 g, int what)
+static bool read_granule(struct warp *w, struct cta *c, int lane, u32 g, int what)
 {
-    if (!shared_check_read(w, lane, g, what))
+    if (!shared_check_read(w, c, lane, g, what))
         return false;
     if (!(what & ACCESS_STRONG))
-        note_read(w, g);
+        note_read(w, c, g);
     return true;
 }
 
-static bool write_granule(struct warp *w, int lane, u32 g, int what)
+static bool write_granule(struct warp *w, struct cta *c, int lane, u32 g, int what)
 {
-    struct cta *c = w->cta;
     struct shadow *s = &c->shadow;
+    const u64 now = (u64)c->cluster->now << SHADOW_TIME_SHIFT;
     u32 other;
     if (!(what & ACCESS_ARRIVAL)) {
-        if (!check_last_write(w, lane, g, what))
+        if (!check_last_write(w, c, lane, g, what))
             return false;
-        if (c->launch->config->checks & TGEMU_CHECK_RACES && !reads_are_before(w, g, &other)) {
-            report_race(w, lane, g, what, other, "read", s->read_at[g]);
+        if (c->launch->config->checks & TGEMU_CHECK_RACES && !reads_are_before(w, c, g, &other)) {
+            report_race(w, c, lane, g, what, other, "read", s->read_at[g]);
             return false;
         }
     }
-    const u64 by_plain = (u64)c->now << SHADOW_TIME_SHIFT | (u64)SHADOW_WRITTEN | w->id;
+    const u64 by_plain = now | (u64)SHADOW_WRITTEN | w->agent;
     /* A plain store of this moment still races with the others, though an atomic of the same warp
      * came after it. */
     if (what & ACCESS_STRONG &&
         (s->write[g] & ~((u64)(LANES - 1) << SHADOW_LANE_SHIFT)) == by_plain)
         what &= ~ACCESS_STRONG;
-    s->write[g] = (u64)c->now << SHADOW_TIME_SHIFT | (u64)(lane & 31) << SHADOW_LANE_SHIFT |
+    s->write[g] = now | (u64)(lane & 31) << SHADOW_LANE_SHIFT |
                   (what & ACCESS_ASYNC ? (u64)SHADOW_IN_FLIGHT : (u64)SHADOW_WRITTEN) |
-                  (what & ACCESS_STRONG ? (u64)SHADOW_STRONG : 0u) | w->id;
+                  (what & ACCESS_STRONG ? (u64)SHADOW_STRONG : 0u) | w->agent;
     s->write_at[g] = w->at->serial;
     if (s->read_gen[g] == MIXED)
         memset(s->history + g * c->n_warps, 0, c->n_warps * sizeof(u32));
     s->read_gen[g] = s->read_mask[g] = 0;
+    if (s->far_ranks)
+        s->far_ranks[g] = 0;
     return true;
 }
 
-/* Host memory of a shared address; NULL after a fault. An access that reads and writes is an atomic
- * one. */
-u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
+/* Host memory of an address in the shared memory of a CTA, the warp's own or another of its
+ * cluster; NULL after a fault. An access that reads and writes is an atomic one. */
+u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what)
 {
-    struct cta *c = w->cta;
     const u64 offset = address - SHARED_BASE;
     if (offset >= c->shared_bytes || bytes > c->shared_bytes - offset) {
         fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at shared offset %lld; the CTA has %u bytes",
@@ -240,31 +298,34 @@ u8 *shared_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
               (unsigned long long)offset, bytes);
         return NULL;
     }
-    if (c->hopper && mbarrier_covers(w, lane, (u32)offset, bytes, what))
+    if (!cluster_lets_visit(w, c, lane))
         return NULL;
-    if (c->hopper && what & ACCESS_WRITE && !proxy_lets_write(w, lane, (u32)offset, bytes))
+    if (!(what & ACCESS_PROXY)) /* of a bulk copy, which its mbarrier tells of */
+        cluster_note_visit(c, w->agent, w->at->serial);
+    if (c->hopper && mbarrier_covers(w, c, lane, (u32)offset, bytes, what))
+        return NULL;
+    if (c->hopper && what & ACCESS_WRITE && !proxy_lets_write(w, c, lane, (u32)offset, bytes))
         return NULL;
     const u32 log2 = c->shadow.granule_log2;
     const u32 first = (u32)offset >> log2, last = (u32)(offset + bytes - 1) >> log2;
     for (u32 g = first; g <= last; g++) {
-        if (what & ACCESS_READ && !read_granule(w, lane, g, what))
+        if (what & ACCESS_READ && !read_granule(w, c, lane, g, what))
             return NULL;
-        if (what & ACCESS_WRITE && !write_granule(w, lane, g, what))
+        if (what & ACCESS_WRITE && !write_granule(w, c, lane, g, what))
             return NULL;
     }
     return c->shared + offset;
 }
 
 /* Two lanes of one store in one place must agree; `old` is what lies there. */
-bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, const u8 *old,
-                            const u8 *value)
+bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes,
+                            const u8 *old, const u8 *value)
 {
-    struct cta *c = w->cta;
     struct shadow *s = &c->shadow;
-    const u32 log2 = s->granule_log2, size = 1u << log2;
+    const u32 log2 = s->granule_log2, size = 1u << log2, self = w->cta->cluster->store_id;
     for (u32 i = 0; i < bytes; i += size) {
         u32 *id = &s->store_id[(offset + i) >> log2];
-        if (*id == c->store_id && memcmp(old + i, value + i, size) &&
+        if (*id == self && memcmp(old + i, value + i, size) &&
             c->launch->config->checks & TGEMU_CHECK_RACES) {
             fault(w, REPORT_LANE_CONFLICT, lane,
                   "writes shared byte %u, to which another lane of the same store writes a "
@@ -272,7 +333,7 @@ bool shared_store_conflicts(struct warp *w, int lane, u32 offset, u32 bytes, con
                   offset + i);
             return true;
         }
-        *id = c->store_id;
+        *id = self;
     }
     return false;
 }
@@ -282,7 +343,7 @@ void shared_note_reads(struct warp *w, u32 offset, u32 bytes)
 {
     const u32 log2 = w->cta->shadow.granule_log2;
     for (u32 g = offset >> log2; g <= (offset + bytes - 1) >> log2; g++)
-        note_read(w, g);
+        note_read(w, w->cta, g);
 }
 
 /* They were written by an agent that is no warp: `word` says who and when. */

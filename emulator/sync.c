@@ -14,11 +14,25 @@
 
 insn_run run_bar_red, run_bar_red_popc;
 
+static void barrier_reset(const struct cta *c, struct barrier *b)
+{
+    memset(b->joined, 0, c->n_agents * sizeof *b->joined);
+    *b = (struct barrier){.joined = b->joined};
+}
+
 void barriers_reset(struct cta *c)
 {
-    memset(c->barriers, 0, sizeof c->barriers);
+    for (u32 i = 0; i < N_BARRIERS; i++)
+        barrier_reset(c, &c->barriers[i]);
     for (u32 i = 0; i < c->n_warps; i++)
-        memset(c->warps[i].seen, 0, sizeof c->warps[i].seen);
+        memset(c->warps[i].seen, 0, c->n_agents * sizeof(u32));
+}
+
+/* Who knows `to` then also knows what comes before `from`. */
+CLONES void clock_join(u32 *to, const u32 *from, u32 n)
+{
+    for (u32 i = 0; i < n; i++)
+        to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
 /* For mma, ldmatrix and the like: all 32 lanes, here and now. */
@@ -61,10 +75,11 @@ static bool is_uniform(struct warp *w, u32 operand, u32 mask, const char *what)
 
 void update_seen_all(struct warp *w)
 {
+    const u32 *seen = w->seen + agent_of(w->cta, 0);
     u32 least = UINT32_MAX;
     for (u32 i = 0; i < w->cta->n_warps; i++)
-        if (i != w->id && w->seen[i] < least)
-            least = w->seen[i];
+        if (i != w->id && seen[i] < least)
+            least = seen[i];
     w->seen_all = least == UINT32_MAX ? 0 : least;
 }
 
@@ -81,22 +96,19 @@ static void deliver(struct warp *w, const struct barrier *b)
 
 static void complete(struct cta *c, struct barrier *b)
 {
-    const u32 now = c->now++;
-    FOR_LANES(i, b->waiting) b->joined[i] = now;
+    const u32 now = c->cluster->now++;
+    FOR_LANES(i, b->waiting) b->joined[agent_of(c, i)] = now;
     FOR_LANES(i, b->waiting)
     {
         struct warp *w = &c->warps[i];
-        for (u32 k = 0; k < c->n_agents; k++)
-            if (b->joined[k] > w->seen[k])
-                w->seen[k] = b->joined[k];
+        clock_join(w->seen, b->joined, c->n_agents);
         update_seen_all(w);
         w->is_blocked = false;
         deliver(w, b);
     }
-    memset(b, 0, sizeof *b);
+    barrier_reset(c, b);
     c->counters->barriers++;
-    if (c->hopper)
-        c->hopper->idle_polls = 0;
+    c->cluster->idle_polls = 0;
 }
 
 static bool joins(struct warp *w, const struct barrier *b, u32 id, u32 expected)
@@ -142,16 +154,14 @@ static struct barrier *arrive(struct warp *w, u32 mask, u32 id_operand, u32 coun
     b->expected = expected;
     b->arrived += LANES;
     b->present |= 1u << w->id;
-    for (u32 k = 0; k < c->n_agents; k++)
-        if (w->seen[k] > b->joined[k])
-            b->joined[k] = w->seen[k];
+    clock_join(b->joined, w->seen, c->n_agents);
     if (waits) {
         b->waiting |= 1u << w->id;
         w->is_blocked = true;
         w->barrier = id;
         w->event = EVENT_BLOCK;
     } else {
-        b->joined[w->id] = c->now++;
+        b->joined[w->agent] = c->cluster->now++;
     }
     return b;
 }
@@ -217,12 +227,14 @@ RUN(fence)
 
 static bool is_at_barrier(const struct cta *c, const struct warp *w)
 {
-    return !w->mbarrier && !(c->hopper && c->hopper->waits_for_warps[w->id]);
+    return !w->mbarrier && !w->waits_for_cluster &&
+           !(c->hopper && c->hopper->waits_for_warps[w->id]);
 }
 
 /* "waits at barrier 1 (64 of 128 threads), line 20: bar.sync 1, 128;" */
-static void describe_wait(const struct cta *c, const struct warp *w, char *out, size_t size)
+static void describe_wait(const struct warp *w, char *out, size_t size)
 {
+    const struct cta *c = w->cta;
     char insn[320], what[512];
     if (w->is_done) {
         snprintf(out, size, "has exited");
@@ -231,6 +243,9 @@ static void describe_wait(const struct cta *c, const struct warp *w, char *out, 
     describe_insn(insn, sizeof insn, w->kernel, w->at->serial);
     if (c->hopper && c->hopper->waits_for_warps[w->id])
         snprintf(what, sizeof what, "the wgmma of the other warps of its warpgroup");
+    else if (w->waits_for_cluster)
+        snprintf(what, sizeof what, "the cluster's barrier (%u of %u warps)", c->cluster->n_arrived,
+                 c->cluster->n * c->n_warps);
     else if (w->mbarrier)
         mbarrier_describe(c, w, what, sizeof what);
     else
@@ -247,7 +262,7 @@ static void list_waits(const struct cta *c, char *list, size_t size)
         const size_t n = strlen(list);
         *now = 0;
         if (i < c->n_warps)
-            describe_wait(c, &c->warps[i], now, sizeof now);
+            describe_wait(&c->warps[i], now, sizeof now);
         if (i && strcmp(now, last)) {
             if (first + 1 == i)
                 snprintf(list + n, size - n, "\n    warp %u %s", first, last);
@@ -259,21 +274,53 @@ static void list_waits(const struct cta *c, char *list, size_t size)
     }
 }
 
+static bool is_mismatch(const struct cta *c)
+{
+    bool is_one = false;
+    for (u32 i = 0; i < c->n_warps; i++) {
+        const struct warp *w = &c->warps[i];
+        is_one |= !w->is_done && is_at_barrier(c, w) &&
+                  c->barriers[w->barrier].expected == c->n_warps * LANES;
+    }
+    return is_one;
+}
+
+/* So are CTAs. */
+static void list_cluster(const struct cluster *k, char *list, size_t size)
+{
+    char last[1600] = "", now[1600];
+    for (u32 r = 0, first = 0; r <= k->n; r++) {
+        const size_t n = strlen(list);
+        *now = 0;
+        if (r < k->n)
+            list_waits(k->cta[r], now, sizeof now);
+        if (r && strcmp(now, last)) {
+            if (first + 1 == r)
+                snprintf(list + n, size - n, "\n   CTA %u of the cluster:%s", first, last);
+            else
+                snprintf(list + n, size - n, "\n   CTAs %u to %u of the cluster, each:%s", first,
+                         r - 1, last);
+            first = r;
+        }
+        memcpy(last, now, sizeof last);
+    }
+}
+
 /* No warp can run: says who waits where. */
-void barriers_check_stuck(struct cta *c)
+void barriers_check_stuck(struct cluster *k)
 {
     char list[1600] = "";
-    bool is_mismatch = false;
+    enum report_kind kind = REPORT_DEADLOCK;
     struct warp *culprit = NULL;
-    for (u32 i = 0; i < c->n_warps; i++) {
-        struct warp *w = &c->warps[i];
-        if (w->is_done)
-            continue;
-        is_mismatch |=
-            is_at_barrier(c, w) && c->barriers[w->barrier].expected == c->n_warps * LANES;
-        culprit = culprit ? culprit : w;
+    for (u32 r = 0; r < k->n; r++) {
+        struct cta *c = k->cta[r];
+        kind = is_mismatch(c) ? REPORT_BARRIER : kind;
+        for (u32 i = 0; i < c->n_warps && !culprit; i++)
+            culprit = c->warps[i].is_done ? NULL : &c->warps[i];
     }
-    list_waits(c, list, sizeof list);
-    fault(culprit, is_mismatch ? REPORT_BARRIER : REPORT_DEADLOCK, ALL_LANES,
-          "no warp can go on:%s", list);
+    if (k->n > 1)
+        list_cluster(k, list, sizeof list);
+    else
+        list_waits(k->cta[0], list, sizeof list);
+    fault(culprit, kind, ALL_LANES, "no warp can go on:%s", list);
 }

@@ -2,8 +2,8 @@
  *
  * libtegula-emu.so stands in for libcuda.so.1: a program which loads the driver by path and calls
  * cu* runs its kernels on the CPU, without knowing it. The emulator executes PTX (sm_80 and what of
- * it later targets share; sm_90a: mbarriers, bulk copies and tensor maps, wgmma, for clusters of
- * one CTA), and stops a kernel at its first mistake with a report: what happened, in which kernel,
+ * it later targets share; sm_90a: mbarriers, bulk copies and tensor maps, wgmma, clusters of up to
+ * 8 CTAs), and stops a kernel at its first mistake with a report: what happened, in which kernel,
  * CTA, warp and lane, at which PTX line and source line. The report is the text of the error:
  * cuGetErrorString() of the code that the failed call returned gives it whole, so a runtime that
  * prints driver errors needs no change.
@@ -21,6 +21,9 @@
  *   - Asynchronous copies and wgmma complete as late as they may, warps run in a random order. The
  * seed fixes both: the same seed gives the same run whatever the number of threads; a right kernel
  * gives the same result for every seed.
+ *   - An arrival at an mbarrier of another CTA of the cluster orders what came before it only if it
+ * is .release.cluster and the wait .acquire.cluster, as the memory model has it; a relaxed arrival
+ * at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
  *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; unknown PTX with
  * CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
  * report. */
@@ -56,7 +59,7 @@ struct tgemu_config {
     int cc_minor;
     size_t smem_optin; /* bytes of shared memory a CTA may ask for through cuFuncSetAttribute */
     int sm_count;      /* what the device reports; execution does not depend on it */
-    int threads;       /* CPU threads for CTAs; 0 = as many as there are cores */
+    int threads;       /* CPU threads for clusters; 0 = as many as there are cores */
     uint64_t
         step_limit;  /* warp instructions a CTA may execute before it counts as an endless loop */
     unsigned checks; /* enum tgemu_check, or-ed */
@@ -72,7 +75,7 @@ struct tgemu_counters {
     uint64_t shared_wavefronts;  /* passes through the shared memory banks */
     uint64_t bank_conflicts; /* of these, the passes which a conflict-free layout would not need */
     uint64_t mma;            /* mma.sync, per warp */
-    uint64_t barriers;       /* CTA barriers completed */
+    uint64_t barriers;       /* of CTAs and clusters, completed */
     uint64_t cp_async_bytes;
     uint64_t bulk_bytes; /* by bulk copies, both ways */
     uint64_t wgmma;      /* wgmma.mma_async, per warpgroup */

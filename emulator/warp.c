@@ -1,4 +1,4 @@
-/* warp.c - runs a CTA: which warp next, which lanes of it, what instruction.
+/* warp.c - runs a cluster: which warp next, which lanes of it, what instruction.
  *
  * A warp whose lanes part at a jump keeps a stack of frames and brings them together again at the
  * jump's immediate post-dominator (cfg.c). Between accesses to memory and synchronisation the order
@@ -152,13 +152,17 @@ static void warp_run(struct warp *w)
     c->counters->lane_instructions += lanes;
 }
 
-static struct warp *choose_warp(struct cta *c)
+static struct warp *choose_warp(struct cluster *k)
 {
-    u32 ready[MAX_WARPS], n = 0;
-    for (u32 i = 0; i < c->n_warps; i++)
-        if (!c->warps[i].is_done && !c->warps[i].is_blocked)
-            ready[n++] = i;
-    return n ? &c->warps[ready[random_below(c, n)]] : NULL;
+    struct warp *ready[MAX_CLUSTER * MAX_WARPS];
+    u32 n = 0;
+    for (u32 r = 0; r < k->n; r++)
+        for (u32 i = 0; i < k->cta[r]->n_warps; i++) {
+            struct warp *w = &k->cta[r]->warps[i];
+            if (!w->is_done && !w->is_blocked)
+                ready[n++] = w;
+        }
+    return n ? ready[random_below(k->cta[0], n)] : NULL;
 }
 
 static bool is_finished(const struct cta *c)
@@ -169,21 +173,39 @@ static bool is_finished(const struct cta *c)
     return true;
 }
 
-/* Runs the CTA to its end or its first fault, which is in c->report. */
-void cta_run(struct cta *c)
+/* Something asynchronous comes to its end; false if there is nothing. */
+static bool hurry(struct cluster *k)
 {
-    while (!c->report->is_set) {
-        if (c->hopper)
-            bulk_step(c);
-        struct warp *w = choose_warp(c);
+    const u32 first = k->n > 1 ? random_below(k->cta[0], k->n) : 0;
+    for (u32 i = 0; i < k->n; i++)
+        if (bulk_hurry(k->cta[(first + i) % k->n]))
+            return true;
+    return false;
+}
+
+/* Runs the cluster to its end or its first fault, which is in the CTAs' report. */
+void cluster_run(struct cluster *k)
+{
+    const struct report *report = k->cta[0]->report;
+    u32 n_left = k->n;
+    while (!report->is_set && n_left) {
+        for (u32 r = 0; r < k->n && k->cta[r]->hopper; r++)
+            bulk_step(k->cta[r]);
+        struct warp *w = choose_warp(k);
         if (w)
             warp_run(w);
-        else if (is_finished(c) || !bulk_hurry(c))
+        else if (!hurry(k))
             break;
+        if (report->is_set || !w || !w->is_done)
+            continue;
+        cluster_check_barrier(k);
+        if (!is_finished(w->cta))
+            continue;
+        cluster_end_cta(w->cta);
+        n_left--;
     }
-    c->counters->instructions += c->steps;
-    if (!c->report->is_set && !is_finished(c))
-        barriers_check_stuck(c);
-    else if (!c->report->is_set && c->hopper)
-        hopper_end(c);
+    for (u32 r = 0; r < k->n; r++)
+        k->cta[r]->counters->instructions += k->cta[r]->steps;
+    if (!report->is_set && n_left)
+        barriers_check_stuck(k);
 }

@@ -152,7 +152,7 @@ static struct wgmma_op *advance(struct warp *w, const struct wgmma_op *now)
     }
     g->position[w->id % 4]++;
     wake(w->cta, w->id / 4);
-    w->cta->hopper->idle_polls = 0;
+    w->cta->cluster->idle_polls = 0;
     return op;
 }
 
@@ -330,7 +330,7 @@ static bool begin_reading(struct warp *w, const struct matrix *m, const char *na
                   name, (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
             return false;
         }
-        if (mbarrier_covers(w, ALL_LANES, offset, ASYNC_UNIT, ACCESS_READ) ||
+        if (mbarrier_covers(w, w->cta, ALL_LANES, offset, ASYNC_UNIT, ACCESS_READ) ||
             !proxy_add_origins(w, o, offset))
             return false;
         proxy_begin_read(w->cta, offset, ASYNC_UNIT);
@@ -472,7 +472,7 @@ static void end_reading(struct cta *c, u32 group, const struct matrix *m)
     for (u32 i = 0; i < n; i++) {
         const u32 offset = address[i] - SHARED_BASE;
         proxy_end_read(c, offset, ASYNC_UNIT);
-        h->wgmma_read[offset / ASYNC_UNIT * h->n_warpgroups + group] = c->now;
+        h->wgmma_read[offset / ASYNC_UNIT * h->n_warpgroups + group] = c->cluster->now;
     }
 }
 
@@ -502,7 +502,7 @@ static void execute(struct cta *c, u32 group, struct wgmma_op *op)
     if (m.has_a)
         end_reading(c, group, &m.a);
     end_reading(c, group, &m.b);
-    op->time = c->now;
+    op->time = c->cluster->now;
 }
 
 /* -- groups ---------------------------------------------------------------------------------- */
@@ -535,11 +535,11 @@ static void retire(struct warp *w, u32 limit)
 {
     struct cta *c = w->cta;
     struct warpgroup *g = group_of(w);
-    const u32 agent = AGENT_WARPGROUP + w->id / 4;
+    const u32 agent = agent_of(c, AGENT_WARPGROUP + w->id / 4);
     for (; g->executed < limit; g->executed++)
         if (op_at(g, g->executed)->kind == WGMMA_MMA)
             execute(c, w->id / 4, op_at(g, g->executed));
-    c->now++;
+    c->cluster->now++;
     for (u32 i = g->retired[w->id % 4]; i < limit; i++)
         if (op_at(g, i)->time > w->seen[agent])
             w->seen[agent] = op_at(g, i)->time;
@@ -576,11 +576,12 @@ RUN(setmaxnreg)
 /* -- writers --------------------------------------------------------------------------------- */
 
 /* Whether the warp knows that wgmma has read these 16 bytes; else a fault. */
-bool wgmma_lets_write(struct warp *w, int lane, u32 unit)
+bool wgmma_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
 {
-    const struct hopper *h = w->cta->hopper;
+    const struct hopper *h = c->hopper;
     for (u32 g = 0; g < h->n_warpgroups && h->wgmma_read; g++) {
-        if (is_before(w, AGENT_WARPGROUP + g, h->wgmma_read[unit * h->n_warpgroups + g]))
+        if (is_before(w, agent_of(c, AGENT_WARPGROUP + g),
+                      h->wgmma_read[unit * h->n_warpgroups + g]))
             continue;
         fault(
             w, REPORT_IN_FLIGHT, lane,

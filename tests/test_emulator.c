@@ -28,7 +28,7 @@ static bool load_driver(const char *path)
     EMULATOR(X)
 #undef X
     cu.is_emulated = cu.tgemu_reset;
-    return cu.cuInit && cu.cuLaunchKernel;
+    return cu.cuInit && cu.cuLaunchKernelEx;
 }
 
 const char *error_text(int result)
@@ -128,7 +128,17 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
         encode_map(cu.maps[i], maps[i]);
         parameters[2 + i] = maps[i];
     }
-    result = cu.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, NULL, parameters, NULL);
+    CUlaunchAttribute cluster = {.id = LAUNCH_ATTRIBUTE_CLUSTER, .value.dim = {cu.cluster, 1, 1}};
+    const CUlaunchConfig config = {.grid_x = grid,
+                                   .grid_y = 1,
+                                   .grid_z = 1,
+                                   .block_x = block,
+                                   .block_y = 1,
+                                   .block_z = 1,
+                                   .shared_bytes = shared,
+                                   .attributes = &cluster,
+                                   .n_attributes = cu.cluster > 0};
+    result = cu.cuLaunchKernelEx(&config, function, parameters, NULL);
     if (!result)
         result = cu.cuCtxSynchronize();
     if (!result)
@@ -219,6 +229,7 @@ static int set_up(void **state)
         cu.tgemu_reset();
     use_target(NULL);
     cu.n_maps = 0;
+    cu.cluster = 0;
     return cu.cuCtxSetCurrent(cu.context);
 }
 

@@ -215,3 +215,89 @@ void test_threads_do_not_show(void **state)
     assert_non_null(strstr(reports[0], "CTA (11,0,0), warp 0 lane 24, thread (24,0,0)"));
     assert_non_null(strstr(reports[0], "ptx line 16: @%p1 ld.global.u32 %r3, [%rd3+4000];"));
 }
+
+struct cluster_launch {
+    unsigned grid_x, dim[3];
+    const char *directive, *what; /* in the report */
+    int result;
+};
+
+/* Every CTA of a grid of N x 2 x 3 stores where in its cluster it is, a digit for each answer. */
+static const char cluster_ptx[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 a, .param .u64 b)%s\n{\n.reg .b32 %%r<30>;\n"
+    ".reg .b64 %%rd<9>;\n.reg .pred %%p<2>;\nld.param.u64 %%rd1, [b];\n"
+    "mov.u32 %%r1, %%cluster_ctaid.x;\nmov.u32 %%r2, %%cluster_ctaid.z;\n"
+    "mov.u32 %%r3, %%clusterid.x;\nmov.u32 %%r4, %%clusterid.y;\nmov.u32 %%r5, %%clusterid.z;\n"
+    "mov.u32 %%r6, %%cluster_ctarank;\nmov.u32 %%r7, %%cluster_nctarank;\n"
+    "mov.u32 %%r8, %%nclusterid.x;\nmov.u32 %%r9, %%cluster_nctaid.z;\n"
+    "mad.lo.u32 %%r10, %%r1, 10, %%r2;\nmad.lo.u32 %%r10, %%r10, 10, %%r3;\n"
+    "mad.lo.u32 %%r10, %%r10, 10, %%r4;\nmad.lo.u32 %%r10, %%r10, 10, %%r5;\n"
+    "mad.lo.u32 %%r10, %%r10, 10, %%r6;\nmad.lo.u32 %%r10, %%r10, 10, %%r7;\n"
+    "mad.lo.u32 %%r10, %%r10, 10, %%r8;\nmad.lo.u32 %%r10, %%r10, 10, %%r9;\n"
+    "mov.u32 %%r11, %%ctaid.x;\nmov.u32 %%r12, %%ctaid.y;\nmov.u32 %%r13, %%ctaid.z;\n"
+    "mad.lo.u32 %%r14, %%r13, 2, %%r12;\nmad.lo.u32 %%r14, %%r14, 4, %%r11;\n"
+    "mul.wide.u32 %%rd2, %%r14, 4;\nadd.u64 %%rd1, %%rd1, %%rd2;\n"
+    "st.global.u32 [%%rd1], %%r10;\nret;\n}\n";
+
+static int launch_clusters(const struct cluster_launch *c, uint32_t *out)
+{
+    char text[4096], log[512];
+    void *function, *parameters[] = {&cu.in, &cu.out};
+    CUlaunchAttribute cluster = {.id = LAUNCH_ATTRIBUTE_CLUSTER};
+    int result;
+    fresh();
+    snprintf(text, sizeof text, cluster_ptx, c->directive);
+    void *module = load(text, log, sizeof log, &result);
+    ok(result);
+    ok(cu.cuModuleGetFunction(&function, module, "k"));
+    memcpy(cluster.value.dim, c->dim, sizeof c->dim);
+    const CUlaunchConfig config = {.grid_x = c->grid_x,
+                                   .grid_y = 2,
+                                   .grid_z = 3,
+                                   .block_x = 32,
+                                   .block_y = 1,
+                                   .block_z = 1,
+                                   .attributes = &cluster,
+                                   .n_attributes = c->dim[0] > 0};
+    result = cu.cuLaunchKernelEx(&config, function, parameters, NULL);
+    if (!result)
+        ok(cu.cuMemcpyDtoH_v2(out, cu.out, 24 * sizeof *out));
+    if (result && cu.is_emulated && !strstr(error_text(result), c->what))
+        fail_msg("%s", error_text(result));
+    ok(cu.cuModuleUnload(module));
+    return result;
+}
+
+void test_clusters(void **state)
+{
+    static const struct cluster_launch good[] = {
+        {4, {2, 1, 3}, "", NULL, 0},
+        {4, {2, 1, 3}, " .reqnctapercluster 2, 1, 3", NULL, 0},
+        {4, {0}, " .reqnctapercluster 2, 1, 3", NULL, 0},
+    };
+    static const struct cluster_launch bad[] = {
+        {4, {2, 1, 1}, " .reqnctapercluster 2, 1, 3", "compiled for 2 x 1 x 3", 1},
+        {5, {2, 1, 3}, "", "a grid of 5 x 2 x 3 in clusters of 2 x 1 x 3", 1},
+        {4, {4, 2, 3}, "", "8 CTAs are possible", 912},
+    };
+    uint32_t out[24];
+    (void)state;
+    if (!use_target("sm_90a"))
+        skip();
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ok(launch_clusters(&good[i], out));
+        for (uint32_t at = 0; at < 24; at++) {
+            const uint32_t x = at % 4, y = at / 4 % 2, z = at / 8;
+            const uint32_t digits[] = {x % 2, z, x / 2, y, 0, z * 2 + x % 2, 6, 2, 3};
+            uint32_t expected = 0;
+            for (int k = 0; k < 9; k++)
+                expected = expected * 10 + digits[k];
+            assert_int_equal(out[at], expected);
+        }
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const int result = launch_clusters(&bad[i], out);
+        assert_true(cu.is_emulated ? result == bad[i].result : result != 0);
+    }
+}

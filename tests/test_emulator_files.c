@@ -10,6 +10,7 @@
  * 1024 words 0, 1, 2 .., %rd2 to 1024 words never written; %r1 is the thread. Registers %r %rd %f
  * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
+ *   -- cluster N           CTAs of a cluster
  *   -- target T            instead of sm_80; ptxas must take the kernel too, where there is one
  *   -- map NAME ..         a parameter more, a tensor map; see harness.h
  *   -- out W W ..          the first words of what %rd2 points to
@@ -37,7 +38,7 @@ struct test_file {
     int n_regs;
     char *lanes[MAX_LANES];
     int n_lanes, ulp;
-    unsigned grid, block, shared;
+    unsigned grid, block, shared, cluster;
     uint32_t out[WORDS];
     int n_out;
     char *maps[MAX_MAPS];
@@ -94,6 +95,8 @@ static void parse_key(struct test_file *t, char *key)
         t->kernel = calloc(1, strlen(t->text) + 65536);
     else if (!strcmp(key, "launch"))
         assert_int_equal(sscanf(value, "%u %u %u", &t->grid, &t->block, &t->shared), 3);
+    else if (!strcmp(key, "cluster"))
+        t->cluster = (unsigned)atoi(value);
     else if (!strcmp(key, "mutate"))
         t->mutants[t->n_mutants++] = value;
     else if (!strcmp(key, "target"))
@@ -377,6 +380,7 @@ static void run_section(const char *path, char *text)
     const bool can_run = use_target(t->target);
     cu.maps = (const char *const *)t->maps;
     cu.n_maps = t->n_maps;
+    cu.cluster = t->cluster;
     if (t->refused && cu.is_emulated)
         run_refused(t);
     else if (t->kernel && !t->refused && can_run)

@@ -6,7 +6,7 @@
  * kernel, started before the first has ended, copies h. The host knows where every byte must be: in
  * shared memory, for every swizzle and span, with zeros behind the last token; in h, with nothing
  * written behind it. The driver is libcuda.so.1 or the emulator; what the latter cannot do is asked
- * of the former only: clusters, and all of it again in a graph. */
+ * of the former only: all of it again in a graph. */
 #include "emulator/tegula_emu.h"
 #include "runtime/runtime.h"
 
@@ -55,7 +55,7 @@ static const tg_tensor_info tensors[] = {
     {.name = "raw", .dtype = TG_F32, .flags = TG_OUT, .axes = {TG_CHUNK, TG_DQK, TG_DHV}},
 };
 
-static tg_program make_program(const char *ptx, const tg_map_desc *recipe, bool has_clusters)
+static tg_program make_program(const char *ptx, const tg_map_desc *recipe)
 {
     static const tg_arg_desc copy_args[] = {{.kind = TG_ARG_MAP, .index = Q, .axis = 0},
                                             {.kind = TG_ARG_MAP, .index = H, .axis = 1},
@@ -80,7 +80,7 @@ static tg_program make_program(const char *ptx, const tg_map_desc *recipe, bool 
         .n_tensors = N_TENSORS,
         .n_scalars = 1,
         .scalars = {{"scale", 1.0f}},
-        .n_kernels = has_clusters ? 3 : 2,
+        .n_kernels = 3,
         .kernels = {{.name = "maps_copy",
                      .ptx = ptx,
                      .ptx_bytes = strlen(ptx),
@@ -223,15 +223,13 @@ static bool find(void *library, const char *symbol, void *field)
 }
 
 /* The emulator is an sm_80 unless told otherwise. */
-static bool be_hopper(void *library)
+static void be_hopper(void *library)
 {
     int (*configure)(const struct tgemu_config *config);
     const struct tgemu_config config = {
         .struct_size = offsetof(struct tgemu_config, smem_optin), .seed = 1, .cc_major = 9};
-    const bool is_emulator = find(library, "tgemu_configure", &configure);
-    if (is_emulator)
+    if (find(library, "tgemu_configure", &configure))
         MUST(configure(&config));
-    return is_emulator;
 }
 
 static bool can_capture(void *library)
@@ -276,7 +274,7 @@ int main(int argc, char **argv)
     fclose(file);
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     MUST(library == NULL);
-    const bool has_clusters = !be_hopper(library);
+    be_hopper(library);
     const bool has_graphs = can_capture(library);
     tg_driver *driver;
     tg_tensor_arg args[N_TENSORS] = {{0}};
@@ -291,7 +289,7 @@ int main(int argc, char **argv)
     MUST(tg_memory_in(driver, args[Q].address, q, sizeof q, &sink));
     int n_wrong = 0, n_calls = 0;
     for (size_t r = 0; r < sizeof recipes / sizeof *recipes; r++) {
-        tg_program program = make_program(ptx, &recipes[r], has_clusters);
+        tg_program program = make_program(ptx, &recipes[r]);
         tg_module *module;
         MUST(tg_load(driver, &program, &module, &sink));
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
@@ -306,8 +304,8 @@ int main(int argc, char **argv)
                 else
                     MUST(tg_launch(module, &sizes, NULL, args, N_TENSORS, 0, NULL, &sink));
                 fetch_outputs(driver, args);
-                const int n = count_wrong(&recipes[r], lengths[l]) +
-                              (has_clusters ? count_wrong_clusters(lengths[l]) : 0);
+                const int n =
+                    count_wrong(&recipes[r], lengths[l]) + count_wrong_clusters(lengths[l]);
                 if (n > 0)
                     fprintf(stderr, "recipe %zu, T %d%s: %d wrong\n", r, (int)lengths[l],
                             graph ? " in a graph" : "", n);

@@ -2,6 +2,7 @@
 #ifndef TEST_EMULATOR_HARNESS_H
 #define TEST_EMULATOR_HARNESS_H
 
+#include "cuda_abi.h"
 #include "tegula_emu.h"
 
 #include <setjmp.h>
@@ -37,6 +38,7 @@ typedef unsigned long long device_pointer;
     X(int, cuLaunchKernel,                                                                         \
       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \
        void **, void **))                                                                          \
+    X(int, cuLaunchKernelEx, (const CUlaunchConfig *, void *, void **, void **))                   \
     X(int, cuGetErrorName, (int, const char **))                                                   \
     X(int, cuGetErrorString, (int, const char **))                                                 \
     X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))              \
@@ -66,6 +68,7 @@ struct driver {
     const char *target;      /* of the kernels made from here on; NULL: sm_80 */
     const char *const *maps; /* they also take these tensor maps; see encode_map() */
     int n_maps;
+    unsigned cluster; /* CTAs, 0 for 1 */
     void *context;
     device_pointer in, out;
     const char *folder;
@@ -127,6 +130,7 @@ void test_loads(void **state);
     X(wgmma_layouts)                                                                               \
     X(wgmma_base_offsets)                                                                          \
     X(wgmma_tf32)                                                                                  \
+    X(clusters)                                                                                    \
     X(launch_is_checked)                                                                           \
     X(memory_is_checked)                                                                           \
     X(variables)                                                                                   \

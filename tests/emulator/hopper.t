@@ -25,7 +25,7 @@ add.u64 %rd3, %rd2, %rd3;
 @%p1 st.global.v4.u32 [%rd3], {%r2, %r3, %r4, %r5};
 @%p1 st.global.v4.u32 [%rd3+16], {%r6, %r7, %r10, %r8};
 -- out 0 3 0 1 0 1 7 0 1 3 0 1 0 1 7 0 2 3 0 1 0 1 7 0
--- mutate out-of-bounds | mov.u32 %r8, 0; | mov.u32 %r8, 1; | CTA 1 of the cluster, which has but one
+-- mutate out-of-bounds | mov.u32 %r8, 0; | mov.u32 %r8, 1; | CTA 1 of the cluster, which has 1
 
 # One lane is elected. All warps of a warpgroup must change their register count together.
 -- launch 1 256 64

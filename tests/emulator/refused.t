@@ -6,10 +6,9 @@ wgmma.fence.sync.aligned;
 -- refused line 13: wgmma.fence.sync.aligned;
 
 -- launch 1 32 0
--- target sm_90a
 -- kernel
 barrier.cluster.arrive;
--- refused clusters have one CTA
+-- refused needs .target sm_90
 
 -- launch 1 32 0
 -- kernel
