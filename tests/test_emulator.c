@@ -3,13 +3,15 @@
  * Two kinds of tests. The files of tests/emulator/ are data: *.t says what it wants in the form
  * that test_emulator_files.c describes, *.ptx only has to load. What needs a reference computation
  * is in C: test_emulator_matrices.c, test_emulator_tensors.c, test_emulator_wgmma.c,
- * test_emulator_driver.c. All of it but the mutants also runs on a real GPU, and should be there
- * when an expectation is new (what is for sm_90a on such a GPU only):
- *   test_emulator libcuda.so.1 tests/emulator */
+ * test_emulator_driver.c. All of it but the mutants also runs on a real GPU, as ./dev gpu-test does
+ * (what is for sm_90a on such a GPU only):
+ *   test_emulator [--only TEXT] [--without TEXT] [--part K/N] [libcuda.so.1 [tests/emulator]] */
 #include "emulator/harness.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,17 +148,23 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     return result;
 }
 
-/* KEY1,2,3: up to five numbers, the others as they would be without it. */
-static void read_list(const char *text, const char *key, uint64_t list[5], uint64_t otherwise)
+void read_list(const char *text, const char *key, int64_t list[5], int64_t otherwise)
 {
     const char *s = strstr(text, key);
     s = s ? s + strlen(key) : "";
     for (int i = 0; i < 5; i++) {
         char *end;
-        const uint64_t x = strtoull(s, &end, 0);
+        const int64_t x = strtoll(s, &end, 0);
         list[i] = end > s ? x : otherwise;
         s = end + (*end == ',');
     }
+}
+
+int read_key(const char *text, const char *key, int otherwise)
+{
+    int64_t list[5];
+    read_list(text, key, list, otherwise);
+    return (int)list[0];
 }
 
 void encode_map(const char *text, void *map)
@@ -164,8 +172,10 @@ void encode_map(const char *text, void *map)
     static const char *const types[] = {"u8",  "u16", "u32", "i32", "u64",
                                         "i64", "f16", "f32", "f64", "bf16"};
     char name[32], base[8], type[8];
-    uint64_t dims[5], strides[5], box[5], steps[5], swizzle[5];
+    int64_t dims[5], strides[5], box[5], steps[5];
+    uint64_t dims64[5], strides64[5];
     uint32_t box32[5], steps32[5];
+    const int swizzle = read_key(text, "swizzle=", 0);
     int t = 0;
     unsigned rank = 0;
     assert_int_equal(sscanf(text, "%31s %7s %7s", name, base, type), 3);
@@ -175,16 +185,17 @@ void encode_map(const char *text, void *map)
     read_list(text, "strides=", strides, 0);
     read_list(text, "box=", box, 0);
     read_list(text, "steps=", steps, 1);
-    read_list(text, "swizzle=", swizzle, 0);
     for (; rank < 5 && dims[rank]; rank++) {
+        dims64[rank] = (uint64_t)dims[rank];
+        strides64[rank] = (uint64_t)strides[rank];
         box32[rank] = (uint32_t)box[rank];
         steps32[rank] = (uint32_t)steps[rank];
     }
-    ok(cu.cuTensorMapEncodeTiled(map, t, rank, *base == 'i' ? cu.in : cu.out, dims, strides, box32,
-                                 steps32, 0,
-                                 *swizzle == 128  ? 3
-                                 : *swizzle == 64 ? 2
-                                                  : *swizzle == 32,
+    ok(cu.cuTensorMapEncodeTiled(map, t, rank, *base == 'i' ? cu.in : cu.out, dims64, strides64,
+                                 box32, steps32, 0,
+                                 swizzle == 128  ? 3
+                                 : swizzle == 64 ? 2
+                                                 : swizzle == 32,
                                  0, strstr(text, " nan") != NULL));
 }
 
@@ -205,7 +216,7 @@ char *make_kernel(const char *body)
     for (int i = 0; i < cu.n_maps; i++)
         if (sscanf(cu.maps[i], "%31s", name) == 1)
             s += sprintf(s, ", .param .align 64 .b8 %s[128]", name);
-    sprintf(s, ")\n{\n%s%s\nret;\n}\n", preamble, body);
+    sprintf(s, ")%s\n{\n%s%s\nret;\n}\n", cu.directives ? cu.directives : "", preamble, body);
     return ptx;
 }
 
@@ -222,22 +233,50 @@ int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, u
 
 /* -- all ------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+static jmp_buf ended;
+
+void fail_msg(const char *format, ...)
 {
-    (void)state;
-    if (cu.is_emulated)
-        cu.tgemu_reset();
-    use_target(NULL);
-    cu.n_maps = 0;
-    cu.cluster = 0;
-    return cu.cuCtxSetCurrent(cu.context);
+    static char text[8192];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    tap_expect(false, "%s", text);
+    longjmp(ended, 1);
 }
 
-enum { MAX_TESTS = 500 };
-
-static int by_name(const void *a, const void *b)
+void skip(void)
 {
-    return strcmp(((const struct CMUnitTest *)a)->name, ((const struct CMUnitTest *)b)->name);
+    tap_skip("not on this device");
+    longjmp(ended, 1);
+}
+
+int seed_count(void)
+{
+    return cu.is_emulated ? MAX_SEEDS : 1;
+}
+
+void run_test(test *run, void *argument, const char *name, ...)
+{
+    char text[256];
+    va_list list;
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    if (!tap_begin("%s", text))
+        return;
+    if (!setjmp(ended)) {
+        if (cu.is_emulated)
+            cu.tgemu_reset();
+        use_target(NULL);
+        cu.n_maps = 0;
+        cu.cluster = 0;
+        cu.directives = NULL;
+        ok(cu.cuCtxSetCurrent(cu.context));
+        run(argument);
+    }
+    tap_end();
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -245,39 +284,49 @@ static bool ends_with(const char *s, const char *end)
     return strlen(s) > strlen(end) && !strcmp(s + strlen(s) - strlen(end), end);
 }
 
-static size_t add_files(struct CMUnitTest *tests)
+static void run_files(void)
 {
-    size_t n = 0;
-    DIR *folder = opendir(cu.folder);
-    for (struct dirent *e; folder && (e = readdir(folder)) && n < MAX_TESTS;) {
-        const bool is_t = ends_with(e->d_name, ".t");
-        if (!is_t && !ends_with(e->d_name, ".ptx"))
-            continue;
-        char *name = strdup(e->d_name);
-        tests[n++] = (struct CMUnitTest){name, is_t ? test_t : test_loads, set_up, NULL, name};
+    struct dirent **list;
+    const int n = scandir(cu.folder, &list, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *name = list[i]->d_name;
+        if (ends_with(name, ".t"))
+            run_t(name);
+        else if (ends_with(name, ".ptx"))
+            run_ptx_file(name);
+        free(list[i]);
     }
-    if (folder)
-        closedir(folder);
-    qsort(tests, n, sizeof *tests, by_name);
-    return n;
+    if (n >= 0)
+        free(list);
+}
+
+static bool read_option(const char *key, const char *value)
+{
+    if (!strcmp(key, "--only"))
+        tap_only(value);
+    else if (!strcmp(key, "--without"))
+        tap_without(value);
+    else
+        return !strcmp(key, "--part") && tap_part(value);
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[MAX_TESTS + 100];
-    cu.folder = argc > 2 ? argv[2] : EMULATOR_TESTS;
-    if (!load_driver(argc > 1 ? argv[1] : EMULATOR_PATH) || cu.cuInit(0) ||
-        cu.cuDevicePrimaryCtxRetain(&cu.context, 0))
+    const char *path = EMULATOR_PATH;
+    cu.folder = EMULATOR_TESTS;
+    for (; argc > 2 && !strncmp(argv[1], "--", 2); argc -= 2, argv += 2)
+        if (!read_option(argv[1], argv[2]))
+            return 2;
+    if (argc > 1)
+        path = argv[1];
+    if (argc > 2)
+        cu.folder = argv[2];
+    if (!load_driver(path) || cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&cu.context, 0))
         return 1;
-    const size_t n_files = add_files(tests);
-    size_t n = n_files;
-    if (!n_files)
-        return 1;
-#define X(name) tests[n++] = (struct CMUnitTest){#name, test_##name, set_up, NULL, NULL};
+    run_files();
+#define X(name) run_test(test_##name, NULL, #name);
     C_TESTS(X)
 #undef X
-    const int failed = _cmocka_run_group_tests("emulator", tests, n, NULL, NULL);
-    for (size_t i = 0; i < n_files; i++)
-        free(tests[i].initial_state);
-    return failed != 0;
+    return tap_finish();
 }

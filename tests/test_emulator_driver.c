@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void test_launch_is_checked(void **state)
+void test_launch_is_checked(void *unused)
 {
-    (void)state;
+    (void)unused;
     char log[512];
     int result, value;
     void *function, *other, *none = NULL;
@@ -46,9 +46,9 @@ void test_launch_is_checked(void **state)
     assert_int_equal(LAUNCH(function, 1, 64, 0, good), 400);
 }
 
-void test_memory_is_checked(void **state)
+void test_memory_is_checked(void *unused)
 {
-    (void)state;
+    (void)unused;
     device_pointer a, b, start;
     uint32_t words[16];
     size_t size;
@@ -81,9 +81,9 @@ void test_memory_is_checked(void **state)
     ok(cu.cuMemAlloc_v2(&a, 64));
 }
 
-void test_variables(void **state)
+void test_variables(void *unused)
 {
-    (void)state;
+    (void)unused;
     uint32_t out[8];
     fresh();
     ok(run_ptx(
@@ -106,9 +106,9 @@ void test_variables(void **state)
 
 /* Conflicts by hand: stride 4 bytes has none; stride 128 bytes makes 32 lanes meet in one bank;
  * rows of 128 bytes make the 8 rows of an ldmatrix meet in 4 banks. */
-void test_counters(void **state)
+void test_counters(void *unused)
 {
-    (void)state;
+    (void)unused;
     static const struct {
         const char *body;
         uint64_t wavefronts, conflicts;
@@ -147,9 +147,9 @@ void test_counters(void **state)
     assert_int_equal(c.lane_instructions, 3 * 64 * 7);
 }
 
-void test_targets(void **state)
+void test_targets(void *unused)
 {
-    (void)state;
+    (void)unused;
     char log[512];
     int result;
     struct tgemu_config c;
@@ -172,9 +172,9 @@ void test_targets(void **state)
 }
 
 /* Kernels count the lines of those before them. */
-void test_lines(void **state)
+void test_lines(void *unused)
 {
-    (void)state;
+    (void)unused;
     char log[512];
     int result;
     if (!cu.is_emulated)
@@ -189,9 +189,9 @@ void test_lines(void **state)
 
 /* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
  */
-void test_threads_do_not_show(void **state)
+void test_threads_do_not_show(void *unused)
 {
-    (void)state;
+    (void)unused;
     char reports[2][2048];
     struct tgemu_config c;
     if (!cu.is_emulated)
@@ -269,7 +269,7 @@ static int launch_clusters(const struct cluster_launch *c, uint32_t *out)
     return result;
 }
 
-void test_clusters(void **state)
+void test_clusters(void *unused)
 {
     static const struct cluster_launch good[] = {
         {4, {2, 1, 3}, "", NULL, 0},
@@ -282,7 +282,7 @@ void test_clusters(void **state)
         {4, {4, 2, 3}, "", "8 CTAs are possible", 912},
     };
     uint32_t out[24];
-    (void)state;
+    (void)unused;
     if (!use_target("sm_90a"))
         skip();
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

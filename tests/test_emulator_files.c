@@ -11,12 +11,15 @@
  * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
  *   -- cluster N           CTAs of a cluster
+ *   -- directives TEXT     before the kernel's statements: .maxntid and the like
  *   -- target T            instead of sm_80; ptxas must take the kernel too, where there is one
  *   -- map NAME ..         a parameter more, a tensor map; see harness.h
  *   -- out W W ..          the first words of what %rd2 points to
  *   -- mutate KIND | OLD | NEW | TEXT     with OLD replaced by NEW, every seed on 1, 2 and 4
  * threads must be reported as KIND, or one of several with commas between, with TEXT in the report
- *   -- refused TEXT        the module must not load, and the log must contain TEXT */
+ *   -- refused TEXT        the module must not load, and the log must contain TEXT
+ *   -- product ..          a wgmma, see test_emulator_wgmma.c
+ *   -- box ..              a copy by a tensor map, see test_emulator_tensors.c */
 #include "emulator/harness.h"
 
 #include <stdio.h>
@@ -33,7 +36,7 @@ struct reg {
 struct test_file {
     char path[512];
     char *text;
-    char *insn, *kernel, *refused, *target;
+    char *insn, *kernel, *refused, *target, *directives, *product, *box;
     struct reg regs[MAX_REGS];
     int n_regs;
     char *lanes[MAX_LANES];
@@ -51,7 +54,7 @@ static char *read_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
     if (!f)
-        return NULL;
+        abort(); /* it was in the folder just now */
     char *text = calloc(1, 4 << 20);
     const size_t n = fread(text, 1, (4 << 20) - 1, f);
     fclose(f);
@@ -97,6 +100,12 @@ static void parse_key(struct test_file *t, char *key)
         assert_int_equal(sscanf(value, "%u %u %u", &t->grid, &t->block, &t->shared), 3);
     else if (!strcmp(key, "cluster"))
         t->cluster = (unsigned)atoi(value);
+    else if (!strcmp(key, "directives"))
+        t->directives = value;
+    else if (!strcmp(key, "product"))
+        t->product = value;
+    else if (!strcmp(key, "box"))
+        t->box = value;
     else if (!strcmp(key, "mutate"))
         t->mutants[t->n_mutants++] = value;
     else if (!strcmp(key, "target"))
@@ -116,6 +125,8 @@ static void parse_test(struct test_file *t)
 {
     bool in_kernel = false;
     t->grid = 1;
+    t->target =
+        strncmp(t->text, "-- product", 10) && strncmp(t->text, "-- box", 6) ? NULL : "sm_90a";
     t->block = 32;
     for (char *line = t->text; line;) {
         char *next = strchr(line, '\n');
@@ -346,7 +357,7 @@ static void run_kernel(const struct test_file *t)
         check_with_ptxas(ptx);
         free(ptx);
     }
-    for (int s = 1; s <= MAX_SEEDS; s++) {
+    for (int s = 1; s <= seed_count(); s++) {
         fresh();
         configure((uint64_t)s, 0);
         const int result = run_body(t->kernel, t->grid, t->block, t->shared, out, (size_t)t->n_out);
@@ -371,63 +382,103 @@ static void run_refused(const struct test_file *t)
     free(ptx);
 }
 
-static void run_section(const char *path, char *text)
+struct section {
+    const char *path;
+    char *text;
+};
+
+static void test_section(void *argument)
 {
+    const struct section *section = argument;
     struct test_file *t = calloc(1, sizeof *t);
-    snprintf(t->path, sizeof t->path, "%s", path);
-    t->text = text;
+    snprintf(t->path, sizeof t->path, "%s", section->path);
+    t->text = section->text;
     parse_test(t);
     const bool can_run = use_target(t->target);
     cu.maps = (const char *const *)t->maps;
     cu.n_maps = t->n_maps;
     cu.cluster = t->cluster;
+    cu.directives = t->directives;
     if (t->refused && cu.is_emulated)
         run_refused(t);
-    else if (t->kernel && !t->refused && can_run)
+    else if (t->refused || !can_run)
+        skip();
+    else if (t->kernel)
         run_kernel(t);
     else if (t->insn)
         run_lanes(t);
+    else if (t->product)
+        check_product(t->product);
+    else if (t->box)
+        check_box(t->box);
     free(t->kernel);
     free(t);
 }
 
-/* A file is a series of sections, each beginning with "-- insn" or "-- launch". */
+/* A file is a series of sections, each beginning with one of these. */
 static char *next_section(char *text)
 {
-    char *insn = strstr(text, "\n-- insn "), *launch = strstr(text, "\n-- launch ");
-    return !insn || (launch && launch < insn) ? launch : insn;
+    static const char *const begins[] = {"\n-- insn ", "\n-- launch ", "\n-- product ",
+                                         "\n-- box "};
+    char *first = NULL;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        char *at = strstr(text, begins[i]);
+        if (at && (!first || at < first))
+            first = at;
+    }
+    return first;
 }
 
-void test_t(void **state)
+static int count_lines(const char *from, const char *to)
+{
+    int n = 0;
+    while ((from = memchr(from, '\n', (size_t)(to - from)))) {
+        from++;
+        n++;
+    }
+    return n;
+}
+
+void run_t(const char *name)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", cu.folder, (const char *)*state);
-    char *text = read_file(path);
-    assert_non_null(text);
-    char *section = next_section(text);
-    while (section) {
-        char *next = next_section(section + 1);
+    snprintf(path, sizeof path, "%s/%s", cu.folder, name);
+    char *text = read_file(path), *from = text;
+    int line = 1;
+    for (char *at = next_section(text); at;) {
+        char *next = next_section(at + 1);
+        struct section section = {path, at + 1};
+        line += count_lines(from, at + 1);
+        from = at + 1;
         if (next)
             *next = 0;
-        run_section(path, section + 1);
-        section = next ? (*next = '\n', next) : NULL;
+        char *copy = section.text = strdup(section.text);
+        run_test(test_section, &section, "%s line %d", name, line);
+        free(copy);
+        if (next)
+            *next = '\n';
+        at = next;
     }
     free(text);
 }
 
-void test_loads(void **state)
+static void test_loads(void *argument)
 {
-    char path[512], log[4096];
+    char log[4096];
     int result;
-    snprintf(path, sizeof path, "%s/%s", cu.folder, (const char *)*state);
-    char *text = read_file(path);
-    if (!use_target(strstr(text, ".target sm_90a") ? "sm_90a" : NULL)) {
-        free(text);
+    char *text = read_file(argument);
+    if (!use_target(strstr(text, ".target sm_90a") ? "sm_90a" : NULL))
         skip();
-    }
     void *module = load(text, log, sizeof log, &result);
     if (result)
-        fail_msg("%s: %s", path, log);
+        fail_msg("%s", log);
     ok(cu.cuModuleUnload(module));
     free(text);
+}
+
+void run_ptx_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", cu.folder, name);
+    run_test(test_loads, path, "%s", name);
 }

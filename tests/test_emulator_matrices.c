@@ -120,9 +120,9 @@ static void check_mma(const struct shape *s)
         }
 }
 
-void test_mma(void **state)
+void test_mma(void *unused)
 {
-    (void)state;
+    (void)unused;
     static const struct shape shapes[] = {
         {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, 4, 2, BF16},
         {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, 4, 2, F16},
@@ -168,9 +168,9 @@ static void check_ldmatrix(int n, bool is_transposed)
             }
 }
 
-void test_ldmatrix(void **state)
+void test_ldmatrix(void *unused)
 {
-    (void)state;
+    (void)unused;
     for (int n = 1; n <= 4; n *= 2) {
         check_ldmatrix(n, false);
         check_ldmatrix(n, true);
@@ -208,9 +208,9 @@ static void check_stmatrix(int n, bool is_transposed)
             }
 }
 
-void test_stmatrix(void **state)
+void test_stmatrix(void *unused)
 {
-    (void)state;
+    (void)unused;
     if (!use_target("sm_90a"))
         skip();
     for (int n = 1; n <= 4; n *= 2) {
@@ -219,9 +219,9 @@ void test_stmatrix(void **state)
     }
 }
 
-void test_movmatrix(void **state)
+void test_movmatrix(void *unused)
 {
-    (void)state;
+    (void)unused;
     uint32_t in[32], out[32];
     for (uint32_t l = 0; l < 32; l++)
         in[l] = (2 * l + 1) << 16 | 2 * l; /* element e of the matrix is e */

@@ -5,64 +5,89 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A box of a tensor of 4-byte words that lie densely in cu.in or cu.out. */
+/* A box of a tensor that lies densely in cu.in or cu.out. "load|store|add TYPE dims= box= at=", and
+ * if need be "steps= swizzle=" (bytes of the swizzle's rows). */
 struct box {
-    unsigned rank, swizzle; /* bytes of the swizzle's rows, or 0 */
-    int dims[5], box[5], steps[5], at[5];
+    char type[8];
+    int bytes; /* of an element */
+    unsigned rank;
+    int swizzle;
+    int64_t dims[5], box[5], steps[5], at[5];
 };
 
 static int count(const struct box *b, unsigned i)
 {
-    return i >= b->rank       ? 1
-           : i && b->steps[i] ? (b->box[i] + b->steps[i] - 1) / b->steps[i]
-                              : b->box[i];
+    return (int)(i >= b->rank ? 1 : i ? (b->box[i] + b->steps[i] - 1) / b->steps[i] : b->box[i]);
 }
 
-static int words_of(const struct box *b)
+static int bytes_of(const struct box *b)
 {
-    int n = 1;
+    int n = b->bytes;
     for (unsigned i = 0; i < b->rank; i++)
         n *= count(b, i);
     return n;
 }
 
-/* Which word of global memory the box's word e is, or -1 out of bounds. */
-static int global_word(const struct box *b, int e)
+/* Which element of global memory the box's element e is, or -1 out of bounds. */
+static int global_element(const struct box *b, int e)
 {
-    int word = 0, stride = 1;
+    int64_t element = 0, stride = 1;
     for (unsigned i = 0; i < b->rank; i++) {
-        const int x = b->at[i] + e % count(b, i) * (i && b->steps[i] ? b->steps[i] : 1);
+        const int64_t x = b->at[i] + e % count(b, i) * (i ? b->steps[i] : 1);
         if (x < 0 || x >= b->dims[i])
             return -1;
         e /= count(b, i);
-        word += x * stride;
+        element += x * stride;
         stride *= b->dims[i];
     }
-    return word;
+    return (int)element;
 }
 
-/* Where it is in shared memory, in words. Lines have 128 bytes, units 16; a swizzle whose rows have
+/* Where it is in shared memory, in bytes. Lines have 128 bytes, units 16; a swizzle whose rows have
  * n units exchanges them by the line's number modulo n. */
-static int shared_word(const struct box *b, int e)
+static int shared_byte(const struct box *b, int e)
 {
-    const int line = e / 32, unit = e / 4 % 8, n = (int)b->swizzle / 16;
-    return line * 32 + (n ? unit ^ (line % n) : unit) * 4 + e % 4;
+    const int at = e * b->bytes, line = at / 128, unit = at / 16 % 8, n = b->swizzle / 16;
+    return line * 128 + (n ? unit ^ (line % n) : unit) * 16 + at % 16;
+}
+
+static struct box read_box(const char *text)
+{
+    struct box b = {.bytes = 4, .swizzle = read_key(text, " swizzle=", 0)};
+    assert_int_equal(sscanf(text, "%*s %7s", b.type), 1);
+    if (strchr(b.type, '8'))
+        b.bytes = 1;
+    else if (strstr(b.type, "16"))
+        b.bytes = 2;
+    else if (strstr(b.type, "64"))
+        b.bytes = 8;
+    read_list(text, " dims=", b.dims, 0);
+    read_list(text, " box=", b.box, 0);
+    read_list(text, " steps=", b.steps, 1);
+    read_list(text, " at=", b.at, 0);
+    while (b.rank < 5 && b.dims[b.rank])
+        b.rank++;
+    return b;
+}
+
+static char *print_list(char *s, const char *key, const int64_t *list, unsigned n)
+{
+    s += sprintf(s, " %s=", key);
+    for (unsigned i = 0; i < n; i++)
+        s += sprintf(s, "%d,", (int)list[i]);
+    return s;
 }
 
 static void print_map(char *s, const struct box *b, const char *base)
 {
-    s += sprintf(s, "m %s u32 swizzle=%u dims=", base, b->swizzle);
-    for (unsigned i = 0; i < b->rank; i++)
-        s += sprintf(s, "%d,", b->dims[i]);
-    s += sprintf(s, " strides=");
-    for (unsigned i = 1, bytes = 4; i < b->rank; i++)
-        s += sprintf(s, "%u,", bytes *= (unsigned)b->dims[i - 1]);
-    s += sprintf(s, " box=");
-    for (unsigned i = 0; i < b->rank; i++)
-        s += sprintf(s, "%d,", b->box[i]);
-    s += sprintf(s, " steps=");
-    for (unsigned i = 0; i < b->rank; i++)
-        s += sprintf(s, "%d,", b->steps[i] ? b->steps[i] : 1);
+    int64_t strides[4];
+    for (unsigned i = 0; i + 1 < b->rank; i++)
+        strides[i] = b->dims[i] * (i ? strides[i - 1] : b->bytes);
+    s += sprintf(s, "m %s %s swizzle=%d", base, b->type, b->swizzle);
+    s = print_list(s, "dims", b->dims, b->rank);
+    s = print_list(s, "strides", strides, b->rank - 1);
+    s = print_list(s, "box", b->box, b->rank);
+    print_list(s, "steps", b->steps, b->rank);
 }
 
 /* 128 threads: thread 0 has a barrier at the end of 8 KiB; %rd3 is the map. */
@@ -82,22 +107,31 @@ static const char loop[] = "mov.u32 %%r8, %%r1;\n"
                            "%s\n"
                            "add.u32 %%r8, %%r8, 128;\nbra loop;\nend:\n";
 
-static void run_box(const struct box *b, const char *base, const char *body, uint32_t *out)
+/* What the two buffers hold before the kernel, and out after it. */
+union buffer {
+    uint32_t words[WORDS];
+    unsigned char bytes[4 * WORDS];
+};
+
+static void run_box(const struct box *b, const char *base, const char *body, const union buffer *in,
+                    union buffer *out)
 {
+    const union buffer before = *out;
     char map[512];
     const char *maps[] = {map};
     print_map(map, b, base);
     cu.maps = maps;
     cu.n_maps = 1;
-    for (int seed = 1; seed <= MAX_SEEDS; seed++) {
+    for (int seed = 1; seed <= seed_count(); seed++) {
         fresh();
         configure((uint64_t)seed, 0);
-        ok(cu.cuMemsetD32_v2(cu.out, 0xffffffff, WORDS));
+        ok(cu.cuMemcpyHtoD_v2(cu.in, in, sizeof *in));
+        ok(cu.cuMemcpyHtoD_v2(cu.out, &before, sizeof before));
         char *ptx = make_kernel(body);
         if (seed == 1)
             check_with_ptxas(ptx);
         free(ptx);
-        ok(run_body(body, 1, 128, 8192 + 8, out, WORDS));
+        ok(run_body(body, 1, 128, 8192 + 8, out->words, WORDS));
     }
     cu.n_maps = 0;
 }
@@ -105,17 +139,27 @@ static void run_box(const struct box *b, const char *base, const char *body, uin
 static char *print_coordinates(char *s, const struct box *b)
 {
     for (unsigned i = 0; i < b->rank; i++)
-        s += sprintf(s, "%s%d", i ? ", " : "", b->at[i]);
+        s += sprintf(s, "%s%d", i ? ", " : "", (int)b->at[i]);
     return s;
 }
 
-static void check_load(const struct box *b)
+/* Fails unless each element of out, those of the type's size, is as expected. */
+static void compare(const struct box *b, const char *text, const union buffer *out,
+                    const union buffer *expected)
+{
+    for (int i = 0; i < 4 * WORDS; i++)
+        if (out->bytes[i] != expected->bytes[i])
+            fail_msg("%s: byte %d, of element %d, is 0x%x, not 0x%x", text, i, i / b->bytes,
+                     out->bytes[i], expected->bytes[i]);
+}
+
+static void check_load(const struct box *b, const char *text, const union buffer *in)
 {
     char body[4096], *s = body;
-    uint32_t out[WORDS];
-    const int n = words_of(b);
+    union buffer out, expected;
+    const int n = bytes_of(b);
     s += sprintf(s, "%s@!%%p1 bra wait;\n", begin);
-    s += sprintf(s, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r3+8192], %d;\n", 4 * n);
+    s += sprintf(s, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r3+8192], %d;\n", n);
     s += sprintf(s,
                  "cp.async.bulk.tensor.%ud.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%%r3], [%%rd3, {",
@@ -124,68 +168,81 @@ static void check_load(const struct box *b)
     s += sprintf(s, "}], [%%r3+8192];\nwait:\n"
                     "mbarrier.try_wait.parity.shared::cta.b64 %%p2, [%%r3+8192], 0;\n"
                     "@!%%p2 bra wait;\n");
-    sprintf(s, loop, n, 2, "ld.shared.u32 %r7, [%r6];\nst.global.u32 [%rd6], %r7;");
-    run_box(b, "in", body, out);
-    for (int e = 0; e < n; e++) {
-        const int from = global_word(b, e);
-        if (out[shared_word(b, e)] != (from < 0 ? 0 : (uint32_t)from))
-            fail_msg("rank %u, swizzle %u, element %d: %d, not %d", b->rank, b->swizzle, e,
-                     (int)out[shared_word(b, e)], from);
+    sprintf(s, loop, n / 4, 2, "ld.shared.u32 %r7, [%r6];\nst.global.u32 [%rd6], %r7;");
+    memset(&out, 0xff, sizeof out);
+    expected = out;
+    for (int e = 0; e < n / b->bytes; e++) {
+        const int from = global_element(b, e);
+        unsigned char *to = expected.bytes + shared_byte(b, e);
+        if (from < 0)
+            memset(to, 0, (size_t)b->bytes);
+        else
+            memcpy(to, in->bytes + from * b->bytes, (size_t)b->bytes);
     }
+    run_box(b, "in", body, in, &out);
+    compare(b, text, &out, &expected);
 }
 
-static void check_store(const struct box *b)
+/* The type's bits of a small number. */
+static uint64_t encode(const char *type, unsigned x)
+{
+    const float f = (float)x;
+    const double d = (double)x;
+    uint32_t u;
+    uint64_t bits;
+    memcpy(&u, &f, sizeof u);
+    memcpy(&bits, &d, sizeof bits);
+    if (!strcmp(type, "f16")) /* rebias the exponent */
+        return x ? (u >> 13) - (112u << 10) : 0;
+    return !strcmp(type, "f32") ? u : !strcmp(type, "bf16") ? u >> 16 : *type == 'f' ? bits : x;
+}
+
+/* Stores, or adds to numbers that are there. */
+static void check_store(const struct box *b, const char *text, const union buffer *in, bool adds)
 {
     char body[4096], *s = body;
-    uint32_t out[WORDS], expected[WORDS];
-    const int n = words_of(b);
+    union buffer from = *in, out, expected;
+    const int n = bytes_of(b);
+    const size_t size = (size_t)b->bytes;
     s += sprintf(s, "%s", begin);
-    s += sprintf(s, loop, n, 1, "ld.global.u32 %r7, [%rd6];\nst.shared.u32 [%r6], %r7;");
+    s += sprintf(s, loop, n / 4, 1, "ld.global.u32 %r7, [%rd6];\nst.shared.u32 [%r6], %r7;");
     s += sprintf(s, "fence.proxy.async.shared::cta;\nbar.sync 0;\n@!%%p1 bra done;\n");
-    s += sprintf(s, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group [%%rd3, {",
-                 b->rank);
+    s += sprintf(s, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%rd3, {",
+                 adds ? ".reduce" : "", b->rank, adds ? ".add" : "");
     s = print_coordinates(s, b);
     sprintf(s, "}], [%%r3];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\ndone:\n");
-    run_box(b, "out", body, out);
-    memset(expected, 0xff, sizeof expected);
-    for (int e = 0; e < n; e++)
-        if (global_word(b, e) >= 0)
-            expected[global_word(b, e)] = (uint32_t)shared_word(b, e);
-    for (int i = 0; i < WORDS; i++)
-        if (out[i] != expected[i])
-            fail_msg("rank %u, swizzle %u, store: word %d is %d, not %d", b->rank, b->swizzle, i,
-                     (int)out[i], (int)expected[i]);
+    memset(&out, 0xff, sizeof out);
+    for (unsigned i = 0; i < sizeof out / size && adds; i++) {
+        memcpy(from.bytes + i * size, (uint64_t[]){encode(b->type, i % 50)}, size);
+        memcpy(out.bytes + i * size, (uint64_t[]){encode(b->type, i % 37)}, size);
+    }
+    expected = out;
+    for (int e = 0; e < n / b->bytes; e++) {
+        const int to = global_element(b, e), at = shared_byte(b, e) / b->bytes;
+        if (to >= 0 && adds)
+            memcpy(expected.bytes + to * b->bytes,
+                   (uint64_t[]){encode(b->type, (unsigned)(to % 37 + at % 50))}, size);
+        else if (to >= 0)
+            memcpy(expected.bytes + to * b->bytes, from.bytes + at * b->bytes, size);
+    }
+    run_box(b, "out", body, &from, &out);
+    compare(b, text, &out, &expected);
 }
 
-void test_boxes(void **state)
+void check_box(const char *text)
 {
-    static const struct box boxes[] = {
-        {1, 0, {1000}, {64}, {0}, {100}},
-        {1, 0, {1000}, {128}, {0}, {940}},
-        {2, 0, {32, 32}, {8, 16}, {0}, {4, 3}},
-        {2, 0, {32, 32}, {12, 8}, {0}, {-5, 28}},
-        {2, 128, {32, 32}, {32, 16}, {0}, {0, 5}},
-        {2, 128, {64, 16}, {32, 16}, {0}, {20, -3}},
-        {2, 64, {32, 32}, {16, 32}, {0}, {8, 0}},
-        {2, 32, {32, 32}, {8, 32}, {0}, {21, 2}},
-        {2, 0, {32, 32}, {8, 16}, {1, 3}, {8, 1}},
-        {3, 128, {32, 8, 4}, {32, 4, 3}, {0}, {0, 2, 1}},
-        {3, 0, {16, 8, 8}, {4, 5, 3}, {1, 2, 1}, {13, -1, 6}},
-        {4, 32, {8, 4, 4, 8}, {8, 2, 2, 4}, {0}, {0, 1, 3, 6}},
-        {5, 0, {4, 4, 4, 4, 4}, {4, 3, 2, 2, 2}, {0}, {0, -1, 1, 3, 2}},
-        {5, 0, {8, 4, 4, 4, 2}, {8, 3, 3, 2, 2}, {1, 1, 2, 1, 1}, {1, 1, 1, 1, 0}},
-    };
-    (void)state;
-    if (!use_target("sm_90a"))
-        skip();
-    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
-        check_load(&boxes[i]);
-        check_store(&boxes[i]);
-    }
+    const struct box b = read_box(text);
+    union buffer in;
+    for (uint32_t i = 0; i < WORDS; i++)
+        in.words[i] = i * 0x9e3779b1u;
+    if (!strncmp(text, "load ", 5))
+        check_load(&b, text, &in);
+    else
+        check_store(&b, text, &in, !strncmp(text, "add ", 4));
 }
 
 /* One thing wrong at a time. */
-void test_tensor_maps(void **state)
+void test_tensor_maps(void *unused)
 {
     static const struct bad {
         const char *what; /* in the report */
@@ -219,7 +276,7 @@ void test_tensor_maps(void **state)
         {"fill 1 of elements that are int32", 3, 2, 0, {64, 64}, 256, {32, 64}, {1, 1}, 0, 3, 3, 1},
     };
     _Alignas(64) char map[192];
-    (void)state;
+    (void)unused;
     if (!use_target("sm_90a"))
         skip();
     fresh();
@@ -239,14 +296,14 @@ void test_tensor_maps(void **state)
 }
 
 /* bf16 rows of which 3 elements are inside; fill with NaN. Not all bits of a NaN are told. */
-void test_nan_fill(void **state)
+void test_nan_fill(void *unused)
 {
     const char *maps[] = {"m in bf16 swizzle=0 dims=1027,1 strides=4096 box=8,2 nan"};
     const char wait[] = "wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+8192], 0;\n"
                         "@!%p2 bra wait;\n";
     char body[4096], *s = body;
     uint32_t out[8];
-    (void)state;
+    (void)unused;
     if (!use_target("sm_90a"))
         skip();
     cu.maps = maps;

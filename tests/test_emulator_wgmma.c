@@ -1,5 +1,8 @@
-/* test_emulator_wgmma.c - wgmma.mma_async against loops over the elements: all widths, types, forms
- * of A and layouts in shared memory. */
+/* test_emulator_wgmma.c - wgmma.mma_async against loops over the elements. The sections are lines:
+ *   -- product TYPE n=N steps=S a=A b=B     S instructions along the sum, of 16 or 8 each. A matrix
+ * is "k" or "mn", what is contiguous, and the bytes of the swizzle's rows or 0: k128, mn0; A may be
+ * "registers". B's tile may begin "base=" lines of 128 bytes behind where swizzles do.
+ * "negates=ab", "adds": the sign of A, of B; accumulates from the first instruction on. */
 #include "emulator/harness.h"
 
 #include <stdio.h>
@@ -195,7 +198,7 @@ static float expected(const struct product *p, int row, int column)
     return (float)(sum + (p->accumulates ? 5 : 0));
 }
 
-static void check_product(const struct product *p, bool with_ptxas)
+static void run_product(const struct product *p, const char *text)
 {
     static unsigned char in[TILE_BYTES + MAX_DEPTH / 8 * 2048];
     static float out[MAX_N / 2][128];
@@ -208,11 +211,9 @@ static void check_product(const struct product *p, bool with_ptxas)
     ok(cu.cuMemAlloc_v2(&cu.out, sizeof out));
     make_input(p, in);
     ok(cu.cuMemcpyHtoD_v2(cu.in, in, sizeof in));
-    if (with_ptxas) {
-        char *ptx = make_kernel(body);
-        check_with_ptxas(ptx);
-        free(ptx);
-    }
+    char *ptx = make_kernel(body);
+    check_with_ptxas(ptx);
+    free(ptx);
     ok(run_body(body, 1, 128, TILE_BYTES, (uint32_t *)(void *)out, (size_t)(p->n / 2 * 128)));
     for (int t = 0; t < 128; t++)
         for (int i = 0; i < p->n / 2; i++) {
@@ -220,11 +221,8 @@ static void check_product(const struct product *p, bool with_ptxas)
                       column = i / 4 * 8 + t % 4 * 2 + i % 2;
             const float e = expected(p, row, column);
             if (out[i][t] != e)
-                fail_msg(
-                    "%s m64n%d, %d steps, A %s %d %d, B %s %d %d: row %d column %d is %g, not %g",
-                    type_names[p->type], p->n, p->steps, p->has_a ? "in memory" : "in registers",
-                    p->a.is_lines_first, p->a.width, "in memory", p->b.is_lines_first, p->b.width,
-                    row, column, (double)out[i][t], (double)e);
+                fail_msg("%s: row %d column %d is %g, not %g", text, row, column, (double)out[i][t],
+                         (double)e);
         }
     free(body);
     ok(cu.cuMemFree_v2(cu.in));
@@ -243,85 +241,34 @@ static struct tile tile(bool is_lines_first, int width, int depth)
                          .stride = width == 1 ? 256 : 8 * row};
 }
 
-void test_wgmma_widths(void **state)
+static struct tile read_tile(const char *text, const char *key, int depth)
 {
-    (void)state;
-    if (!use_target("sm_90a"))
-        skip();
-    for (int n = 8; n <= MAX_N; n += 8) {
-        struct product p = {.type = n % 16 ? BF16 : F16,
-                            .n = n,
-                            .steps = n <= 64 ? 4 : 1,
-                            .has_a = n % 3,
-                            .a = tile(n % 5 > 2, 8, n <= 64 ? 64 : 16),
-                            .b = tile(n % 7 > 3, 8, n <= 64 ? 64 : 16),
-                            .accumulates = n % 32};
-        check_product(&p, true);
-    }
+    char order[3] = "";
+    int swizzle = 0;
+    const char *at = strstr(text, key);
+    assert_int_equal(at ? sscanf(at + strlen(key), "%2[kmn]%d", order, &swizzle) : 0, 2);
+    return tile(!strcmp(order, "mn"), swizzle ? swizzle / 16 : 1, depth);
 }
 
-void test_wgmma_layouts(void **state)
+void check_product(const char *text)
 {
-    static const int widths[] = {1, 2, 4, 8};
-    (void)state;
-    if (!use_target("sm_90a"))
-        skip();
-    for (int i = 0; i < 64; i++) {
-        struct product p = {.type = i & 1 ? BF16 : F16,
-                            .n = i & 2 ? 40 : 136,
-                            .steps = 1,
-                            .has_a = true,
-                            .a = tile(i >> 2 & 1, widths[i >> 4 & 3], 16),
-                            .b = tile(i >> 3 & 1, widths[(i + i / 4) & 3], 16),
-                            .negates_a = i % 3 == 0,
-                            .negates_b = i % 5 == 0,
-                            .accumulates = i % 7 != 0};
-        check_product(&p, i < 8);
+    char type[8];
+    const char *negates = strstr(text, " negates=");
+    struct product p = {.n = read_key(text, " n=", 0),
+                        .steps = read_key(text, " steps=", 1),
+                        .has_a = !strstr(text, " a=registers"),
+                        .accumulates = strstr(text, " adds") != NULL};
+    assert_int_equal(sscanf(text, "%7s", type), 1);
+    while (strcmp(type_names[p.type], type))
+        assert_true(p.type++ < TF32);
+    const int depth = p.steps * step_depth(&p);
+    p.a = p.has_a ? read_tile(text, " a=", depth) : tile(false, 8, depth);
+    p.b = read_tile(text, " b=", depth);
+    p.b.base = read_key(text, " base=", 0);
+    if (negates) {
+        negates += strlen(" negates=");
+        p.negates_a = *negates == 'a';
+        p.negates_b = strcspn(negates, "b") < strcspn(negates, " ");
     }
-    /* Steps along the sum within the swizzled rows, and across them. */
-    for (int i = 0; i < 8; i++) {
-        struct product p = {.type = BF16,
-                            .n = 64,
-                            .steps = 4,
-                            .has_a = i & 1,
-                            .a = tile(i >> 1 & 1, 8, 64),
-                            .b = tile(i >> 2 & 1, 8, 64)};
-        check_product(&p, false);
-    }
-}
-
-/* Tiles whose swizzle does not begin where the addresses' does: the base offset says so. */
-void test_wgmma_base_offsets(void **state)
-{
-    (void)state;
-    if (!use_target("sm_90a"))
-        skip();
-    for (int i = 0; i < 7; i++) {
-        struct product p = {.type = BF16,
-                            .n = 64,
-                            .steps = 4,
-                            .has_a = true,
-                            .a = tile(i % 3 == 0, 8, 64),
-                            .b = tile(i % 2 == 0, 8, 64)};
-        p.b.base = i + 1;
-        check_product(&p, false);
-    }
-}
-
-void test_wgmma_tf32(void **state)
-{
-    static const int widths[] = {1, 2, 4, 8};
-    (void)state;
-    if (!use_target("sm_90a"))
-        skip();
-    for (int i = 0; i < 16; i++) {
-        struct product p = {.type = TF32,
-                            .n = i & 1 ? 24 : 128,
-                            .steps = i / 4 % 4 == 3 && i % 4 == 3 ? 4 : 1,
-                            .has_a = i & 2,
-                            .a = tile(false, widths[i / 4], 8),
-                            .b = tile(false, widths[i % 4], 8),
-                            .negates_b = i % 3 == 0};
-        check_product(&p, i < 4);
-    }
+    run_product(&p, text);
 }

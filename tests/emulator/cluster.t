@@ -39,6 +39,8 @@ add.u64 %rd3, %rd2, %rd3;
 -- mutate out-of-bounds | ld.shared::cluster.u32 %r10, [%r9]; | ld.shared.u32 %r10, [%r9]; | shared offset
 -- mutate barrier-mismatch | barrier.cluster.arrive.release.aligned; | setp.ne.u32 %p2, %r1, 5;\n@%p2 barrier.cluster.arrive; | lanes 0xffffffdf of the warp's 0xffffffff
 -- mutate cluster | barrier.cluster.arrive.release.aligned; | @%p3 exit;\nbarrier.cluster.arrive.release.aligned; | has ended
+-- mutate cluster | barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nst.shared.u32 [%r5], %r1; | mov.u32 %r12, 0;\nspin:\nld.shared.u32 %r13, [%r5];\nadd.u32 %r12, %r12, 1;\nsetp.lt.u32 %p6, %r12, 200;\n@%p6 bra spin; | may end before
+-- mutate shared-race | ld.shared::cluster.u32 %r10, [%r9]; | mov.u32 %r12, 0;\nspin:\nld.shared.u32 %r10, [%r5];\nadd.u32 %r12, %r12, 1;\nsetp.lt.u32 %p6, %r12, 200;\n@%p6 bra spin;\nbar.sync 0;\nst.shared::cluster.u32 [%r9], %r1; | of the cluster read with no barrier between
 -- mutate barrier-mismatch | st.shared.u32 [%r5], %r7; | st.shared.u32 [%r5], %r7;\n@%p3 bar.sync 1, 96; | 
 -- mutate deadlock | st.shared.u32 [%r5], %r7; | st.shared.u32 [%r5], %r7;\nsetp.eq.u32 %p4, %r7, 100;\n@!%p4 bra go;\nmbarrier.init.shared.b64 [%r3+256], 1;\nhang:\nmbarrier.try_wait.parity.shared.b64 %p5, [%r3+256], 0;\n@!%p5 bra hang;\ngo: | the cluster's barrier (3 of 4 warps)
 
@@ -341,3 +343,29 @@ barrier.cluster.wait;
 -- mutate global-race | fence.proxy.async;\nbarrier.cluster.arrive; | fence.proxy.async;\nbarrier.cluster.arrive.relaxed; | has stored to
 -- mutate global-race | @%p1 st.global.u32 [%rd4], %r7; | xor.b32 %r6, %r6, 16;\nmul.wide.u32 %rd5, %r6, 1;\nadd.u64 %rd5, %rd3, %rd5;\n@%p1 st.global.u32 [%rd5+4], %r7; | different value
 -- mutate global-race | mul.wide.u32 %rd3, %r4, 32; | mul.wide.u32 %rd3, %r4, 16;
+
+# The thread that makes an mbarrier is the one whose fence counts.
+-- launch 2 64 64
+-- cluster 2
+-- target sm_90a
+-- kernel
+mov.u32 %r2, %cluster_ctarank;
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r1, 32;
+@%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+bar.sync 0;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+xor.b32 %r4, %r2, 1;
+mapa.shared::cluster.u32 %r5, %r3, %r4;
+@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];
+wait:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p4, [%r3], 0;
+@!%p4 bra wait;
+mul.wide.u32 %rd3, %r2, 4;
+add.u64 %rd3, %rd2, %rd3;
+@%p1 st.global.u32 [%rd3], 7;
+-- out 7 7
+-- mutate shared-race | @%p1 fence.mbarrier_init.release.cluster; | bar.sync 1;\n@%p2 fence.mbarrier_init.release.cluster; | initialises with no barrier between

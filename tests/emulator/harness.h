@@ -5,13 +5,12 @@
 #include "cuda_abi.h"
 #include "tegula_emu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "kernels/tap.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
+#include <string.h>
 
 typedef unsigned long long device_pointer;
 
@@ -68,7 +67,8 @@ struct driver {
     const char *target;      /* of the kernels made from here on; NULL: sm_80 */
     const char *const *maps; /* they also take these tensor maps; see encode_map() */
     int n_maps;
-    unsigned cluster; /* CTAs, 0 for 1 */
+    unsigned cluster;       /* CTAs, 0 for 1 */
+    const char *directives; /* of the kernels, or NULL */
     void *context;
     device_pointer in, out;
     const char *folder;
@@ -78,7 +78,31 @@ extern struct driver cu;
 
 enum { WORDS = 1024, MAX_SEEDS = 5, MAX_MAPS = 4 };
 
+/* A test; it may end early, and the next one runs all the same. */
+typedef void test(void *argument);
+void run_test(test *run, void *argument, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+void fail_msg(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void skip(void) __attribute__((noreturn));
+
+#define assert_true(x)                  ((x) ? (void)0 : fail_msg("%s:%d: not so: %s", __FILE__, __LINE__, #x))
+#define assert_non_null(x)              assert_true((x) != NULL)
+#define assert_memory_equal(a, b, size) assert_true(!memcmp(a, b, size))
+#define assert_int_equal(a, b)          check_equal((long long)(a), (long long)(b), __FILE__, __LINE__)
+#define assert_string_equal(a, b)                                                                  \
+    (strcmp(a, b) ? fail_msg("%s:%d: '%s' is not '%s'", __FILE__, __LINE__, a, b) : (void)0)
+
+static inline void check_equal(long long a, long long b, const char *file, int line)
+{
+    if (a != b)
+        fail_msg("%s:%d: %lld (0x%llx) is not %lld (0x%llx)", file, line, a, (unsigned long long)a,
+                 b, (unsigned long long)b);
+}
+
 const char *error_text(int result);
+
+/* How many seeds a kernel is to be run with: on a GPU they change nothing. */
+int seed_count(void);
 
 /* Fails the test unless the result is 0. */
 void ok(int result);
@@ -113,23 +137,28 @@ char *make_kernel(const char *body);
 int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
              size_t words);
 
-/* test_emulator_files.c: state is the name of a file in cu.folder. */
-void test_t(void **state);
-void test_loads(void **state);
+/* test_emulator_files.c: the tests that a file in cu.folder has. */
+void run_t(const char *name);
+void run_ptx_file(const char *name);
 
-/* The others need no state. */
+/* test_emulator_wgmma.c, test_emulator_tensors.c: what follows the key of such a section. */
+void check_product(const char *text);
+void check_box(const char *text);
+
+/* The number after KEY in a section, or `otherwise`. */
+int read_key(const char *text, const char *key, int otherwise);
+
+/* KEY1,2,3: up to five numbers, the others as they would be without it. */
+void read_list(const char *text, const char *key, int64_t list[5], int64_t otherwise);
+
+/* The others need no argument. */
 #define C_TESTS(X)                                                                                 \
     X(mma)                                                                                         \
     X(ldmatrix)                                                                                    \
     X(stmatrix)                                                                                    \
     X(movmatrix)                                                                                   \
-    X(boxes)                                                                                       \
     X(tensor_maps)                                                                                 \
     X(nan_fill)                                                                                    \
-    X(wgmma_widths)                                                                                \
-    X(wgmma_layouts)                                                                               \
-    X(wgmma_base_offsets)                                                                          \
-    X(wgmma_tf32)                                                                                  \
     X(clusters)                                                                                    \
     X(launch_is_checked)                                                                           \
     X(memory_is_checked)                                                                           \
@@ -139,7 +168,7 @@ void test_loads(void **state);
     X(targets)                                                                                     \
     X(threads_do_not_show)
 
-#define X(name) void test_##name(void **state);
+#define X(name) test test_##name;
 C_TESTS(X)
 #undef X
 

@@ -52,6 +52,35 @@ st.global.u32 [%rd3], %r4;
 -- mutate wgmma | second: | second:\nsetp.ge.u32 %p3, %r1, 224;\n@%p3 bra both; | the warp has ended and has not executed this
 -- mutate divergent | setp.eq.u32 %p1, %r2, 0; | setp.lt.u32 %p1, %r1, 16; | all 32 must execute it together
 
+# Registers really change hands: ptxas counts 168 a thread at entry, 384 x 168 = 128 x 24 + 256 x 240. The consumers use
+# what they get, and the producer goes on with what it kept.
+-- launch 1 384 64
+-- target sm_90a
+-- directives .maxntid 384, 1, 1 .minnctapersm 1
+-- kernel
+mov.u32 %r3, smem;
+setp.ge.u32 %p1, %r1, 256;
+setp.eq.u32 %p2, %r1, 256;
+@%p1 bra producer;
+setmaxnreg.inc.sync.aligned.u32 240;
+bar.sync 1, 384;
+ld.shared.u32 %r4, [%r3];
+mad.lo.u32 %r4, %r4, %r1, 1;
+bra both;
+producer:
+setmaxnreg.dec.sync.aligned.u32 24;
+@%p2 st.shared.u32 [%r3], 3;
+bar.sync 1, 384;
+mov.u32 %r4, 7;
+both:
+shr.u32 %r5, %r1, 6;
+and.b32 %r6, %r1, 63;
+setp.eq.u32 %p3, %r6, 63;
+mul.wide.u32 %rd3, %r5, 4;
+add.u64 %rd3, %rd2, %rd3;
+@%p3 st.global.u32 [%rd3], %r4;
+-- out 190 382 574 766 7 7
+
 -- launch 1 64 64
 -- target sm_90a
 -- kernel

@@ -1,0 +1,168 @@
+# Every width, from shared memory and from registers.
+-- product bf16 n=8 steps=4 a=k128 b=k128 adds
+-- product f16 n=16 steps=4 a=mn128 b=k128 adds
+-- product bf16 n=24 steps=4 a=registers b=mn128 adds
+-- product f16 n=32 steps=4 a=k128 b=mn128
+-- product bf16 n=40 steps=4 a=mn128 b=mn128 adds
+-- product f16 n=48 steps=4 a=registers b=k128 adds
+-- product bf16 n=56 steps=4 a=k128 b=k128 adds
+-- product f16 n=64 steps=4 a=mn128 b=k128
+-- product bf16 n=72 steps=1 a=registers b=mn128 adds
+-- product f16 n=80 steps=1 a=k128 b=mn128 adds
+-- product bf16 n=88 steps=1 a=mn128 b=mn128 adds
+-- product f16 n=96 steps=1 a=registers b=k128
+-- product bf16 n=104 steps=1 a=k128 b=k128 adds
+-- product f16 n=112 steps=1 a=mn128 b=k128 adds
+-- product bf16 n=120 steps=1 a=registers b=mn128 adds
+-- product f16 n=128 steps=1 a=k128 b=mn128
+-- product bf16 n=136 steps=1 a=mn128 b=mn128 adds
+-- product f16 n=144 steps=1 a=registers b=k128 adds
+-- product bf16 n=152 steps=1 a=k128 b=k128 adds
+-- product f16 n=160 steps=1 a=mn128 b=k128
+-- product bf16 n=168 steps=1 a=registers b=mn128 adds
+-- product f16 n=176 steps=1 a=k128 b=mn128 adds
+-- product bf16 n=184 steps=1 a=mn128 b=mn128 adds
+-- product f16 n=192 steps=1 a=registers b=k128
+-- product bf16 n=200 steps=1 a=k128 b=k128 adds
+-- product f16 n=208 steps=1 a=mn128 b=k128 adds
+-- product bf16 n=216 steps=1 a=registers b=mn128 adds
+-- product f16 n=224 steps=1 a=k128 b=mn128
+-- product bf16 n=232 steps=1 a=mn128 b=mn128 adds
+-- product f16 n=240 steps=1 a=registers b=k128 adds
+-- product bf16 n=248 steps=1 a=k128 b=k128 adds
+-- product f16 n=256 steps=1 a=mn128 b=k128
+
+# The widths of tiles, of all types, from registers too.
+-- product bf16 n=16 steps=1 a=k128 b=k128 adds
+-- product bf16 n=32 steps=1 a=k128 b=k128 adds
+-- product bf16 n=64 steps=1 a=registers b=k128 adds
+-- product bf16 n=128 steps=1 a=registers b=k128 adds
+-- product bf16 n=192 steps=1 a=registers b=k128 adds
+-- product bf16 n=256 steps=1 a=registers b=k128 adds
+-- product f16 n=16 steps=1 a=k128 b=k128 adds
+-- product f16 n=32 steps=1 a=k128 b=k128 adds
+-- product f16 n=64 steps=1 a=registers b=k128 adds
+-- product f16 n=128 steps=1 a=registers b=k128 adds
+-- product f16 n=192 steps=1 a=registers b=k128 adds
+-- product f16 n=256 steps=1 a=registers b=k128 adds
+-- product tf32 n=16 steps=1 a=k128 b=k128 adds
+-- product tf32 n=32 steps=1 a=k128 b=k128 adds
+-- product tf32 n=64 steps=1 a=registers b=k128 adds
+-- product tf32 n=128 steps=1 a=registers b=k128 adds
+-- product tf32 n=192 steps=1 a=registers b=k128 adds
+-- product tf32 n=256 steps=1 a=registers b=k128 adds
+
+# Every layout of both operands.
+-- product f16 n=40 a=registers b=k0
+-- product bf16 n=136 a=registers b=k32 adds
+-- product bf16 n=64 a=registers b=k64 negates=a adds
+-- product f16 n=40 a=registers b=k128 negates=b adds
+-- product bf16 n=136 a=registers b=mn0 negates=ab adds
+-- product bf16 n=64 a=registers b=mn32 adds
+-- product f16 n=40 a=registers b=mn64 adds
+-- product bf16 n=136 a=registers b=mn128 negates=a
+-- product bf16 n=64 a=k0 b=k0 negates=b adds
+-- product f16 n=40 a=k0 b=k32 negates=ab adds
+-- product bf16 n=136 a=k0 b=k64 adds
+-- product bf16 n=64 a=k0 b=k128 adds
+-- product f16 n=40 a=k0 b=mn0 negates=a adds
+-- product bf16 n=136 a=k0 b=mn32 negates=b adds
+-- product bf16 n=64 a=k0 b=mn64 negates=ab
+-- product f16 n=40 a=k0 b=mn128 adds
+-- product bf16 n=136 a=k32 b=k0 adds
+-- product bf16 n=64 a=k32 b=k32 negates=a adds
+-- product f16 n=40 a=k32 b=k64 negates=b adds
+-- product bf16 n=136 a=k32 b=k128 negates=ab adds
+-- product bf16 n=64 a=k32 b=mn0 adds
+-- product f16 n=40 a=k32 b=mn32
+-- product bf16 n=136 a=k32 b=mn64 negates=a adds
+-- product bf16 n=64 a=k32 b=mn128 negates=b adds
+-- product f16 n=40 a=k64 b=k0 negates=ab adds
+-- product bf16 n=136 a=k64 b=k32 adds
+-- product bf16 n=64 a=k64 b=k64 adds
+-- product f16 n=40 a=k64 b=k128 negates=a adds
+-- product bf16 n=136 a=k64 b=mn0 negates=b
+-- product bf16 n=64 a=k64 b=mn32 negates=ab adds
+-- product f16 n=40 a=k64 b=mn64 adds
+-- product bf16 n=136 a=k64 b=mn128 adds
+-- product bf16 n=64 a=k128 b=k0 negates=a adds
+-- product f16 n=40 a=k128 b=k32 negates=b adds
+-- product bf16 n=136 a=k128 b=k64 negates=ab adds
+-- product bf16 n=64 a=k128 b=k128
+-- product f16 n=40 a=k128 b=mn0 adds
+-- product bf16 n=136 a=k128 b=mn32 negates=a adds
+-- product bf16 n=64 a=k128 b=mn64 negates=b adds
+-- product f16 n=40 a=k128 b=mn128 negates=ab adds
+-- product bf16 n=136 a=mn0 b=k0 adds
+-- product bf16 n=64 a=mn0 b=k32 adds
+-- product f16 n=40 a=mn0 b=k64 negates=a
+-- product bf16 n=136 a=mn0 b=k128 negates=b adds
+-- product bf16 n=64 a=mn0 b=mn0 negates=ab adds
+-- product f16 n=40 a=mn0 b=mn32 adds
+-- product bf16 n=136 a=mn0 b=mn64 adds
+-- product bf16 n=64 a=mn0 b=mn128 negates=a adds
+-- product f16 n=40 a=mn32 b=k0 negates=b adds
+-- product bf16 n=136 a=mn32 b=k32 negates=ab
+-- product bf16 n=64 a=mn32 b=k64 adds
+-- product f16 n=40 a=mn32 b=k128 adds
+-- product bf16 n=136 a=mn32 b=mn0 negates=a adds
+-- product bf16 n=64 a=mn32 b=mn32 negates=b adds
+-- product f16 n=40 a=mn32 b=mn64 negates=ab adds
+-- product bf16 n=136 a=mn32 b=mn128 adds
+-- product bf16 n=64 a=mn64 b=k0
+-- product f16 n=40 a=mn64 b=k32 negates=a adds
+-- product bf16 n=136 a=mn64 b=k64 negates=b adds
+-- product bf16 n=64 a=mn64 b=k128 negates=ab adds
+-- product f16 n=40 a=mn64 b=mn0 adds
+-- product bf16 n=136 a=mn64 b=mn32 adds
+-- product bf16 n=64 a=mn64 b=mn64 negates=a adds
+-- product f16 n=40 a=mn64 b=mn128 negates=b
+-- product bf16 n=136 a=mn128 b=k0 negates=ab adds
+-- product bf16 n=64 a=mn128 b=k32 adds
+-- product f16 n=40 a=mn128 b=k64 adds
+-- product bf16 n=136 a=mn128 b=k128 negates=a adds
+-- product bf16 n=64 a=mn128 b=mn0 negates=b adds
+-- product f16 n=40 a=mn128 b=mn32 negates=ab adds
+-- product bf16 n=136 a=mn128 b=mn64
+-- product bf16 n=64 a=mn128 b=mn128 adds
+-- product tf32 n=24 a=registers b=k0 negates=a
+-- product tf32 n=128 a=registers b=k32 negates=b
+-- product tf32 n=24 a=registers b=k64 negates=ab
+-- product tf32 n=128 a=registers b=k128
+-- product tf32 n=24 a=k0 b=k0
+-- product tf32 n=128 a=k0 b=k32 negates=a
+-- product tf32 n=24 a=k0 b=k64 negates=b
+-- product tf32 n=128 a=k0 b=k128 negates=ab
+-- product tf32 n=24 a=k32 b=k0
+-- product tf32 n=128 a=k32 b=k32
+-- product tf32 n=24 a=k32 b=k64 negates=a
+-- product tf32 n=128 a=k32 b=k128 negates=b
+-- product tf32 n=24 a=k64 b=k0 negates=ab
+-- product tf32 n=128 a=k64 b=k32
+-- product tf32 n=24 a=k64 b=k64
+-- product tf32 n=128 a=k64 b=k128 negates=a
+-- product tf32 n=24 a=k128 b=k0 negates=b
+-- product tf32 n=128 a=k128 b=k32 negates=ab
+-- product tf32 n=24 a=k128 b=k64
+-- product tf32 n=128 a=k128 b=k128
+
+# Steps along the sum, within swizzled rows and across them.
+-- product bf16 n=64 steps=4 a=registers b=k128 adds
+-- product bf16 n=64 steps=4 a=registers b=mn128 adds
+-- product bf16 n=64 steps=4 a=k128 b=k128 adds
+-- product bf16 n=64 steps=4 a=k128 b=mn128 adds
+-- product bf16 n=64 steps=4 a=mn128 b=k128 adds
+-- product bf16 n=64 steps=4 a=mn128 b=mn128 adds
+-- product f16 n=64 steps=4 a=mn64 b=mn64
+-- product bf16 n=64 steps=2 a=k64 b=k64
+-- product tf32 n=64 steps=4 a=registers b=k128
+-- product tf32 n=64 steps=4 a=k128 b=k128 adds
+
+# Tiles whose swizzle does not begin where the addresses' does: the base offset says so.
+-- product bf16 n=64 steps=4 a=mn128 b=mn128 base=1
+-- product bf16 n=64 steps=4 a=k128 b=k128 base=2
+-- product bf16 n=64 steps=4 a=k128 b=mn128 base=3
+-- product bf16 n=64 steps=4 a=mn128 b=k128 base=4
+-- product bf16 n=64 steps=4 a=k128 b=mn128 base=5
+-- product bf16 n=64 steps=4 a=k128 b=k128 base=6
+-- product bf16 n=64 steps=4 a=mn128 b=mn128 base=7
