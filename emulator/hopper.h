@@ -94,6 +94,7 @@ enum { MAX_ORIGINS = 64 };
 struct origins {
     u32 n;    /* more than there is room for are forgotten */
     u64 last; /* the word seen last, with its lane: most follow their like */
+    u32 at;   /* its place in the list, if it has one */
     struct origin list[MAX_ORIGINS];
 };
 
@@ -106,6 +107,17 @@ struct matrix {
 
 enum { MATRIX_UNITS = 512 }; /* of 16 bytes; 256 lines of 16 elements of 2 bytes at most */
 
+/* Where they lie. */
+struct operand_units {
+    u32 n, offset[MATRIX_UNITS]; /* in shared memory */
+};
+
+/* What an mma reads there: A, if not in registers, and B; and who has written it. */
+struct operands {
+    struct operand_units a, b;
+    struct origins origins;
+};
+
 enum wgmma_kind { WGMMA_FENCE, WGMMA_MMA, WGMMA_COMMIT, WGMMA_WAIT, WGMMA_REGISTERS };
 
 /* What the warps of a warpgroup execute together, though each at its time. */
@@ -115,7 +127,7 @@ struct wgmma_op {
     bool scale_d;
     u64 a, b; /* mma: descriptors */
     u32 time; /* mma: of its execution, or 0 */
-    struct origins *origins;
+    struct operands *operands;
 };
 
 struct warpgroup {
@@ -163,13 +175,19 @@ void mbarrier_complete_tx(struct warp *w, int lane, struct mbarrier *m, u32 byte
 bool mbarrier_covers(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, int what);
 void mbarrier_describe(const struct cta *c, const struct warp *w, char *out, size_t size);
 
+/* Whether there is one in these 16 bytes. */
+static inline bool has_mbarrier(const struct hopper *h, u32 offset)
+{
+    return h->mbarrier_at[offset / 8] | h->mbarrier_at[offset / 8 + 1];
+}
+
 /* proxy.c */
 bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers);
 bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes);
 bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes);
 void proxy_begin_read(struct cta *c, u32 offset, u32 bytes);
 void proxy_end_read(struct cta *c, u32 offset, u32 bytes);
-bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset);
+bool proxy_add_origins(struct warp *w, struct origins *o, const struct operand_units *units);
 bool proxy_check_origins(struct warp *w, const struct origins *o);
 bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes);
 
@@ -199,13 +217,16 @@ void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size
 
 /* matrix_units.c */
 u32 matrix_units(const struct matrix *m, u32 *address);
-void matrix_load(const struct cta *c, const struct matrix *m, u32 type, bool is_negated, float *out,
-                 u32 pitch);
+void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m,
+                   u32 type, u32 sign, float out[64][16]);
+void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m,
+                   u32 type, u32 sign, float out[16][256]);
 
 /* multiply.c */
 struct wgmma_tiles {
     float a[64][16];
-    float b[16][256];
+    float b[16][256]; /* of eight columns the even ones first */
+    float behind[8];  /* what a vector may read and not use */
 };
 void wgmma_multiply(const struct wgmma_tiles *t, u32 depth, u32 n, float *d[4][128]);
 

@@ -51,28 +51,106 @@ u32 matrix_units(const struct matrix *m, u32 *address)
     return n;
 }
 
-static void load_unit(const u8 *from, u32 type, float sign, float *out)
+/* -- elements -------------------------------------------------------------------------------- */
+
+typedef u16 halves __attribute__((vector_size(ASYNC_UNIT)));
+
+static halves load_halves(const u8 *from)
 {
-    u16 half[8];
-    u32 word[4];
-    memcpy(half, from, ASYNC_UNIT);
-    memcpy(word, from, ASYNC_UNIT);
-    for (u32 i = 0; i < 4 && type == TYPE_TF32; i++)
-        out[i] = sign * bits_float(word[i] & ~0x1fffu);
-    for (u32 i = 0; i < 8 && type == TYPE_BF16; i++)
-        out[i] = sign * bits_float((u32)half[i] << 16);
-    for (u32 i = 0; i < 8 && type == TYPE_F16; i++)
-        out[i] = sign * half_to_float(half[i]);
+    halves x;
+    memcpy(&x, from, sizeof x);
+    return x;
 }
 
-/* The elements, line by line or step by step, as they lie; rows of out are `pitch` apart. */
-void matrix_load(const struct cta *c, const struct matrix *m, u32 type, bool is_negated, float *out,
-                 u32 pitch)
+#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+
+/* Element e of unit r becomes element r of row e: three times, the rows are interleaved with those
+ * four further on. */
+static void transpose(const u8 *const from[8], u16 *to, size_t pitch)
 {
-    u32 address[MATRIX_UNITS];
-    const u32 n = matrix_units(m, address), per_row = m->is_lines_first ? m->lines / 8 : 2,
-              elements = type == TYPE_TF32 ? 4 : 8;
-    for (u32 i = 0; i < n; i++)
-        load_unit(c->shared + (address[i] - SHARED_BASE), type, is_negated ? -1.0f : 1.0f,
-                  out + (size_t)(i / per_row) * pitch + i % per_row * elements);
+    halves x[8], y[8];
+    for (u32 r = 0; r < 8; r++)
+        x[r] = load_halves(from[r]);
+    for (u32 pass = 0; pass < 3; pass++) {
+        for (u32 r = 0; r < 4; r++) {
+            y[2 * r] = LOW(x[r], x[r + 4]);
+            y[2 * r + 1] = HIGH(x[r], x[r + 4]);
+        }
+        memcpy(x, y, sizeof x);
+    }
+    for (u32 e = 0; e < 8; e++)
+        memcpy(to + e * pitch, &x[e], sizeof x[e]);
+}
+
+/* Eight columns as multiply.c wants them: the even ones first. */
+static const u32 column_order[8] = {0, 2, 4, 6, 1, 3, 5, 7};
+
+CLONES static void widen(const u16 *from, u32 n, bool is_half, u32 sign, float *to)
+{
+    for (u32 i = 0; i < n && is_half; i++)
+        to[i] = bits_float(float_bits(half_to_float(from[i])) ^ sign);
+    for (u32 i = 0; i < n && !is_half; i++)
+        to[i] = bits_float((u32)from[i] << 16 ^ sign);
+}
+
+/* The hardware does not look at the low 13 bits. */
+static float widen_tf32(u32 x, u32 sign)
+{
+    return bits_float((x & ~0x1fffu) ^ sign);
+}
+
+/* A, by rows. */
+void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m,
+                   u32 type, u32 sign, float out[64][16])
+{
+    u16 raw[64][16];
+    for (u32 i = 0; i < units->n && type == TYPE_TF32; i++)
+        for (u32 k = 0; k < 4; k++) {
+            u32 x;
+            memcpy(&x, c->shared + units->offset[i] + 4 * k, sizeof x);
+            out[i / 2][i % 2 * 4 + k] = widen_tf32(x, sign);
+        }
+    if (type == TYPE_TF32)
+        return;
+    for (u32 i = 0; i < units->n && !m->is_lines_first; i++)
+        memcpy(&raw[i / 2][i % 2 * 8], c->shared + units->offset[i], ASYNC_UNIT);
+    for (u32 i = 0; i < 16 && m->is_lines_first; i++) {
+        const u8 *from[8];
+        for (u32 k = 0; k < 8; k++)
+            from[k] = c->shared + units->offset[(i / 8 * 8 + k) * 8 + i % 8];
+        transpose(from, &raw[i % 8 * 8][i / 8 * 8], 16);
+    }
+    widen(raw[0], 64 * 16, type == TYPE_F16, sign, out[0]);
+}
+
+/* B, by steps, each eight columns in their order. */
+void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m,
+                   u32 type, u32 sign, float out[16][256])
+{
+    u16 raw[16][256];
+    for (u32 i = 0; i < units->n && type == TYPE_TF32; i++)
+        for (u32 k = 0; k < 4; k++) {
+            u32 x;
+            memcpy(&x,
+                   c->shared + units->offset[(i / 16 * 8 + column_order[i / 2 % 8]) * 2 + i % 2] +
+                       4 * k,
+                   sizeof x);
+            out[i % 2 * 4 + k][i / 2] = widen_tf32(x, sign);
+        }
+    if (type == TYPE_TF32)
+        return;
+    for (u32 i = 0; i < units->n && m->is_lines_first; i++) {
+        const halves x = load_halves(c->shared + units->offset[i]),
+                     y = __builtin_shufflevector(x, x, 0, 2, 4, 6, 1, 3, 5, 7);
+        memcpy(&raw[i / (m->lines / 8)][i % (m->lines / 8) * 8], &y, sizeof y);
+    }
+    for (u32 i = 0; i < m->lines / 4 && !m->is_lines_first; i++) {
+        const u8 *from[8];
+        for (u32 k = 0; k < 8; k++)
+            from[k] = c->shared + units->offset[(i / 2 * 8 + column_order[k]) * 2 + i % 2];
+        transpose(from, &raw[i % 2 * 8][i / 2 * 8], 256);
+    }
+    for (u32 k = 0; k < 16; k++)
+        widen(raw[k], m->lines, type == TYPE_F16, sign, out[k]);
 }

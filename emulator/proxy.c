@@ -119,28 +119,35 @@ bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 
     return true;
 }
 
-/* 16 bytes that the async proxy will read: readable for this warp, and by whom they were written.
- */
-bool proxy_add_origins(struct warp *w, struct origins *o, u32 offset)
+/* Other lanes of what was seen last need no look of their own: it is readable. */
+static bool add_origin(struct warp *w, struct origins *o, u32 g)
 {
-    const struct shadow *s = &w->cta->shadow;
     const u64 lane_bits = (u64)(LANES - 1) << SHADOW_LANE_SHIFT;
-    for (u32 g = offset >> s->granule_log2; g <= (offset + ASYNC_UNIT - 1) >> s->granule_log2;
-         g++) {
-        const u64 word = s->write[g];
-        u32 i = 0;
-        if (word == o->last && word)
-            continue;
+    const u64 word = w->cta->shadow.write[g], same = word & ~lane_bits;
+    if (!same || same != (o->last & ~lane_bits)) {
         if (!shared_check_read(w, w->cta, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
             return false;
-        o->last = word;
-        while (i < o->n && o->list[i].word != (word & ~lane_bits))
-            i++;
-        if (i == MAX_ORIGINS)
-            continue;
-        if (i == o->n)
-            o->list[o->n++] = (struct origin){.word = word & ~lane_bits, .granule = g};
-        o->list[i].lanes |= 1u << ((word & lane_bits) >> SHADOW_LANE_SHIFT);
+        for (o->at = 0; o->at < o->n && o->list[o->at].word != same; o->at++)
+            ;
+        if (o->at == o->n && o->n < MAX_ORIGINS)
+            o->list[o->n++] = (struct origin){.word = same, .granule = g};
+    }
+    o->last = word;
+    if (o->at < MAX_ORIGINS)
+        o->list[o->at].lanes |= 1u << ((word & lane_bits) >> SHADOW_LANE_SHIFT);
+    return true;
+}
+
+/* What the async proxy will read: readable for this warp, and by whom it was written. */
+bool proxy_add_origins(struct warp *w, struct origins *o, const struct operand_units *units)
+{
+    const struct shadow *s = &w->cta->shadow;
+    const u32 per_unit = ASYNC_UNIT >> s->granule_log2;
+    for (u32 i = 0; i < units->n; i++) {
+        const u32 first = units->offset[i] >> s->granule_log2;
+        for (u32 g = first; g < first + per_unit; g++)
+            if ((s->write[g] != o->last || !o->last) && !add_origin(w, o, g))
+                return false;
     }
     return true;
 }

@@ -31,7 +31,7 @@ bool wgmma_init(struct cta *c)
 static void forget(struct warpgroup *g, u32 n)
 {
     for (u32 i = 0; i < n; i++)
-        free(g->log[i].origins);
+        free(g->log[i].operands);
     memmove(g->log, g->log + n, (g->n - n) * sizeof *g->log);
     g->first += n;
     g->n -= n;
@@ -249,6 +249,8 @@ RUN(wgmma_fence)
 
 /* -- the operands of an mma ------------------------------------------------------------------ */
 
+#define SIGN 0x80000000u
+
 /* A decoded wgmma.mma_async. */
 struct mma {
     const struct insn *in;
@@ -313,43 +315,61 @@ static bool check_descriptor(struct warp *w, u64 descriptor, const char *name)
     return false;
 }
 
-/* The first warp looks at what lies there; the others at what it has found. */
-static bool begin_reading(struct warp *w, const struct matrix *m, const char *name,
-                          struct origins *o)
+/* Finds the matrix's places. */
+static bool locate(struct warp *w, const struct matrix *m, const char *name,
+                   struct operand_units *units)
 {
     const u32 bytes = w->cta->shared_bytes;
-    u32 address[MATRIX_UNITS];
     if (!check_descriptor(w, m->descriptor, name))
         return false;
-    const u32 n = matrix_units(m, address);
-    for (u32 i = 0; i < n; i++) {
-        const u32 offset = address[i] - SHARED_BASE;
-        if (offset >= bytes || ASYNC_UNIT > bytes - offset) {
-            fault(w, REPORT_OUT_OF_BOUNDS, ALL_LANES,
-                  "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes",
-                  name, (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
-            return false;
-        }
-        if (mbarrier_covers(w, w->cta, ALL_LANES, offset, ASYNC_UNIT, ACCESS_READ) ||
-            !proxy_add_origins(w, o, offset))
-            return false;
-        proxy_begin_read(w->cta, offset, ASYNC_UNIT);
+    units->n = matrix_units(m, units->offset);
+    for (u32 i = 0; i < units->n; i++) {
+        const u32 offset = units->offset[i] -= SHARED_BASE;
+        if (offset < bytes && ASYNC_UNIT <= bytes - offset)
+            continue;
+        fault(w, REPORT_OUT_OF_BOUNDS, ALL_LANES,
+              "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes",
+              name, (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
+        return false;
     }
     return true;
 }
 
+/* The first warp looks at what lies there; the others at what it has found. */
+static bool begin_reading(struct warp *w, const struct operand_units *units, struct origins *o)
+{
+    struct hopper *h = w->cta->hopper;
+    for (u32 i = 0; i < units->n; i++)
+        if (has_mbarrier(h, units->offset[i]) &&
+            mbarrier_covers(w, w->cta, ALL_LANES, units->offset[i], ASYNC_UNIT, ACCESS_READ))
+            return false;
+    if (!proxy_add_origins(w, o, units))
+        return false;
+    for (u32 i = 0; i < units->n; i++)
+        h->readers[units->offset[i] / ASYNC_UNIT]++;
+    return true;
+}
+
+static struct operands *new_operands(void)
+{
+    struct operands *x = malloc(sizeof *x);
+    if (!x)
+        abort();
+    x->a.n = x->b.n = x->origins.n = 0;
+    x->origins.last = 0;
+    return x;
+}
+
 static bool issue(struct warp *w, const struct mma *m, struct wgmma_op *op)
 {
-    if (!op->origins) {
-        op->origins = calloc(1, sizeof *op->origins);
-        if (!op->origins)
-            abort();
-        if ((m->has_a && !begin_reading(w, &m->a, "A", op->origins)) ||
-            !begin_reading(w, &m->b, "B", op->origins))
+    if (!op->operands) {
+        struct operands *x = op->operands = new_operands();
+        if ((m->has_a && !locate(w, &m->a, "A", &x->a)) || !locate(w, &m->b, "B", &x->b) ||
+            !begin_reading(w, &x->a, &x->origins) || !begin_reading(w, &x->b, &x->origins))
             return false;
         w->cta->counters->wgmma++;
     }
-    return proxy_check_origins(w, op->origins);
+    return proxy_check_origins(w, &op->operands->origins);
 }
 
 static void mma(struct warp *w, const struct insn *in, u32 mask, u32 type, bool has_a)
@@ -438,41 +458,13 @@ static void load_a_registers(const struct warp *w, const struct mma *m, struct w
     }
 }
 
-/* From rows of lines to rows of steps, or back. */
-static void transpose(const float *from, u32 from_pitch, u32 rows, u32 columns, float *to,
-                      u32 to_pitch)
-{
-    for (u32 i = 0; i < rows; i++)
-        for (u32 j = 0; j < columns; j++)
-            to[(size_t)j * to_pitch + i] = from[(size_t)i * from_pitch + j];
-}
-
-static void load_matrices(const struct cta *c, const struct mma *m, struct wgmma_tiles *t)
-{
-    float by_line[256][16], by_step[16][64];
-    if (m->b.is_lines_first) {
-        matrix_load(c, &m->b, m->type, m->negates_b, t->b[0], 256);
-    } else {
-        matrix_load(c, &m->b, m->type, m->negates_b, by_line[0], 16);
-        transpose(by_line[0], 16, m->n, m->depth, t->b[0], 256);
-    }
-    if (m->has_a && m->a.is_lines_first) {
-        matrix_load(c, &m->a, m->type, m->negates_a, by_step[0], 64);
-        transpose(by_step[0], 64, m->depth, 64, t->a[0], 16);
-    } else if (m->has_a) {
-        matrix_load(c, &m->a, m->type, m->negates_a, t->a[0], 16);
-    }
-}
-
-static void end_reading(struct cta *c, u32 group, const struct matrix *m)
+static void end_reading(struct cta *c, u32 group, const struct operand_units *units)
 {
     struct hopper *h = c->hopper;
-    u32 address[MATRIX_UNITS];
-    const u32 n = matrix_units(m, address);
-    for (u32 i = 0; i < n; i++) {
-        const u32 offset = address[i] - SHARED_BASE;
-        proxy_end_read(c, offset, ASYNC_UNIT);
-        h->wgmma_read[offset / ASYNC_UNIT * h->n_warpgroups + group] = c->cluster->now;
+    for (u32 i = 0; i < units->n; i++) {
+        const u32 unit = units->offset[i] / ASYNC_UNIT;
+        h->readers[unit]--;
+        h->wgmma_read[unit * h->n_warpgroups + group] = c->cluster->now;
     }
 }
 
@@ -492,16 +484,17 @@ static void execute(struct cta *c, u32 group, struct wgmma_op *op)
     float *d[4][128];
     const struct warp *w = &c->warps[4 * group];
     const struct mma m = decode_again(w, op);
-    load_matrices(c, &m, &t);
+    if (m.has_a)
+        matrix_load_a(c, &op->operands->a, &m.a, m.type, m.negates_a ? SIGN : 0, t.a);
+    matrix_load_b(c, &op->operands->b, &m.b, m.type, m.negates_b ? SIGN : 0, t.b);
     for (u32 i = 0; i < 4; i++) {
         find_accumulators(&w[i], &m, d[i]);
         if (!m.has_a)
             load_a_registers(&w[i], &m, &t);
     }
     wgmma_multiply(&t, m.depth, m.n, d);
-    if (m.has_a)
-        end_reading(c, group, &m.a);
-    end_reading(c, group, &m.b);
+    end_reading(c, group, &op->operands->a);
+    end_reading(c, group, &op->operands->b);
     op->time = c->cluster->now;
 }
 
@@ -593,12 +586,10 @@ bool wgmma_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
     return true;
 }
 
-static bool reads_unit(const struct matrix *m, u32 unit)
+static bool reads_unit(const struct operand_units *units, u32 unit)
 {
-    u32 address[MATRIX_UNITS];
-    const u32 n = matrix_units(m, address);
-    for (u32 i = 0; i < n; i++)
-        if ((address[i] - SHARED_BASE) / ASYNC_UNIT == unit)
+    for (u32 i = 0; i < units->n; i++)
+        if (units->offset[i] / ASYNC_UNIT == unit)
             return true;
     return false;
 }
@@ -610,10 +601,8 @@ bool wgmma_describe_reader(const struct cta *c, u32 unit, char *out, size_t size
     for (u32 i = 0; i < c->hopper->n_warpgroups; i++) {
         const struct warpgroup *g = &c->hopper->warpgroups[i];
         for (u32 k = g->executed; k < g->first + g->n; k++) {
-            if (op_at(g, k)->kind != WGMMA_MMA)
-                continue;
-            const struct mma m = decode_again(&c->warps[4 * i], op_at(g, k));
-            if (!(m.has_a && reads_unit(&m.a, unit)) && !reads_unit(&m.b, unit))
+            const struct operands *x = op_at(g, k)->operands;
+            if (!x || (!reads_unit(&x->a, unit) && !reads_unit(&x->b, unit)))
                 continue;
             describe_insn(insn, sizeof insn, c->kernel, op_at(g, k)->at);
             snprintf(out, size,
