@@ -268,7 +268,7 @@ static void release_source(const struct cta *c, const struct bulk *b)
 /* Whether the warp knows that no load from these 16 bytes still reads; else a fault. */
 bool bulk_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
 {
-    const u64 sent = c->hopper->sent ? c->hopper->sent[unit] : 0;
+    const u64 sent = c->hopper->sent[unit];
     if (is_before(w, (u32)sent & SHADOW_AGENT, (u32)(sent >> SHADOW_TIME_SHIFT)))
         return true;
     fault(w, REPORT_IN_FLIGHT, lane,

@@ -2,7 +2,6 @@
  * operands to rows. */
 #include "parse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -100,18 +99,19 @@ static bool words_equal(const char *a, size_t n, const char *b, size_t m)
     return n == m && !memcmp(a, b, n);
 }
 
-/* The word's place among the words, from 1, or 0. */
-static u8 find_word(const char *words, const char *stops, const char *word, size_t n)
+/* The word's place, from 1, among the words of this text, or 0. */
+static u8 find_word(const char *words, size_t length, char stop, const char *word, size_t n)
 {
-    u8 place = 1;
-    for (;; place++) {
-        const size_t m = span(words, stops);
-        if (words_equal(word, n, words, m))
+    const char *end = words + length;
+    for (u8 place = 1; words <= end; place++) {
+        const char *next = memchr(words, stop, (size_t)(end - words));
+        if (!next)
+            next = end;
+        if (words_equal(word, n, words, (size_t)(next - words)))
             return place;
-        if (!words[m])
-            return 0;
-        words += m + 1;
+        words = next + 1;
     }
+    return 0;
 }
 
 static int find_class(const char *name, size_t n)
@@ -140,12 +140,10 @@ static bool match_pattern(const char *pattern, const char *text, u8 *mod)
         u8 place;
         if (*pattern == '<') {
             class = find_class(pattern + 1, body - 2);
-            place = find_word(classes[class].words, " ", text, m);
+            place = find_word(classes[class].words, strlen(classes[class].words), ' ', text, m);
             saved = mod[class];
         } else {
-            char words[160];
-            snprintf(words, sizeof words, "%.*s", (int)body, pattern);
-            place = find_word(words, "|", text, m);
+            place = find_word(pattern, body, '|', text, m);
         }
         if (place) {
             if (class >= 0)

@@ -364,6 +364,7 @@ enum {
     SHADOW_LANE_SHIFT = 16,
     SHADOW_TIME_SHIFT = 32,
 };
+#define SHADOW_LANE ((u64)(LANES - 1) << SHADOW_LANE_SHIFT)
 
 /* Shared memory's shadow, one entry per granule. Times are on the cluster's clock. */
 struct shadow {
@@ -417,6 +418,7 @@ struct warp {
     u32 gave_up_at; /* the try_wait that failed last */
     u32 *seen;      /* times up to which the other agents' accesses are ordered before this one's */
     u32 seen_all;   /* the least of those of the CTA's other warps */
+    u64 known;      /* a write, but for its lane, that is finished and before: most are like it */
     u32 cluster_arrived, cluster_waited; /* phases of the cluster's barrier, counted from 1 */
     bool waits_for_cluster;
     struct pending pending;

@@ -39,6 +39,7 @@ void hopper_reset(struct cta *c)
     mbarriers_reset(c);
     memset(h->readers, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->readers);
     memset(h->fences, 0, sizeof h->fences);
+    memset(h->fine, 0, sizeof h->fine);
     bulk_reset(c);
     wgmma_reset(c);
 }

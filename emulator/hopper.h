@@ -152,6 +152,7 @@ struct hopper {
     u32 n_mbarriers; /* live ones are among these */
     u8 *mbarrier_at; /* per 8 bytes of shared memory, counted from 1 */
     struct fences fences[MAX_WARPS];
+    struct origin fine[MAX_WARPS][MAX_ORIGINS]; /* what the warp's wgmma may read, a part of it */
     u16 *readers; /* per ASYNC_UNIT of shared memory: operations that will read it */
     struct bulks loads, stores;
     u64 *sent;    /* per ASYNC_UNIT: the last copy from there to another place in shared

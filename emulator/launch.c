@@ -131,6 +131,7 @@ static void warp_reset(struct cta *c, struct warp *w)
     }
     w->pc = w->depth = w->exited = w->barrier = w->mbarrier = w->seen_all = 0;
     w->cluster_arrived = w->cluster_waited = 0;
+    w->known = ~0ull;
     w->mask = w->exists;
     w->until = w->gave_up_at = NO_PC;
     w->is_done = w->is_blocked = w->waits_for_cluster = false;

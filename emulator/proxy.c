@@ -82,12 +82,25 @@ static bool is_checked(const struct warp *w)
     return w->cta->launch->config->checks & TGEMU_CHECK_RACES;
 }
 
-static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int what)
+/* What the lanes of a warp have stored at one time, and which of them have fenced it: most granules
+ * are like those before them. */
+struct stored {
+    u64 word; /* but for its lane */
+    u32 fenced;
+};
+
+static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int what,
+                      struct stored *same)
 {
     const u64 last = c->shadow.write[g];
     const u32 writer = last & SHADOW_AGENT, by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
-    if (!last || !is_warp(writer) || !is_checked(w) ||
-        proxy_was_fenced(w, writer, by, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED))
+    if (!last || !is_warp(writer) || !is_checked(w))
+        return true;
+    if (same->word != (last & ~SHADOW_LANE)) {
+        same->word = last & ~SHADOW_LANE;
+        same->fenced = fenced_lanes(w, writer, (u32)(last >> SHADOW_TIME_SHIFT), FENCE_SHARED);
+    }
+    if (same->fenced >> by & 1)
         return true;
     report_unfenced(w, c, lane, g, writer, by, what);
     return false;
@@ -97,12 +110,13 @@ static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int 
 bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes)
 {
     const struct shadow *s = &w->cta->shadow;
+    struct stored same = {0};
     u64 good = 0; /* most granules have the same last write */
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++) {
         if (s->write[g] == good && good)
             continue;
         if (!shared_check_read(w, w->cta, lane, g, ACCESS_READ | ACCESS_PROXY) ||
-            !is_fenced(w, w->cta, lane, g, ACCESS_READ))
+            !is_fenced(w, w->cta, lane, g, ACCESS_READ, &same))
             return false;
         good = s->write[g];
     }
@@ -113,8 +127,9 @@ bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes)
 bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes)
 {
     const struct shadow *s = &c->shadow;
+    struct stored same = {0};
     for (u32 g = offset >> s->granule_log2; g <= (offset + bytes - 1) >> s->granule_log2; g++)
-        if (!is_fenced(w, c, lane, g, ACCESS_WRITE))
+        if (!is_fenced(w, c, lane, g, ACCESS_WRITE, &same))
             return false;
     return true;
 }
@@ -122,9 +137,8 @@ bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 
 /* Other lanes of what was seen last need no look of their own: it is readable. */
 static bool add_origin(struct warp *w, struct origins *o, u32 g)
 {
-    const u64 lane_bits = (u64)(LANES - 1) << SHADOW_LANE_SHIFT;
-    const u64 word = w->cta->shadow.write[g], same = word & ~lane_bits;
-    if (!same || same != (o->last & ~lane_bits)) {
+    const u64 word = w->cta->shadow.write[g], same = word & ~SHADOW_LANE;
+    if (!same || same != (o->last & ~SHADOW_LANE)) {
         if (!shared_check_read(w, w->cta, ALL_LANES, g, ACCESS_READ | ACCESS_PROXY))
             return false;
         for (o->at = 0; o->at < o->n && o->list[o->at].word != same; o->at++)
@@ -134,7 +148,7 @@ static bool add_origin(struct warp *w, struct origins *o, u32 g)
     }
     o->last = word;
     if (o->at < MAX_ORIGINS)
-        o->list[o->at].lanes |= 1u << ((word & lane_bits) >> SHADOW_LANE_SHIFT);
+        o->list[o->at].lanes |= 1u << ((word & SHADOW_LANE) >> SHADOW_LANE_SHIFT);
     return true;
 }
 
@@ -152,23 +166,34 @@ bool proxy_add_origins(struct warp *w, struct origins *o, const struct operand_u
     return true;
 }
 
-/* Whether this warp may read what they have written. */
+static bool check_origin(struct warp *w, const struct origin *x)
+{
+    const u32 writer = x->word & SHADOW_AGENT, time = (u32)(x->word >> SHADOW_TIME_SHIFT);
+    if (!is_before(w, writer, time) &&
+        !shared_check_read(w, w->cta, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
+        return false;
+    if (!x->word || !is_warp(writer) || !is_checked(w))
+        return true;
+    const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
+    if (!unfenced)
+        return true;
+    report_unfenced(w, w->cta, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced),
+                    ACCESS_READ);
+    return false;
+}
+
+/* Whether this warp may read what they have written. What it may read once it may read again. */
 bool proxy_check_origins(struct warp *w, const struct origins *o)
 {
+    struct origin *fine = w->cta->hopper->fine[w->id];
     for (u32 i = 0; i < o->n; i++) {
         const struct origin *x = &o->list[i];
-        const u32 writer = x->word & SHADOW_AGENT, time = (u32)(x->word >> SHADOW_TIME_SHIFT);
-        if (!is_before(w, writer, time) &&
-            !shared_check_read(w, w->cta, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
+        struct origin *known = &fine[(x->word ^ x->word >> SHADOW_TIME_SHIFT) % MAX_ORIGINS];
+        if (known->word == x->word && !(x->lanes & ~known->lanes))
+            continue;
+        if (!check_origin(w, x))
             return false;
-        if (!x->word || !is_warp(writer) || !is_checked(w))
-            continue;
-        const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
-        if (!unfenced)
-            continue;
-        report_unfenced(w, w->cta, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced),
-                        ACCESS_READ);
-        return false;
+        *known = *x;
     }
     return true;
 }
@@ -193,7 +218,8 @@ bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 b
     if (!(c->launch->config->checks & TGEMU_CHECK_IN_FLIGHT))
         return true;
     for (u32 i = offset / ASYNC_UNIT; i <= (offset + bytes - 1) / ASYNC_UNIT; i++) {
-        if (!wgmma_lets_write(w, c, lane, i) || !bulk_lets_write(w, c, lane, i))
+        if ((c->hopper->wgmma_read && !wgmma_lets_write(w, c, lane, i)) ||
+            (c->hopper->sent && !bulk_lets_write(w, c, lane, i)))
             return false;
         if (!c->hopper->readers[i])
             continue;

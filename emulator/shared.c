@@ -125,9 +125,14 @@ static bool check_last_write(struct warp *w, const struct cta *c, int lane, u32 
         report_in_flight(w, c, lane, g, what);
         return false;
     }
-    if (!last || !(checks & TGEMU_CHECK_RACES) ||
-        is_before(w, last & SHADOW_AGENT, (u32)(last >> SHADOW_TIME_SHIFT)) ||
-        (last & SHADOW_STRONG && what & ACCESS_STRONG))
+    if (!last || !(checks & TGEMU_CHECK_RACES))
+        return true;
+    if (is_before(w, last & SHADOW_AGENT, (u32)(last >> SHADOW_TIME_SHIFT))) {
+        if (last & SHADOW_WRITTEN)
+            w->known = last & ~SHADOW_LANE;
+        return true;
+    }
+    if (last & SHADOW_STRONG && what & ACCESS_STRONG)
         return true;
     report_race(w, c, lane, g, what, last & SHADOW_AGENT, "wrote", s->write_at[g]);
     return false;
@@ -242,33 +247,43 @@ bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what)
     return true;
 }
 
+static bool is_known(const struct warp *w, u64 word)
+{
+    return (word & ~SHADOW_LANE) == w->known;
+}
+
 static bool read_granule(struct warp *w, struct cta *c, int lane, u32 g, int what)
 {
-    if (!shared_check_read(w, c, lane, g, what))
+    if (!is_known(w, c->shadow.write[g]) && !shared_check_read(w, c, lane, g, what))
         return false;
     if (!(what & ACCESS_STRONG))
         note_read(w, c, g);
     return true;
 }
 
+static bool may_write(struct warp *w, const struct cta *c, int lane, u32 g, int what)
+{
+    const struct shadow *s = &c->shadow;
+    u32 other;
+    if (s->write[g] && !is_known(w, s->write[g]) && !check_last_write(w, c, lane, g, what))
+        return false;
+    if ((!s->read_mask[g] && !s->far_ranks) || reads_are_before(w, c, g, &other) ||
+        !(c->launch->config->checks & TGEMU_CHECK_RACES))
+        return true;
+    report_race(w, c, lane, g, what, other, "read", s->read_at[g]);
+    return false;
+}
+
 static bool write_granule(struct warp *w, struct cta *c, int lane, u32 g, int what)
 {
     struct shadow *s = &c->shadow;
     const u64 now = (u64)c->cluster->now << SHADOW_TIME_SHIFT;
-    u32 other;
-    if (!(what & ACCESS_ARRIVAL)) {
-        if (!check_last_write(w, c, lane, g, what))
-            return false;
-        if (c->launch->config->checks & TGEMU_CHECK_RACES && !reads_are_before(w, c, g, &other)) {
-            report_race(w, c, lane, g, what, other, "read", s->read_at[g]);
-            return false;
-        }
-    }
+    if (!(what & ACCESS_ARRIVAL) && !may_write(w, c, lane, g, what))
+        return false;
     const u64 by_plain = now | (u64)SHADOW_WRITTEN | w->agent;
     /* A plain store of this moment still races with the others, though an atomic of the same warp
      * came after it. */
-    if (what & ACCESS_STRONG &&
-        (s->write[g] & ~((u64)(LANES - 1) << SHADOW_LANE_SHIFT)) == by_plain)
+    if (what & ACCESS_STRONG && (s->write[g] & ~SHADOW_LANE) == by_plain)
         what &= ~ACCESS_STRONG;
     s->write[g] = now | (u64)(lane & 31) << SHADOW_LANE_SHIFT |
                   (what & ACCESS_ASYNC ? (u64)SHADOW_IN_FLIGHT : (u64)SHADOW_WRITTEN) |

@@ -572,7 +572,7 @@ RUN(setmaxnreg)
 bool wgmma_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
 {
     const struct hopper *h = c->hopper;
-    for (u32 g = 0; g < h->n_warpgroups && h->wgmma_read; g++) {
+    for (u32 g = 0; g < h->n_warpgroups; g++) {
         if (is_before(w, agent_of(c, AGENT_WARPGROUP + g),
                       h->wgmma_read[unit * h->n_warpgroups + g]))
             continue;
