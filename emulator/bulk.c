@@ -385,16 +385,10 @@ static bool issue_load(struct warp *w, struct cta *c, u64 dst, u64 mbarrier, str
     if (!find_mbarrier(w, c, mbarrier, b) || !check_shared(w, b, dst, b->is_tensor ? 128 : 16))
         return false;
     b->offset = (u32)(dst - SHARED_BASE);
-    if (!proxy_check_write(w, c, (int)b->lane, b->offset, b->bytes))
+    if (!proxy_check_write(w, c, (int)b->lane, b->offset, b->bytes) ||
+        !shared_begin_copy(w, c, b->lane, b->offset, b->bytes,
+                           agent_of(c, AGENT_MBARRIER + b->mbarrier)))
         return false;
-    for (u32 i = 0; i < b->bytes; i += ASYNC_UNIT)
-        if (!shared_access(w, c, (int)b->lane, dst + i, ASYNC_UNIT,
-                           ACCESS_WRITE | ACCESS_ASYNC | ACCESS_PROXY))
-            return false;
-    shared_set_writer(c, b->offset, b->bytes,
-                      (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT |
-                          agent_of(c, AGENT_MBARRIER + b->mbarrier),
-                      b->at);
     memset(c->shared + b->offset, 0xff, b->bytes);
     if (b->is_early)
         deliver(c, b);

@@ -585,6 +585,7 @@ bool is_before(const struct warp *w, u32 agent, u32 time);
 u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what);
 bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes,
                             const u8 *old, const u8 *value);
+bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 bytes, u32 agent);
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes);
 bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what);
 void shared_note_reads(struct warp *w, u32 offset, u32 bytes);

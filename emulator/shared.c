@@ -289,8 +289,6 @@ static bool write_granule(struct warp *w, struct cta *c, int lane, u32 g, int wh
                   (what & ACCESS_ASYNC ? (u64)SHADOW_IN_FLIGHT : (u64)SHADOW_WRITTEN) |
                   (what & ACCESS_STRONG ? (u64)SHADOW_STRONG : 0u) | w->agent;
     s->write_at[g] = w->at->serial;
-    if (s->read_gen[g] == MIXED)
-        memset(s->history + g * c->n_warps, 0, c->n_warps * sizeof(u32));
     s->read_gen[g] = s->read_mask[g] = 0;
     if (s->far_ranks)
         s->far_ranks[g] = 0;
@@ -315,8 +313,7 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
     }
     if (!cluster_lets_visit(w, c, lane))
         return NULL;
-    if (!(what & ACCESS_PROXY)) /* of a bulk copy, which its mbarrier tells of */
-        cluster_note_visit(c, w->agent, w->at->serial);
+    cluster_note_visit(c, w->agent, w->at->serial);
     if (c->hopper && mbarrier_covers(w, c, lane, (u32)offset, bytes, what))
         return NULL;
     if (c->hopper && what & ACCESS_WRITE && !proxy_lets_write(w, c, lane, (u32)offset, bytes))
@@ -330,6 +327,38 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
             return NULL;
     }
     return c->shared + offset;
+}
+
+/* Whether what is known of a granule is what is known of the one before. */
+static bool is_like_last(const struct shadow *s, u32 g)
+{
+    return !((s->write[g] ^ s->write[g - 1]) & ~SHADOW_LANE) && !s->far_ranks &&
+           s->read_mask[g] == s->read_mask[g - 1] && s->read_gen[g] == s->read_gen[g - 1] &&
+           s->read_gen[g] != MIXED;
+}
+
+/* Whether a bulk copy, issued by the warp, may write these bytes of a CTA's shared memory, which
+ * are there; then they count as in flight to the mbarrier's agent. */
+bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 bytes, u32 agent)
+{
+    struct shadow *s = &c->shadow;
+    const u32 first = offset >> s->granule_log2, n = bytes >> s->granule_log2;
+    if (!cluster_lets_visit(w, c, (int)lane) ||
+        mbarrier_covers(w, c, (int)lane, offset, bytes, ACCESS_WRITE) ||
+        !proxy_lets_write(w, c, (int)lane, offset, bytes))
+        return false;
+    for (u32 g = first; g < first + n; g++)
+        if (!(g > first && is_like_last(s, g)) &&
+            !may_write(w, c, (int)lane, g, ACCESS_WRITE | ACCESS_PROXY))
+            return false;
+    memset(s->read_gen + first, 0, n * sizeof *s->read_gen);
+    memset(s->read_mask + first, 0, n * sizeof *s->read_mask);
+    if (s->far_ranks)
+        memset(s->far_ranks + first, 0, n);
+    shared_set_writer(c, offset, bytes,
+                      (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT | agent,
+                      w->at->serial);
+    return true;
 }
 
 /* Two lanes of one store in one place must agree; `old` is what lies there. */
