@@ -208,7 +208,7 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
     const int matrix = owned ? owned_matrix(e->p, op) : -1;
     LLVMValueRef words[16];
     if (matrix >= 0)
-        load_owned(e, w, (uint32_t)matrix, words); /* even `left`: kept, it would take 16 registers beside the state's product */
+        load_all_owned(e, w, (uint32_t)matrix, words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
         const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
@@ -331,7 +331,7 @@ void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LL
     load_matrices(e, add(e, owned_address(e, w, v), imm(e, k * STEP_K * WALK_SPAN_BYTES)), words + 4 * k);
 }
 
-static void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16])
+void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16])
 {
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
         load_owned(e, w, v, k, words);

@@ -139,7 +139,17 @@ static const struct op *state_op(const struct plan *p, enum op_kind kind)
     return NULL;
 }
 
-static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
+/* The state's decay in this chunk; NULL: none. */
+static LLVMValueRef decay_factor(struct emit *e)
+{
+    const struct op *op = state_op(e->p, OP_DECAY);
+    if (!op)
+        return NULL;
+    LLVMValueRef from = slot_address(e, &e->p->values[op->a], e->slot[op->a]);
+    return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
+}
+
+static void emit_tile(struct emit *e, struct walk *w)
 {
     const struct plan *p = e->p;
     const struct range r = chunk_ops(p);
@@ -150,6 +160,7 @@ static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
         if (reads_state(p, &p->ops[i]))
             walk_read_state(e, w, &p->ops[i]);
     }
+    LLVMValueRef factor = decay_factor(e);
     if (factor)
         walk_decay(e, w, state_op(p, OP_DECAY), factor);
     walk_load_left(e, w);
@@ -162,16 +173,6 @@ static void emit_tile(struct emit *e, struct walk *w, LLVMValueRef factor)
     walk_add_state(e, w, state_op(p, OP_CONTRACT));
     emit_output(e, w, last, r.end);
     walk_wait(e, w, p->state);
-}
-
-/* The state's decay in this chunk; NULL: none. */
-static LLVMValueRef decay_factor(struct emit *e)
-{
-    const struct op *op = state_op(e->p, OP_DECAY);
-    if (!op)
-        return NULL;
-    LLVMValueRef from = slot_address(e, &e->p->values[op->a], e->slot[op->a]);
-    return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
 }
 
 /* The stage of the chunk before: all groups have left it, and its stores have read it. */
@@ -198,11 +199,11 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
     release(e, chunk, w->stage);
+    set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
+    for (w->tile = 0; w->tile < p->tiles; w->tile++)
+        emit_tile(e, w);
     store_sums(e, w, true, w->buffer);
     store_late_sums(e, w, chunk);
-    LLVMValueRef factor = decay_factor(e);
-    for (w->tile = 0; w->tile < p->tiles; w->tile++)
-        emit_tile(e, w, factor);
 }
 
 static void emit_consumer(struct emit *e, struct walk *w)
@@ -215,12 +216,12 @@ static void emit_consumer(struct emit *e, struct walk *w)
     for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
         if (p->ops[i].kind == OP_INIT)
             walk_init(e, w, &p->ops[i]);
-    LLVMValueRef chunk, stage = local(e, e->i32, "stage"), parity = local(e, e->i32, "parity");
-    set(e, stage, imm(e, 0));
-    set(e, parity, imm(e, 0));
+    LLVMValueRef chunk, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
+    set(e, round, imm(e, 0));
     const struct counted l = loop_begin(e, e->at.chunks, &chunk);
-    w->stage = get(e, e->i32, stage);
-    mbarrier_wait(e, barrier_address(e, w->stage, false), get(e, e->i32, parity));
+    LLVMValueRef now = get(e, e->i32, round), second = less(e, imm(e, nest->stages - 1), now);
+    w->stage = choose(e, second, sub(e, now, imm(e, nest->stages)), now);
+    mbarrier_wait(e, barrier_address(e, w->stage, false), choose(e, second, imm(e, 1), imm(e, 0)));
     set_chunk(e, &e->at, nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), chunk) : chunk);
     /* made again in every chunk: registers are what is short */
     const LLVMValueRef outside[] = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
@@ -228,9 +229,8 @@ static void emit_consumer(struct emit *e, struct walk *w)
     emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
     emit_chunk(e, w, chunk);
     e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3], e->quad_column = outside[4];
-    LLVMValueRef next = add(e, w->stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
-    set(e, stage, choose(e, wraps, imm(e, 0), next));
-    set(e, parity, choose(e, wraps, LLVMBuildXor(e->b, get(e, e->i32, parity), imm(e, 1), ""), get(e, e->i32, parity)));
+    LLVMValueRef next = add(e, now, imm(e, 1));
+    set(e, round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, 2 * nest->stages), ""), imm(e, 0), next));
     loop_end(e, &l, 1);
     emit_bases(e, w->batch, w->head);
     if (has_late_sums(p)) {

@@ -75,6 +75,7 @@ LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
 /* The tile's elements of a matrix positions x owner, packed as the left operand has them, 16 positions to 4 words:
  * those of step k; and the one that lies where register r of an accumulator is. */
 void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16]);
+void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16]);
 LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
 LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
