@@ -206,11 +206,13 @@ static bool unknown_schedule(struct context *context, const tg_variant *variant,
 
 static const tg_schedule *schedule_default(struct context *context, const tg_variant *variant,
                                            const tg_target *target, const tg_shape_class *shape,
-                                           const struct shape *sizes)
+                                           const struct shape *sizes, const char *changes)
 {
     tg_sizes of_call = tg_sizes_usual(shape);
     if (sizes)
         of_call = (tg_sizes){sizes->batch, sizes->heads, sizes->tokens, 0};
+    const char *chunk = strstr(changes, "chunk=");
+    of_call.chunk = chunk ? strtol(chunk + strlen("chunk="), NULL, 10) : context->options.chunk;
     return tg_schedule_default(variant, target, shape, &of_call, &context->sink);
 }
 
@@ -231,7 +233,7 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
         text += length;
     }
     if (!base)
-        base = schedule_default(context, variant, target, shape, sizes);
+        base = schedule_default(context, variant, target, shape, sizes, text);
     if (!base)
         return false;
     *schedule = *base;
@@ -335,7 +337,7 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
                schedule_remembered(context, variant, target, shape, sizes, &choice->schedule)) {
         snprintf(choice->origin, sizeof choice->origin, "wisdom");
     } else {
-        const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes);
+        const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes, "");
         if (!fits)
             return false;
         choice->schedule = *fits;

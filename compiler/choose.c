@@ -17,13 +17,19 @@ tg_sizes tg_sizes_usual(const tg_shape_class *shape)
     return sizes;
 }
 
+/* Can it be called with this chunk size? 0: its own. */
+static bool takes_chunk(const tg_schedule *s, int64_t chunk)
+{
+    return chunk == 0 || (chunk % plan_chunk_multiple(s) == 0 && (plan_chunk_most(s) == 0 || chunk <= plan_chunk_most(s)));
+}
+
 /* Seconds, or 0 when it is not to be taken. */
 static double predicted(const tg_schedule *s, const tg_target *target, const tg_shape_class *shape, const tg_sizes *sizes, bool is_step)
 {
     const tg_sink quiet = {0};
-    const tg_sizes of_this = {sizes->batch, sizes->heads, sizes->tokens, s->chunk};
+    const tg_sizes of_this = {sizes->batch, sizes->heads, sizes->tokens, sizes->chunk ? sizes->chunk : s->chunk};
     tg_cost cost;
-    const bool fits = (s->max_tokens != 0) == is_step && !s->kept[0] && tg_plan_check(s, target, shape, &quiet) == TG_OK &&
+    const bool fits = (s->max_tokens != 0) == is_step && (is_step || takes_chunk(s, sizes->chunk)) && !s->kept[0] && tg_plan_check(s, target, shape, &quiet) == TG_OK &&
                       tg_cost_estimate(s, target, shape, &of_this, &cost, &quiet) == TG_OK;
     return fits ? cost.seconds + 1e-9 : 0; /* calls of no tokens cost nothing and have a schedule */
 }

@@ -87,7 +87,7 @@ TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *t
  * cost model thinks fastest, or that one declared before it which is at most a tenth slower, for the
  * model is no better than that. Decode steps (shape->tokens) take a schedule made for them where there
  * is one, others never; schedules that keep tensors are only taken by name. `sizes` NULL: what is usual,
- * tg_sizes_usual. The same arguments give the same schedule. NULL, with the reasons, if none is
+ * tg_sizes_usual; with a chunk size, only schedules that take it. The same arguments give the same schedule. NULL, with the reasons, if none is
  * accepted. */
 TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target,
                                               const tg_shape_class *shape, const tg_sizes *sizes, const tg_sink *sink);

@@ -208,6 +208,7 @@ int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t ax
 
 /* signature.c */
 uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
+uint32_t plan_chunk_most(const tg_schedule *schedule); /* 0: any */
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
 bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);
 void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape);

@@ -25,6 +25,15 @@ uint32_t plan_chunk_multiple(const tg_schedule *schedule)
     return multiple;
 }
 
+/* A walk's chunk is one tile. */
+uint32_t plan_chunk_most(const tg_schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].mma == TG_MMA_WGMMA)
+            return schedule->chunk;
+    return 0;
+}
+
 void plan_copy_name(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from);
@@ -134,9 +143,7 @@ void plan_header(tg_program *program, const char *variant, const tg_schedule *sc
     program->dhv = shape->dhv;
     program->chunk_multiple = plan_chunk_multiple(schedule);
     program->chunk_default = schedule->chunk;
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].mma == TG_MMA_WGMMA) /* a chunk is one tile */
-            program->chunk_most = schedule->chunk;
+    program->chunk_most = plan_chunk_most(schedule);
     fill_scalars(program, schedule->algorithm, shape);
 }
 

@@ -299,7 +299,10 @@ static const tg_target *target_of(const tg_variant *variant, const char *schedul
 
 static bool compile(struct trial *trial, const tg_variant *variant, const char *schedule_text)
 {
-    const char *text = schedule_text ? schedule_text : "";
+    char with_chunk[32] = "";
+    if (trial->spec->chunk) /* a default that takes it */
+        snprintf(with_chunk, sizeof with_chunk, "chunk=%d", (int)trial->spec->chunk);
+    const char *text = schedule_text && *schedule_text ? schedule_text : with_chunk;
     const tg_target *target = target_of(variant, text);
     tg_shape_class class = shape_class_of(&trial->problem.shape, trial->spec->io);
     tg_schedule schedule;
