@@ -338,13 +338,12 @@ static bool is_like_last(const struct shadow *s, u32 g)
 }
 
 /* Whether a bulk copy, issued by the warp, may write these bytes of a CTA's shared memory, which
- * are there; then they count as in flight to the mbarrier's agent. */
+ * are there, and the CTA is; then they count as in flight to the mbarrier's agent. */
 bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 bytes, u32 agent)
 {
     struct shadow *s = &c->shadow;
     const u32 first = offset >> s->granule_log2, n = bytes >> s->granule_log2;
-    if (!cluster_lets_visit(w, c, (int)lane) ||
-        mbarrier_covers(w, c, (int)lane, offset, bytes, ACCESS_WRITE) ||
+    if (mbarrier_covers(w, c, (int)lane, offset, bytes, ACCESS_WRITE) ||
         !proxy_lets_write(w, c, (int)lane, offset, bytes))
         return false;
     for (u32 g = first; g < first + n; g++)

@@ -57,6 +57,7 @@ done:
 -- mutate out-of-bounds | [%r3+256], 256; | [%r3+800], 256; | the CTA has 1024 bytes
 -- mutate mbarrier | [%rd1+64], 128, [%r3+512] | [%rd1+64], 128, [%r3+520] | there is no mbarrier at shared offset 520
 -- mutate mbarrier | [%r3+256], 256; | [%r3+384], 256; | reads the mbarrier
+-- mutate in-flight | [%r3], [%rd1+64], 128 | [%r3+192], [%rd1+64], 128 | starts a bulk copy to shared byte 192
 
 # What is in flight may not be written, by anyone; nor may the CTA end. What was never written in global memory is not
 # written in shared memory either.
@@ -92,6 +93,7 @@ add.u64 %rd6, %rd2, %rd6;
 -- mutate in-flight,proxy | wait: | wait:\n@%p3 st.shared.u32 [%r3+8], 5;
 -- mutate in-flight | cp.async.bulk.prefetch.L2.global [%rd1], 256;\nwait: | @%p1 st.shared.u32 [%r3+8], 5;\nwait: | writes
 -- mutate in-flight | wait: | cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 256, [%r3+512];\nwait:
+-- mutate mbarrier | [%r3], [%rd1], 256 | [%r3+384], [%rd1], 256 | writes the mbarrier
 -- mutate unwritten-read | [%r3], [%rd1], 256 | [%r3], [%rd2+64], 256 | was copied from global bytes never written
 -- mutate out-of-bounds | mov.u16 %h1, 1; | mov.u16 %h1, 3; | to the CTAs 0x3 of the cluster
 -- mutate mbarrier | wait: | @%p1 mbarrier.inval.shared.b64 [%r3+512];\nwait: | a copy will report to it
@@ -167,3 +169,52 @@ bar.sync 0;
 @%p2 st.shared.v4.u32 [%r3], {5, 6, 7, 8};
 -- out 1 2 3 4
 -- mutate shared-race,in-flight,unwritten-read,proxy | bar.sync 0;\n | 
+
+# A second copy to where two warps have read, each its half of the first.
+-- launch 1 64 1024
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+mad.lo.u32 %r4, %r1, 4, %r3;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+512], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+bar.sync 0;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+512], 256;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 256, [%r3+512];
+one:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;
+@!%p2 bra one;
+ld.shared.u32 %r5, [%r4];
+bar.sync 0;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+512], 256;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1+256], 256, [%r3+512];
+two:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+512], 1;
+@!%p2 bra two;
+ld.shared.u32 %r6, [%r4];
+mad.lo.u32 %r5, %r5, 1000, %r6;
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd2, %rd3;
+st.global.u32 [%rd3], %r5;
+-- out 64 1065 2066 3067
+-- mutate shared-race,in-flight | ld.shared.u32 %r5, [%r4];\nbar.sync 0; | ld.shared.u32 %r5, [%r4];
+
+# What was stored is no word for what lies beside it.
+-- launch 1 32 1024
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+512], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+512], 64;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1+64], 64, [%r3+512];
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;
+@!%p2 bra wait;
+st.shared.u32 [%r3], 5;
+ld.shared.u32 %r5, [%r3+4];
+st.global.u32 [%rd2], %r5;
+-- out 17
+-- mutate unwritten-read | [%rd1+64] | [%rd2+64] | was copied from global bytes never written

@@ -114,3 +114,36 @@ done:
 -- kernel
 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 32;
 -- refused needs .target sm_90
+
+# The lanes of one wait may wait for several mbarriers; each tells of its own arrivals.
+-- launch 1 96 64
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+8], 1;
+bar.sync 0;
+setp.lt.u32 %p3, %r1, 32;
+@%p3 bra waiter;
+shr.u32 %r4, %r1, 5;
+sub.u32 %r5, %r4, 1;
+mad.lo.u32 %r5, %r5, 8, %r3;
+and.b32 %r6, %r1, 31;
+setp.eq.u32 %p4, %r6, 0;
+@%p4 st.shared.u32 [%r5+16], %r4;
+@%p4 mbarrier.arrive.shared::cta.b64 _, [%r5];
+bra done;
+waiter:
+and.b32 %r7, %r1, 8;
+add.u32 %r7, %r7, %r3;
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], 0;
+@!%p2 bra wait;
+ld.shared.u32 %r8, [%r3+16];
+ld.shared.u32 %r9, [%r3+24];
+mad.lo.u32 %r8, %r8, 10, %r9;
+@%p1 st.global.u32 [%rd2], %r8;
+done:
+-- out 12
+-- mutate shared-race,unwritten-read | and.b32 %r7, %r1, 8; | mov.u32 %r7, 8;

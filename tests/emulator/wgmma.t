@@ -51,6 +51,7 @@ done:
 -- mutate proxy | fence.proxy.async.shared::cta;\n | | no fence.proxy.async by that thread
 -- mutate proxy | fence.proxy.async.shared::cta;\nbar.sync 0; | bar.sync 0;\nfence.proxy.async.shared::cta;
 -- mutate shared-race,unwritten-read | bar.sync 0;\n | 
+-- mutate shared-race,in-flight | bar.sync 0;\nshr.u32 | bar.sync 0;\nsetp.ge.u32 %p2, %r1, 96;\n@%p2 st.shared.v4.u32 [%r4], {%r5, %r5, %r5, %r5};\nfence.proxy.async;\nshr.u32
 -- mutate unwritten-read | add.u64 %rd5, %rd4, 128; | add.u64 %rd5, %rd4, 256; | nothing has written
 -- mutate out-of-bounds | add.u64 %rd5, %rd4, 128; | add.u64 %rd5, %rd4, 600; | the descriptor of B
 -- mutate wgmma | add.u64 %rd5, %rd4, 128; | or.b64 %rd5, %rd4, 0x10000000000000; | bits that mean nothing
@@ -134,6 +135,39 @@ done:
 -- mutate in-flight | full:\nmbarrier.try_wait.parity | full:\nmbarrier.try_wait.parity.relaxed.cta | no wait for its mbarrier
 -- mutate in-flight | empty:\nmbarrier.try_wait.parity | empty:\nmbarrier.try_wait.parity.relaxed.cta | no wgmma.wait_group by this warp, or by one that it has synchronised with
 -- mutate deadlock,in-flight | [%r13+1040];\nadd | [%r3+1040];\nadd
+
+# What some lanes have fenced says nothing of the others: each product reads what half of a warp has stored.
+-- launch 2 128 2048
+-- target sm_90a
+-- kernel
+mov.u32 %r3, smem;
+mad.lo.u32 %r4, %r1, 16, %r3;
+and.b32 %r6, %r1, 31;
+setp.lt.u32 %p2, %r6, 16;
+mov.u32 %r5, 0x3f803f80;
+st.shared.v4.u32 [%r4], {%r5, %r5, %r5, %r5};
+fence.proxy.async.shared::cta;
+bar.sync 0;
+shr.u32 %r7, %r3, 4;
+cvt.u64.u32 %rd3, %r7;
+or.b64 %rd4, %rd3, 0x1000080000;
+add.u64 %rd5, %rd4, 16;
+mov.f32 %f1, 0f00000000;
+mov.f32 %f2, 0f00000000;
+mov.f32 %f3, 0f00000000;
+mov.f32 %f4, 0f00000000;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, {%r5, %r5, %r5, %r5}, %rd4, 1, 1, 1, 0;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, {%r5, %r5, %r5, %r5}, %rd5, 1, 1, 1, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+mul.wide.u32 %rd6, %r1, 16;
+add.u64 %rd6, %rd2, %rd6;
+st.global.v4.f32 [%rd6], {%f1, %f2, %f3, %f4};
+-- out 0x42000000 0x42000000 0x42000000 0x42000000
+-- mutate proxy | fence.proxy.async.shared::cta; | @%p2 fence.proxy.async; | warp 0 lane 16 has written
+-- mutate proxy | fence.proxy.async.shared::cta; | @!%p2 fence.proxy.async; | warp 0 lane 0 has written
+-- mutate proxy | fence.proxy.async.shared::cta; | mov.u32 %r8, %ctaid.x;\nsetp.eq.u32 %p3, %r8, 0;\n@%p3 fence.proxy.async; | CTA (1,0,0)
 
 # Shapes may not change on the same accumulators without a fence.
 -- launch 1 128 8192
