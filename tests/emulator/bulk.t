@@ -213,7 +213,7 @@ setp.eq.u32 %p1, %r1, 0;
 wait:
 mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+512], 0;
 @!%p2 bra wait;
-st.shared.u32 [%r3], 5;
+@%p1 st.shared.u32 [%r3], 5;
 ld.shared.u32 %r5, [%r3+4];
 st.global.u32 [%rd2], %r5;
 -- out 17

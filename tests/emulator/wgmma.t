@@ -167,7 +167,7 @@ st.global.v4.f32 [%rd6], {%f1, %f2, %f3, %f4};
 -- out 0x42000000 0x42000000 0x42000000 0x42000000
 -- mutate proxy | fence.proxy.async.shared::cta; | @%p2 fence.proxy.async; | warp 0 lane 16 has written
 -- mutate proxy | fence.proxy.async.shared::cta; | @!%p2 fence.proxy.async; | warp 0 lane 0 has written
--- mutate proxy | fence.proxy.async.shared::cta; | mov.u32 %r8, %ctaid.x;\nsetp.eq.u32 %p3, %r8, 0;\n@%p3 fence.proxy.async; | CTA (1,0,0)
+-- mutate proxy | fence.proxy.async.shared::cta; | bar.sync 1;\nmov.u32 %r8, %ctaid.x;\nsetp.eq.u32 %p3, %r8, 0;\n@%p3 fence.proxy.async; | CTA (1,0,0)
 
 # Shapes may not change on the same accumulators without a fence.
 -- launch 1 128 8192
