@@ -122,6 +122,18 @@ static int find_class(const char *name, size_t n)
     return -1;
 }
 
+/* Whether one of the pattern's first words has this first letter: most rows are done with so. */
+static bool may_match(const char *pattern, char letter)
+{
+    for (; *pattern != letter; pattern++) {
+        while (*pattern && *pattern != '|' && *pattern != '.')
+            pattern++;
+        if (*pattern != '|')
+            return false;
+    }
+    return true;
+}
+
 static bool match_pattern(const char *pattern, const char *text, u8 *mod)
 {
     if (*pattern == '.') /* of an absent modifier list */
@@ -463,6 +475,8 @@ static bool try_row(struct builder *b, const struct op_row *row, const char *mne
                     struct insn *in)
 {
     const u32 n_operands = b->n_operands, n_fixups = b->n_fixups, n_touched = b->n_touched;
+    if (!may_match(row->pattern, *mnemonic))
+        return false;
     memset(in->mod, 0, sizeof in->mod);
     in->n_ops = in->n_dst = 0;
     in->imm = 0;
