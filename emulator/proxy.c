@@ -193,7 +193,9 @@ bool proxy_check_origins(struct warp *w, const struct origins *o)
             continue;
         if (!check_origin(w, x))
             return false;
-        *known = *x;
+        if (known->word != x->word)
+            *known = (struct origin){.word = x->word};
+        known->lanes |= x->lanes;
     }
     return true;
 }

@@ -132,6 +132,7 @@ done:
 -- mutate deadlock | xor.b32 %r12, %r12, 1;\n |  | warps 0 to 3: each waits for the end of phase 0 (parity 0)
 -- mutate in-flight,mbarrier,deadlock | @!%p4 bra empty; | 
 -- mutate in-flight,unwritten-read | @!%p4 bra full; | 
+-- mutate mbarrier | shl.b32 %r14, %r11, 8;\nadd.u32 %r14, %r14, %r3;\nshr.u32 | mov.u32 %r14, 1008;\nadd.u32 %r14, %r14, %r3;\nshr.u32 | reads the mbarrier at shared offset 1024
 -- mutate in-flight | full:\nmbarrier.try_wait.parity | full:\nmbarrier.try_wait.parity.relaxed.cta | no wait for its mbarrier
 -- mutate in-flight | empty:\nmbarrier.try_wait.parity | empty:\nmbarrier.try_wait.parity.relaxed.cta | no wgmma.wait_group by this warp, or by one that it has synchronised with
 -- mutate deadlock,in-flight | [%r13+1040];\nadd | [%r3+1040];\nadd
