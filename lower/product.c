@@ -447,11 +447,13 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     }
     fence_async(e);
     named_barrier(e, add(e, w->group, imm(e, 2)), 128);
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    if (e->p->shape.packed)
+        store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset));
+    LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
-    LLVMValueRef from = add(e, matrix_address(e, w, e->p->left), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
-    map_store(e, map_argument(e, op->tile), from, at);
+    map_store(e, map_argument(e, op->tile), add(e, matrix_address(e, w, e->p->left), offset), at);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

@@ -15,7 +15,7 @@
  * stores have read it. */
 #include "lower/walk.h"
 
-enum { PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240, ALL_GROUPS = 1 /* number of their barrier */ };
+enum { PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240 };
 
 struct range {
     uint32_t begin, end;
@@ -195,6 +195,8 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
         e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : NULL;
     w->buffer = modulo(e, chunk, imm(e, 2));
     w->tile = 0;
+    if (p->shape.packed)
+        clear_behind_end(e, w);
     emit_positions(e, w);
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);

@@ -4,11 +4,14 @@
  *   producer.c    tensor maps and vectors into the ring
  *   product.c     the four kinds of products, the elements of their accumulators, the output
  *   sums.c        sums of products, to memory
+ *   packed.c      where packed sequences end
  *   wgmma.c       instructions */
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
 
 #include "lower/emit.h"
+
+enum { ALL_GROUPS = 1 }; /* number of the barrier of all that compute; a group's own: 2 and on */
 
 /* ---- wgmma.c: instructions. Addresses in shared memory are i32. --------------------------------------------- */
 LLVMValueRef shared_address(struct emit *e, LLVMValueRef offset); /* i32 offset in the arena -> address */
@@ -86,6 +89,12 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
+
+/* ---- packed.c ------------------------------------------------------------------------------------------------------ */
+LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */
+void clear_behind_end(struct emit *e, const struct walk *w); /* of what has been loaded, before it is read */
+/* The rows of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
+void store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef careful_sees(struct emit *e, const struct walk *w);

@@ -194,7 +194,8 @@ static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule
     return false;
 }
 
-/* Every block that they hold, for the plainest and the richest variant that walks. */
+/* Every block that they hold, for the plainest and the richest variant that walks; the latter in
+ * packed sequences. */
 static const struct {
     const char *schedule;
     struct width width;
@@ -216,12 +217,14 @@ static void cover_walk(const tg_variant *variant, size_t i, const char *ptxas)
 {
     const tg_target *target = tg_target_find("sm_90a");
     const struct width w = walks[i].width;
-    tg_shape_class shape = {types[i % 2], w.dqk, w.dhv, 1 + (uint32_t)(i % 3 == 1), 0, 0, i % 4 == 1};
+    const bool packed = variant == &tg_mamba2;
+    tg_shape_class shape = {
+        types[i % 2], w.dqk, w.dhv, 1 + (uint32_t)(i % 3 == 1), 0, packed, i % 4 == 1};
     tg_schedule schedule;
-    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s", walks[i].schedule, variant->name,
+    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walks[i].schedule, variant->name,
                    tg_dtype_name(shape.io), shape.dqk, shape.dhv,
-                   shape.group > 1 ? ", group of 2" : "", shape.pooled ? ", pooled" : "",
-                   ptxas ? "" : " (no ptxas: not assembled)"))
+                   shape.group > 1 ? ", group of 2" : "", packed ? ", packed" : "",
+                   shape.pooled ? ", pooled" : "", ptxas ? "" : " (no ptxas: not assembled)"))
         return;
     text_free(&messages);
     if (tap_expect(schedule_of(variant, walks[i].schedule, &schedule), "no schedule: %s",

@@ -51,7 +51,18 @@ static void place_nans_of_tiles(struct problem *problem)
     place_nans_at(problem, nans, 2);
 }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, N_CALLS };
+/* All of the last sequence: the one before must not notice. */
+static void spoil_last(struct problem *problem)
+{
+    static const char *const names[] = {"q", "k", "v"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct host_tensor *x = problem_tensor(problem, names[i]);
+        for (int64_t e = problem->cuts.at[2] * x->extent[3]; e < (int64_t)x->n; e++)
+            num_store(x->data, x->dtype, (size_t)e, (double)NAN);
+    }
+}
+
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -156,6 +167,17 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {0},
               place_nans_of_tiles},
+    [PACKED_WALK] = {"mlstm-sig packed walk",
+                     {.io = TG_BF16,
+                      .heads = 1,
+                      .dqk = 64,
+                      .dhv = 128,
+                      .cuts = "0 114 194 260",
+                      .schedule = "walk walk.dhv=128",
+                      .has_s0 = true},
+                     false,
+                     {0},
+                     spoil_last},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */

@@ -17,6 +17,7 @@ struct bad {
     const char *input;
     bool is_backward; /* an input of the backward alone */
     int64_t token;    /* in all of the packed tokens; of SEQUENCE */
+    int64_t group;    /* heads that share some inputs */
 };
 
 static void place_nan(struct problem *problem, void *user)
@@ -26,7 +27,7 @@ static void place_nan(struct problem *problem, void *user)
     if (!tensor || !tensor->data || !(tensor->flags & TG_IN))
         return;
     const size_t heads = (size_t)tensor->extent[1], row = tensor->n / heads;
-    const size_t head = tensor->flags & TG_SHARED ? HEAD / GROUP : HEAD;
+    const size_t head = (size_t)(tensor->flags & TG_SHARED ? HEAD / bad->group : HEAD);
     size_t at = head * row;
     if (tensor->has_tokens)
         at += (size_t)bad->token * (row / (size_t)tensor->extent[2]);
@@ -61,11 +62,11 @@ static struct place place_of(const struct host_tensor *tensor, const struct prob
 
 /* Does a head read the input at HEAD? Shared ones are read by the group, and gradients of shared
  * ones come from it. */
-static bool reads(const struct host_tensor *output, bool is_shared, int64_t head)
+static bool reads(const struct host_tensor *output, int64_t group, bool is_shared, int64_t head)
 {
     if (output->flags & TG_SHARED)
-        return head == HEAD / GROUP;
-    return is_shared ? head / GROUP == HEAD / GROUP : head == HEAD;
+        return head == HEAD / group;
+    return is_shared ? head / group == HEAD / group : head == HEAD;
 }
 
 /* Sums over the later tokens are made of a chunk's sum less that over the earlier ones, so a NaN
@@ -80,7 +81,7 @@ static bool may_reach(const struct bad *bad, bool is_shared, const struct host_t
 {
     const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
     const bool is_gradient = output->is_gradient;
-    if (!reads(output, is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
+    if (!reads(output, bad->group, is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
         return false;
     if (at.token < 0) /* a query leaves no trace in a state */
         return is_gradient || !is_query;
@@ -115,7 +116,7 @@ static void check(const struct bad *bad, const struct problem *problem, bool is_
 
 static void try_nan(const struct spec *spec, const char *input, bool is_backward)
 {
-    struct bad bad = {input, is_backward, TOKEN};
+    struct bad bad = {input, is_backward, TOKEN, spec->group};
     struct results clean = {.n = 0}, found = {.n = 0};
     struct trial trial;
     if (!trial_open(&trial, spec))
@@ -136,11 +137,39 @@ static void test_variant(const struct spec *spec, const char *const *inputs, siz
 {
     for (size_t i = 0; i < n; i++) {
         const bool is_backward = strcmp(inputs[i], "dh") == 0;
-        if (!tap_begin("NaN in %s of packed heads that share q, %s", inputs[i], spec->variant))
+        if (!tap_begin("NaN in %s of packed heads%s, %s %s", inputs[i],
+                       spec->group > 1 ? " that share q" : "", spec->variant,
+                       spec->schedule ? spec->schedule : ""))
             continue;
         try_nan(spec, inputs[i], is_backward);
         tap_end();
     }
+}
+
+/* The next sequence's tokens are in the last chunk of each. */
+static void suite_walk(void)
+{
+    static const char *const sig[] = {"q", "k", "v", "f", "i", "S0"};
+    static const char *const ssd[] = {"Cm", "Bm", "x", "dt_raw"};
+    static const char *const both_ways[] = {"q", "k", "v", "S0", "dh"};
+    struct spec spec = {.variant = "mlstm-sig",
+                        .io = TG_BF16,
+                        .heads = 4,
+                        .dqk = 64,
+                        .dhv = 128,
+                        .group = GROUP,
+                        .cuts = cuts,
+                        .has_s0 = true,
+                        .schedule = "walk walk.dhv=128"};
+    test_variant(&spec, sig, sizeof sig / sizeof *sig);
+    spec.variant = "mamba2";
+    test_variant(&spec, ssd, sizeof ssd / sizeof *ssd);
+    spec.variant = "linear";
+    spec.io = TG_F16;
+    spec.dqk = 128;
+    spec.group = 1;
+    spec.backward = "walk dV.dhv=128";
+    test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);
 }
 
 void suite_nan_family(void)
@@ -159,4 +188,5 @@ void suite_nan_family(void)
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.variant = "mamba2";
     test_variant(&spec, ssd, sizeof ssd / sizeof *ssd);
+    suite_walk();
 }
