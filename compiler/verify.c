@@ -61,23 +61,102 @@ static bool check_sync(const struct plan *p, const char *stage)
     return true;
 }
 
+static bool is_shared(const struct plan *p, const struct value *v)
+{
+    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM;
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || (p->groups && of_walk);
+}
+
+static uint32_t end_of(const struct value *v)
+{
+    return v->offset + v->stage_bytes * v->stages;
+}
+
+/* Is it where another value is, whose tile it is too? */
+static bool is_second(const struct plan *p, const struct value *v)
+{
+    if (!p->groups || v->shared_with < 0)
+        return false;
+    const struct value *w = &p->values[v->shared_with];
+    return v->offset == w->offset && v->stage_bytes == w->stage_bytes && TG_OPERAND_TILE(v->operand) == TG_OPERAND_TILE(w->operand);
+}
+
 /* Shared tiles do not overlap and keep their alignment. */
 static bool check_shared(const struct plan *p, const char *stage)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->space != SPACE_MATRIX && v->space != SPACE_VECTOR)
+        if (!is_shared(p, v))
             continue;
-        const uint32_t end = v->offset + v->stage_bytes * v->stages;
-        if (end > p->shared_bytes || v->offset % 16 || v->stage_bytes == 0)
+        if (end_of(v) > p->shared_bytes || v->offset % 16 || v->stage_bytes == 0)
             return broken(p, stage, i, "a shared tile outside of shared memory or misaligned");
-        for (uint32_t k = 0; k < i; k++) {
+        for (uint32_t k = 0; k < i && !is_second(p, v); k++) {
             const struct value *w = &p->values[k];
-            const bool same = p->groups && (v->shared_with >= 0 || w->shared_with >= 0);
-            const bool apart = same || (v->nest >= 0 && w->nest >= 0 && v->nest != w->nest); /* never live together */
-            if (!apart && (w->space == SPACE_MATRIX || w->space == SPACE_VECTOR) && v->offset < w->offset + w->stage_bytes * w->stages && w->offset < end)
+            const bool apart = !p->groups && v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
+            if (!apart && is_shared(p, w) && v->offset < end_of(w) && w->offset < end_of(v))
                 return broken(p, stage, i, "two shared tiles overlap");
         }
+    }
+    return true;
+}
+
+/* ---- kernels on warpgroups (walk.c) ---- */
+
+static bool is_loaded(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->nests[0].n_loads; i++)
+        if (p->nests[0].loads[i] == v)
+            return true;
+    return false;
+}
+
+/* What tensor maps and wgmma ask of matrices and tiles; the ring's barriers behind everything else. */
+static bool check_ring(const struct plan *p, const char *stage)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        const bool swizzled = v->space == SPACE_MATRIX || v->space == SPACE_TILE;
+        if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE || v->row_bytes != WALK_SPAN_BYTES))
+            return broken(p, stage, i, "a matrix that is not spans of 64 swizzled rows");
+        if (v->stmt < 0 && is_shared(p, v) && (v->stages != p->nests[0].stages || is_loaded(p, i) == is_second(p, v)))
+            return broken(p, stage, i, "a tile that the ring does not load, or loads twice");
+        if (is_shared(p, v) && end_of(v) > p->barrier_offset)
+            return broken(p, stage, i, "barriers inside of a tile");
+    }
+    return (p->nests[0].stages >= 2 && p->barrier_offset % 8 == 0 && p->barrier_offset + 16 * p->nests[0].stages <= p->shared_bytes) ||
+           broken(p, stage, p->n_ops, "a ring without a stage to fill, or without room for its barriers");
+}
+
+/* A product of the output's rows by a tile of positions. */
+static bool is_by_tile(const struct plan *p, const struct op *op)
+{
+    const bool tile = p->values[op->a].space == SPACE_TILE || p->values[op->b].space == SPACE_TILE;
+    return op->kind == OP_CONTRACT && tile && plan_is_owned(p, &p->values[op->v]);
+}
+
+static bool reads_tile(const struct plan *p, const struct op *op, uint32_t tile)
+{
+    const bool reads = op->kind == OP_CONTRACT || op->kind == OP_DOT;
+    return reads && (TG_OPERAND_TILE(p->values[op->a].operand) == tile || TG_OPERAND_TILE(p->values[op->b].operand) == tile);
+}
+
+/* `left` is fetched once, for one product by a tile, which adds to something (walk_careful.c); where it was the output
+ * is put, while other warpgroups are still at their products. */
+static bool check_left(const struct plan *p, const char *stage)
+{
+    const struct value *state = &p->values[p->state], *left = &p->values[p->left], *right = &p->values[p->right];
+    uint32_t n = 0;
+    bool stored = false;
+    if (state->space != SPACE_FRAGMENT || left->space != SPACE_MATRIX || right->space != SPACE_MATRIX || !plan_is_owned(p, left) || plan_is_owned(p, right))
+        return broken(p, stage, p->left, "a state that is not made of a tile of the output's dimension and one of the other");
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        n += is_by_tile(p, op);
+        if (is_by_tile(p, op) && (n > 1 || !p->algorithm->body[op->stmt].init))
+            return broken(p, stage, i, "a second product by a tile of positions, or one that adds to nothing");
+        if (stored && op->v != p->state && reads_tile(p, op, TG_OPERAND_TILE(left->operand)))
+            return broken(p, stage, i, "reads a tile where the output is already");
+        stored |= op->kind == OP_STORE && op->v != p->state && p->values[op->v].n_dims == 2;
     }
     return true;
 }
@@ -87,5 +166,7 @@ bool plan_verify(const struct plan *p, const char *stage)
     if (!check_structure(p, stage))
         return false;
     const bool placed = p->shared_bytes > 0 || stage[0] == 'b';
+    if (placed && p->groups && !(check_ring(p, stage) && check_left(p, stage)))
+        return false;
     return !placed || (check_sync(p, stage) && check_shared(p, stage));
 }

@@ -59,9 +59,13 @@ static bool check_blocks(const struct plan *p)
     bool ok = p->shape.io != TG_F32 || refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
     if (p->target->cc != 90 || !p->target->exact)
         ok = refuse(p, 0, "take a schedule with TG_MMA_SYNC", "wgmma is an instruction of sm_90a");
+    bool one_tile = p->schedule->chunk == WALK_TILE;
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
-        if ((p->slice.dims >> d & 1) && (p->block[d] != WALK_TILE || p->schedule->chunk != WALK_TILE))
-            ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
+        one_tile &= !(p->slice.dims >> d & 1) || p->block[d] == WALK_TILE;
+    if (!one_tile)
+        ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
+    if (p->groups == 2 && p->row->blocks_per_sm > 1)
+        ok = refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
     if (p->row->stages == 1)
         ok = refuse(p, 0, "set .stages to 2 or more", "a stage is given back in the chunk after its own, so one alone is never filled again");
     if (p->shape.dqk % WALK_TILE || p->shape.dhv % WALK_TILE)
