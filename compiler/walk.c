@@ -54,8 +54,6 @@ static bool find_owner(struct plan *p)
 static bool check_blocks(const struct plan *p)
 {
     const uint32_t other = p->owner == TG_DQK ? TG_DHV : TG_DQK;
-    if (p->shape.packed)
-        return refuse(p, 0, "take another schedule", "sequences are packed");
     bool ok = p->shape.io != TG_F32 || refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
     if (p->target->cc != 90 || !p->target->exact)
         ok = refuse(p, 0, "take a schedule with TG_MMA_SYNC", "wgmma is an instruction of sm_90a");
