@@ -267,12 +267,11 @@ void walk_positions(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef x[WALK_TILE], a = descriptor(e, matrix_address(e, w, va), STEP_K);
     LLVMValueRef rows = mul(e, w->group, imm(e, columns * WALK_SPAN_BYTES));
     LLVMValueRef b = descriptor(e, add(e, matrix_address(e, w, vb), rows), STEP_K);
-    const uint32_t n = fresh(e, op->v, x);
+    fresh(e, op->v, x);
     wgmma_fence(e, NULL, 0);
     for (uint32_t k = 0; k < p->values[va].extent[1] / STEP_K; k++)
         wgmma_shared(e, x, columns, along_rows(e, a, k), along_rows(e, b, k), k > 0);
     wgmma_commit(e);
-    wgmma_wait(e, x, n);
     put(e, w, op->v, x);
 }
 
@@ -290,7 +289,7 @@ void walk_read_state(struct emit *e, struct walk *w, const struct op *op)
         for (uint32_t i = begin / 4; i < end / 4; i++)
             words[i] = pack(e, state[2 * i], state[2 * i + 1]);
         if (begin)
-            wgmma_wait(e, x, n);
+            wgmma_wait(e, x, n, 0);
         wgmma_fence(e, words + begin / 4, (end - begin) / 4);
         for (uint32_t k = begin / STEP_K; k < end / STEP_K; k++)
             wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, k), k > 0, false);
@@ -303,7 +302,7 @@ void walk_wait(struct emit *e, struct walk *w, uint32_t value)
 {
     LLVMValueRef x[128];
     const uint32_t n = take(e, w, value, x);
-    wgmma_wait(e, x, n);
+    wgmma_wait(e, x, n, 0);
     put(e, w, value, x);
 }
 
@@ -353,7 +352,7 @@ void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
         wgmma_registers(e, x, WALK_TILE, w->left + 4 * k, along_rows(e, b, k), k > 0 || e->p->algorithm->body[op->stmt].init, false);
     wgmma_commit(e);
-    wgmma_wait(e, x, n);
+    wgmma_wait(e, x, n, 0);
     put(e, w, op->v, x);
 }
 
@@ -404,6 +403,17 @@ static uint32_t matrix_of(const struct plan *p, uint32_t v)
     return v;
 }
 
+/* 64 columns of what the chunk adds to the other state. */
+static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef right, LLVMValueRef x[WALK_TILE / 2])
+{
+    for (uint32_t r = 0; r < WALK_TILE / 2; r++)
+        x[r] = LLVMGetUndef(e->f32);
+    wgmma_fence(e, left, 16);
+    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+        wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, right, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0, true);
+    wgmma_commit(e);
+}
+
 LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
 {
     const struct plan *p = e->p;
@@ -412,25 +422,23 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
         op = p->ops[i].kind == OP_CONTRACT && p->ops[i].v == v ? &p->ops[i] : op;
     const uint32_t a = matrix_of(p, op->a), b = matrix_of(p, op->b);
     const bool in_order = plan_is_owned(p, &p->values[a]);
-    LLVMValueRef left[16], x[WALK_TILE / 2], sum = real(e, 0);
+    const uint32_t parts = other_extent(p) / WALK_TILE;
+    LLVMValueRef left[16], x[2][WALK_TILE / 2], sums[2] = {real(e, 0), real(e, 0)};
     load_all_owned(e, w, in_order ? a : b, left);
     scale_owned(e, op, left, left);
     LLVMValueRef right = descriptor(e, matrix_address(e, w, in_order ? b : a), SPAN_BYTES);
-    for (uint32_t part = 0; part < other_extent(p) / WALK_TILE; part++) {
-        LLVMValueRef from = add(e, right, imm(e, part * SPAN_BYTES / 16));
-        for (uint32_t r = 0; r < WALK_TILE / 2; r++)
-            x[r] = LLVMGetUndef(e->f32);
-        wgmma_fence(e, left, 16);
-        for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-            wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, from, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0, true);
-        wgmma_commit(e);
-        wgmma_wait(e, x, WALK_TILE / 2);
+    for (uint32_t part = 0; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
+        if (part < parts)
+            issue_addend(e, left, add(e, right, imm(e, part * SPAN_BYTES / 16)), x[part % 2]);
+        if (part == 0)
+            continue;
+        wgmma_wait(e, x[(part - 1) % 2], WALK_TILE / 2, part < parts);
         for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
-            LLVMValueRef args[3] = {x[r], get(e, e->f32, slots(e, w, p->state)[part * WALK_TILE / 2 + r]), sum};
-            sum = call(e, "llvm.fma", &e->f32, 1, args, 3);
+            LLVMValueRef args[3] = {x[(part - 1) % 2][r], get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]), sums[r % 2]};
+            sums[r % 2] = call(e, "llvm.fma", &e->f32, 1, args, 3);
         }
     }
-    return sum;
+    return LLVMBuildFAdd(e->b, sums[0], sums[1], "");
 }
 
 /* ---- the output ---- */

@@ -37,14 +37,23 @@ static struct range chunk_ops(const struct plan *p)
 static void emit_positions(struct emit *e, struct walk *w)
 {
     const struct range r = chunk_ops(e->p);
+    for (uint32_t wait = 0; wait < 2; wait++) /* all products are under way before one is waited for */
+        for (uint32_t i = r.begin; i < r.end; i++) {
+            const struct op *op = &e->p->ops[i];
+            if (op->kind != OP_CONTRACT || plan_is_owned(e->p, &e->p->values[op->v]))
+                continue;
+            debug_line(e, op->stmt);
+            if (wait)
+                walk_wait(e, w, op->v);
+            else
+                walk_positions(e, w, op);
+        }
     for (uint32_t i = r.begin; i < r.end; i++) {
         const struct op *op = &e->p->ops[i];
         if (plan_is_owned(e->p, &e->p->values[op->v]))
             continue;
         debug_line(e, op->stmt);
-        if (op->kind == OP_CONTRACT)
-            walk_positions(e, w, op);
-        else if (op->kind == OP_MAP)
+        if (op->kind == OP_MAP)
             walk_map(e, w, op);
         else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS)
             walk_row_sums(e, w, op);

@@ -40,7 +40,7 @@ void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LL
 /* The registers are computed before, and what follows sees them after. */
 void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
 void wgmma_commit(struct emit *e);
-void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n); /* for all groups */
+void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); /* for all groups but the last 0 or 1 */
 
 /* ---- producer.c ------------------------------------------------------------------------------------------------ */
 void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
@@ -62,7 +62,7 @@ struct walk {
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
 void walk_final(struct emit *e, const struct walk *w, const struct op *op);
-void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* a tile of positions x positions */
+void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* issues a tile of positions x positions */
 void walk_map(struct emit *e, struct walk *w, const struct op *op);
 void walk_read_state(struct emit *e, struct walk *w, const struct op *op); /* issues; wait with wgmma_wait */
 void walk_load_left(struct emit *e, struct walk *w);

@@ -217,7 +217,7 @@ void wgmma_commit(struct emit *e)
     ptx_void(e, "wgmma.commit_group.sync.aligned;", "~{memory}", NULL, 0);
 }
 
-void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n)
+void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending)
 {
-    tie(e, "wgmma.wait_group.sync.aligned 0;", "", x, n, NULL, 0);
+    tie(e, pending ? "wgmma.wait_group.sync.aligned 1;" : "wgmma.wait_group.sync.aligned 0;", "", x, n, NULL, 0);
 }
