@@ -184,15 +184,13 @@ static void emit_tile(struct emit *e, struct walk *w)
     walk_wait(e, w, p->state);
 }
 
-/* The stage of the chunk before: all groups have left it, and its stores have read it. */
-static void release(struct emit *e, LLVMValueRef chunk, LLVMValueRef stage)
+/* The group has left the stage, and its stores have read it. */
+static void release(struct emit *e, const struct walk *w)
 {
-    LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntEQ, chunk, imm(e, 0), "");
-    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, one, LLVMBuildNot(e->b, is_first, ""), ""));
+    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     map_store_wait(e, true);
-    LLVMValueRef before = choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, stage, imm(e, 0), ""), imm(e, e->p->nests[0].stages), stage);
-    mbarrier_arrive(e, barrier_address(e, sub(e, before, imm(e, 1)), true));
+    mbarrier_arrive(e, barrier_address(e, w->stage, true));
     end_if(e, after);
     sync_warp(e);
 }
@@ -202,17 +200,17 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
         e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : NULL;
-    w->buffer = modulo(e, chunk, imm(e, 2));
+    w->buffer = p->nests[0].stages == 2 ? w->stage : modulo(e, chunk, imm(e, 2)); /* the same in turn */
     w->tile = 0;
     if (p->shape.packed)
         clear_behind_end(e, w);
     emit_positions(e, w);
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
-    release(e, chunk, w->stage);
     set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w);
+    release(e, w);
     store_sums(e, w, true, w->buffer);
     store_late_sums(e, w, chunk);
 }
