@@ -5,6 +5,8 @@
  * What is loaded once is issued at the top of the kernel, before the prologue of the first nest, so that
  * everything is in flight together; one wait and one barrier stand before its first use.
  *
+ * What the threads of a thread kernel share out (share.c) lies in shared memory too, filled before its nest.
+ *
  * requires: nest, place   makes: loads of nests, OP_LOAD/COMMIT/PROLOGUE/WAIT/BARRIER, shared offsets */
 #include "compiler/plan.h"
 
@@ -56,6 +58,33 @@ static bool reads_root_shared(const struct plan *p, const struct op *op)
     return false;
 }
 
+/* In a kernel whose uniform part is shared out, what differs from thread to thread is loaded where it is first read:
+ * behind the gates and what is uniform, which need all registers. */
+static bool is_loaded_late(const struct plan *p, const struct value *v)
+{
+    bool shares = false;
+    for (uint32_t n = 0; n < p->n_nests; n++)
+        shares |= p->nests[n].shared_out;
+    return shares && v->space == SPACE_THREAD && v->stmt < 0 && v->nest < 0;
+}
+
+/* Loads what operation i of `ops` reads, or anything in the nest that begins there; `loaded`: what is there already. */
+static void add_late_loads(struct plan *p, const struct op *ops, uint32_t i, tg_bits *loaded)
+{
+    const bool is_nest = ops[i].kind == OP_NEST;
+    for (;; i++) {
+        uint8_t reads[TG_MAX_READS];
+        const uint32_t n = p->thread_dim ? plan_reads(p, &ops[i], reads) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (is_loaded_late(p, &p->values[reads[k]]) && !(*loaded >> reads[k] & 1)) {
+                add_load(p, reads[k]);
+                *loaded |= TG_BIT(reads[k]);
+            }
+        if (!is_nest || ops[i].kind == OP_END)
+            return;
+    }
+}
+
 /* Rebuilds the operation list with copies and synchronisation in it. */
 static void insert_copies(struct plan *p)
 {
@@ -67,7 +96,7 @@ static void insert_copies(struct plan *p)
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
-            if (v->stmt < 0 && v->nest < 0 && !v->direct && plan_is_async(p, v) == (pass == 0)) {
+            if (v->stmt < 0 && v->nest < 0 && !v->direct && !is_loaded_late(p, v) && plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
             }
@@ -79,6 +108,7 @@ static void insert_copies(struct plan *p)
         }
     }
     bool visible = !root_shared;
+    tg_bits loaded = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct op *op = &old[i];
         if (!visible && reads_root_shared(p, op)) {
@@ -88,17 +118,29 @@ static void insert_copies(struct plan *p)
             }
             visible = true;
         }
+        const bool is_shared_out = op->kind == OP_NEST && p->nests[op->n].shared_out;
+        if (!is_shared_out)
+            add_late_loads(p, old, i, &loaded);
         if (op->kind == OP_NEST && op->n > 0 && p->row->mma != TG_MMA_NONE) {
             plan_add_op(p, OP_BARRIER, -1); /* all threads have left the ring of the nest before */
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
+        if (is_shared_out)
+            add_late_loads(p, old, i, &loaded); /* behind what is uniform */
     }
 }
 
 /* Places the shared tiles of a nest (-1: of the whole kernel) from `offset` on; returns their end. */
 static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
 {
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (v->nest != nest || !v->staged)
+            continue;
+        v->offset = offset;
+        offset += round_up(v->stage_bytes, 16);
+    }
     for (uint32_t pass = 0; pass < 2; pass++) /* matrices first: their swizzle wants 128-byte alignment */
         for (uint32_t i = 0; i < p->n_values; i++) {
             struct value *v = &p->values[i];
@@ -112,6 +154,37 @@ static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
     return offset;
 }
 
+/* The most uniform sums that a nest which is shared out makes. */
+static uint32_t uniform_sums(const struct plan *p)
+{
+    const struct nest *nest = NULL;
+    uint32_t n = 0, most = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_NEST || op->kind == OP_END) {
+            nest = op->kind == OP_NEST ? &p->nests[op->n] : NULL;
+            n = 0;
+        } else if (nest && plan_is_uniform_sum(p, nest, op)) {
+            n += plan_held_count(p, &p->values[op->v]);
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* One fp64 sum a warp; one mark a column. */
+static uint32_t scratch_bytes(const struct plan *p)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
+        const uint32_t wanted = sums ? 8 * (p->threads / 32) : plan_is_masked(p, op) ? 4 * p->values[op->b].extent[1] : 0;
+        bytes = wanted > bytes ? wanted : bytes;
+    }
+    return round_up(bytes, 16);
+}
+
 /* Nests run one after the other and share the memory of their rings. */
 static void place_shared(struct plan *p)
 {
@@ -121,20 +194,17 @@ static void place_shared(struct plan *p)
         const uint32_t nest_end = place_nest(p, (int)n, begin);
         end = nest_end > end ? nest_end : end;
     }
-    p->scratch_offset = p->shared_bytes = round_up(end, 16);
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        const struct op *op = &p->ops[i];
-        if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT)
-            p->shared_bytes = p->scratch_offset + 8u * 32u; /* one fp64 sum a warp */
-        if (plan_is_masked(p, op))
-            p->shared_bytes = round_up(p->scratch_offset + 4u * p->values[op->b].extent[1], 16); /* one mark a column */
-    }
+    p->scratch_offset = round_up(end, 16);
+    p->sums_offset = p->scratch_offset + scratch_bytes(p);
+    p->shared_bytes = p->sums_offset + uniform_sums(p) * 4 * (p->threads / 32);
 }
 
 bool pass_pipeline(struct plan *p)
 {
     if (!fill_rings(p))
         return false;
+    if (p->thread_dim)
+        plan_share_out(p);
     insert_copies(p);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows", "kernel %s needs more than %d tile operations",

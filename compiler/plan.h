@@ -50,9 +50,10 @@ struct value {
     bool stored;      /* written to memory by this kernel */
     int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
     bool direct;      /* loaded straight into fragments, right before its only use */
+    bool staged;      /* uniform: in shared memory, for all steps of its nest (share.c) */
     uint8_t stages;
-    uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row */
-    uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR */
+    uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
+    uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
     uint32_t offset;      /* in shared memory */
 };
 
@@ -110,6 +111,7 @@ struct nest {
     bool causal_end;   /* key blocks above the diagonal are not visited */
     bool causal_begin; /* query blocks above the diagonal are not visited */
     bool reverse;      /* chunks from the last to the first */
+    bool shared_out;   /* the threads share out what is uniform in it (share.c) */
 };
 
 struct plan {
@@ -148,6 +150,7 @@ struct plan {
 
     uint32_t shared_bytes;
     uint32_t scratch_offset;    /* shared memory for sums across warps, or marks of columns */
+    uint32_t sums_offset;       /* shared memory for the uniform sums of nests that are shared out, a float a warp */
     uint32_t registers;         /* estimate per thread */
 };
 
@@ -167,6 +170,11 @@ static inline bool plan_is_owned(const struct plan *p, const struct value *v)
     return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
 }
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* share.c: decides which nests are shared out; is the operation in such a nest uniform? */
+void plan_share_out(struct plan *p);
+bool plan_is_shared_out(const struct plan *p, const struct nest *nest, const struct op *op);
+/* ... and a sum over the steps of the nest? */
+bool plan_is_uniform_sum(const struct plan *p, const struct nest *nest, const struct op *op);
 /* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
 bool plan_verify(const struct plan *p, const char *stage);
 /* print.c */
@@ -183,6 +191,8 @@ bool plan_has_dim(const struct value *v, uint32_t dim);
 bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+/* The values that an operation of a thread kernel reads; returns their number. */
+uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none. */

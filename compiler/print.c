@@ -16,6 +16,8 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
     tg_printf(w, "] %s %s", tg_dtype_name(v->dtype), space_names[v->space]);
     if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR)
         tg_printf(w, " at %u, %u x %u bytes", v->offset, v->stages, v->stage_bytes);
+    if (v->staged)
+        tg_printf(w, ", staged at %u, %u bytes a step", v->offset, v->row_bytes);
     if (v->nest >= 0)
         tg_printf(w, ", nest %d%s", v->nest, v->outer ? " outer" : "");
     tg_printf(w, "\n");
@@ -33,7 +35,7 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
         for (uint32_t i = 0; i < nest->n_loads; i++)
             tg_printf(w, " v%u", nest->loads[i]);
     }
-    tg_printf(w, "%s%s%s", nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
+    tg_printf(w, "%s%s%s%s", nest->shared_out ? ", what is uniform shared out first" : "", nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
               nest->reverse ? ", last chunk first" : "");
     (void)p;
 }

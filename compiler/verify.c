@@ -64,7 +64,7 @@ static bool check_sync(const struct plan *p, const char *stage)
 static bool is_shared(const struct plan *p, const struct value *v)
 {
     const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM;
-    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || (p->groups && of_walk);
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->staged || (p->groups && of_walk);
 }
 
 static uint32_t end_of(const struct value *v)

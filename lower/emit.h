@@ -46,6 +46,8 @@ struct emit {
     LLVMValueRef arena;              /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
     struct place at;
+    bool shares;                     /* a nest has been shared out: others may still read what it left */
+    LLVMValueRef known[TG_MAX_TILES]; /* address of the tile's element in this step of a loop; NULL: to be computed */
     LLVMValueRef *registers[PLAN_MAX_VALUES]; /* allocas: fragments [tile][4], rows, (hi, lo) of vectors */
     LLVMValueRef *total[PLAN_MAX_VALUES];     /* fp64 allocas of scans and totals, one a register */
     LLVMValueRef slot[PLAN_MAX_VALUES];       /* i32: ring slot being read */
@@ -217,6 +219,7 @@ void load_thread(struct emit *e, uint32_t v);
 void zero_thread(struct emit *e, const struct op *op);
 void init_thread(struct emit *e, const struct op *op);
 void read_state(struct emit *e, const struct op *op);
+LLVMValueRef state_address(struct emit *e, const struct op *op); /* of this thread's element of op's tile */
 void decay_thread(struct emit *e, const struct op *op);
 void walk_thread(struct emit *e, const struct op *op);
 void store_thread(struct emit *e, const struct op *op);
@@ -227,6 +230,12 @@ void emit_thread_dot(struct emit *e, const struct op *op);
 /* ---- thread_loop.c ------------------------------------------------------------------------------------------ */
 /* Emits the nest at op index `begin`; returns the index of its end. */
 uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
+
+/* ---- thread_share.c: what is uniform in a nest that is shared out ---------------------------------------------- */
+/* Does all of it, operations [begin, end) of the nest. */
+void share_out(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
+/* What step `step` (i32) left for all threads. */
+void load_staged(struct emit *e, uint32_t v, LLVMValueRef step);
 
 /* ---- llvm.c ------------------------------------------------------------------------------------------------ */
 bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);

@@ -71,6 +71,8 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
     const uint32_t position = TG_OPERAND_AT(operand);
     LLVMValueRef offset = imm64(e, 0);
+    if (e->known[tile])
+        return e->known[tile];
     if (e->p->row->row[TG_BATCH].role != TG_ROLE_NONE)
         offset = add(e, offset, mul(e, wide(e, at->start[TG_BATCH]), tensor_stride(e, tile, 0)));
     if (e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE && !(t->flags & TG_SHARED))

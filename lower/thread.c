@@ -271,6 +271,13 @@ void zero_thread(struct emit *e, const struct op *op)
         set(e, e->total[op->v][r], identity(e, maximum));
 }
 
+LLVMValueRef state_address(struct emit *e, const struct op *op)
+{
+    const uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
+    const struct element_place at = place_of(e, &e->p->values[op->v], held);
+    return tensor_address(e, e->p->values[op->v].operand, op->tile, &e->at, at.dims, at.index[0], at.index[1]);
+}
+
 /* The initial state, which is there. */
 void read_state(struct emit *e, const struct op *op)
 {
@@ -290,6 +297,7 @@ void init_thread(struct emit *e, const struct op *op)
         end_if(e, after);
 }
 
+/* A chunk behind the last one changes nothing: decay 1, and zeros for what is added, whose choice depends on no loop. */
 void walk_thread(struct emit *e, const struct op *op)
 {
     const struct plan *p = e->p;
@@ -297,13 +305,14 @@ void walk_thread(struct emit *e, const struct op *op)
     LLVMValueRef slot = e->registers[op->w][0];
     uint32_t held[TG_N_DIMS] = {0};
     do {
-        LLVMValueRef state = get(e, e->f32, slot), x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
+        LLVMValueRef state = get(e, e->f32, slot), is_chunk = less(e, imm(e, held[TG_CHUNK]), e->at.chunks);
+        LLVMValueRef y = choose(e, is_chunk, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), real(e, 0));
+        LLVMValueRef by = exp2_approx(e, get(e, e->f32, e->registers[op->c][2 * thread_register(p, decay, held)]));
         if (p->algorithm->body[op->stmt].b)
-            x = LLVMBuildFMul(e->b, x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), "");
+            y = LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]), y, "");
         set(e, e->registers[op->v][2 * thread_register(p, &p->values[op->v], held)], state);
-        LLVMValueRef args[3] = {state, exp2_approx(e, get(e, e->f32, e->registers[op->c][2 * thread_register(p, decay, held)])), x};
-        LLVMValueRef is_chunk = less(e, imm(e, held[TG_CHUNK]), e->at.chunks);
-        set(e, slot, choose(e, is_chunk, call(e, "llvm.fma", &e->f32, 1, args, 3), state));
+        LLVMValueRef args[3] = {state, choose(e, is_chunk, by, real(e, 1)), y};
+        set(e, slot, call(e, "llvm.fma", &e->f32, 1, args, 3));
     } while (next_held(p, 1u << TG_CHUNK, held));
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AHEAD = 32, REGISTERS_AHEAD = 128 };
+enum { STEPS_AHEAD = 32, LONG_STEPS_AHEAD = 8, REGISTERS_AHEAD = 128 };
 
 static LLVMValueRef thread_trips(struct emit *e, const struct loop *loop)
 {
@@ -31,16 +31,34 @@ static struct place place_at(struct emit *e, const struct nest *nest, const stru
     return at;
 }
 
-static void emit_guarded(struct emit *e, uint32_t begin, uint32_t end, uint32_t guard)
+/* In a nest that is shared out, stores come together at the end of a round: no branch between its steps. */
+static bool is_late(const struct emit *e, const struct nest *nest, uint32_t i)
+{
+    return nest->shared_out && e->p->ops[i].kind == OP_STORE;
+}
+
+static void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard)
 {
     for (uint32_t i = begin; i < end; i++)
-        if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT) /* read early */
+        if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT && e->p->ops[i].kind != OP_LOAD /* read early */ &&
+            !plan_is_shared_out(e->p, nest, &e->p->ops[i]) && !is_late(e, nest, i))
             emit_ops(e, i, i + 1);
+}
+
+static void load_all_staged(struct emit *e, const struct nest *nest)
+{
+    for (uint32_t i = 0; i < e->p->n_values; i++)
+        if (e->p->values[i].staged && &e->p->nests[e->p->values[i].nest] == nest)
+            load_staged(e, i, e->at.start[nest->loops[0].dim]);
 }
 
 /* Loads of the outer loop; of the inner one those that every thread has alike, which the L1 cache has. */
 static void load_nest(struct emit *e, const struct nest *nest, bool outer)
 {
+    if (nest->shared_out) {
+        load_all_staged(e, nest);
+        return;
+    }
     for (uint32_t i = 0; i < nest->n_loads; i++) {
         const struct value *v = &e->p->values[nest->loads[i]];
         const bool is_outer = nest->n_loops == 2 && v->outer;
@@ -70,22 +88,41 @@ static struct early find_early(const struct plan *p, const struct nest *nest, ui
         if (p->values[nest->loads[i]].space == SPACE_THREAD && !(nest->n_loops == 2 && p->values[nest->loads[i]].outer))
             early.values[early.n++] = nest->loads[i];
     for (uint32_t i = begin; i < end; i++)
-        if (p->ops[i].kind == OP_INIT && early.n < sizeof early.values)
+        if (p->ops[i].kind == OP_INIT && !plan_is_shared_out(p, nest, &p->ops[i]) && early.n < sizeof early.values)
             early.values[early.n++] = p->ops[i].v;
     return early;
 }
 
-/* How many steps to load ahead: as many as registers allow. */
-static uint32_t steps_ahead(const struct plan *p, const struct loop *loop, const struct early *early)
+/* Registers of what the threads' own operations of a nest have to do with. */
+static uint32_t own_registers(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    tg_bits values = 0;
+    uint32_t registers = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        uint8_t reads[TG_MAX_READS];
+        const uint32_t n = plan_is_shared_out(p, nest, &p->ops[i]) ? 0 : plan_reads(p, &p->ops[i], reads);
+        for (uint32_t k = 0; k < n; k++)
+            values |= TG_BIT(reads[k]);
+        values |= n ? TG_BIT(p->ops[i].v) : 0;
+    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        registers += values >> i & 1 ? plan_held_count(p, &p->values[i]) : 0;
+    return registers;
+}
+
+/* How many steps to load ahead: as many as registers allow. Steps of held chunks are long. */
+static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end, const struct early *early)
 {
     uint32_t registers = 0, beside = 0, ahead = STEPS_AHEAD;
     for (uint32_t i = 0; i < early->n; i++)
         registers += plan_held_count(p, &p->values[early->values[i]]);
     for (uint32_t i = 0; i < p->n_values; i++)
         beside += plan_held_count(p, &p->values[i]);
-    while (ahead > 2 && ahead * registers + beside / 2 > REGISTERS_AHEAD) /* half of it lives at once */
+    const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : STEPS_AHEAD;
+    beside = nest->shared_out ? own_registers(p, nest, begin, end) : beside / 2; /* half of it lives at once */
+    while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
         ahead /= 2;
-    return loop->block > 1 ? 1 : beside > 64 && ahead > 4 ? 4 : ahead; /* held chunks make long steps */
+    return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead > most ? most : ahead;
 }
 
 typedef LLVMValueRef *register_sets[STEPS_AHEAD][PLAN_MAX_LOADS + 8];
@@ -108,6 +145,7 @@ static void free_registers(const struct early *early, uint32_t ahead, register_s
 struct round {
     const struct early *early;
     uint32_t ahead;
+    bool whole; /* all of them, in every round */
     struct place at[STEPS_AHEAD];
     register_sets sets;
 };
@@ -117,6 +155,20 @@ static void go_to_step(struct emit *e, struct round *r, uint32_t i)
     e->at = r->at[i];
     for (uint32_t k = 0; k < r->early->n; k++)
         e->registers[r->early->values[k]] = r->sets[i][k];
+}
+
+/* Addresses of a state in the steps of a round, each from the one before: half the instructions of computing it. */
+static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op, LLVMValueRef address[STEPS_AHEAD])
+{
+    const tg_tensor *t = &e->p->algorithm->tensors[op->tile];
+    uint32_t axis = 0;
+    while (axis < TG_MAX_AXES - 1 && t->axes[axis] != nest->loops[0].dim)
+        axis++;
+    LLVMValueRef step = mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
+    e->at = r->at[0];
+    address[0] = state_address(e, op);
+    for (uint32_t i = 1; i < r->ahead; i++)
+        address[i] = byte_offset(e, address[i - 1], step);
 }
 
 /* The loads of all steps, one after the other; one branch for all steps where a tensor may be absent. */
@@ -131,8 +183,12 @@ static void load_round(struct emit *e, struct round *r, const struct nest *nest,
     }
     for (uint32_t o = begin; o < end; o++) {
         const struct op *op = &e->p->ops[o];
-        if (op->kind != OP_INIT)
+        if (op->kind != OP_INIT || plan_is_shared_out(e->p, nest, op))
             continue;
+        const bool chained = nest->shared_out && r->whole && op->tile;
+        LLVMValueRef address[STEPS_AHEAD];
+        if (chained)
+            find_states(e, r, nest, op, address);
         for (uint32_t i = 0; i < r->ahead; i++) {
             go_to_step(e, r, i);
             zero_thread(e, op);
@@ -141,42 +197,100 @@ static void load_round(struct emit *e, struct round *r, const struct nest *nest,
         LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
         for (uint32_t i = 0; op->tile && i < r->ahead; i++) {
             go_to_step(e, r, i);
+            e->known[op->tile] = chained ? address[i] : NULL;
             read_state(e, op);
         }
+        e->known[op->tile] = NULL;
         if (after)
             end_if(e, after);
     }
     e->at = outside;
 }
 
+/* A step that may lie behind the last one; NULL: it does not. */
+static LLVMBasicBlockRef begin_step(struct emit *e, LLVMValueRef base, uint32_t i, LLVMValueRef trips, bool whole)
+{
+    return i && !whole ? begin_if(e, less(e, add(e, base, imm(e, i)), trips)) : NULL;
+}
+
+static void store_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
+{
+    for (uint32_t o = begin; o < end; o++) {
+        const uint32_t tile = e->p->ops[o].tile;
+        if (!is_late(e, nest, o))
+            continue;
+        LLVMValueRef there = present(e, tile), address[STEPS_AHEAD];
+        LLVMBasicBlockRef stored = there ? begin_if(e, there) : NULL;
+        if (r->whole)
+            find_states(e, r, nest, &e->p->ops[o], address);
+        for (uint32_t i = 0; i < r->ahead; i++) {
+            LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
+            go_to_step(e, r, i);
+            e->known[tile] = r->whole ? address[i] : NULL;
+            emit_ops(e, o, o + 1);
+            if (after)
+                end_if(e, after);
+        }
+        e->known[tile] = NULL;
+        if (stored)
+            end_if(e, stored);
+    }
+}
+
 static void inner_loop(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
 {
     const struct early early = find_early(e->p, nest, begin, end);
-    struct round r = {.early = &early, .ahead = steps_ahead(e->p, loop, &early)};
-    const bool whole = loop->trips && loop->trips % r.ahead == 0; /* rounds */
+    struct round r = {.early = &early, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
+    r.whole = loop->trips && loop->trips % r.ahead == 0;
     make_registers(e, &early, r.ahead, r.sets);
     LLVMValueRef base, trips = thread_trips(e, loop), last = sub(e, trips, imm(e, 1));
     const struct place outside = e->at;
     const struct counted l = loop_begin(e, trips, &base);
     for (uint32_t i = 0; i < r.ahead; i++) { /* behind the last step the last one is loaded again, and not used */
         LLVMValueRef step = add(e, base, imm(e, i));
-        r.at[i] = place_at(e, nest, loop, whole || !i ? step : smaller(e, step, last));
+        r.at[i] = place_at(e, nest, loop, r.whole || !i ? step : smaller(e, step, last));
     }
     load_round(e, &r, nest, begin, end);
     for (uint32_t i = 0; i < r.ahead; i++) {
-        LLVMBasicBlockRef after = i && !whole ? begin_if(e, less(e, add(e, base, imm(e, i)), trips)) : NULL;
+        LLVMBasicBlockRef after = begin_step(e, base, i, trips, r.whole);
         e->scanned = 0;
         go_to_step(e, &r, i);
         load_nest(e, nest, false);
-        emit_guarded(e, begin, end, GUARD_ALWAYS);
+        emit_guarded(e, nest, begin, end, GUARD_ALWAYS);
         if (after)
             end_if(e, after);
     }
+    store_round(e, &r, nest, begin, end, base, trips);
     go_to_step(e, &r, 0);
     free_registers(&early, r.ahead, r.sets);
     e->at = outside;
     e->scanned = 0;
     loop_end(e, &l, r.ahead);
+}
+
+/* Is there anything in the nest that differs from thread to thread? */
+static bool has_own_work(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++)
+        if (!plan_is_shared_out(p, nest, &p->ops[i]))
+            return true;
+    return false;
+}
+
+/* What is left of a nest that has been shared out: no step of it needs another thread, so threads outside of the tensor
+ * stay outside of the loop. */
+static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    if (!has_own_work(e->p, nest, begin, end))
+        return;
+    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], e->tid);
+    LLVMBasicBlockRef after = is_inside ? begin_if(e, is_inside) : NULL;
+    for (uint32_t i = begin; i < end; i++)
+        if (e->p->ops[i].kind == OP_LOAD)
+            emit_ops(e, i, i + 1);
+    inner_loop(e, nest, &nest->loops[0], begin, end);
+    if (after)
+        end_if(e, after);
 }
 
 uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
@@ -187,6 +301,11 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     while (e->p->ops[end].kind != OP_END)
         end++;
     e->scanned = 0;
+    if (nest->shared_out) {
+        share_out(e, nest, begin + 1, end);
+        own_loop(e, nest, begin + 1, end);
+        return end;
+    }
     if (nest->n_loops == 1) {
         reset_scans(e, begin + 1, end);
         inner_loop(e, nest, &nest->loops[0], begin + 1, end);
@@ -197,9 +316,9 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     e->at = place_at(e, nest, &nest->loops[0], index);
     load_nest(e, nest, true);
     reset_scans(e, begin + 1, end);
-    emit_guarded(e, begin + 1, end, GUARD_FIRST);
+    emit_guarded(e, nest, begin + 1, end, GUARD_FIRST);
     inner_loop(e, nest, &nest->loops[1], begin + 1, end);
-    emit_guarded(e, begin + 1, end, GUARD_LAST);
+    emit_guarded(e, nest, begin + 1, end, GUARD_LAST);
     e->at = outside;
     loop_end(e, &l, 1);
     return end;

@@ -234,3 +234,18 @@ tune mamba2 --gpu h200 --group 16 --shape B=8,NH=16,T=8192,dqk=128,dhv=64
 -- exit 0
 -- stdout
 B=8 NH=16 T=8192 dqk=128 dhv=64 group=16, PREDICTED by the cost model for H200
+
+-- case a step of several tokens: what all threads compute alike is shared out among them
+-- args
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan
+-- exit 0
+-- stdout
+kw@Lkv [chunk 8, dqk 1] f32 uniform, staged at 0, 32 bytes a step
+what is uniform shared out first
+
+-- case nothing is where a step is one token
+-- args
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 1 --stage plan
+-- exit 0
+-- stdout
+! shared out

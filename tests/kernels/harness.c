@@ -205,6 +205,8 @@ void harness_close(void)
 
 const tg_variant *spec_variant(const struct spec *spec)
 {
+    if (spec->own)
+        return spec->own;
     return spec->variant ? tg_variant_find(spec->variant) : &tg_mlstm_sig;
 }
 

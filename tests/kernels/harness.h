@@ -30,7 +30,8 @@ enum gates {
 /* One call, or a forward and the backward that goes with it. Zero is the ordinary case. */
 struct spec {
     const char *name;
-    const char *variant; /* NULL: mlstm-sig */
+    const char *variant;   /* NULL: mlstm-sig */
+    const tg_variant *own; /* instead of a built-in one */
     tg_dtype io;
     int64_t batch, heads, tokens, dqk, dhv;
     int64_t chunk;        /* 0: the schedule's */

@@ -57,6 +57,38 @@ static void absent_tensors(const struct spec *spec)
     compare(&zeros, &none, "final states left out");
 }
 
+/* ---- decode steps ---- */
+
+static const tg_schedule *schedule_named(const tg_variant *variant, const char *name)
+{
+    const tg_schedule *const *s = variant->schedules;
+    while (strcmp((*s)->name, name) != 0)
+        s++;
+    return *s;
+}
+
+/* How many tokens a step has room for is no reason for another result. */
+static void rooms_agree(const struct spec *spec)
+{
+    static const uint16_t rooms[] = {2, 3, 5, 6, 7};
+    struct spec few = *spec;
+    few.backward = NULL;
+    few.schedule = "step8";
+    few.tokens = 2;
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        tg_variant own = *tg_variant_find(spec->variant);
+        tg_schedule schedule = *schedule_named(&own, "step8");
+        const tg_schedule *const schedules[] = {&schedule, NULL};
+        struct spec other = few;
+        schedule.max_tokens = rooms[i];
+        for (uint32_t r = 0; r < schedule.n_rows; r++)
+            schedule.rows[r].row[TG_CHUNK].block = rooms[i];
+        own.schedules = schedules;
+        other.own = &own;
+        compare(&few, &other, "a step with room for fewer tokens");
+    }
+}
+
 /* ---- sequences among others ---- */
 
 struct many {
@@ -241,6 +273,8 @@ static void test_bits(const struct spec *spec)
     TEST("packed sequences have the bits they have alone", packed_alone(spec))
     TEST("layout does not change bits", layouts_agree(spec))
     TEST("tensors left out are zeros", absent_tensors(spec))
+    if (spec->variant == tg_mlstm_sig.name || spec->variant == tg_mlstm_exp.name)
+        TEST("room for more tokens does not change bits", rooms_agree(spec))
     TEST("heads that share q and k have the bits they have alone", groups_agree(spec))
     if (spec->io == TG_BF16 && !spec->schedule)
         TEST("states kept or made again give the same bits", kept_agree(spec))
