@@ -176,6 +176,8 @@ LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i); /* one of th
 struct element_at {
     uint32_t row_class, column_class; /* elements with equal class have equal index */
     LLVMValueRef row, column;         /* local indices, i32 */
+    LLVMValueRef row_base, column_base; /* of a tile on the diagonal of a walk: their parts that differ by thread, and */
+    int32_t row_offset, column_offset;  /* the rest: a mask compares with constants. NULL: elsewhere */
     LLVMValueRef self;                /* value of the two-dimensional operand; NULL: from its registers */
     uint32_t self_index;              /* register of fragments */
     const uint32_t *held;             /* of a thread kernel: the held positions */

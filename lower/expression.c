@@ -76,10 +76,21 @@ static LLVMValueRef extremum(struct emit *e, LLVMRealPredicate takes_a, LLVMValu
     return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, takes_a, a, b, ""), a, b, "");
 }
 
+/* query >= key, and the query inside of the chunk where gates behind its end matter: few registers for any number of columns. */
+static LLVMValueRef below_diagonal(struct emit *e, const struct element_at *at, bool row_is_query)
+{
+    LLVMValueRef query = row_is_query ? at->row_base : at->column_base, key = row_is_query ? at->column_base : at->row_base;
+    const int32_t query_offset = row_is_query ? at->row_offset : at->column_offset, key_offset = row_is_query ? at->column_offset : at->row_offset;
+    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, sub(e, query, key), imm(e, key_offset - query_offset), "");
+    return row_is_query ? keep : LLVMBuildAnd(e->b, keep, less(e, imm(e, query_offset), sub(e, e->at.length, query)), "");
+}
+
 static LLVMValueRef causal(struct emit *e, const struct expression *x, const struct element_at *at, LLVMValueRef a)
 {
     if (!x->causal)
         return a;
+    if (at->row_base)
+        return LLVMBuildSelect(e->b, below_diagonal(e, at, x->out->dims[0] == TG_LQ), a, real(e, 0), "");
     LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row), column = add(e, e->at.start[x->out->dims[1]], at->column);
     const bool row_is_query = x->out->dims[0] == TG_LQ;
     LLVMValueRef query = row_is_query ? row : column, key = row_is_query ? column : row;

@@ -218,7 +218,12 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
             at = (struct element_at){.row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
             at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
         } else {
-            at.column = add(e, column, mul(e, w->group, imm(e, WALK_TILE / e->p->groups)));
+            LLVMValueRef first = mul(e, w->group, imm(e, WALK_TILE / e->p->groups));
+            at.column = add(e, column, first);
+            at.row_base = tile_row(e, 0);
+            at.column_base = add(e, tile_column(e, 0), first);
+            at.row_offset = 8 * (int32_t)half;
+            at.column_offset = (int32_t)(column_class / 2 * 8 + column_class % 2);
         }
         set(e, slots(e, w, op->v)[r], expression_element(e, x, &at));
     }
@@ -241,12 +246,13 @@ static void store_tile(struct emit *e, const struct walk *w, uint32_t v)
     const uint32_t n = take(e, w, v, x), units = WALK_TILE / e->p->groups / 8;
     LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
     LLVMValueRef row = add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
-    for (uint32_t u = 0; u < n / 4; u += 2) {
+    LLVMValueRef unit = add(e, mul(e, w->group, imm(e, units)), divide(e, matrix, imm(e, 2)));
+    LLVMValueRef first = add(e, base, unit_offset(e, row, unit));
+    for (uint32_t u = 0; u < n / 4; u += 2) { /* bits of the unit's number that are 0 in the first: one address serves all */
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
             words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
-        LLVMValueRef unit = add(e, add(e, mul(e, w->group, imm(e, units)), imm(e, u)), divide(e, matrix, imm(e, 2)));
-        store_matrices(e, add(e, base, unit_offset(e, row, unit)), words, false);
+        store_matrices(e, LLVMBuildXor(e->b, first, imm(e, 16 * u), ""), words, false);
     }
 }
 
@@ -406,8 +412,6 @@ static uint32_t matrix_of(const struct plan *p, uint32_t v)
 /* 64 columns of what the chunk adds to the other state. */
 static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef right, LLVMValueRef x[WALK_TILE / 2])
 {
-    for (uint32_t r = 0; r < WALK_TILE / 2; r++)
-        x[r] = LLVMGetUndef(e->f32);
     wgmma_fence(e, left, 16);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
         wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, right, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0, true);
@@ -427,6 +431,8 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
     load_all_owned(e, w, in_order ? a : b, left);
     scale_owned(e, op, left, left);
     LLVMValueRef right = descriptor(e, matrix_address(e, w, in_order ? b : a), SPAN_BYTES);
+    for (uint32_t r = 0; r < WALK_TILE; r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
+        x[r % 2][r / 2] = LLVMGetUndef(e->f32);
     for (uint32_t part = 0; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
         if (part < parts)
             issue_addend(e, left, add(e, right, imm(e, part * SPAN_BYTES / 16)), x[part % 2]);
