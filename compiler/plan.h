@@ -32,6 +32,7 @@ enum space {
     SPACE_UNIFORM,  /* registers: every thread has the same value */
     SPACE_COLUMNS,  /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
     SPACE_SUM,      /* one for all elements of them, in the same way */
+    SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
     SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
 };
 

@@ -126,6 +126,23 @@ static enum space space_of_sum(const struct plan *p, uint32_t i)
     return SPACE_NONE;
 }
 
+static enum space space_of(const struct plan *p, uint32_t i);
+
+/* A factor of positions whose operands are there behind the barrier of the chunk. */
+static enum space space_of_vector(const struct plan *p, uint32_t i)
+{
+    tg_operand reads[TG_MAX_READS];
+    const struct value *v = &p->values[i];
+    if (v->n_dims != 1 || !is_position(v->dims[0]))
+        return SPACE_NONE;
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n; k++) {
+        const enum space space = space_of(p, (uint32_t)plan_find(p, reads[k], v->nest));
+        if (space != SPACE_ROWS && space != SPACE_VECTOR && space != SPACE_UNIFORM && space != SPACE_POSITIONS)
+            return SPACE_NONE;
+    }
+    return SPACE_POSITIONS;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
@@ -135,7 +152,7 @@ static enum space space_of(const struct plan *p, uint32_t i)
     if (v->stmt < 0)
         return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
     if (v->n_dims < 2)
-        return space_of_sum(p, i);
+        return p->algorithm->body[v->stmt].op == TG_STMT_MAP ? space_of_vector(p, i) : space_of_sum(p, i);
     if (i == p->state || (owned && !is_position(v->dims[0])))
         return SPACE_FRAGMENT;
     if (is_operand(p, i) && is_scaled(p, v))
@@ -188,11 +205,11 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     p->nests[v->nest].loads[p->nests[v->nest].n_loads++] = (uint8_t)i;
 }
 
-static void place_buffers(struct value *v, uint32_t bytes, uint32_t *offset)
+static void place_buffers(struct value *v, uint32_t bytes, uint32_t n, uint32_t *offset)
 {
     v->row_bytes = WALK_SPAN_BYTES;
     v->stage_bytes = bytes;
-    v->stages = 2;
+    v->stages = (uint8_t)n;
     v->offset = *offset;
     *offset += bytes * v->stages;
 }
@@ -206,7 +223,7 @@ static void place_shared(struct plan *p)
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_TILE)
-            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, &offset);
+            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR)
             place_ring(p, i, &offset);
@@ -214,7 +231,9 @@ static void place_shared(struct plan *p)
         struct value *v = &p->values[i];
         const uint32_t parts = v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
         if (v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
-            place_buffers(v, 4 * parts * (v->n_dims ? v->extent[0] : 1), &offset);
+            place_buffers(v, 4 * parts * (v->n_dims ? v->extent[0] : 1), 2, &offset);
+        if (v->space == SPACE_POSITIONS) /* a buffer of each warp */
+            place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
     p->barrier_offset = round_up(offset, 16);
     p->shared_bytes = p->barrier_offset + 16u * p->nests[0].stages;

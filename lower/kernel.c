@@ -97,6 +97,8 @@ static uint32_t count_registers(const struct plan *p, const struct value *v)
         return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles : 1);
     if (v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
         return 2;
+    if (v->space == SPACE_POSITIONS)
+        return 4; /* of two positions a lane, while they are made */
     if (v->space == SPACE_FRAGMENT)
         return v->extent[0] * v->extent[1] / p->threads;
     if (v->space == SPACE_ROWS)

@@ -3,8 +3,11 @@
  * that the chunk has anyway one warpgroup adds the parts in order. Two buffers, in turn.
  *
  *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
+ *   positions made from sums of rows, and needed by all warps: each of them adds the parts
  *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
 #include "lower/walk.h"
+
+#include <stdlib.h>
 
 static LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
 {
@@ -31,7 +34,7 @@ static LLVMValueRef part_address(struct emit *e, const struct value *v, LLVMValu
     return byte_offset(e, slot_address(e, v, buffer), mul(e, part, imm(e, bytes)));
 }
 
-static LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
+LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
 {
     return add(e, mul(e, w->group, imm(e, 4)), e->warp);
 }
@@ -93,6 +96,38 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
         LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, w->group), mul(e, row, imm(e, 4))));
         end_if(e, after);
     }
+    sync_warp(e);
+}
+
+/* ---- positions ---- */
+
+static LLVMValueRef sum_of_parts(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef index)
+{
+    LLVMValueRef sum = real(e, 0), offset = mul(e, index, imm(e, 4));
+    for (uint32_t part = 0; part < walk_parts(e->p, v); part++)
+        sum = LLVMBuildFAdd(e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), offset), ""), "");
+    return sum;
+}
+
+void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *out = &p->values[op->v];
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
+    struct expression *x = expression_begin(e, op->stmt, out, true);
+    for (uint32_t i = 0; x && i < 2; i++) {
+        LLVMValueRef index = add(e, mul(e, e->lane, imm(e, 2)), imm(e, i));
+        for (uint32_t k = 0; k < n; k++) {
+            const int a = plan_find(p, reads[k], out->nest);
+            if (p->values[a].space == SPACE_ROWS)
+                set(e, e->registers[a][2 * i], sum_of_parts(e, &p->values[a], w->buffer, index));
+        }
+        LLVMValueRef y = expression_element(e, x, &(struct element_at){.row_class = i, .row = index, .column = imm(e, 0)});
+        set(e, e->registers[op->v][2 * i], y);
+        LLVMBuildStore(e->b, y, byte_offset(e, slot_address(e, out, e->slot[op->v]), mul(e, index, imm(e, 4))));
+    }
+    free(x);
     sync_warp(e);
 }
 
@@ -160,6 +195,11 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- to memory ---- */
 
+static LLVMValueRef made_position(struct emit *e, uint32_t v)
+{
+    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, slot_address(e, &e->p->values[v], e->slot[v]), mul(e, e->tid, imm(e, 4))), "");
+}
+
 /* Behind the barrier: the first group adds the parts of the buffer, one thread a position. */
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer)
 {
@@ -168,11 +208,8 @@ void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, L
     LLVMValueRef valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], e->tid) : NULL;
     LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
     LLVMBasicBlockRef after = begin_if(e, both(e, both(e, first_group, mine), valid));
-    LLVMValueRef sum = real(e, 0), index = mul(e, e->tid, imm(e, 4));
-    for (uint32_t part = 0; part < walk_parts(e->p, v); part++)
-        sum = LLVMBuildFAdd(e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), index), ""), "");
-    LLVMValueRef slot = local(e, e->f32, "sum"), there = is_first(e, op->tile);
-    set(e, slot, sum);
+    LLVMValueRef slot = local(e, e->f32, "sum"), there = both(e, present(e, op->tile), is_first(e, op->tile));
+    set(e, slot, v->space == SPACE_POSITIONS ? made_position(e, op->v) : sum_of_parts(e, v, buffer, e->tid));
     LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
     struct element_place at = {0};
     if (v->n_dims) {

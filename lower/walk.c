@@ -53,10 +53,22 @@ static void emit_positions(struct emit *e, struct walk *w)
         if (plan_is_owned(e->p, &e->p->values[op->v]))
             continue;
         debug_line(e, op->stmt);
-        if (op->kind == OP_MAP)
+        if (op->kind == OP_MAP && e->p->values[op->v].space != SPACE_POSITIONS)
             walk_map(e, w, op);
         else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS)
             walk_row_sums(e, w, op);
+    }
+}
+
+/* What is made of sums of rows, behind the barrier. */
+static void emit_vectors(struct emit *e, struct walk *w)
+{
+    const struct range r = chunk_ops(e->p);
+    for (uint32_t i = r.begin; i < r.end; i++) {
+        if (e->p->ops[i].kind != OP_MAP || e->p->values[e->p->ops[i].v].space != SPACE_POSITIONS)
+            continue;
+        debug_line(e, e->p->ops[i].stmt);
+        walk_positions_vector(e, w, &e->p->ops[i]);
     }
 }
 
@@ -66,7 +78,7 @@ static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMV
     const struct range r = chunk_ops(e->p);
     for (uint32_t i = r.begin; i < r.end; i++) {
         const enum space space = e->p->values[e->p->ops[i].v].space;
-        if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS : space == SPACE_COLUMNS || space == SPACE_SUM))
+        if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
             walk_store_sum(e, w, &e->p->ops[i], buffer);
     }
 }
@@ -199,7 +211,7 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
-        e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : NULL;
+        e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w) : NULL;
     w->buffer = p->nests[0].stages == 2 ? w->stage : modulo(e, chunk, imm(e, 2)); /* the same in turn */
     w->tile = 0;
     if (p->shape.packed)
@@ -208,6 +220,7 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
     set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
+    emit_vectors(e, w);
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w);
     release(e, w);

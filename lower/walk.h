@@ -85,9 +85,12 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 
 /* ---- sums.c ------------------------------------------------------------------------------------------------------ */
 uint32_t walk_parts(const struct plan *p, const struct value *v);
+LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
+/* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */
+void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op);
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
 
 /* ---- packed.c ------------------------------------------------------------------------------------------------------ */

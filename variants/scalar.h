@@ -53,6 +53,7 @@ enum {
     SUM,   /* output before scale and normaliser [T, dhv] */
     QNI,   /* q.NS [T] */
     RS,    /* row sums of P [T] */
+    HN,    /* scale over denominator [T] */
 
     /* backward */
     HD,    /* h.dh [T] */
