@@ -481,6 +481,17 @@ static bool is_wanted(const struct kind *kind, int tile, bool states)
     return states && (tile == M0 ? has_max(kind) : is_normalised(kind));
 }
 
+/* Of the random numbers of a tensor: by name, for tiles are added and numbered anew. */
+static uint64_t stream_of(const struct tensor *t)
+{
+    uint64_t stream = 0;
+    for (const char *c = t->role; *c; c++)
+        stream = 31 * stream + (uint64_t)*c;
+    for (const char *c = t->name; *c; c++)
+        stream = 31 * stream + (uint64_t)*c;
+    return stream;
+}
+
 static void make_random(struct problem *p, const struct kind *kind, const struct setting *s)
 {
     const tg_oracle_call shape = shape_of(s);
@@ -494,7 +505,7 @@ static void make_random(struct problem *p, const struct kind *kind, const struct
         const size_t n = count(&p->call, tile);
         p->in[tile] = allocate(n);
         num_fill_normal((struct num_array){p->in[tile], ST_F64, n},
-                        (struct num_random){3, (uint64_t)tile}, t->mean, t->sigma);
+                        (struct num_random){2, stream_of(t)}, t->mean, t->sigma);
     }
     make_outputs(p);
 }
