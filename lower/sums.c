@@ -41,35 +41,50 @@ LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
 
 /* ---- rows ---- */
 
-/* Elements 8 u ... 8 u + 7 of a row of a loaded matrix, u being this lane's unit. */
-static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef row, LLVMValueRef unit, LLVMValueRef x[8])
+bool walk_is_of_loaded(const struct plan *p, const struct op *op)
+{
+    return p->values[op->a].space == SPACE_MATRIX;
+}
+
+/* Elements of a row of a loaded matrix, those of 16-byte unit number lane_unit + unit, where the bits of one are 0 in the
+ * other: one address serves all. */
+static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef row, LLVMValueRef lane_unit, uint32_t unit, LLVMValueRef x[8])
 {
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
-    LLVMValueRef span = divide(e, unit, imm(e, 8)), offset = add(e, mul(e, span, imm(e, WALK_TILE * WALK_SPAN_BYTES)), unit_offset(e, row, modulo(e, unit, imm(e, 8))));
+    LLVMValueRef offset = LLVMBuildXor(e->b, unit_offset(e, row, lane_unit), imm(e, unit % 8 * 16), "");
+    offset = add(e, offset, imm(e, unit / 8 * WALK_TILE * WALK_SPAN_BYTES));
     LLVMValueRef y = LLVMBuildLoad2(e->b, words, byte_offset(e, slot_address(e, &e->p->values[v], w->stage), offset), "");
     LLVMSetAlignment(y, 16);
     for (uint32_t i = 0; i < 8; i++)
         x[i] = unpack(e, LLVMBuildExtractElement(e->b, y, imm(e, i / 2), ""), i % 2);
 }
 
-/* This lane's part of a row of one loaded matrix times another, or times a vector along it. */
-static LLVMValueRef matrix_row(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef row)
+/* The same elements of a vector along the rows. */
+static void load_along(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef lane_unit, uint32_t unit, LLVMValueRef x[8])
+{
+    LLVMValueRef from = byte_offset(e, slot_address(e, v, w->stage), mul(e, lane_unit, imm(e, 32)));
+    for (uint32_t i = 0; i < 8; i++)
+        x[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, imm(e, 32 * unit + 4 * i)), "");
+}
+
+/* This lane's parts of its two rows of one loaded matrix times another, or times a vector along them. */
+static void matrix_rows(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef sum[2])
 {
     const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
-    const uint32_t units = a->extent[1] / 8 / (4 * e->p->groups);
-    LLVMValueRef sum = real(e, 0);
-    for (uint32_t u = 0; u < units; u++) {
-        LLVMValueRef unit = add(e, imm(e, u * 4 * e->p->groups), add(e, mul(e, w->group, imm(e, 4)), e->quad_column)), x[8], y[8];
-        load_unit(e, w, op->a, row, unit, x);
-        if (b->n_dims == 2)
-            load_unit(e, w, op->b, row, unit, y);
-        for (uint32_t i = 0; i < 8; i++) {
-            if (b->n_dims == 1)
-                y[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, slot_address(e, b, w->stage), add(e, mul(e, unit, imm(e, 32)), imm(e, 4 * i))), "");
-            sum = fma_of(e, x[i], y[i], sum);
+    const uint32_t lanes = 4 * e->p->groups; /* of a row */
+    LLVMValueRef lane_unit = add(e, mul(e, w->group, imm(e, 4)), e->quad_column), x[8], y[8];
+    sum[0] = sum[1] = real(e, 0);
+    for (uint32_t unit = 0; unit < a->extent[1] / 8; unit += lanes) {
+        if (b->n_dims == 1)
+            load_along(e, w, b, lane_unit, unit, y);
+        for (uint32_t half = 0; half < 2; half++) {
+            load_unit(e, w, op->a, tile_row(e, half), lane_unit, unit, x);
+            if (b->n_dims == 2)
+                load_unit(e, w, op->b, tile_row(e, half), lane_unit, unit, y);
+            for (uint32_t i = 0; i < 8; i++)
+                sum[half] = fma_of(e, x[i], y[i], sum[half]);
         }
     }
-    return sum;
 }
 
 static LLVMValueRef tile_row_sum(struct emit *e, const struct op *op, uint32_t half)
@@ -87,9 +102,11 @@ static LLVMValueRef tile_row_sum(struct emit *e, const struct op *op, uint32_t h
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    const bool loaded = e->p->values[op->a].space == SPACE_MATRIX;
+    LLVMValueRef sums[2];
+    if (walk_is_of_loaded(e->p, op))
+        matrix_rows(e, w, op, sums);
     for (uint32_t half = 0; half < 2; half++) {
-        LLVMValueRef row = tile_row(e, half), sum = loaded ? matrix_row(e, w, op, row) : tile_row_sum(e, op, half);
+        LLVMValueRef row = tile_row(e, half), sum = walk_is_of_loaded(e->p, op) ? sums[half] : tile_row_sum(e, op, half);
         for (uint32_t by = 1; by < 4; by *= 2)
             sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
         LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));

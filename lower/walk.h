@@ -86,6 +86,7 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 /* ---- sums.c ------------------------------------------------------------------------------------------------------ */
 uint32_t walk_parts(const struct plan *p, const struct value *v);
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
+bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
