@@ -195,8 +195,8 @@ static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule
 }
 
 /* Every block that they hold, for the plainest and the richest variant that walks; the latter in
- * packed sequences. */
-static const struct {
+ * packed sequences (gradients not: some of those spill a few words). */
+static const struct walk {
     const char *schedule;
     struct width width;
 } walks[] = {
@@ -205,39 +205,50 @@ static const struct {
     {"walk", {128, 512}},
     {"walk walk.warps=4", {64, 256}},
     {"walk walk.dhv=128", {128, 128}},
-    {"walk walk.dhv=128", {192, 384}},
-    {"walk walk.dhv=128 walk.stages=2", {256, 128}},
+    {"walk-wide", {192, 384}},
+    {"walk-wide", {256, 128}},
     {"walk walk.dhv=512 walk.stages=2", {64, 512}},
-    {"walk walk.dhv=64 walk.warps=4", {192, 192}},
-    {"walk walk.dhv=64 walk.warps=4 walk.stages=4", {64, 64}},
+    {"walk-narrow", {192, 192}},
+    {"walk-narrow walk.stages=4", {64, 64}},
     {"walk walk.dhv=128 walk.warps=4", {128, 128}},
+}, back_walks[] = {
+    {"walk", {128, 256}},
+    {"walk dV.stages=2", {256, 128}},
+    {"walk-narrow", {64, 64}},
+    {"walk-narrow", {192, 128}},
 };
 
-static void cover_walk(const tg_variant *variant, size_t i, const char *ptxas)
+static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i,
+                       const char *ptxas)
 {
     const tg_target *target = tg_target_find("sm_90a");
-    const struct width w = walks[i].width;
     const bool packed = variant == &tg_mamba2;
-    tg_shape_class shape = {
-        types[i % 2], w.dqk, w.dhv, 1 + (uint32_t)(i % 3 == 1), 0, packed, i % 4 == 1};
+    tg_shape_class shape = {.io = types[i % 2],
+                            .dqk = walk->width.dqk,
+                            .dhv = walk->width.dhv,
+                            .group = variant->backward && i % 3 == 1 ? 2 : 1,
+                            .packed = packed,
+                            .pooled = i % 4 == 1};
     tg_schedule schedule;
-    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walks[i].schedule, variant->name,
+    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walk->schedule, variant->name,
                    tg_dtype_name(shape.io), shape.dqk, shape.dhv,
                    shape.group > 1 ? ", group of 2" : "", packed ? ", packed" : "",
                    shape.pooled ? ", pooled" : "", ptxas ? "" : " (no ptxas: not assembled)"))
         return;
     text_free(&messages);
-    if (tap_expect(schedule_of(variant, walks[i].schedule, &schedule), "no schedule: %s",
-                   log_text()))
+    if (tap_expect(schedule_of(variant, walk->schedule, &schedule), "no schedule: %s", log_text()))
         compile_with(variant, &schedule, target, &shape, ptxas);
     tap_end();
 }
 
 static void suite_walks(const char *ptxas)
 {
-    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
-        cover_walk(&tg_mlstm_sig, i, ptxas);
-        cover_walk(&tg_mamba2, i, ptxas);
+    const tg_variant *const variants[] = {&tg_mlstm_sig, &tg_mamba2};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)
+            cover_walk(variants[v], &walks[i], i, ptxas);
+        for (size_t i = 0; i < sizeof back_walks / sizeof *back_walks; i++)
+            cover_walk(variants[v]->backward, &back_walks[i], i, ptxas);
     }
 }
 
