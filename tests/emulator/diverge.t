@@ -81,7 +81,7 @@ st.global.u32 [%rd3], %r2;
 # Special registers, of a block that does not fill its last warp.
 -- launch 3 48 16
 -- kernel
-mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %laneid; mov.u32 %r6, %warpid;
+mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %laneid; shr.u32 %r6, %r1, 5;
 mov.u32 %r7, %lanemask_lt; mov.u32 %r8, %tid.y; mov.u32 %r9, %dynamic_smem_size; mov.u32 %r10, %clock;
 mov.u64 %rd5, %globaltimer; mov.u32 %r11, %ntid.z;
 setp.ne.u32 %p1, %r1, 40; setp.ne.u32 %p2, %r2, 2; or.pred %p1, %p1, %p2;
