@@ -21,6 +21,7 @@ void mbarrier_arrive(struct emit *e, LLVMValueRef barrier);
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
 void fence_mbarrier_init(struct emit *e);
 void fence_async(struct emit *e); /* what this thread wrote to shared memory, for tensor maps and wgmma */
+void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
 void sync_warp(struct emit *e);
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */

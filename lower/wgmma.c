@@ -76,6 +76,11 @@ void fence_async(struct emit *e)
     ptx_void(e, "fence.proxy.async.shared::cta;", "~{memory}", NULL, 0);
 }
 
+void wait_for_kernels(struct emit *e)
+{
+    ptx_void(e, "griddepcontrol.wait;", "~{memory}", NULL, 0);
+}
+
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads)
 {
     LLVMValueRef args[] = {number, imm(e, threads)};
