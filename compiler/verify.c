@@ -123,8 +123,8 @@ static bool check_ring(const struct plan *p, const char *stage)
         if (is_shared(p, v) && end_of(v) > p->barrier_offset)
             return broken(p, stage, i, "barriers inside of a tile");
     }
-    return (p->nests[0].stages >= 2 && p->barrier_offset % 8 == 0 && p->barrier_offset + 16 * p->nests[0].stages <= p->shared_bytes) ||
-           broken(p, stage, p->n_ops, "a ring without a stage to fill, or without room for its barriers");
+    return (p->barrier_offset % 8 == 0 && p->barrier_offset + 16 * p->nests[0].stages <= p->shared_bytes) ||
+           broken(p, stage, p->n_ops, "a ring without room for its barriers");
 }
 
 /* A product of the output's rows by a tile of positions. */

@@ -64,8 +64,6 @@ static bool check_blocks(const struct plan *p)
         ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
     if (p->groups == 2 && p->row->blocks_per_sm > 1)
         ok = refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
-    if (p->row->stages == 1)
-        ok = refuse(p, 0, "set .stages to 2 or more", "a stage is given back in the chunk after its own, so one alone is never filled again");
     if (p->shape.dqk % WALK_TILE || p->shape.dhv % WALK_TILE)
         ok = refuse(p, 0, "take another schedule", "dqk and dhv must be multiples of 64");
     else if (p->tiles * WALK_TILE * p->groups != p->block[p->owner] || plan_dim_size(p, p->owner) % p->block[p->owner])
