@@ -70,6 +70,13 @@ static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
     return LLVMBuildFDiv(e->b, real(e, 1), LLVMBuildFAdd(e->b, t, real(e, 1), ""), "");
 }
 
+/* On warpgroups to two units in the last place: the exact one branches, where products are under way. */
+static LLVMValueRef divide_reals(struct emit *e, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef args[] = {a, b};
+    return e->p->groups ? call(e, "llvm.nvvm.div.full", NULL, 0, args, 2) : LLVMBuildFDiv(e->b, a, b, "");
+}
+
 /* Minimum and maximum that hand a NaN on, unlike the hardware's. */
 static LLVMValueRef extremum(struct emit *e, LLVMRealPredicate takes_a, LLVMValueRef a, LLVMValueRef b)
 {
@@ -195,7 +202,7 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
     case TG_X_MUL:
         return (struct pair){LLVMBuildFMul(bld, p, q, ""), NULL};
     case TG_X_DIV:
-        return (struct pair){LLVMBuildFDiv(bld, p, q, ""), NULL};
+        return (struct pair){divide_reals(e, p, q), NULL};
     case TG_X_MAX:
         return (struct pair){extremum(e, LLVMRealUGT, p, q), NULL};
     case TG_X_MIN:

@@ -3,11 +3,12 @@
  * One warp fills the ring (producer.c). The groups compute, chunk by chunk:
  *
  *     wait until the stage is full
- *     tiles of positions, each group some columns of them; rounded to shared memory
+ *     tiles of positions, each group some columns of them; rounded to shared memory; meanwhile sums of rows of what is
+ *         loaded
  *     barrier of all groups: the tiles are whole, and the stage of the chunk before is no longer read
  *     for each of the group's tiles of the output
  *         issue the product by the state
- *         meanwhile decay the state, and fetch `left`
+ *         meanwhile decay the state, make factors from sums of rows, and fetch `left`
  *         add the product by the tile of positions
  *         issue the state's product; meanwhile round and store the output
  *
@@ -34,33 +35,46 @@ static struct range chunk_ops(const struct plan *p)
     return r;
 }
 
+static bool is_position_sum(const struct emit *e, const struct op *op, bool of_loaded)
+{
+    return op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS && walk_is_of_loaded(e->p, op) == of_loaded;
+}
+
+/* The products of positions, all under way before one is waited for; meanwhile sums of rows of loaded matrices. */
+static void emit_position_products(struct emit *e, struct walk *w)
+{
+    enum { ISSUE, MEANWHILE, WAIT, N_PHASES };
+    const struct range r = chunk_ops(e->p);
+    for (uint32_t phase = ISSUE; phase < N_PHASES; phase++)
+        for (uint32_t i = r.begin; i < r.end; i++) {
+            const struct op *op = &e->p->ops[i];
+            const bool is_product = op->kind == OP_CONTRACT && !plan_is_owned(e->p, &e->p->values[op->v]);
+            debug_line(e, op->stmt);
+            if (is_product && phase == ISSUE)
+                walk_positions(e, w, op);
+            else if (is_product && phase == WAIT)
+                walk_wait(e, w, op->v);
+            else if (phase == MEANWHILE && is_position_sum(e, op, true))
+                walk_row_sums(e, w, op);
+        }
+}
+
 static void emit_positions(struct emit *e, struct walk *w)
 {
     const struct range r = chunk_ops(e->p);
-    for (uint32_t wait = 0; wait < 2; wait++) /* all products are under way before one is waited for */
-        for (uint32_t i = r.begin; i < r.end; i++) {
-            const struct op *op = &e->p->ops[i];
-            if (op->kind != OP_CONTRACT || plan_is_owned(e->p, &e->p->values[op->v]))
-                continue;
-            debug_line(e, op->stmt);
-            if (wait)
-                walk_wait(e, w, op->v);
-            else
-                walk_positions(e, w, op);
-        }
+    emit_position_products(e, w);
     for (uint32_t i = r.begin; i < r.end; i++) {
         const struct op *op = &e->p->ops[i];
-        if (plan_is_owned(e->p, &e->p->values[op->v]))
-            continue;
+        const struct value *v = &e->p->values[op->v];
         debug_line(e, op->stmt);
-        if (op->kind == OP_MAP && e->p->values[op->v].space != SPACE_POSITIONS)
+        if (op->kind == OP_MAP && !plan_is_owned(e->p, v) && v->space != SPACE_POSITIONS)
             walk_map(e, w, op);
-        else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS)
+        else if (is_position_sum(e, op, false))
             walk_row_sums(e, w, op);
     }
 }
 
-/* What is made of sums of rows, behind the barrier. */
+/* What is made of sums of rows, behind the barrier; while products are under way. */
 static void emit_vectors(struct emit *e, struct walk *w)
 {
     const struct range r = chunk_ops(e->p);
@@ -184,6 +198,8 @@ static void emit_tile(struct emit *e, struct walk *w)
     LLVMValueRef factor = decay_factor(e);
     if (factor)
         walk_decay(e, w, state_op(p, OP_DECAY), factor);
+    if (w->tile == 0)
+        emit_vectors(e, w);
     walk_load_left(e, w);
     w->careful = careful_sees(e, w);
     for (uint32_t i = r.begin; i < r.end; i++)
@@ -220,7 +236,6 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
     set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
-    emit_vectors(e, w);
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w);
     release(e, w);
