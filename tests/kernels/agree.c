@@ -259,7 +259,7 @@ void suite_agree(void)
             test_forms(&spec);
         }
     }
-    static const tg_variant *const walks[] = {&tg_linear, &tg_simple_gla, &tg_mlstm_sig};
+    static const tg_variant *const walks[] = {&tg_linear, &tg_simple_gla, &tg_mlstm_sig, &tg_mlstm_sig_norm};
     for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
         const struct spec spec = {.variant = walks[i]->name,
                                   .io = i == 0 ? TG_F16 : TG_BF16,

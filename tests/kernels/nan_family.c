@@ -153,6 +153,7 @@ static void suite_walk(void)
     static const char *const sig[] = {"q", "k", "v", "f", "i", "S0", "dh"};
     static const char *const ssd[] = {"Cm", "Bm", "x", "dt_raw"};
     static const char *const both_ways[] = {"q", "k", "v", "S0", "dh"};
+    static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
     struct spec spec = {.variant = "mlstm-sig",
                         .io = TG_BF16,
                         .heads = 4,
@@ -169,6 +170,8 @@ static void suite_walk(void)
     spec.backward = "walk";
     spec.variant = "mlstm-sig";
     test_variant(&spec, sig, sizeof sig / sizeof *sig);
+    spec.variant = "mlstm-exp";
+    test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.variant = "linear";
     spec.io = TG_F16;
     test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);

@@ -287,7 +287,7 @@ static void suite_walk(void)
     static const struct {
         const tg_variant *variant;
         tg_dtype io;
-    } walks[] = {{&tg_mlstm_sig, TG_BF16}, {&tg_mamba2, TG_BF16}, {&tg_retention, TG_F16}};
+    } walks[] = {{&tg_mlstm_sig, TG_BF16}, {&tg_mamba2, TG_BF16}, {&tg_retention, TG_F16}, {&tg_mlstm_exp, TG_BF16}};
     struct spec spec = {.batch = 1,
                         .heads = 2,
                         .tokens = 150,
