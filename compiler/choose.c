@@ -60,8 +60,13 @@ const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_targe
     const tg_schedule *found = shape->tokens ? fastest(variant, target, shape, s, true) : NULL;
     if (!found)
         found = fastest(variant, target, shape, s, false);
-    for (const tg_schedule *const *all = variant->schedules; !found && all && *all; all++)
-        if (tg_plan_check(*all, target, shape, sink) == TG_E_ARGUMENT)
+    for (const tg_schedule *const *all = variant->schedules; !found && all && *all; all++) {
+        const tg_status status = tg_plan_check(*all, target, shape, sink);
+        if (status == TG_E_ARGUMENT)
             break; /* the shape is no shape: said once */
+        if (status == TG_OK && !takes_chunk(*all, s->chunk))
+            tg_report(sink, TG_ERROR, "TG0542", (*all)->file, (*all)->rows[0].line, NULL, "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name,
+                      (long long)s->chunk, plan_chunk_multiple(*all), plan_chunk_most(*all) ? " and no more" : "");
+    }
     return found;
 }
