@@ -5,7 +5,7 @@
  *     wait until the stage is full
  *     tiles of positions, each group some columns of them; rounded to shared memory; meanwhile sums of rows of what is
  *         loaded
- *     barrier of all groups: the tiles are whole, and the stage of the chunk before is no longer read
+ *     barrier of all groups: the tiles are whole
  *     for each of the group's tiles of the output
  *         issue the product by the state
  *         meanwhile decay the state, make factors from sums of rows, and fetch `left`
