@@ -12,30 +12,23 @@ LLVMValueRef is_whole(struct emit *e)
     return LLVMBuildICmp(e->b, LLVMIntEQ, e->at.length, imm(e, WALK_TILE), "");
 }
 
-/* Rows from the end on of one matrix in its stage; units move inside of their row only. */
-static void clear_rows(struct emit *e, const struct walk *w, const struct value *v)
-{
-    const uint32_t threads = 128 * e->p->groups;
-    LLVMTypeRef words = LLVMVectorType(e->i32, 4);
-    LLVMValueRef thread = opaque(e, add(e, mul(e, w->group, imm(e, 128)), e->tid)), base = slot_address(e, v, w->stage);
-    for (uint32_t first = 0; first < WALK_TILE * UNITS; first += threads) {
-        LLVMValueRef unit = add(e, thread, imm(e, first)), row = divide(e, unit, imm(e, UNITS));
-        LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, less(e, row, e->at.length), ""));
-        for (uint32_t span = 0; span < v->stage_bytes / SPAN_BYTES; span++) {
-            LLVMValueRef to = byte_offset(e, base, add(e, mul(e, unit, imm(e, 16)), imm(e, span * SPAN_BYTES)));
-            LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), to), 16);
-        }
-        end_if(e, after);
-    }
-}
-
+/* Units move inside of their row only. */
 void clear_behind_end(struct emit *e, const struct walk *w)
 {
     const struct nest *nest = &e->p->nests[0];
+    LLVMTypeRef words = LLVMVectorType(e->i32, 4);
+    LLVMValueRef unit, end = imm(e, WALK_TILE * UNITS);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_whole(e), ""));
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (e->p->values[nest->loads[i]].space == SPACE_MATRIX)
-            clear_rows(e, w, &e->p->values[nest->loads[i]]);
+    LLVMValueRef thread = opaque(e, add(e, mul(e, w->group, imm(e, 128)), e->tid)), stage = opaque(e, w->stage);
+    LLVMValueRef begin = add(e, mul(e, e->at.length, imm(e, UNITS)), thread);
+    const struct counted l = loop_begin(e, sub(e, end, begin), &unit);
+    for (uint32_t i = 0; i < nest->n_loads; i++) {
+        const struct value *v = &e->p->values[nest->loads[i]];
+        LLVMValueRef to = byte_offset(e, slot_address(e, v, stage), mul(e, add(e, begin, unit), imm(e, 16)));
+        for (uint32_t span = 0; v->space == SPACE_MATRIX && span < v->stage_bytes / SPAN_BYTES; span++)
+            LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))), 16);
+    }
+    loop_end(e, &l, 128 * e->p->groups);
     fence_async(e);
     named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
     end_if(e, after);

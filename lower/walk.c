@@ -269,7 +269,7 @@ static void emit_consumer(struct emit *e, struct walk *w)
     LLVMValueRef next = add(e, now, imm(e, 1));
     set(e, round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, 2 * nest->stages), ""), imm(e, 0), next));
     loop_end(e, &l, 1);
-    emit_bases(e, w->batch, w->head);
+    emit_bases(e, opaque(e, w->batch), opaque(e, w->head)); /* what both sides of the loop knew would live through it */
     if (has_late_sums(p)) {
         named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
         store_late_sums(e, w, e->at.chunks);
