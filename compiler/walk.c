@@ -8,7 +8,8 @@
  *
  * The output's dqk or dhv is the owner dimension, the rows of all accumulators: then the state is the left operand
  * from registers, V (`left`) comes from shared memory transposed, once for both products, and the output goes back
- * to where V was. A factor of positions on either operand of the state's product is put on V.
+ * to where V was. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed by
+ * every warp behind the barrier of the chunk. A factor of positions on either operand of the state's product is put on V.
  *
  * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
