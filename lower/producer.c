@@ -79,10 +79,7 @@ static void fill_stage(struct emit *e, LLVMValueRef batch, LLVMValueRef head, LL
     for (uint32_t i = 0; i < nest->n_loads; i++)
         if (p->values[nest->loads[i]].space == SPACE_VECTOR)
             load_vector(e, &p->values[nest->loads[i]], stage);
-    sync_warp(e);
-    after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-    mbarrier_arrive(e, barrier_address(e, stage, false));
-    end_if(e, after);
+    mbarrier_arrive(e, barrier_address(e, stage, false)); /* every lane, for what it stored */
 }
 
 void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)

@@ -212,15 +212,14 @@ static void emit_tile(struct emit *e, struct walk *w)
     walk_wait(e, w, p->state);
 }
 
-/* The group has left the stage, and its stores have read it. */
+/* The thread has left the stage, and the stores that it issued have read it. */
 static void release(struct emit *e, const struct walk *w)
 {
-    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     map_store_wait(e, true);
-    mbarrier_arrive(e, barrier_address(e, w->stage, true));
     end_if(e, after);
     sync_warp(e);
+    mbarrier_arrive(e, barrier_address(e, w->stage, true));
 }
 
 static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
@@ -287,8 +286,8 @@ static void init_barriers(struct emit *e)
     const struct plan *p = e->p;
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     for (uint32_t s = 0; s < p->nests[0].stages; s++) {
-        mbarrier_init(e, barrier_address(e, imm(e, s), false), 1);
-        mbarrier_init(e, barrier_address(e, imm(e, s), true), p->groups);
+        mbarrier_init(e, barrier_address(e, imm(e, s), false), 32);
+        mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
     }
     fence_mbarrier_init(e);
     end_if(e, after);
