@@ -10,7 +10,7 @@
 
 enum { STEP_K = 16, SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
 
-static uint32_t other_extent(const struct plan *p)
+uint32_t other_extent(const struct plan *p)
 {
     return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK];
 }
@@ -23,7 +23,7 @@ uint32_t walk_registers(const struct plan *p, const struct value *v)
 }
 
 /* Registers of the value, of the tile being emitted. */
-static LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v)
+LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v)
 {
     return e->registers[v] + (v == e->p->state ? w->tile * walk_registers(e->p, &e->p->values[v]) : 0);
 }
@@ -70,111 +70,14 @@ static LLVMValueRef owner_span(struct emit *e, const struct walk *w)
     return add(e, mul(e, w->group, imm(e, e->p->tiles)), imm(e, w->tile));
 }
 
-static LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half)
+LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half)
 {
     return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), tile_row(e, half));
 }
 
-static LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
+LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
 {
     return add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, column_class / 2 * 8 + column_class % 2));
-}
-
-/* ---- the state: from memory and to memory ---- */
-
-/* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
-typedef void each_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2]);
-
-struct in_memory {
-    tg_dtype dtype;
-};
-
-static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
-{
-    return dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
-}
-
-/* Both elements, one load or two. */
-static void fetch_pair(struct emit *e, const struct in_memory *m, const LLVMValueRef address[2], LLVMValueRef x[2])
-{
-    LLVMTypeRef type = element_type(e, m->dtype);
-    const unsigned bytes = tg_dtype_bytes(m->dtype);
-    LLVMValueRef pair = address[1] ? NULL : LLVMBuildLoad2(e->b, LLVMVectorType(type, 2), address[0], "");
-    if (pair)
-        LLVMSetAlignment(pair, 2 * bytes);
-    for (uint32_t i = 0; i < 2; i++) {
-        x[i] = pair ? LLVMBuildExtractElement(e->b, pair, imm(e, i), "") : LLVMBuildLoad2(e->b, type, address[i], "");
-        if (!pair)
-            LLVMSetAlignment(x[i], bytes);
-        x[i] = m->dtype == TG_F32 ? x[i] : LLVMBuildFPExt(e->b, x[i], e->f32, "");
-    }
-}
-
-static void init_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
-{
-    LLVMValueRef x[2];
-    fetch_pair(e, user, address, x);
-    set(e, slot[0], x[0]);
-    set(e, slot[1], x[1]);
-}
-
-static void keep_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
-{
-    const struct in_memory *m = user;
-    LLVMTypeRef type = element_type(e, m->dtype);
-    const unsigned bytes = tg_dtype_bytes(m->dtype);
-    LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
-    for (uint32_t i = 0; i < 2; i++) {
-        LLVMValueRef x = get(e, e->f32, slot[i]);
-        x = m->dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, type, "");
-        if (address[1])
-            LLVMSetAlignment(LLVMBuildStore(e->b, x, address[i]), bytes);
-        pair = LLVMBuildInsertElement(e->b, pair, x, imm(e, i), "");
-    }
-    if (!address[1])
-        LLVMSetAlignment(LLVMBuildStore(e->b, pair, address[0]), 2 * bytes);
-}
-
-/* For the group's part of the state and the tensor that has it in memory. */
-static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, struct in_memory *user)
-{
-    const struct plan *p = e->p;
-    const struct value *v = &p->values[p->state];
-    const bool by_columns = p->owner == v->dims[1];
-    const uint32_t axis = p->algorithm->tensors[tile].axes[0] == TG_CHUNK ? 3 : 2;
-    user->dtype = plan_memory_dtype(p, tile);
-    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? axis : axis + 1), column = tile_column(e, 0);
-    struct walk w = *walk;
-    for (w.tile = 0; w.tile < p->tiles; w.tile++)
-        for (uint32_t half = 0; half < 2; half++) {
-            LLVMValueRef row = owner_row(e, &w, half);
-            LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row, by_columns ? row : column);
-            for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
-                LLVMValueRef address[2] = {NULL};
-                for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
-                    address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(user->dtype) * (8 * n + i))));
-                each(e, user, &slots(e, &w, p->state)[4 * n + 2 * half], address);
-            }
-        }
-}
-
-static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
-{
-    LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
-    for_state(e, w, tile, each, &(struct in_memory){0});
-    if (after)
-        end_if(e, after);
-}
-
-void walk_init(struct emit *e, const struct walk *w, const struct op *op)
-{
-    if (op->tile) /* registers are zero already */
-        when(e, w, op->tile, init_pair, present(e, op->tile));
-}
-
-void walk_final(struct emit *e, const struct walk *w, const struct op *op)
-{
-    when(e, w, op->tile, keep_pair, present(e, op->tile));
 }
 
 /* ---- elements ---- */

@@ -3,6 +3,7 @@
  *   walk.c        roles, barriers, the loop over the chunks, the order of the work in a chunk
  *   producer.c    tensor maps and vectors into the ring
  *   product.c     the four kinds of products, the elements of their accumulators, the output
+ *   walk_state.c  the state, from memory and to memory
  *   sums.c        sums of products, to memory
  *   packed.c      where packed sequences end
  *   wgmma.c       instructions */
@@ -61,6 +62,12 @@ struct walk {
     LLVMValueRef careful;      /* i1, the same in all lanes: there is a NaN among them, or an infinity */
 };
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
+/* Registers of the value, of the tile being emitted; columns of the state; rows and columns of this lane. */
+LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
+uint32_t other_extent(const struct plan *p);
+LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half); /* of the owner's block of the thread block */
+LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
+/* walk_state.c */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
 void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* issues a tile of positions x positions */
