@@ -10,8 +10,8 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963 and 94fe919, 213 in all: 7 %
- * off on average, 25 % at most. tests/test_cost.c compares. */
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919 and 0cfb59c, 249 in all;
+ * tests/test_cost.c compares. */
 #include "compiler/plan.h"
 
 #include <math.h>
@@ -21,13 +21,13 @@ static const double launch_seconds = 2e-6;
 static const double block_seconds = 2.5e-6; /* from the start to the first tiles, and from the last sums to memory */
 static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
-static const double sum_rate = 7e9;         /* elements a second of a multiprocessor: shuffles, exchanges among warps */
+static const double sum_rate = 10e9;        /* elements a second of a multiprocessor: shuffles, exchanges among warps */
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
 static const double thread_block_seconds = 6e-6;
 static const double thread_step_seconds = 0.02e-6;
-/* Walks on warpgroups: a chunk with hardly any product in it. The prototype (0.43 ms for 128 chunks) took 0.25 ms
- * without memory and with a fifth of its products, 0.35 ms with all of them. */
-static const double walk_step_seconds = 1.95e-6;
+static const double thread_sum_rate = 3.3e9; /* elements a second of a multiprocessor, of sums over positions */
+/* Walks on warpgroups: a chunk with hardly any product in it. */
+static const double walk_step_seconds = 1.6e-6;
 
 enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024 };
 
@@ -207,8 +207,10 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA) /* the products of a chunk run while the next one's operands are made */
         return waves * (block_seconds + hypot(work->steps * walk_step_seconds, work->flops * sms / matrix_rate(p)));
-    if (p->row->mma == TG_MMA_NONE)
-        return waves * (thread_block_seconds + work->steps * thread_step_seconds);
+    if (p->row->mma == TG_MMA_NONE) {
+        const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
+        return waves * (thread_block_seconds + work->steps * thread_step_seconds + together * sums);
+    }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
     const double alone = hypot(products, work->on_chip / chip_bandwidth);
     const double latency = members * block_seconds + work->steps * step_seconds;
