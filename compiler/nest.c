@@ -155,8 +155,26 @@ static void find_causal(struct plan *p)
     }
 }
 
+/* Scans over the chunks of a kernel go one way. */
+static bool find_direction(struct plan *p)
+{
+    uint32_t ways = 0;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        if ((p->slice.stmts >> i & 1) && s->op == TG_STMT_SCAN && !tg_tile_has_t(p->algorithm, TG_OPERAND_TILE(s->a)))
+            ways |= s->flags & TG_REVERSE ? 2 : 1;
+    }
+    p->backwards = ways == 2;
+    if (ways == 3 || (p->backwards && p->thread_dim != TG_CHUNK))
+        plan_refuse(p, "TG0519", p->row->line, "let a row of their own with the role W for chunk make them", "kernel %s scans the chunks backwards%s", p->row->name,
+                    ways == 3 ? " and forwards" : ", but a thread has none of its own");
+    return ways < 3 && (!p->backwards || p->thread_dim == TG_CHUNK);
+}
+
 bool pass_nest(struct plan *p)
 {
+    if (!find_direction(p))
+        return false;
     struct builder b = {.p = p, .nest = -1, .carry_at = -1};
     memset(b.value, -1, sizeof b.value);
     memset(b.in_nest, -1, sizeof b.in_nest);

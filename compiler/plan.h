@@ -128,6 +128,7 @@ struct plan {
 
     uint32_t threads;
     uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension with one element a thread; else 0 */
+    bool backwards;      /* ... which is the chunks, the last one first: reverse scans */
     uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */

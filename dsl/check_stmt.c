@@ -19,7 +19,7 @@ struct stmt_kind {
 
 static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_MAP] = {"MAP", 0, 0, 0},
-    [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_MAXIMUM | TG_EXCLUSIVE},
+    [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_REVERSE | TG_MAXIMUM | TG_EXCLUSIVE},
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
     [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT, 0},
     [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL,
@@ -128,10 +128,13 @@ static bool check_fields(const struct subject *s)
             ok = false;
         }
     }
-    const uint32_t strange = s->stmt->flags & ~(uint32_t)kind->flags;
+    const bool of_positions = s->stmt->op == TG_STMT_SCAN && tg_check_tile_exists(s->algorithm, s->stmt->a) &&
+                              tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(s->stmt->a));
+    const uint32_t allowed = kind->flags & ~(uint32_t)(of_positions ? TG_REVERSE : 0);
+    const uint32_t strange = s->stmt->flags & ~allowed;
     if (strange)
         tg_fault(s->check, TG0123,
-                 "TG_REVERSE is for CARRY, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN",
+                 "TG_REVERSE is for CARRY and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN",
                  "%s: flags 0x%x have no meaning here", s->kind, strange);
     if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
         tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here",

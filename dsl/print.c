@@ -264,8 +264,9 @@ static void print_scan(const struct printer *p, const tg_stmt *stmt)
 {
     const bool has_t = tg_tile_has_t(p->algorithm, TG_OPERAND_TILE(stmt->a));
     const uint32_t along = has_t ? TG_OPERAND_AT(stmt->a) : TG_CHUNK;
-    tg_printf(p->writer, "%s_{s%s%s} ", stmt->flags & TG_MAXIMUM ? "max" : "sum",
-              stmt->flags & TG_EXCLUSIVE ? "<" : "<=", index_name(along));
+    const char *than = stmt->flags & TG_REVERSE ? ">" : "<";
+    tg_printf(p->writer, "%s_{s%s%s%s} ", stmt->flags & TG_MAXIMUM ? "max" : "sum", than,
+              stmt->flags & TG_EXCLUSIVE ? "" : "=", index_name(along));
     print_indexed(p, stmt->a, along, "s");
 }
 

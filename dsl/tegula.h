@@ -119,7 +119,7 @@ typedef enum tg_stmt_op {
 } tg_stmt_op;
 
 /* Flags of SCAN and TOTAL. TG_MAXIMUM: the largest instead of the sum (of nothing: -1e30). TG_EXCLUSIVE, of
- * SCAN: s < j. */
+ * SCAN: s < j. TG_REVERSE, of SCAN over chunks: from the last one on, s >= j. */
 
 /* TG_STMT_CARRY, the core "state" kernel (reference 2.2; TFLA eq. 28): over the chunks k in order
  *     out_k       = state that arrives at chunk k            (what other statements read)
@@ -133,7 +133,7 @@ enum { TG_MAX_EXPR = 16 };
 
 typedef struct tg_stmt {
     uint8_t op;           /* tg_stmt_op */
-    uint8_t flags;        /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE */
+    uint8_t flags;        /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
     tg_operand out;
     tg_operand a, b;      /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
     tg_operand init;      /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */

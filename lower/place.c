@@ -101,8 +101,8 @@ LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32
     LLVMValueRef index = add(e, at->start[dim], i);
     if (dim == TG_LQ || dim == TG_LKV)
         return less(e, index, at->length);
-    if (dim == TG_CHUNK)
-        return less(e, index, at->chunks);
+    if (dim == TG_CHUNK) /* unsigned: backwards, what is none is before the first */
+        return LLVMBuildICmp(e->b, LLVMIntULT, index, at->chunks, "");
     const uint32_t size = plan_dim_size(e->p, dim);
     return size % extent == 0 ? NULL : less(e, index, imm(e, size));
 }

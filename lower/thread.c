@@ -43,6 +43,8 @@ uint32_t thread_register(const struct plan *p, const struct value *v, const uint
 /* Index of this thread's element inside the block of a dimension; NULL: the block has one element. */
 LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N_DIMS])
 {
+    if (dim == e->p->thread_dim && e->p->backwards) /* thread t of block b has the chunk that is the 128 b + t last */
+        return sub(e, sub(e, e->at.chunks, imm(e, 1)), add(e, mul(e, e->at.start[dim], imm(e, 2)), e->tid));
     if (dim == e->p->thread_dim)
         return e->tid;
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;

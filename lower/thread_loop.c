@@ -283,7 +283,7 @@ static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, ui
 {
     if (!has_own_work(e->p, nest, begin, end))
         return;
-    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], e->tid);
+    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, NULL));
     LLVMBasicBlockRef after = is_inside ? begin_if(e, is_inside) : NULL;
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_LOAD)

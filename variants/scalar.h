@@ -61,7 +61,7 @@ enum {
     QB,    /* weighted queries [T, dqk] */
     DC,    /* gradient of the state after the chunk [chunk, dqk, dhv] */
     DNK, DNS, X, XN,
-    QDH, KWV, SF, SR, SK, Y, ZK, PZ, TZ, /* the walks' way to X: scalar_backward.inc */
+    QDH, KWV, SF, SR, SK, Y, ZK, PZ, /* the walks' way to X: scalar_backward.inc */
     DP, DPG, DQI, DQG, DQS, QS, RE, RX, DQH, /* dQ */
     KP, KPG, DKI, DKG, KX, DKS, KQ, CE, DKH, /* dK */
     VP, VPG, DVI, DVG, DVS,                  /* dV */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Sequence 1 has tokens 5 .. 150. */
-enum { SEQUENCE = 1, BEGIN = 5, END = 150, TOKEN = 12, CHUNK = 128, HEAD = 2, GROUP = 2, COLUMN = 5 };
+enum { SEQUENCE = 1, BEGIN = 5, END = 150, TOKEN = 12, CHUNK = 128, WALK_CHUNK = 64, HEAD = 2, GROUP = 2, COLUMN = 5 };
 
 static const char cuts[] = "0 5 150 150 300";
 
@@ -71,7 +71,7 @@ static bool reads(const struct host_tensor *output, int64_t group, bool is_share
 }
 
 /* Sums over the later tokens are made of a chunk's sum less that over the earlier ones, so a NaN
- * reaches all of its chunk; in walks they are made of the sequence's. */
+ * reaches all of its chunk. */
 static bool is_of_decay(const struct host_tensor *output)
 {
     return strcmp(output->name, "df") == 0 || strcmp(output->name, "ddt_raw") == 0;
@@ -87,8 +87,8 @@ static bool may_reach(const struct bad *bad, bool is_shared, const struct host_t
     if (at.token < 0) /* a query leaves no trace in a state */
         return is_gradient || !is_query;
     if (bad->is_backward) { /* gradients go back in time */
-        const int64_t in_chunk = (bad->token - BEGIN) / CHUNK * CHUNK;
-        const int64_t end = bad->is_walk ? END : BEGIN + in_chunk + CHUNK;
+        const int64_t chunk = bad->is_walk ? WALK_CHUNK : CHUNK;
+        const int64_t end = BEGIN + (bad->token - BEGIN) / chunk * chunk + chunk;
         return at.token <= bad->token || (is_of_decay(output) && at.token < end);
     }
     return is_gradient || (is_query ? at.token == bad->token : at.token >= bad->token);
