@@ -155,8 +155,8 @@ tegula_mlstm_exp_H:
 mlstm-exp-backward: mLSTM with exponential input gate
 tegula_mlstm_exp_backward_dK:
 REFUSED tfla-fp32: TG0515
-predicted for A100 at B 8, NH 16, T 8192: tfla 0
-, tfla-small 0
+predicted for A100 at B 8, NH 16, T 8192: tfla 
+, tfla-small 
 ! step 0
 
 -- case explain of a kind of calls
