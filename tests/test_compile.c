@@ -333,6 +333,29 @@ static void suite_whole_chunk(void)
     tap_end();
 }
 
+/* The max states are made by two scans over the chunks. */
+static void refuse_both_ways(void)
+{
+    tg_schedule schedule;
+    tg_stmt body[128];
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+    if (!tap_begin("refused: TG0519, scans over chunks in both directions"))
+        return;
+    tap_expect(schedule_of(&tg_mlstm_exp, "tfla", &schedule), "no schedule tfla");
+    tg_algorithm algorithm = *schedule.algorithm;
+    schedule.algorithm = &algorithm;
+    memcpy(body, algorithm.body, algorithm.n_body * sizeof *body);
+    algorithm.body = body;
+    for (uint32_t i = 0; i < algorithm.n_body; i++)
+        if (body[i].op == TG_STMT_SCAN && body[i].flags == (TG_MAXIMUM | TG_EXCLUSIVE))
+            body[i].flags |= TG_REVERSE;
+    text_free(&messages);
+    tap_expect(tg_plan_check(&schedule, tg_target_find("sm_80"), &shape, &sink) != TG_OK,
+               "tg_plan_check accepts it");
+    tap_expect(strstr(log_text(), "TG0519 ") != NULL, "found: %s", log_text());
+    tap_end();
+}
+
 /* Any combination of fields either compiles or is refused with a reason: LLVM never aborts, and no
  * plan that passed its checks fails later. */
 struct combination {
@@ -589,6 +612,7 @@ int main(int argc, char **argv)
     suite_plan(golden, is_update);
     suite_refusals();
     suite_whole_chunk();
+    refuse_both_ways();
     suite_same_code();
     suite_combinations();
     suite_walks(ptxas);
