@@ -177,11 +177,12 @@ static int explain_program(const struct direction *direction, const tg_schedule 
     return CODE_OK;
 }
 
-static void explain_algorithm(const struct direction *direction)
+/* The schedule's algorithm: there may be several ways to the same tensors. */
+static void explain_algorithm(const struct direction *direction, const tg_algorithm *algorithm)
 {
     struct text equations = {0};
     const tg_writer writer = direction->json ? text_writer(&equations) : file_writer(stdout);
-    tg_algorithm_print(direction->variant->algorithm, &writer);
+    tg_algorithm_print(algorithm, &writer);
     if (direction->json) {
         json_t *list = json_array();
         for (const tg_schedule *const *s = direction->variant->schedules; *s; s++)
@@ -199,9 +200,10 @@ static void explain_algorithm(const struct direction *direction)
 static int explain_direction(const struct direction *direction)
 {
     struct choice choice;
-    explain_algorithm(direction);
-    if (!schedule_choose(direction->context, direction->variant, direction->target,
-                         direction->shape, NULL, direction->wish, &choice))
+    const bool chosen = schedule_choose(direction->context, direction->variant, direction->target,
+                                        direction->shape, NULL, direction->wish, &choice);
+    explain_algorithm(direction, chosen ? choice.schedule.algorithm : direction->variant->algorithm);
+    if (!chosen)
         return CODE_USAGE;
     if (direction->json) {
         json_object_set_new(direction->json, "chosen",
@@ -229,7 +231,7 @@ static int explain_backward(const struct direction *forward, json_t *json)
     if (backward.wish.schedule ||
         tg_schedule_default(backward.variant, backward.target, backward.shape, NULL, &silent_sink))
         return explain_direction(&backward);
-    explain_algorithm(&backward);
+    explain_algorithm(&backward, backward.variant->algorithm);
     if (!json)
         print_all(backward.variant, backward.target, backward.shape);
     return CODE_OK;

@@ -159,6 +159,16 @@ predicted for A100 at B 8, NH 16, T 8192: tfla
 , tfla-small 
 ! step 0
 
+-- case explain shows the equations of the schedule that is taken
+-- args
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256
+-- exit 0
+-- stdout
+walk, chunk 64
+pz[k] = sum_{s>k} zk[s]
+tegula_mlstm_sig_backward_dQ:
+! cdc
+
 -- case explain of a kind of calls
 -- args
 explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
