@@ -56,7 +56,7 @@ static tg_bits tensors_of(const struct plan *p)
 static bool is_tile_store(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV);
+    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]);
 }
 
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])

@@ -67,7 +67,7 @@ static enum space space_of(const struct plan *p, uint32_t i)
     if (v->direct)
         return SPACE_FRAGMENT;
     if (v->stmt >= 0 && v->n_dims < 2) {
-        const bool is_row = v->n_dims == 0 || v->dims[0] == TG_LQ || v->dims[0] == TG_LKV;
+        const bool is_row = v->n_dims == 0 || plan_is_position(v->dims[0]);
         return !is_row || (v->nest >= 0 && !is_dot(p, i)) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
     }
     if (v->stmt >= 0)

@@ -171,6 +171,17 @@ static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {
     return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
 }
+static inline bool plan_is_position(uint32_t dim)
+{
+    return dim == TG_LQ || dim == TG_LKV;
+}
+/* Parts of a sum in a kernel on warpgroups: one from each group where rows are summed, from each warp otherwise. */
+static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *v)
+{
+    return v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
+}
+/* The matrix that an operand of such a kernel is, or is made of by a factor. */
+uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
 /* share.c: decides which nests are shared out; is the operation in such a nest uniform? */
 void plan_share_out(struct plan *p);

@@ -20,11 +20,6 @@ static bool refuse(const struct plan *p, int line, const char *hint, const char 
     return false;
 }
 
-static bool is_position(uint32_t dim)
-{
-    return dim == TG_LQ || dim == TG_LKV;
-}
-
 /* The state, and the output that the chunks write: positions x owner. */
 static bool find_owner(struct plan *p)
 {
@@ -34,7 +29,7 @@ static bool find_owner(struct plan *p)
         const struct value *v = &p->values[op->v];
         if (op->kind == OP_CONTRACT && p->algorithm->body[op->stmt].op == TG_STMT_CARRY)
             state = op;
-        if (op->kind == OP_STORE && v->n_dims == 2 && is_position(v->dims[0]) && !is_position(v->dims[1]))
+        if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
             output = op;
     }
     if (!state || !output)
@@ -103,7 +98,7 @@ static bool is_scaled(const struct plan *p, const struct value *v)
             const struct value *a = &p->values[plan_find(p, x->operand, v->nest)];
             has = a->n_dims == 2;
             matrices += has;
-            if (has ? a->stmt >= 0 : a->n_dims && !is_position(a->dims[0]))
+            if (has ? a->stmt >= 0 : a->n_dims && !plan_is_position(a->dims[0]))
                 return false;
         }
         stack[n++] = has;
@@ -132,7 +127,7 @@ static enum space space_of_vector(const struct plan *p, uint32_t i)
 {
     tg_operand reads[TG_MAX_READS];
     const struct value *v = &p->values[i];
-    if (v->n_dims != 1 || !is_position(v->dims[0]))
+    if (v->n_dims != 1 || !plan_is_position(v->dims[0]))
         return SPACE_NONE;
     for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n; k++) {
         const enum space space = space_of(p, (uint32_t)plan_find(p, reads[k], v->nest));
@@ -147,22 +142,21 @@ static enum space space_of(const struct plan *p, uint32_t i)
     const struct value *v = &p->values[i];
     const bool owned = plan_is_owned(p, v);
     if (v->stmt < 0 && v->n_dims == 2)
-        return is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
+        return plan_is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
     if (v->stmt < 0)
         return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
     if (v->n_dims < 2)
         return p->algorithm->body[v->stmt].op == TG_STMT_MAP ? space_of_vector(p, i) : space_of_sum(p, i);
-    if (i == p->state || (owned && !is_position(v->dims[0])))
+    if (i == p->state || (owned && !plan_is_position(v->dims[0])))
         return SPACE_FRAGMENT;
     if (is_operand(p, i) && is_scaled(p, v))
         return SPACE_OPERAND;
-    if (!owned && is_position(v->dims[0]) && is_position(v->dims[1]))
+    if (!owned && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]))
         return is_operand(p, i) ? SPACE_TILE : SPACE_FRAGMENT;
-    return owned && is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
+    return owned && plan_is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
 }
 
-/* The matrix that an operand is, or is made of. */
-static uint32_t matrix_of(const struct plan *p, uint32_t v)
+uint32_t plan_matrix_of(const struct plan *p, uint32_t v)
 {
     tg_operand reads[TG_MAX_READS];
     const uint32_t n = p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
@@ -228,9 +222,8 @@ static void place_shared(struct plan *p)
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];
-        const uint32_t parts = v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
         if (v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
-            place_buffers(v, 4 * parts * (v->n_dims ? v->extent[0] : 1), 2, &offset);
+            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1), 2, &offset);
         if (v->space == SPACE_POSITIONS) /* a buffer of each warp */
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
@@ -241,7 +234,7 @@ static void place_shared(struct plan *p)
 /* A product with the state's axes that is only summed up together with it. */
 static bool is_addend(const struct plan *p, uint32_t v)
 {
-    return v != p->state && plan_is_owned(p, &p->values[v]) && !is_position(p->values[v].dims[0]);
+    return v != p->state && plan_is_owned(p, &p->values[v]) && !plan_is_position(p->values[v].dims[0]);
 }
 
 static bool find_products(struct plan *p)
@@ -251,7 +244,7 @@ static bool find_products(struct plan *p)
         const struct op *op = &p->ops[i];
         if (op->kind != OP_CONTRACT || !plan_is_owned(p, &p->values[op->v]) || is_addend(p, op->v))
             continue;
-        const uint32_t sides[] = {matrix_of(p, op->a), matrix_of(p, op->b)};
+        const uint32_t sides[] = {plan_matrix_of(p, op->a), plan_matrix_of(p, op->b)};
         if (sides[0] == p->state || sides[1] == p->state)
             continue;
         const uint32_t first = plan_is_owned(p, &p->values[sides[0]]), own = sides[!first];

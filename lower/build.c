@@ -118,6 +118,18 @@ LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads,
     return result;
 }
 
+LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
+{
+    LLVMValueRef args[4] = {imm(e, -1), x, imm(e, by), imm(e, 31)};
+    return call(e, "llvm.nvvm.shfl.sync.bfly.f32", NULL, 0, args, 4);
+}
+
+LLVMValueRef fma_of(struct emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum)
+{
+    LLVMValueRef args[3] = {a, b, sum};
+    return call(e, "llvm.fma", &e->f32, 1, args, 3);
+}
+
 LLVMValueRef call0(struct emit *e, const char *intrinsic)
 {
     return call(e, intrinsic, NULL, 0, NULL, 0);

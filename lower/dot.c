@@ -5,12 +5,6 @@
  * thread block writes its part and the reader adds the parts in order: no atomics, the same bits every run. */
 #include "lower/emit.h"
 
-static LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
-{
-    LLVMValueRef args[4] = {imm(e, -1), x, imm(e, by), imm(e, 31)};
-    return call(e, "llvm.nvvm.shfl.sync.bfly.f32", NULL, 0, args, 4);
-}
-
 /* What element r of the tile a is multiplied by: the same element of b, or b's value of its column. */
 static LLVMValueRef factor(struct emit *e, const struct op *op, uint32_t r)
 {
@@ -29,8 +23,7 @@ static LLVMValueRef product(struct emit *e, const struct op *op, uint32_t r, LLV
     LLVMValueRef a = get(e, e->f32, e->registers[op->a][r]);
     if (!e->p->algorithm->body[op->stmt].b)
         return LLVMBuildFAdd(e->b, sum, a, "");
-    LLVMValueRef args[3] = {a, factor(e, op, r), sum};
-    return call(e, "llvm.fma", &e->f32, 1, args, 3);
+    return fma_of(e, a, factor(e, op, r), sum);
 }
 
 static void accumulate(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef x)

@@ -83,6 +83,8 @@ LLVMValueRef byte_offset(struct emit *e, LLVMValueRef pointer, LLVMValueRef byte
 LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads, LLVMValueRef *args, unsigned n_args);
 LLVMValueRef call0(struct emit *e, const char *intrinsic);
 LLVMValueRef call1(struct emit *e, const char *intrinsic, LLVMValueRef a);
+LLVMValueRef fma_of(struct emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum); /* a b + sum, fp32 */
+LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by); /* x of the lane whose number differs in these bits */
 LLVMValueRef element(struct emit *e, LLVMValueRef aggregate, unsigned i);
 LLVMValueRef as(struct emit *e, LLVMValueRef value, LLVMTypeRef type); /* bitcast */
 void barrier(struct emit *e);
@@ -117,6 +119,7 @@ void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
+LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step); /* the nest's step-th chunk */
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
 /* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */

@@ -10,6 +10,11 @@ void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
     at->length = smaller(e, length, sub(e, at->tokens, at->token));
 }
 
+LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step)
+{
+    return nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), step) : step;
+}
+
 /* Boundary `i` of the packed sequences; whatever is in memory there, at most the number of tokens. */
 static LLVMValueRef boundary(struct emit *e, LLVMValueRef i)
 {
@@ -99,7 +104,7 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
 LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i)
 {
     LLVMValueRef index = add(e, at->start[dim], i);
-    if (dim == TG_LQ || dim == TG_LKV)
+    if (plan_is_position(dim))
         return less(e, index, at->length);
     if (dim == TG_CHUNK) /* unsigned: backwards, what is none is before the first */
         return LLVMBuildICmp(e->b, LLVMIntULT, index, at->chunks, "");

@@ -59,10 +59,8 @@ static void cursor_new(struct emit *e, struct cursor *c, const struct nest *nest
 
 static void place_dim(struct emit *e, struct place *at, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
 {
-    if (loop->dim == TG_CHUNK && nest->reverse)
-        index = sub(e, sub(e, at->chunks, imm(e, 1)), index);
     if (loop->dim == TG_CHUNK)
-        set_chunk(e, at, index);
+        set_chunk(e, at, walked_chunk(e, nest, index));
     else
         at->start[loop->dim] = mul(e, index, imm(e, loop->block));
 }

@@ -249,8 +249,8 @@ void emit_thread_dot(struct emit *e, const struct op *op)
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
         LLVMValueRef slot = e->registers[op->v][2 * thread_register(p, v, held)];
         if (!plain && !across) {
-            LLVMValueRef args[3] = {x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), get(e, e->f32, slot)};
-            set(e, slot, call(e, "llvm.fma", &e->f32, 1, args, 3));
+            LLVMValueRef y = get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]);
+            set(e, slot, fma_of(e, x, y, get(e, e->f32, slot)));
             continue;
         }
         if (!plain)
@@ -313,8 +313,7 @@ void walk_thread(struct emit *e, const struct op *op)
         if (p->algorithm->body[op->stmt].b)
             y = LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]), y, "");
         set(e, e->registers[op->v][2 * thread_register(p, &p->values[op->v], held)], state);
-        LLVMValueRef args[3] = {state, choose(e, is_chunk, by, real(e, 1)), y};
-        set(e, slot, call(e, "llvm.fma", &e->f32, 1, args, 3));
+        set(e, slot, fma_of(e, state, choose(e, is_chunk, by, real(e, 1)), y));
     } while (next_held(p, 1u << TG_CHUNK, held));
 }
 

@@ -22,7 +22,7 @@ static struct place place_at(struct emit *e, const struct nest *nest, const stru
 {
     struct place at = e->at;
     if (loop->dim == TG_CHUNK && e->p->thread_dim != TG_CHUNK) {
-        set_chunk(e, &at, nest->reverse ? sub(e, sub(e, at.chunks, imm(e, 1)), index) : index);
+        set_chunk(e, &at, walked_chunk(e, nest, index));
         return at;
     }
     at.start[loop->dim] = mul(e, index, imm(e, loop->block));

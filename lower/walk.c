@@ -1,6 +1,6 @@
 /* lower/walk.c - a kernel on warpgroups: who does what, and when (compiler/walk.c says what is computed).
  *
- * One warp fills the ring (producer.c). The groups compute, chunk by chunk:
+ * One warp fills the ring (walk_producer.c). The groups compute, chunk by chunk:
  *
  *     wait until the stage is full
  *     tiles of positions, each group some columns of them; rounded to shared memory; meanwhile sums of rows of what is
@@ -113,7 +113,7 @@ static void store_late_sums(struct emit *e, const struct walk *w, LLVMValueRef w
     const struct place here = e->at;
     LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, 0), walked));
     LLVMValueRef before = sub(e, walked, imm(e, 1));
-    set_chunk(e, &e->at, e->p->nests[0].reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), before) : before);
+    set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
     store_sums(e, w, false, modulo(e, before, imm(e, 2)));
     end_if(e, after);
     e->at = here;
@@ -137,7 +137,7 @@ static bool reads_state(const struct plan *p, const struct op *op)
 static bool adds_tile(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV) && !reads_state(p, op);
+    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && plan_is_position(v->dims[0]) && !reads_state(p, op);
 }
 
 static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t end)
@@ -147,7 +147,7 @@ static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v];
         const bool by_columns = op->kind == OP_DOT && v->space == SPACE_COLUMNS;
-        const bool of_output = plan_is_owned(p, v) && op->v != p->state && (v->dims[0] == TG_LQ || v->dims[0] == TG_LKV);
+        const bool of_output = plan_is_owned(p, v) && op->v != p->state && plan_is_position(v->dims[0]);
         if (!(of_output || by_columns) || reads_state(p, op))
             continue;
         debug_line(e, op->stmt);
@@ -258,7 +258,7 @@ static void emit_consumer(struct emit *e, struct walk *w)
     LLVMValueRef now = get(e, e->i32, round), second = less(e, imm(e, nest->stages - 1), now);
     w->stage = choose(e, second, sub(e, now, imm(e, nest->stages)), now);
     mbarrier_wait(e, barrier_address(e, w->stage, false), choose(e, second, imm(e, 1), imm(e, 0)));
-    set_chunk(e, &e->at, nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), chunk) : chunk);
+    set_chunk(e, &e->at, walked_chunk(e, nest, chunk));
     /* made again in every chunk: registers are what is short */
     const LLVMValueRef outside[] = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
     find_thread(e, e->tid);

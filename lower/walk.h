@@ -1,12 +1,13 @@
 /* lower/walk.h - what the files of a kernel on warpgroups share (compiler/walk.c says what such a kernel is).
  *
- *   walk.c        roles, barriers, the loop over the chunks, the order of the work in a chunk
- *   producer.c    tensor maps and vectors into the ring
- *   product.c     the four kinds of products, the elements of their accumulators, the output
- *   walk_state.c  the state, from memory and to memory
- *   sums.c        sums of products, to memory
- *   packed.c      where packed sequences end
- *   wgmma.c       instructions */
+ *   walk.c           roles, barriers, the loop over the chunks, the order of the work in a chunk
+ *   walk_producer.c  tensor maps and vectors into the ring
+ *   walk_product.c   the four kinds of products, the elements of their accumulators, the output
+ *   walk_state.c     the state, from memory and to memory
+ *   walk_sums.c      sums of products, to memory
+ *   walk_packed.c    where packed sequences end
+ *   walk_careful.c   products behind a NaN or an infinity
+ *   wgmma.c          instructions */
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
 
@@ -44,13 +45,13 @@ void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
 void wgmma_commit(struct emit *e);
 void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); /* for all groups but the last 0 or 1 */
 
-/* ---- producer.c ------------------------------------------------------------------------------------------------ */
+/* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
 void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span, LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
 
-/* ---- product.c -------------------------------------------------------------------------------------------------- */
+/* ---- walk_product.c ---------------------------------------------------------------------------------------------- */
 /* What is in registers while a chunk is computed. */
 struct walk {
     LLVMValueRef group;        /* number of this warpgroup */
@@ -67,9 +68,6 @@ LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
 uint32_t other_extent(const struct plan *p);
 LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half); /* of the owner's block of the thread block */
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
-/* walk_state.c */
-void walk_init(struct emit *e, const struct walk *w, const struct op *op);
-void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* issues a tile of positions x positions */
 void walk_map(struct emit *e, struct walk *w, const struct op *op);
 void walk_read_state(struct emit *e, struct walk *w, const struct op *op); /* issues; wait with wgmma_wait */
@@ -91,8 +89,11 @@ LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
 LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 
-/* ---- sums.c ------------------------------------------------------------------------------------------------------ */
-uint32_t walk_parts(const struct plan *p, const struct value *v);
+/* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
+void walk_init(struct emit *e, const struct walk *w, const struct op *op);
+void walk_final(struct emit *e, const struct walk *w, const struct op *op);
+
+/* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
 bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
@@ -102,11 +103,11 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
 void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op);
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
 
-/* ---- packed.c ------------------------------------------------------------------------------------------------------ */
+/* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
 LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */
 void clear_behind_end(struct emit *e, const struct walk *w); /* of what has been loaded, before it is read */
 /* The rows of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
-void store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from);
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef careful_sees(struct emit *e, const struct walk *w);

@@ -2,11 +2,7 @@
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
-typedef void each_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2]);
-
-struct in_memory {
-    tg_dtype dtype;
-};
+typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2]);
 
 static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 {
@@ -14,10 +10,10 @@ static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 }
 
 /* Both elements, one load or two. */
-static void fetch_pair(struct emit *e, const struct in_memory *m, const LLVMValueRef address[2], LLVMValueRef x[2])
+static void fetch_pair(struct emit *e, tg_dtype dtype, const LLVMValueRef address[2], LLVMValueRef x[2])
 {
-    LLVMTypeRef type = element_type(e, m->dtype);
-    const unsigned bytes = tg_dtype_bytes(m->dtype);
+    LLVMTypeRef type = element_type(e, dtype);
+    const unsigned bytes = tg_dtype_bytes(dtype);
     LLVMValueRef pair = address[1] ? NULL : LLVMBuildLoad2(e->b, LLVMVectorType(type, 2), address[0], "");
     if (pair)
         LLVMSetAlignment(pair, 2 * bytes);
@@ -25,27 +21,26 @@ static void fetch_pair(struct emit *e, const struct in_memory *m, const LLVMValu
         x[i] = pair ? LLVMBuildExtractElement(e->b, pair, imm(e, i), "") : LLVMBuildLoad2(e->b, type, address[i], "");
         if (!pair)
             LLVMSetAlignment(x[i], bytes);
-        x[i] = m->dtype == TG_F32 ? x[i] : LLVMBuildFPExt(e->b, x[i], e->f32, "");
+        x[i] = dtype == TG_F32 ? x[i] : LLVMBuildFPExt(e->b, x[i], e->f32, "");
     }
 }
 
-static void init_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
 {
     LLVMValueRef x[2];
-    fetch_pair(e, user, address, x);
+    fetch_pair(e, dtype, address, x);
     set(e, slot[0], x[0]);
     set(e, slot[1], x[1]);
 }
 
-static void keep_pair(struct emit *e, void *user, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
 {
-    const struct in_memory *m = user;
-    LLVMTypeRef type = element_type(e, m->dtype);
-    const unsigned bytes = tg_dtype_bytes(m->dtype);
+    LLVMTypeRef type = element_type(e, dtype);
+    const unsigned bytes = tg_dtype_bytes(dtype);
     LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
     for (uint32_t i = 0; i < 2; i++) {
         LLVMValueRef x = get(e, e->f32, slot[i]);
-        x = m->dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, type, "");
+        x = dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, type, "");
         if (address[1])
             LLVMSetAlignment(LLVMBuildStore(e->b, x, address[i]), bytes);
         pair = LLVMBuildInsertElement(e->b, pair, x, imm(e, i), "");
@@ -55,14 +50,13 @@ static void keep_pair(struct emit *e, void *user, LLVMValueRef *const slot, cons
 }
 
 /* For the group's part of the state and the tensor that has it in memory. */
-static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, struct in_memory *user)
+static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
     const bool by_columns = p->owner == v->dims[1];
-    const uint32_t axis = p->algorithm->tensors[tile].axes[0] == TG_CHUNK ? 3 : 2;
-    user->dtype = plan_memory_dtype(p, tile);
-    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? axis : axis + 1), column = tile_column(e, 0);
+    const tg_dtype dtype = plan_memory_dtype(p, tile);
+    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? 2 : 3), column = tile_column(e, 0);
     struct walk w = *walk;
     for (w.tile = 0; w.tile < p->tiles; w.tile++)
         for (uint32_t half = 0; half < 2; half++) {
@@ -71,8 +65,8 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
             for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
-                    address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(user->dtype) * (8 * n + i))));
-                each(e, user, &slots(e, &w, p->state)[4 * n + 2 * half], address);
+                    address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
+                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
             }
         }
 }
@@ -80,7 +74,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
 {
     LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
-    for_state(e, w, tile, each, &(struct in_memory){0});
+    for_state(e, w, tile, each);
     if (after)
         end_if(e, after);
 }

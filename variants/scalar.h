@@ -39,7 +39,7 @@ enum {
     W,     /* weight of a token in the state that leaves its chunk [T] */
     GT,    /* sum of A over the chunk [chunk] */
     G,     /* log2 decay of the state over the chunk [chunk] */
-    NCJ, MI, MT, GS, U, UE, GTT, UT, MARR, MU, MUL, FLOOR, /* max state: scalar_max.inc */
+    NCJ, MI, MT, GS, U, UE, GTT, UT, MARR, MU, MUL, FLOOR, /* max state: scalar_gates.inc */
 
     /* forward */
     KW,    /* weighted keys [T, dqk] */

@@ -1,4 +1,4 @@
-/* lower/packed.c - kernels on warpgroups: the end of a packed sequence, behind which the next one begins.
+/* lower/walk_packed.c - kernels on warpgroups: the end of a packed sequence, behind which the next one begins.
  *
  * Tensor maps know where the tokens end, not where a sequence does. In a sequence's last chunk, where it is not whole,
  * the tokens of the next sequence were loaded too: they are overwritten with zeros before anything reads them (weights
@@ -34,7 +34,7 @@ void clear_behind_end(struct emit *e, const struct walk *w)
     end_if(e, after);
 }
 
-void store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from)
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);

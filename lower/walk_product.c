@@ -1,4 +1,4 @@
-/* lower/product.c - the products of a kernel on warpgroups, and the elements of their accumulators.
+/* lower/walk_product.c - the products of a kernel on warpgroups, and the elements of their accumulators.
  *
  * An accumulator of 64 rows and n columns: warp w of the group has rows 16 w ... 16 w + 15; in it register r of a lane
  * has row l/4 + 8 (r/2 % 2) and column 8 (r/4) + 2 (l%4) + r%2. Packed in pairs the same registers are the left operand
@@ -301,17 +301,6 @@ void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
     put(e, w, op->v, x);
 }
 
-/* The operand's matrix, without its factor. */
-static uint32_t matrix_of(const struct plan *p, uint32_t v)
-{
-    tg_operand reads[TG_MAX_READS];
-    const uint32_t n = p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
-    for (uint32_t k = 0; k < n; k++)
-        if (p->values[plan_find(p, reads[k], p->values[v].nest)].n_dims == 2)
-            return (uint32_t)plan_find(p, reads[k], p->values[v].nest);
-    return v;
-}
-
 /* 64 columns of what the chunk adds to the other state. */
 static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef right, LLVMValueRef x[WALK_TILE / 2])
 {
@@ -327,7 +316,7 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
     const struct op *op = NULL;
     for (uint32_t i = 0; i < p->n_ops; i++)
         op = p->ops[i].kind == OP_CONTRACT && p->ops[i].v == v ? &p->ops[i] : op;
-    const uint32_t a = matrix_of(p, op->a), b = matrix_of(p, op->b);
+    const uint32_t a = plan_matrix_of(p, op->a), b = plan_matrix_of(p, op->b);
     const bool in_order = plan_is_owned(p, &p->values[a]);
     const uint32_t parts = other_extent(p) / WALK_TILE;
     LLVMValueRef left[16], x[2][WALK_TILE / 2], sums[2] = {real(e, 0), real(e, 0)};
@@ -343,8 +332,8 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
             continue;
         wgmma_wait(e, x[(part - 1) % 2], WALK_TILE / 2, part < parts);
         for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
-            LLVMValueRef args[3] = {x[(part - 1) % 2][r], get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]), sums[r % 2]};
-            sums[r % 2] = call(e, "llvm.fma", &e->f32, 1, args, 3);
+            LLVMValueRef state = get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]);
+            sums[r % 2] = fma_of(e, x[(part - 1) % 2][r], state, sums[r % 2]);
         }
     }
     return LLVMBuildFAdd(e->b, sums[0], sums[1], "");
@@ -366,7 +355,7 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     named_barrier(e, add(e, w->group, imm(e, 2)), 128);
     LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
-        store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset));
+        walk_store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset));
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);

@@ -1,4 +1,4 @@
-/* lower/producer.c - one warp of a kernel on warpgroups: it fills the ring, a chunk a stage.
+/* lower/walk_producer.c - one warp of a kernel on warpgroups: it fills the ring, a chunk a stage.
  *
  * Matrices come by tensor maps, whose bytes the stage's barrier counts; vectors, which may begin anywhere and end with
  * the sequence, through the warp's registers. */
@@ -91,7 +91,7 @@ void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     const struct counted l = loop_begin(e, e->at.chunks, &chunk);
     LLVMValueRef stage = get(e, e->i32, stage_slot), parity = get(e, e->i32, parity_slot);
     mbarrier_wait(e, barrier_address(e, stage, true), parity);
-    set_chunk(e, &e->at, nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), chunk) : chunk);
+    set_chunk(e, &e->at, walked_chunk(e, nest, chunk));
     fill_stage(e, batch, head, stage);
     LLVMValueRef next = add(e, stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
     set(e, stage_slot, choose(e, wraps, imm(e, 0), next));

@@ -1,4 +1,4 @@
-/* lower/sums.c - sums of products in a kernel on warpgroups, which go to memory: one for each position, or one for the
+/* lower/walk_sums.c - sums of products in a kernel on warpgroups, which go to memory: one for each position, or one for the
  * chunk. What is summed lies in registers of all warps: each puts its part into shared memory, and behind a barrier
  * that the chunk has anyway one warpgroup adds the parts in order. Two buffers, in turn.
  *
@@ -9,28 +9,10 @@
 
 #include <stdlib.h>
 
-static LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by)
-{
-    LLVMValueRef args[4] = {imm(e, -1), x, imm(e, by), imm(e, 31)};
-    return call(e, "llvm.nvvm.shfl.sync.bfly.f32", NULL, 0, args, 4);
-}
-
-static LLVMValueRef fma_of(struct emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum)
-{
-    LLVMValueRef args[3] = {a, b, sum};
-    return call(e, "llvm.fma", &e->f32, 1, args, 3);
-}
-
-/* Parts of a sum: one from each warpgroup where rows are summed, from each warp otherwise. */
-uint32_t walk_parts(const struct plan *p, const struct value *v)
-{
-    return v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
-}
-
 /* Part `part` of the buffer of this chunk, or of the one before. */
 static LLVMValueRef part_address(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef part)
 {
-    const uint32_t bytes = v->stage_bytes / walk_parts(e->p, v);
+    const uint32_t bytes = v->stage_bytes / plan_sum_parts(e->p, v);
     return byte_offset(e, slot_address(e, v, buffer), mul(e, part, imm(e, bytes)));
 }
 
@@ -121,7 +103,7 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 static LLVMValueRef sum_of_parts(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef index)
 {
     LLVMValueRef sum = real(e, 0), offset = mul(e, index, imm(e, 4));
-    for (uint32_t part = 0; part < walk_parts(e->p, v); part++)
+    for (uint32_t part = 0; part < plan_sum_parts(e->p, v); part++)
         sum = LLVMBuildFAdd(e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), offset), ""), "");
     return sum;
 }
