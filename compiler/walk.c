@@ -258,6 +258,26 @@ static bool find_products(struct plan *p)
     return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
 }
 
+/* Of the matrices that are made in a chunk, memory gets one: it takes the place of `left`. */
+static bool check_stores(const struct plan *p)
+{
+    bool in_chunk = false, has_output = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        in_chunk = op->kind == OP_NEST || (in_chunk && op->kind != OP_END);
+        const struct value *v = &p->values[op->v];
+        if (op->kind != OP_STORE || !in_chunk || v->n_dims < 2)
+            continue;
+        if (has_output || !plan_is_position(v->dims[0])) {
+            plan_refuse(p, "TG0518", p->row->line, "let another row write it", "kernel %s on warpgroups: it writes one matrix in each chunk, and cannot write %s",
+                        p->row->name, plan_tensor(p, v)->name);
+            return false;
+        }
+        has_output = true;
+    }
+    return true;
+}
+
 bool pass_walk(struct plan *p)
 {
     if (!find_owner(p) || !check_blocks(p))
@@ -275,6 +295,8 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1 || !find_products(p))
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
+    if (!check_stores(p))
+        return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240 : 255;
     if (p->shared_bytes <= p->target->shared_optin)

@@ -356,6 +356,31 @@ static void refuse_both_ways(void)
     tap_end();
 }
 
+/* A walk on warpgroups writes one matrix in each chunk: another one is refused, not left out. */
+static void refuse_second_matrix(const char *name, const char *refused)
+{
+    tg_schedule schedule;
+    char expected[100];
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    if (!tap_begin("refused: TG0518, a walk that writes %s beside h", name))
+        return;
+    tap_expect(schedule_of(&tg_simple_gla, "walk", &schedule), "no schedule walk");
+    tg_kernel_row *row = &schedule.rows[schedule.n_rows - 1];
+    uint32_t n = 0, tile = 0;
+    while (row->outputs[n])
+        n++;
+    for (uint32_t i = 1; i < schedule.algorithm->n_tensors; i++)
+        if (schedule.algorithm->tensors[i].name && strcmp(schedule.algorithm->tensors[i].name, name) == 0)
+            tile = i;
+    tap_expect(tile > 0, "no tile %s", name);
+    row->outputs[n] = (uint8_t)tile;
+    text_free(&messages);
+    tap_expect(tg_plan_check(&schedule, tg_target_find("sm_90a"), &shape, &sink) != TG_OK, "tg_plan_check accepts it");
+    snprintf(expected, sizeof expected, "it writes one matrix in each chunk, and cannot write %s", refused);
+    tap_expect(strstr(log_text(), expected) != NULL, "expected \"%s\", found: %s", expected, log_text());
+    tap_end();
+}
+
 /* Any combination of fields either compiles or is refused with a reason: LLVM never aborts, and no
  * plan that passed its checks fails later. */
 struct combination {
@@ -613,6 +638,8 @@ int main(int argc, char **argv)
     suite_refusals();
     suite_whole_chunk();
     refuse_both_ways();
+    refuse_second_matrix("states", "states");
+    refuse_second_matrix("sum", "h"); /* which comes behind sum */
     suite_same_code();
     suite_combinations();
     suite_walks(ptxas);
