@@ -62,6 +62,14 @@ static void spoil_last(struct problem *problem)
     }
 }
 
+/* Sequences of one token, of none and of several chunks; slots of a pool; shared heads. */
+#define PACKED_EXP                                                                                 \
+    {                                                                                              \
+        .variant = "mlstm-exp", .io = TG_BF16, .heads = 4, .group = 2, .dqk = 24, .dhv = 40,       \
+        .cuts = "0 1 1 150 290", .is_pooled = true, .schedule = "tfla-small", .backward = "",      \
+        .has_s0 = true                                                                             \
+    }
+
 enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
@@ -79,22 +87,7 @@ static const struct call_under_test calls[N_CALLS] = {
              false,
              {64, 256},
              place_nans},
-    /* Sequences of one token, of none and of several chunks; slots of a pool; shared heads. */
-    [EXP] = {"mlstm-exp",
-             {.variant = "mlstm-exp",
-              .io = TG_BF16,
-              .heads = 4,
-              .group = 2,
-              .dqk = 24,
-              .dhv = 40,
-              .cuts = "0 1 1 150 290",
-              .is_pooled = true,
-              .schedule = "tfla-small",
-              .backward = "",
-              .has_s0 = true},
-             false,
-             {128},
-             NULL},
+    [EXP] = {"mlstm-exp", PACKED_EXP, false, {128}, NULL},
     /* More chunks than a warp has threads. */
     [LONG] = {"mlstm-exp of 40 chunks",
               {.variant = "mlstm-exp",
@@ -109,21 +102,7 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {64},
               NULL},
-    [EXP_BACK] = {"mlstm-exp-backward",
-                  {.variant = "mlstm-exp",
-                   .io = TG_BF16,
-                   .heads = 4,
-                   .group = 2,
-                   .dqk = 24,
-                   .dhv = 40,
-                   .cuts = "0 1 1 150 290",
-                   .is_pooled = true,
-                   .schedule = "tfla-small",
-                   .backward = "",
-                   .has_s0 = true},
-                  true,
-                  {128},
-                  NULL},
+    [EXP_BACK] = {"mlstm-exp-backward", PACKED_EXP, true, {128}, NULL},
     /* Parameters; two blocks of dqk, whose sums go through memory in parts. */
     [SSD_BACK] = {"mamba2-backward",
                   {.variant = "mamba2",
