@@ -34,6 +34,7 @@ enum space {
     SPACE_SUM,      /* one for all elements of them, in the same way */
     SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
     SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
+    SPACE_N_KINDS
 };
 
 /* A tile as this kernel uses it: (tile, position). The same tensor read at query and at key positions is

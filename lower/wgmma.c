@@ -165,7 +165,8 @@ static void tie(struct emit *e, const char *text, const char *more_constraints, 
     for (uint32_t i = 0; i < n; i++)
         at += sprintf(at, ",%u", i);
     sprintf(at, "%s,~{memory}", more_constraints);
-    memcpy(args + n, more, n_more * sizeof *more);
+    for (uint32_t i = 0; i < n_more; i++)
+        args[n + i] = more[i];
     LLVMValueRef result = ptx(e, n == 1 ? types[0] : LLVMStructTypeInContext(e->context, types, n, 0), text, constraints, args, n + n_more);
     for (uint32_t i = 0; i < n; i++)
         x[i] = n == 1 ? result : element(e, result, i);

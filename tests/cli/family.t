@@ -169,6 +169,14 @@ pz[k] = sum_{s>k} zk[s]
 tegula_mlstm_sig_backward_dQ:
 ! cdc
 
+-- case the plan of a walk says where each tile lives
+-- args
+explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan
+-- exit 0
+-- stdout
+] f32 shared tile
+] f32 shared rows
+
 -- case explain of a kind of calls
 -- args
 explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
