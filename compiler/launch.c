@@ -5,7 +5,7 @@
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
 {
     /* fastest first: neighbours in the grid share keys, values and states in the L2 */
-    static const uint8_t order[] = {TG_DHV, TG_DQK, TG_LQ, TG_LKV, TG_CHUNK};
+    static const uint8_t order[] = {TG_DHV, TG_DQK, TG_LQ, TG_LKV, TG_CHUNK, TG_SEG};
     uint32_t n = 0;
     for (uint32_t i = 0; i < sizeof order; i++)
         if (p->row->row[order[i]].role == TG_ROLE_P)
@@ -23,7 +23,7 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
         if (size)
             fixed *= (size + p->block[dims[i]] - 1) / p->block[dims[i]];
         else
-            terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
+            terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
                                    .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]], .mul = 1};
     }
     const bool by_group = p->row->row[TG_MEMBER].role != TG_ROLE_NONE, by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;

@@ -133,10 +133,11 @@ static void store_sums(struct builder *b, int nest)
         const tg_stmt *s = &p->algorithm->body[i];
         if (!(p->slice.stmts >> i & 1) || b->in_nest[i] != nest || b->value[i] < 0)
             continue;
-        if (s->op == TG_STMT_CARRY && (p->slice.stores >> TG_OPERAND_TILE(s->final_) & 1)) {
+        const uint32_t left = TG_OPERAND_TILE(p->makes_segments ? s->out : s->final_);
+        if (s->op == TG_STMT_CARRY && (p->slice.stores >> left & 1)) {
             struct op *op = plan_add_op(p, OP_STORE, (int)i);
             op->v = (uint8_t)b->value[i];
-            op->tile = (uint8_t)TG_OPERAND_TILE(s->final_);
+            op->tile = (uint8_t)left;
         } else if (s->op != TG_STMT_CARRY && b->domain[i] != b->free[i] && b->free[i] == 0) {
             nest_store(b, b->value[i], (int)i, GUARD_ALWAYS);
         }

@@ -124,6 +124,13 @@ uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, ui
     return parts;
 }
 
+uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile)
+{
+    const int r = tg_tile_row(schedule, tile), s = tg_tile_stmt(schedule->algorithm, tile);
+    const bool is_state = s >= 0 && schedule->algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(schedule->algorithm->body[s].out) == tile;
+    return is_state && r >= 0 && tg_row_makes_segments(schedule, (uint32_t)r) ? schedule->rows[r].row[TG_SEG].block : 0;
+}
+
 bool plan_is_pooled(const struct plan *p, uint32_t tile)
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];
@@ -162,6 +169,16 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
+/* Segments are walked on warpgroups, and each sequence has as many as its chunks make. */
+static bool check_segments(const struct plan *p)
+{
+    const bool on_warpgroups = p->row->mma == TG_MMA_WGMMA;
+    if (!on_warpgroups || p->shape.packed)
+        plan_refuse(p, "TG0521", p->row->line, on_warpgroups ? "take a schedule without segments" : "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments%s",
+                    p->row->name, on_warpgroups ? ", and the sequences are packed" : ", but does not run on warpgroups");
+    return on_warpgroups && !p->shape.packed;
+}
+
 bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
                 const tg_shape_class *shape, const tg_sink *sink)
 {
@@ -176,9 +193,13 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     plan_name(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         p->block[d] = block_of(p->row, shape, d);
+    p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
+    p->makes_segments = tg_row_makes_segments(schedule, row);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
+        return false;
+    if (p->segment && !check_segments(p))
         return false;
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */

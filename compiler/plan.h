@@ -70,6 +70,7 @@ enum op_kind {
     OP_ZERO,     /* v = 0 */
     OP_COPY,     /* v = a, all of it */
     OP_INIT,     /* v = initial state from memory, or 0 when that tensor is absent */
+    OP_RESUME,   /* v = initial state, then 2^sum(a) v + `tile` over the segments before: a are the decays of their chunks */
     OP_MAP,      /* v = expression of statement */
     OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
     OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
@@ -92,7 +93,7 @@ struct op {
     uint8_t when;  /* enum when */
     uint8_t guard; /* enum guard */
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
-    uint8_t tile;  /* OP_STORE, OP_INIT: the tensor in memory */
+    uint8_t tile;  /* OP_STORE, OP_INIT, OP_RESUME: the tensor in memory */
     uint8_t v, a, b;
     uint8_t c, w; /* OP_WALK: decay and running state */
     uint8_t n;
@@ -133,6 +134,8 @@ struct plan {
     uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
+    uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
+    bool makes_segments;       /* ... from a state of zero, which goes to memory */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */
@@ -209,6 +212,8 @@ uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
+/* Chunks to an entry of a tile in memory that has one a segment; 0: one a chunk. */
+uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none. */
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
 /* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */

@@ -252,11 +252,16 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    const uint32_t tile = TG_OPERAND_TILE(s->out);
+    if (p->slice.loads >> tile & 1) /* of segments; those without decay say so by a = v */
+        insert_before_nest(b, (struct op){.kind = OP_RESUME, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)(decay < 0 ? v : decay), .tile = (uint8_t)tile});
+    else
+        insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     b->value[i] = (int8_t)v;
     if (whole) {
-        nest_store(b, v, i, GUARD_ALWAYS);
+        if (!p->makes_segments)
+            nest_store(b, v, i, GUARD_ALWAYS);
         if (decay >= 0)
             defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
         defer(b, (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});

@@ -11,6 +11,9 @@
  * to where V was. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed by
  * every warp behind the barrier of the chunk. A factor of positions on either operand of the state's product is put on V.
  *
+ * Where a sequence is cut into segments, a row before makes the state alone (the third line, from zero; its owner is the
+ * parallel one of dqk and dhv), one for each segment.
+ *
  * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
 
@@ -32,10 +35,10 @@ static bool find_owner(struct plan *p)
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
             output = op;
     }
-    if (!state || !output)
+    if (!state || (!output && !p->makes_segments))
         return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state", "it walks a state and writes no tile that reads it");
     p->state = state->v;
-    p->owner = p->values[output->v].dims[1];
+    p->owner = output ? p->values[output->v].dims[1] : p->row->row[TG_DHV].role == TG_ROLE_P ? TG_DHV : TG_DQK;
     p->groups = p->row->warps / 4u;
     if (p->row->warps != 4 && p->row->warps != 8)
         return refuse(p, 0, "set .warps", "warps must be 4 or 8");

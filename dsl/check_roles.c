@@ -205,21 +205,36 @@ static void check_walk(const struct kernel *k, uint32_t dim)
                  dim == TG_CHUNK ? "" : " and not one block");
 }
 
-/* A segment starts from a state in memory, and is walked from there. */
+/* What a row with segments reads of another one's are the states of the same segments. */
+static bool resumes(const struct kernel *k, uint32_t tile, const tg_kernel_row **maker)
+{
+    const int r = k->slice.loads & TG_BIT(tile) ? tg_tile_row(k->schedule, tile) : -1;
+    const bool made = r >= 0 && tg_row_makes_segments(k->schedule, (uint32_t)r);
+    *maker = made ? &k->schedule->rows[r] : NULL;
+    return made && tg_row_has_segments(k->row) &&
+           k->row->row[TG_SEG].block == (*maker)->row[TG_SEG].block;
+}
+
+/* A segment starts from nothing and its state goes to memory, or from what such rows have written. */
 static void check_segment(const struct kernel *k)
 {
     const tg_axis_role *segment = &k->row->row[TG_SEG];
-    if (segment->role == TG_ROLE_NONE && segment->block == 0)
-        return;
-    bool resumes = segment->role == TG_ROLE_P && k->row->row[TG_CHUNK].role == TG_ROLE_W;
-    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++) {
-        const tg_stmt *stmt = computed(k, s);
-        if (stmt && stmt->op == TG_STMT_CARRY)
-            resumes = resumes && (k->slice.loads & TG_BIT(TG_OPERAND_TILE(stmt->out)));
+    bool starts = tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
+    for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
+        const tg_kernel_row *maker = NULL;
+        struct tg_text text;
+        const bool resumed = resumes(k, tile, &maker);
+        starts |= resumed;
+        if (!resumed && maker)
+            tg_fault(k->check, TG0225, "give both rows the same TG_P block of seg",
+                     "%s: it reads %s, which kernel %s writes by segments of %u chunks", k->name,
+                     tg_tile_text(k->schedule->algorithm, tile, &text), maker->name,
+                     maker->row[TG_SEG].block);
     }
-    if (!resumes || !computes_carry(k))
+    if ((segment->role != TG_ROLE_NONE || segment->block != 0) &&
+        !(starts && segment->role == TG_ROLE_P && segment->block > 0 && computes_carry(k)))
         tg_fault(k->check, TG0225,
-                 "walk chunk, and let an earlier kernel write the state; or leave seg out",
+                 "walk chunk, and let an earlier kernel with the same segments write the state; or leave seg out",
                  "%s: seg has a role or block, but its segments have no states to start from",
                  k->name);
 }

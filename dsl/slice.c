@@ -203,18 +203,32 @@ int tg_tile_row(const tg_schedule *schedule, uint32_t tile)
     return -1;
 }
 
-struct slicer {
-    const tg_schedule *schedule;
-    const tg_algorithm *algorithm;
-    const tg_kernel_row *row;
-    struct tg_slice *slice;
-};
+bool tg_row_has_segments(const tg_kernel_row *row)
+{
+    return row->row[TG_SEG].role == TG_ROLE_P && row->row[TG_CHUNK].role == TG_ROLE_W;
+}
 
 static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
 {
     return stmt >= 0 && algorithm->body[stmt].op == TG_STMT_CARRY &&
            TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
 }
+
+bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row)
+{
+    const tg_kernel_row *r = &schedule->rows[row];
+    for (uint32_t i = 0; tg_row_has_segments(r) && i < TG_MAX_OUTPUTS && r->outputs[i]; i++)
+        if (is_carry_out(schedule->algorithm, r->outputs[i], tg_tile_stmt(schedule->algorithm, r->outputs[i])))
+            return true;
+    return false;
+}
+
+struct slicer {
+    const tg_schedule *schedule;
+    const tg_algorithm *algorithm;
+    const tg_kernel_row *row;
+    struct tg_slice *slice;
+};
 
 /* The row needs the operand: load it, or compute the statement that writes it. */
 static void need(const struct slicer *c, tg_operand operand)
@@ -233,9 +247,10 @@ static void need(const struct slicer *c, tg_operand operand)
 
     const int stmt = tg_tile_stmt(c->algorithm, tile);
     const bool mine = tg_row_lists(c->row, tile);
-    const bool elsewhere = !mine && (tg_tile_row(c->schedule, tile) >= 0 || tg_tile_kept(c->schedule, tile));
-    const bool resumed = c->row->row[TG_SEG].role == TG_ROLE_P &&
-                         c->row->row[TG_CHUNK].role == TG_ROLE_W &&
+    const int writer = tg_tile_row(c->schedule, tile);
+    const bool elsewhere = !mine && (writer >= 0 || tg_tile_kept(c->schedule, tile));
+    const bool resumed = tg_row_has_segments(c->row) && writer >= 0 &&
+                         tg_row_has_segments(&c->schedule->rows[writer]) &&
                          is_carry_out(c->algorithm, tile, stmt);
     if ((tensor->flags & TG_IN) || elsewhere)
         c->slice->loads |= TG_BIT(tile);
@@ -388,11 +403,13 @@ static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt)
     const int by_out = tg_tile_row(schedule, TG_OPERAND_TILE(carry->out));
     if (by_final >= 0)
         return by_final == (int)row;
-    if (by_out >= 0)
+    if (by_out >= 0 && !tg_row_makes_segments(schedule, (uint32_t)by_out))
         return by_out == (int)row;
+    if (tg_row_makes_segments(schedule, row))
+        return false;
     for (uint32_t r = 0; r < row; r++) {
         struct tg_slice earlier;
-        if (slice_outputs(schedule, r, &earlier) && (earlier.stmts & TG_BIT(stmt)))
+        if (!tg_row_makes_segments(schedule, r) && slice_outputs(schedule, r, &earlier) && (earlier.stmts & TG_BIT(stmt)))
             return false;
     }
     return true;

@@ -103,6 +103,12 @@ bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
 /* The row that lists the tile, -1 when none does. */
 int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 
+/* The row's thread blocks walk one segment each. */
+bool tg_row_has_segments(const tg_kernel_row *row);
+
+/* The row walks segments and lists the out of a carry: the states that each segment makes of zero by itself. */
+bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row);
+
 /* The schedule keeps the tile in the caller's memory. */
 bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
 
@@ -113,9 +119,9 @@ uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile);
  * not there, a count is out of range, or an output is written by no statement.
  *
  * The final state of a carry is stored by the row that lists it, else by the row that lists the
- * carry's out tile, else by the first row that computes the carry. A row with TG_SEG parallel and
- * TG_CHUNK walked that needs a carried tile which another row writes both loads it (at the start of
- * its segment) and computes it (from there on). */
+ * carry's out tile and walks whole sequences, else by the first row that computes the carry from the
+ * initial state. A row with segments that needs a carried tile which another row with segments writes both
+ * loads it (those of the segments before its own) and computes it (from there on). */
 bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice);
 
 #endif

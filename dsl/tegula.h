@@ -24,7 +24,7 @@ extern "C" {
  * iterate over T but over segment, chunk and position inside the chunk; a position is read in one of
  * two capacities: as the query's row (Lhq in the paper) or as the key's and value's (Lkv). */
 enum {
-    TG_SEG = TG_N_AXES, /* segment: a run of chunks walked by one thread block */
+    TG_SEG = TG_N_AXES, /* segment: a run of chunks walked by one thread block; its block counts chunks */
     TG_LQ,              /* position inside the chunk of a query row, i */
     TG_LKV,             /* position inside the chunk of a key/value row, j */
     TG_BATCH,           /* sequence of the batch; parallel unless a row loops over it */
@@ -223,6 +223,12 @@ typedef enum tg_mma {
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
  * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. One more warpgroup
  * loads what they need `stages` chunks ahead. */
+
+/* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
+ * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes
+ * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile begins by composing
+ * the states of the segments before its own, each decayed by all chunks behind it (reference 2.7), and walks on from
+ * there. All rows of a schedule have the same block. Not for packed sequences. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 

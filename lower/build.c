@@ -173,15 +173,20 @@ void end_if(struct emit *e, LLVMBasicBlockRef after)
 
 struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index)
 {
+    return loop_from(e, imm(e, 0), trips, index);
+}
+
+struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, LLVMValueRef *index)
+{
     struct counted l = {.counter = local(e, e->i32, "loop")};
-    set(e, l.counter, imm(e, 0));
+    set(e, l.counter, first);
     l.head = LLVMAppendBasicBlockInContext(e->context, e->function, "loop");
     LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->context, e->function, "body");
     l.after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
     LLVMBuildBr(e->b, l.head);
     LLVMPositionBuilderAtEnd(e->b, l.head);
     *index = get(e, e->i32, l.counter);
-    LLVMBuildCondBr(e->b, less(e, *index, trips), body, l.after);
+    LLVMBuildCondBr(e->b, less(e, *index, end), body, l.after);
     LLVMPositionBuilderAtEnd(e->b, body);
     return l;
 }

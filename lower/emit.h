@@ -97,6 +97,7 @@ struct counted {
     LLVMBasicBlockRef head, after;
 };
 struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index);
+struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, LLVMValueRef *index);
 void loop_end(struct emit *e, const struct counted *l, uint32_t step);
 
 /* ---- kernel.c: the frame ---------------------------------------------------------------------------- */

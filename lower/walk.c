@@ -105,14 +105,14 @@ static bool has_late_sums(const struct plan *p)
     return false;
 }
 
-/* ... of the chunk before this one in the walk, if there is one. */
-static void store_late_sums(struct emit *e, const struct walk *w, LLVMValueRef walked)
+/* ... of the step before this one of the walk, if there is one. */
+static void store_late_sums(struct emit *e, const struct walk *w, LLVMValueRef step, LLVMValueRef is_later)
 {
     if (!has_late_sums(e->p))
         return;
     const struct place here = e->at;
-    LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, 0), walked));
-    LLVMValueRef before = sub(e, walked, imm(e, 1));
+    LLVMBasicBlockRef after = begin_if(e, is_later);
+    LLVMValueRef before = sub(e, step, imm(e, 1));
     set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
     store_sums(e, w, false, modulo(e, before, imm(e, 2)));
     end_if(e, after);
@@ -201,7 +201,7 @@ static void emit_tile(struct emit *e, struct walk *w)
     if (w->tile == 0)
         emit_vectors(e, w);
     walk_load_left(e, w);
-    w->careful = careful_sees(e, w);
+    w->careful = p->makes_segments ? NULL : careful_sees(e, w); /* a state by itself spoils itself */
     for (uint32_t i = r.begin; i < r.end; i++)
         if (reads_state(p, &p->ops[i]))
             walk_wait(e, w, p->ops[i].v);
@@ -222,24 +222,44 @@ static void release(struct emit *e, const struct walk *w)
     mbarrier_arrive(e, barrier_address(e, w->stage, true));
 }
 
-static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef chunk)
+static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
         e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w) : NULL;
-    w->buffer = p->nests[0].stages == 2 ? w->stage : modulo(e, chunk, imm(e, 2)); /* the same in turn */
+    w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
     w->tile = 0;
     if (p->shape.packed)
         clear_behind_end(e, w);
-    emit_positions(e, w);
-    fence_async(e);
-    named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
+    if (!p->makes_segments) {
+        emit_positions(e, w);
+        fence_async(e);
+        named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
+    }
     set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w);
     release(e, w);
     store_sums(e, w, true, w->buffer);
-    store_late_sums(e, w, chunk);
+    store_late_sums(e, w, step, p->segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, step, imm(e, p->segment)), imm(e, 0), "") : less(e, imm(e, 0), step));
+}
+
+struct counted walk_begin(struct emit *e, LLVMValueRef *step)
+{
+    return loop_from(e, e->at.start[TG_SEG], e->at.chunks, step);
+}
+
+void walk_end(struct emit *e, const struct counted *l)
+{
+    if (!e->p->segment) {
+        loop_end(e, l, 1);
+        return;
+    }
+    LLVMValueRef next = add(e, get(e, e->i32, l->counter), imm(e, 1)); /* its end needs no register of its own */
+    set(e, l->counter, next);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, next, imm(e, e->p->segment)), imm(e, 0), ""), l->after, l->head);
+    LLVMMoveBasicBlockAfter(l->after, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, l->after);
 }
 
 static void emit_consumer(struct emit *e, struct walk *w)
@@ -252,26 +272,30 @@ static void emit_consumer(struct emit *e, struct walk *w)
     for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
         if (p->ops[i].kind == OP_INIT)
             walk_init(e, w, &p->ops[i]);
-    LLVMValueRef chunk, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
+        else if (p->ops[i].kind == OP_RESUME)
+            walk_resume(e, w, &p->ops[i]);
+    LLVMValueRef step, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
     set(e, round, imm(e, 0));
-    const struct counted l = loop_begin(e, e->at.chunks, &chunk);
+    const struct counted l = walk_begin(e, &step);
     LLVMValueRef now = get(e, e->i32, round), second = less(e, imm(e, nest->stages - 1), now);
     w->stage = choose(e, second, sub(e, now, imm(e, nest->stages)), now);
     mbarrier_wait(e, barrier_address(e, w->stage, false), choose(e, second, imm(e, 1), imm(e, 0)));
-    set_chunk(e, &e->at, walked_chunk(e, nest, chunk));
+    set_chunk(e, &e->at, walked_chunk(e, nest, step));
     /* made again in every chunk: registers are what is short */
     const LLVMValueRef outside[] = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
     find_thread(e, e->tid);
     emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
-    emit_chunk(e, w, chunk);
+    emit_chunk(e, w, step);
     e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3], e->quad_column = outside[4];
     LLVMValueRef next = add(e, now, imm(e, 1));
     set(e, round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, 2 * nest->stages), ""), imm(e, 0), next));
-    loop_end(e, &l, 1);
-    emit_bases(e, opaque(e, w->batch), opaque(e, w->head)); /* what both sides of the loop knew would live through it */
+    walk_end(e, &l);
+    w->end = p->segment ? get(e, e->i32, l.counter) : e->at.chunks;
+    find_thread(e, opaque(e, e->tid)); /* what both sides of the loop knew would live through it */
+    emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
     if (has_late_sums(p)) {
         named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
-        store_late_sums(e, w, e->at.chunks);
+        store_late_sums(e, w, w->end, less(e, imm(e, 0), w->end));
     }
     for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
         if (p->ops[i].kind == OP_STORE)

@@ -60,6 +60,7 @@ struct walk {
     LLVMValueRef buffer;       /* of shared tiles */
     uint32_t tile;             /* being emitted, of the group's */
     LLVMValueRef left[16];     /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
+    LLVMValueRef end;          /* behind the loop: the step that the next segment begins with */
     LLVMValueRef careful;      /* i1, the same in all lanes: there is a NaN among them, or an infinity */
 };
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
@@ -91,6 +92,9 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
+/* What a thread block that makes the state of a segment walks; i1: there is something to do. */
+LLVMValueRef walk_choose_segment(struct emit *e);
+void walk_resume(struct emit *e, const struct walk *w, const struct op *op); /* from the states of the segments before */
 void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 
 /* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
@@ -114,6 +118,10 @@ LLVMValueRef careful_sees(struct emit *e, const struct walk *w);
 void careful_left(struct emit *e, struct walk *w, const struct op *op); /* before the product by the tile */
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
+/* The loop over the steps of the walk, which a segment is some of: those of the sequence are counted in the order in which
+ * they are walked. There is one at least. */
+struct counted walk_begin(struct emit *e, LLVMValueRef *step);
+void walk_end(struct emit *e, const struct counted *l);
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
 #endif

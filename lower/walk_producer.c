@@ -85,16 +85,16 @@ static void fill_stage(struct emit *e, LLVMValueRef batch, LLVMValueRef head, LL
 void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
 {
     const struct nest *nest = &e->p->nests[0];
-    LLVMValueRef chunk, stage_slot = local(e, e->i32, "stage"), parity_slot = local(e, e->i32, "parity");
+    LLVMValueRef step, stage_slot = local(e, e->i32, "stage"), parity_slot = local(e, e->i32, "parity");
     set(e, stage_slot, imm(e, 0));
     set(e, parity_slot, imm(e, 1)); /* nobody has filled a stage: it is empty */
-    const struct counted l = loop_begin(e, e->at.chunks, &chunk);
+    const struct counted l = walk_begin(e, &step);
     LLVMValueRef stage = get(e, e->i32, stage_slot), parity = get(e, e->i32, parity_slot);
     mbarrier_wait(e, barrier_address(e, stage, true), parity);
-    set_chunk(e, &e->at, walked_chunk(e, nest, chunk));
+    set_chunk(e, &e->at, walked_chunk(e, nest, step));
     fill_stage(e, batch, head, stage);
     LLVMValueRef next = add(e, stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
     set(e, stage_slot, choose(e, wraps, imm(e, 0), next));
     set(e, parity_slot, choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
-    loop_end(e, &l, 1);
+    walk_end(e, &l);
 }

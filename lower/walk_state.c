@@ -1,8 +1,13 @@
-/* lower/walk_state.c - the state of a kernel on warpgroups: from memory before the first chunk, to memory behind the last. */
+/* lower/walk_state.c - the state of a kernel on warpgroups: from memory before the first chunk, to memory behind the last.
+ *
+ * A segment's walk begins with those before it (reference 2.7): x = initial state; for each of them x = 2^g x + what the
+ * segment makes of zero, g being the sum of its chunks' decays. Segments, as steps, are counted in the order of the walk.
+ * The last segment's state is nobody's start: its entry has a copy of the initial state, which the walks take from there,
+ * since one of them writes the final state, maybe to the same place, while others begin. */
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
-typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2]);
+typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay);
 
 static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 {
@@ -25,16 +30,26 @@ static void fetch_pair(struct emit *e, tg_dtype dtype, const LLVMValueRef addres
     }
 }
 
-static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
 {
     LLVMValueRef x[2];
+    (void)decay;
     fetch_pair(e, dtype, address, x);
     set(e, slot[0], x[0]);
     set(e, slot[1], x[1]);
 }
 
-static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
+static void add_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
 {
+    LLVMValueRef x[2];
+    fetch_pair(e, dtype, address, x);
+    for (uint32_t i = 0; i < 2; i++)
+        set(e, slot[i], fma_of(e, get(e, e->f32, slot[i]), decay, x[i]));
+}
+
+static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
+{
+    (void)decay;
     LLVMTypeRef type = element_type(e, dtype);
     const unsigned bytes = tg_dtype_bytes(dtype);
     LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
@@ -49,14 +64,23 @@ static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, 
         LLVMSetAlignment(LLVMBuildStore(e->b, pair, address[0]), 2 * bytes);
 }
 
+/* Where a tensor has dqk or dhv among its axes, the first two being B and NH. */
+static uint32_t axis_of(const struct emit *e, uint32_t tile, uint32_t dim)
+{
+    uint32_t axis = 0;
+    while (axis < TG_MAX_AXES - 1 && e->p->algorithm->tensors[tile].axes[axis] != dim)
+        axis++;
+    return 2 + axis;
+}
+
 /* For the group's part of the state and the tensor that has it in memory. */
-static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each)
+static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, LLVMValueRef decay)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
     const bool by_columns = p->owner == v->dims[1];
     const tg_dtype dtype = plan_memory_dtype(p, tile);
-    LLVMValueRef stride = tensor_stride(e, tile, by_columns ? 2 : 3), column = tile_column(e, 0);
+    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, v->dims[by_columns ? 0 : 1])), column = tile_column(e, 0);
     struct walk w = *walk;
     for (w.tile = 0; w.tile < p->tiles; w.tile++)
         for (uint32_t half = 0; half < 2; half++) {
@@ -66,7 +90,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
-                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
+                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address, decay);
             }
         }
 }
@@ -74,18 +98,78 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
 {
     LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
-    for_state(e, w, tile, each);
+    for_state(e, w, tile, each, NULL);
     if (after)
         end_if(e, after);
 }
 
-void walk_init(struct emit *e, const struct walk *w, const struct op *op)
+static uint32_t initial_tensor(const struct plan *p)
 {
-    if (op->tile) /* registers are zero already */
-        when(e, w, op->tile, init_pair, present(e, op->tile));
+    return TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].init);
 }
 
+/* The last segment's makes no step: its first one is behind the end. */
+LLVMValueRef walk_choose_segment(struct emit *e)
+{
+    const uint32_t tile = initial_tensor(e->p);
+    LLVMValueRef *first = &e->at.start[TG_SEG], *end = &e->at.chunks;
+    LLVMValueRef is_inner = less(e, add(e, *first, imm(e, e->p->segment)), *end);
+    LLVMValueRef copies = !tile ? LLVMConstInt(e->i1, 0, 0) : present(e, tile) ? present(e, tile) : LLVMConstInt(e->i1, 1, 0);
+    *first = choose(e, is_inner, *first, *end);
+    return LLVMBuildOr(e->b, is_inner, copies, "");
+}
+
+void walk_init(struct emit *e, const struct walk *w, const struct op *op)
+{
+    LLVMValueRef copies = e->p->makes_segments ? LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], e->at.chunks, "") : NULL;
+    if (op->tile) /* registers are zero already */
+        when(e, w, op->tile, init_pair, both(e, copies, present(e, op->tile)));
+}
+
+/* 2^ the sum of the decays of a whole segment's chunks, the same in all lanes. */
+static LLVMValueRef decay_of(struct emit *e, const struct value *decay, LLVMValueRef first)
+{
+    LLVMValueRef sum = local(e, e->f32, "decay"), i;
+    set(e, sum, real(e, 0));
+    const struct counted l = loop_begin(e, sub(e, imm(e, e->p->segment), e->lane), &i);
+    struct place at = e->at;
+    at.start[TG_CHUNK] = walked_chunk(e, &e->p->nests[0], add(e, first, add(e, e->lane, i)));
+    LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
+    set(e, sum, LLVMBuildFAdd(e->b, get(e, e->f32, sum), LLVMBuildLoad2(e->b, e->f32, from, ""), ""));
+    loop_end(e, &l, 32);
+    LLVMValueRef x = get(e, e->f32, sum);
+    for (uint32_t lane = 1; lane < 32; lane *= 2)
+        x = LLVMBuildFAdd(e->b, x, shuffle_xor(e, x, lane), "");
+    return exp2_approx(e, x);
+}
+
+void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    LLVMValueRef i, length = imm(e, p->segment);
+    const struct place outside = e->at;
+    e->at.start[TG_CHUNK] = sub(e, ceil_div(e, e->at.chunks, p->segment), imm(e, 1)); /* entries of the tile are segments */
+    if (initial_tensor(p))
+        when(e, w, op->tile, init_pair, present(e, initial_tensor(p)));
+    e->at = outside;
+    const struct counted l = loop_begin(e, divide(e, e->at.start[TG_SEG], length), &i);
+    LLVMValueRef decay = op->a == op->v ? real(e, 1) : decay_of(e, &p->values[op->a], mul(e, i, length));
+    e->at.start[TG_CHUNK] = i;
+    for_state(e, w, op->tile, add_pair, decay);
+    e->at = outside;
+    loop_end(e, &l, 1);
+}
+
+/* At the end of the sequence; of a segment by itself, at its own. */
 void walk_final(struct emit *e, const struct walk *w, const struct op *op)
 {
-    when(e, w, op->tile, keep_pair, present(e, op->tile));
+    const struct plan *p = e->p;
+    LLVMValueRef condition = present(e, op->tile);
+    const struct place outside = e->at;
+    if (p->makes_segments)
+        e->at.start[TG_CHUNK] = divide(e, sub(e, w->end, imm(e, 1)), imm(e, p->segment));
+    else if (p->segment)
+        condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, e->at.chunks, ""), condition);
+    when(e, w, op->tile, keep_pair, condition);
+    e->at = outside;
 }

@@ -202,7 +202,8 @@ static void append_extent(struct text *text, const tg_program *program, const tg
                      : axis == TG_DHV   ? program->dhv
                      : axis == TG_PARTS ? t->parts
                                         : 1;
-    append(text, ", {%s, 1, %" PRIu32 "}", sizes[axis], width);
+    const uint32_t entries = axis == TG_CHUNK && t->segment ? t->segment : 1;
+    append(text, ", {%s, %" PRIu32 ", %" PRIu32 "}", sizes[axis], entries, width);
 }
 
 static int count_axes(const tg_tensor_info *t)

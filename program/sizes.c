@@ -92,7 +92,8 @@ int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint3
     case TG_T:
         return sizes->tokens;
     case TG_CHUNK:
-        return tg_size_value(program, sizes, TG_SIZE_CHUNKS);
+        return divide_up(tg_size_value(program, sizes, TG_SIZE_CHUNKS),
+                         program->tensors[tensor].segment ? program->tensors[tensor].segment : 1);
     case TG_DQK:
         return program->dqk;
     case TG_DHV:

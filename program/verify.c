@@ -122,9 +122,10 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
             "with axis parts, found %d",
             i, t->name, t->parts);
-    for (int r = 0; r < 2; r++)
-        REQUIRE(t->reserved[r] == 0, "tensors[%" PRIu32 "].reserved[%d] (%s): expected 0, found %d",
-                i, r, t->name, t->reserved[r]);
+    REQUIRE(t->segment == 0 || (has_axis(t, TG_CHUNK) && is_workspace(t) && !program->packed),
+            "tensors[%" PRIu32 "].segment (%s): expected 0 but for workspace tensors with axis chunk "
+            "of programs that are not packed, found %d",
+            i, t->name, t->segment);
     return TG_OK;
 }
 

@@ -253,14 +253,20 @@ static void workspace_is_aligned_and_64_bit(void **state)
     (void)state;
     tg_program p = sample_program(ptx);
     p.n_tensors = 11;
-    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, 0, {0}};
-    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, 0, {0}};
+    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, 0, 0};
+    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, 0, 0};
     assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
     tg_sizes sizes = {1, 1, 65, 0};
     assert_int_equal(tg_workspace_offset(&p, &sizes, SAMPLE_C), 0);
     assert_int_equal(tg_workspace_offset(&p, &sizes, 9), 1024);
     assert_int_equal(tg_workspace_offset(&p, &sizes, 10), 1024 + 256);
     assert_int_equal(tg_workspace_bytes(&p, &sizes), 1024 + 256 + 2 * 1024);
+    p.tensors[10].segment = 3; /* chunks to an entry */
+    assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+    assert_int_equal(tg_workspace_bytes(&p, &sizes), 1024 + 256 + 1024);
+    sizes.tokens = 193; /* four chunks */
+    assert_int_equal(tg_tensor_extent(&p, &sizes, 10, 2), 2);
+    p.tensors[10].segment = 0;
     sizes = (tg_sizes){64, 64, 1 << 20, 0}; /* 2^12 * 2^14 chunks * 2^10 bytes = 2^36 */
     assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
     assert_true(tg_workspace_bytes(&p, &sizes) > UINT64_C(1) << 36);
@@ -356,7 +362,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
     ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
     ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
-    ROW(tensor_reserved, p->tensors[1].reserved[1] = 1, "tensors[1].reserved[1] (k): expected 0, found 1") \
+    ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for workspace tensors with axis chunk of programs that are not packed, found 256") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \
@@ -500,15 +506,15 @@ static void readers_are_exact(void **state)
         const char *name;
         tg_tensor_info wrong;
     } rows[] = {
-        {"cu", {"cut", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
-        {"cu", {"cu", TG_F32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_OPTIONAL | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_T}, 0, {0}}},
-        {"index", {"slots", TG_I32, TG_IN | TG_NO_HEADS, {0}, 0, {0}}},
-        {"index", {"index", TG_F32, TG_IN | TG_NO_HEADS, {0}, 0, {0}}},
-        {"index", {"index", TG_I32, TG_IN, {0}, 0, {0}}},
-        {"index", {"index", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, {0}}},
+        {"cu", {"cut", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
+        {"cu", {"cu", TG_F32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_OPTIONAL | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_T}, 0, 0}},
+        {"index", {"slots", TG_I32, TG_IN | TG_NO_HEADS, {0}, 0, 0}},
+        {"index", {"index", TG_F32, TG_IN | TG_NO_HEADS, {0}, 0, 0}},
+        {"index", {"index", TG_I32, TG_IN, {0}, 0, 0}},
+        {"index", {"index", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
     };
     tg_program p = sample_program_packed(ptx);
     assert_int_equal(tg_program_verify(&p, NULL), TG_OK);

@@ -111,7 +111,7 @@ const tg_schedule good_walk = {
                       [TG_DHV] = TG_P(64)}}},
 };
 
-/* Segments of 16 chunks in parallel, each walked from the state that an earlier kernel wrote. */
+/* Segments of 16 chunks in parallel: what each makes of nothing, and the walk on from those before. */
 const tg_schedule good_segments = {
     TG_HEADER(tg_schedule),
     .name = "segments",
@@ -126,7 +126,8 @@ const tg_schedule good_segments = {
              .mma = TG_MMA_SYNC,
              .warps = 4,
              .line = __LINE__,
-             .row = {[TG_CHUNK] = TG_W(1),
+             .row = {[TG_SEG] = TG_P(16),
+                     [TG_CHUNK] = TG_W(1),
                      [TG_LKV] = TG_L(64),
                      [TG_DQK] = TG_P(64),
                      [TG_DHV] = TG_P(64)}},
