@@ -18,28 +18,19 @@ static const double hopeless = 1.4;
  */
 static const double unlikely = 1.6;
 
+/* As a user would write it: "chunk=128", "walk.seg=64". */
 static void set_field(tg_schedule *schedule, const tg_vary *vary, uint16_t value)
 {
-    tg_kernel_row *row = &schedule->rows[vary->row];
-    switch ((tg_field)vary->field) {
-    case TG_FIELD_CHUNK:
-        schedule->chunk = value;
-        return;
-    case TG_FIELD_BLOCK:
-        row->row[vary->dim].block = value;
-        return;
-    case TG_FIELD_WARPS:
-        row->warps = (uint8_t)value;
-        return;
-    case TG_FIELD_STAGES:
-        row->stages = (uint8_t)value;
-        return;
-    case TG_FIELD_BLOCKS_PER_SM:
-        row->blocks_per_sm = (uint8_t)value;
-        return;
-    case TG_FIELD_NONE:
-        return;
-    }
+    static const char *const names[] = {
+        [TG_FIELD_WARPS] = "warps", [TG_FIELD_STAGES] = "stages", [TG_FIELD_BLOCKS_PER_SM] = "blocks_per_sm"};
+    const bool is_block = vary->field == TG_FIELD_BLOCK;
+    char text[64];
+    if (vary->field == TG_FIELD_CHUNK)
+        (void)snprintf(text, sizeof text, "chunk=%u", value);
+    else
+        (void)snprintf(text, sizeof text, "%s.%s=%u", schedule->rows[vary->row].name,
+                       is_block ? tg_dim_name(vary->dim) : names[vary->field], value);
+    (void)tg_schedule_apply(text, schedule, NULL); /* what it refuses, the space's check has refused */
 }
 
 static bool is_out_of_time(const struct tuner *tuner)
@@ -112,12 +103,19 @@ static void prepare(struct tuner *tuner, const struct option_value *values, uint
         tuner_prepare(tuner, schedules, n_new);
 }
 
-static void sweep_chunks(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
+/* How the sequence is cut: into chunks, into segments. */
+static bool is_cut(const tg_vary *vary)
+{
+    return vary->field == TG_FIELD_CHUNK ||
+           (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
+}
+
+static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
                          bool is_first)
 {
     struct option_value values[TG_MAX_VALUES];
     for (uint32_t v = 0; v < space->n_vary; v++) {
-        if (space->vary[v].field != TG_FIELD_CHUNK)
+        if (!is_cut(&space->vary[v]))
             continue;
         uint32_t n = accepted_values(tuner, base, &space->vary[v], values);
         for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
@@ -137,7 +135,7 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
     for (int round = 0; round < ROUNDS; round++) {
         const struct candidate *before = here;
         for (uint32_t v = 0; v < space->n_vary; v++) {
-            if (space->vary[v].field == TG_FIELD_CHUNK)
+            if (is_cut(&space->vary[v]))
                 continue;
             uint32_t n = accepted_values(tuner, &here->schedule, &space->vary[v], values);
             qsort(values, n, sizeof values[0], by_model);
@@ -152,19 +150,19 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
         if (here == before || is_out_of_time(tuner))
             break;
     }
-    sweep_chunks(tuner, space, &here->schedule, false);
+    sweep_cuts(tuner, space, &here->schedule, false);
 }
 
 /* Where a search begins. */
 struct start {
     const tg_space *space; /* NULL: the schedule has none, and is tried as it is */
     tg_schedule base;
-    double seconds; /* by the model, at the best chunk size */
+    double seconds; /* by the model, at the best chunk or segment size */
 };
 
 enum { MAX_STARTS = 32 };
 
-/* Of a schedule with any of the chunk sizes it may have. */
+/* Of a schedule with any of the chunk or segment sizes it may have. */
 static double best_predicted(const struct tuner *tuner, const tg_space *space,
                              const tg_schedule *base)
 {
@@ -174,8 +172,8 @@ static double best_predicted(const struct tuner *tuner, const tg_space *space,
     tg_cost cost = {0};
     tg_cost_estimate(base, tuner->target, &tuner->class, &sizes, &cost, &silent_sink);
     for (uint32_t v = 0; space && v < space->n_vary; v++) {
-        const bool is_chunk = space->vary[v].field == TG_FIELD_CHUNK;
-        const uint32_t n = is_chunk ? accepted_values(tuner, base, &space->vary[v], values) : 0;
+        const uint32_t n =
+            is_cut(&space->vary[v]) ? accepted_values(tuner, base, &space->vary[v], values) : 0;
         for (uint32_t i = 0; i < n; i++)
             cost.seconds = values[i].seconds < cost.seconds ? values[i].seconds : cost.seconds;
     }
@@ -251,13 +249,13 @@ static void search(struct tuner *tuner, const struct start *start)
 {
     const uint32_t first = tuner->n_candidates;
     if (start->space)
-        sweep_chunks(tuner, start->space, &start->base, true);
+        sweep_cuts(tuner, start->space, &start->base, true);
     if (tuner->n_candidates == first) {
         struct candidate *candidate = tuner_try(tuner, &start->base);
         if (candidate)
             candidate->is_sweep = true;
     }
-    /* The model tells chunk sizes apart, and blocks hardly. */
+    /* The model tells chunks and segments apart, and blocks hardly. */
     if (start->space && !tuner->is_prediction)
         descend_from_best(tuner, start->space, first);
 }

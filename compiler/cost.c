@@ -28,6 +28,7 @@ static const double thread_step_seconds = 0.02e-6;
 static const double thread_sum_rate = 3.3e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it. */
 static const double walk_step_seconds = 1.6e-6;
+static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone; not measured yet */
 
 enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024 };
 
@@ -52,8 +53,16 @@ static double count(const struct plan *p, const tg_sizes *s, uint32_t dim)
     }
 }
 
+/* Of a sequence. */
+static double segments(const struct plan *p, const tg_sizes *s)
+{
+    return p->segment ? ceil(count(p, s, TG_CHUNK) / p->segment) : 1;
+}
+
 static double blocks_of(const struct plan *p, const tg_sizes *s, uint32_t dim)
 {
+    if (dim == TG_CHUNK && p->segment)
+        return fmin(p->segment, count(p, s, dim));
     return ceil(count(p, s, dim) / (p->block[dim] ? p->block[dim] : 1));
 }
 
@@ -102,7 +111,9 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
     double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads;
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)
         bytes *= t->axes[i] == TG_T ? (double)s->tokens : count(p, s, t->axes[i]);
-    return bytes;
+    const uint32_t segment = plan_segment_of(p->schedule, tile);
+    const double chunks = count(p, s, TG_CHUNK);
+    return segment ? bytes * ceil(chunks / segment) / chunks : bytes;
 }
 
 /* Each tensor once. Without what is optional, as calls are timed; but a decode step without a state is none. */
@@ -205,8 +216,10 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * together);
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
-    if (p->row->mma == TG_MMA_WGMMA) /* the products of a chunk run while the next one's operands are made */
-        return waves * (block_seconds + hypot(work->steps * walk_step_seconds, work->flops * sms / matrix_rate(p)));
+    if (p->row->mma == TG_MMA_WGMMA) { /* the products of a chunk run while the next one's operands are made */
+        const double step = p->makes_segments ? state_step_seconds : walk_step_seconds;
+        return waves * (block_seconds + hypot(work->steps * step, work->flops * sms / matrix_rate(p)));
+    }
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
         return waves * (thread_block_seconds + work->steps * thread_step_seconds + together * sums);
@@ -223,14 +236,22 @@ static double overlapped(const struct plan *p, double memory, double blocks)
     return p->row->mma == TG_MMA_WGMMA ? sqrt(hypot(memory * memory, blocks * blocks)) : hypot(memory, blocks);
 }
 
+/* The last segment's thread block reads the states of all the others. */
+static double resume_seconds(const struct plan *p, const tg_sizes *s)
+{
+    const bool resumes = p->segment && !p->makes_segments;
+    return resumes ? (segments(p, s) - 1) * elements(&p->values[p->state]) * sizeof(float) / chip_bandwidth : 0;
+}
+
 static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
 {
     const struct work work = block_work(p, s);
-    const double blocks = thread_blocks(p, s);
-    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s)};
+    const double used = p->makes_segments ? 1 - 1 / segments(p, s) : 1; /* all segments but the last */
+    const double blocks = thread_blocks(p, s) * used;
+    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used};
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + launch_seconds;
+    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s) + launch_seconds;
     return cost;
 }
 

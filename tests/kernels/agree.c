@@ -239,6 +239,10 @@ static void test_walk(const struct spec *spec)
     TEST("200 tokens walked are 120 and 80", two_calls(spec, 120, false))
     TEST("200 tokens walked are 128 and 72, to the bit", two_calls(spec, 128, true))
     TEST("200 tokens walked are 1 and 199", two_calls(spec, 1, false))
+    struct spec cut = *spec;
+    cut.schedule = "segments-narrow walk.seg=1 walk.dhv=128 walk.warps=8 state.dhv=128 state.warps=8";
+    TEST("segments and states in memory agree", schedules_agree(&cut))
+    TEST("200 tokens in segments are 120 and 80", two_calls(&cut, 120, false))
 }
 #undef TEST
 

@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -157,6 +157,20 @@ static const struct call_under_test calls[N_CALLS] = {
                      false,
                      {0},
                      spoil_last},
+    /* Three segments: the last one begins with what two before it and the initial state come to, and the third head
+     * remembers them. */
+    [SEGMENTS] = {"mlstm-sig segments",
+                  {.io = TG_BF16,
+                   .batch = 1,
+                   .heads = 3,
+                   .tokens = 300,
+                   .dqk = 64,
+                   .dhv = 64,
+                   .schedule = "segments-narrow walk.seg=2 state.stages=1",
+                   .has_s0 = true},
+                  false,
+                  {0},
+                  NULL},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */
