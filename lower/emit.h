@@ -225,7 +225,7 @@ void load_thread(struct emit *e, uint32_t v);
 void zero_thread(struct emit *e, const struct op *op);
 void init_thread(struct emit *e, const struct op *op);
 void read_state(struct emit *e, const struct op *op);
-LLVMValueRef state_address(struct emit *e, const struct op *op); /* of this thread's element of op's tile */
+LLVMValueRef thread_address(struct emit *e, uint32_t v, uint32_t tile); /* of this thread's element of v, in a tensor */
 void decay_thread(struct emit *e, const struct op *op);
 void walk_thread(struct emit *e, const struct op *op);
 void store_thread(struct emit *e, const struct op *op);

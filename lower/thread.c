@@ -273,11 +273,11 @@ void zero_thread(struct emit *e, const struct op *op)
         set(e, e->total[op->v][r], identity(e, maximum));
 }
 
-LLVMValueRef state_address(struct emit *e, const struct op *op)
+LLVMValueRef thread_address(struct emit *e, uint32_t v, uint32_t tile)
 {
-    const uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
-    const struct element_place at = place_of(e, &e->p->values[op->v], held);
-    return tensor_address(e, e->p->values[op->v].operand, op->tile, &e->at, at.dims, at.index[0], at.index[1]);
+    const uint32_t held[TG_N_DIMS] = {0}; /* the first, where it has held positions */
+    const struct element_place at = place_of(e, &e->p->values[v], held);
+    return tensor_address(e, e->p->values[v].operand, tile, &e->at, at.dims, at.index[0], at.index[1]);
 }
 
 /* The initial state, which is there. */

@@ -52,19 +52,19 @@ static void load_all_staged(struct emit *e, const struct nest *nest)
             load_staged(e, i, e->at.start[nest->loops[0].dim]);
 }
 
-/* Loads of the outer loop; of the inner one those that every thread has alike, which the L1 cache has. */
-static void load_nest(struct emit *e, const struct nest *nest, bool outer)
+/* Of a nest of two loops: once for each block of the outer one. */
+static bool is_outer(const struct emit *e, const struct nest *nest, uint32_t load)
 {
-    if (nest->shared_out) {
+    return nest->n_loops == 2 && e->p->values[nest->loads[load]].outer;
+}
+
+static void load_outer(struct emit *e, const struct nest *nest)
+{
+    if (nest->shared_out)
         load_all_staged(e, nest);
-        return;
-    }
-    for (uint32_t i = 0; i < nest->n_loads; i++) {
-        const struct value *v = &e->p->values[nest->loads[i]];
-        const bool is_outer = nest->n_loops == 2 && v->outer;
-        if (is_outer == outer && (outer || v->space == SPACE_UNIFORM))
+    for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
+        if (is_outer(e, nest, i))
             load_thread(e, nest->loads[i]);
-    }
 }
 
 /* Scans start anew with every outer block. */
@@ -144,9 +144,11 @@ static void free_registers(const struct early *early, uint32_t ahead, register_s
 /* The steps that one round of the loop computes. */
 struct round {
     const struct early *early;
+    const struct loop *loop;
     uint32_t ahead;
     bool whole; /* all of them, in every round */
     struct place at[STEPS_AHEAD];
+    LLVMValueRef address[PLAN_MAX_LOADS]; /* of the nest's loads, in the step before */
     register_sets sets;
 };
 
@@ -166,9 +168,39 @@ static void find_states(struct emit *e, const struct round *r, const struct nest
         axis++;
     LLVMValueRef step = mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
     e->at = r->at[0];
-    address[0] = state_address(e, op);
+    address[0] = thread_address(e, op->v, op->tile);
     for (uint32_t i = 1; i < r->ahead; i++)
         address[i] = byte_offset(e, address[i - 1], step);
+}
+
+/* Bytes from a tile's element at one position to that at the next. */
+static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
+{
+    uint32_t axis = 0;
+    while (axis < TG_MAX_AXES - 1 && e->p->algorithm->tensors[tile].axes[axis] != TG_T)
+        axis++;
+    return mul(e, tensor_stride(e, tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
+}
+
+/* In a loop over positions every address comes from the one before: two instructions, where computing it takes six. */
+static void load_step(struct emit *e, struct round *r, const struct nest *nest, uint32_t load, uint32_t step)
+{
+    const uint32_t v = nest->loads[load], tile = TG_OPERAND_TILE(e->p->values[v].operand);
+    const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
+    if (chained)
+        e->known[tile] = r->address[load] = step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);
+    load_thread(e, v);
+    e->known[tile] = NULL;
+}
+
+/* What every thread has alike, the L1 cache has: no need to load it ahead. */
+static void load_uniform(struct emit *e, struct round *r, const struct nest *nest, uint32_t step)
+{
+    if (nest->shared_out)
+        load_all_staged(e, nest);
+    for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
+        if (!is_outer(e, nest, i) && e->p->values[nest->loads[i]].space == SPACE_UNIFORM)
+            load_step(e, r, nest, i, step);
 }
 
 /* The loads of all steps, one after the other; one branch for all steps where a tensor may be absent. */
@@ -179,7 +211,7 @@ static void load_round(struct emit *e, struct round *r, const struct nest *nest,
         go_to_step(e, r, i);
         for (uint32_t k = 0; k < nest->n_loads; k++)
             if (memchr(r->early->values, nest->loads[k], r->early->n))
-                load_thread(e, nest->loads[k]);
+                load_step(e, r, nest, k, i);
     }
     for (uint32_t o = begin; o < end; o++) {
         const struct op *op = &e->p->ops[o];
@@ -237,35 +269,47 @@ static void store_round(struct emit *e, struct round *r, const struct nest *nest
     }
 }
 
-static void inner_loop(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
+/* Rounds from step `first` on; those that are whole need `ahead` steps before the end. Returns where they have ended. */
+static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef first, LLVMValueRef trips)
 {
-    const struct early early = find_early(e->p, nest, begin, end);
-    struct round r = {.early = &early, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
-    r.whole = loop->trips && loop->trips % r.ahead == 0;
-    make_registers(e, &early, r.ahead, r.sets);
-    LLVMValueRef base, trips = thread_trips(e, loop), last = sub(e, trips, imm(e, 1));
+    LLVMValueRef base, last = sub(e, trips, imm(e, 1));
     const struct place outside = e->at;
-    const struct counted l = loop_begin(e, trips, &base);
-    for (uint32_t i = 0; i < r.ahead; i++) { /* behind the last step the last one is loaded again, and not used */
+    const struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
+    for (uint32_t i = 0; i < r->ahead; i++) { /* behind the last step the last one is loaded again, and not used */
         LLVMValueRef step = add(e, base, imm(e, i));
-        r.at[i] = place_at(e, nest, loop, r.whole || !i ? step : smaller(e, step, last));
+        r->at[i] = place_at(e, nest, r->loop, r->whole || !i ? step : smaller(e, step, last));
     }
-    load_round(e, &r, nest, begin, end);
-    for (uint32_t i = 0; i < r.ahead; i++) {
-        LLVMBasicBlockRef after = begin_step(e, base, i, trips, r.whole);
+    load_round(e, r, nest, begin, end);
+    for (uint32_t i = 0; i < r->ahead; i++) {
+        LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
         e->scanned = 0;
-        go_to_step(e, &r, i);
-        load_nest(e, nest, false);
+        go_to_step(e, r, i);
+        load_uniform(e, r, nest, i);
         emit_guarded(e, nest, begin, end, GUARD_ALWAYS);
         if (after)
             end_if(e, after);
     }
-    store_round(e, &r, nest, begin, end, base, trips);
-    go_to_step(e, &r, 0);
-    free_registers(&early, r.ahead, r.sets);
+    store_round(e, r, nest, begin, end, base, trips);
+    go_to_step(e, r, 0);
     e->at = outside;
     e->scanned = 0;
-    loop_end(e, &l, r.ahead);
+    loop_end(e, &l, r->ahead);
+    return get(e, e->i32, l.counter);
+}
+
+/* Of a number of steps that is not known: whole rounds, then one that is not. */
+static void inner_loop(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
+{
+    const struct early early = find_early(e->p, nest, begin, end);
+    struct round r = {.early = &early, .loop = loop, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
+    LLVMValueRef trips = thread_trips(e, loop), first = imm(e, 0);
+    make_registers(e, &early, r.ahead, r.sets);
+    r.whole = r.ahead > 1 && plan_is_position(loop->dim) && !loop->trips;
+    if (r.whole)
+        first = emit_rounds(e, &r, nest, begin, end, first, trips);
+    r.whole = loop->trips && loop->trips % r.ahead == 0;
+    emit_rounds(e, &r, nest, begin, end, first, trips);
+    free_registers(&early, r.ahead, r.sets);
 }
 
 /* Is there anything in the nest that differs from thread to thread? */
@@ -314,7 +358,7 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     LLVMValueRef index;
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_at(e, nest, &nest->loops[0], index);
-    load_nest(e, nest, true);
+    load_outer(e, nest);
     reset_scans(e, begin + 1, end);
     emit_guarded(e, nest, begin + 1, end, GUARD_FIRST);
     inner_loop(e, nest, &nest->loops[1], begin + 1, end);
