@@ -33,14 +33,15 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
     return n;
 }
 
-/* Strides of B, NH and of every axis but the innermost dqk or dhv, whose neighbours are adjacent. */
-static uint32_t n_strides(const tg_tensor *t)
+/* Strides of B, NH and of every axis but the innermost dqk or dhv, whose neighbours are adjacent unless parts lie between. */
+static uint32_t n_strides(const struct plan *p, uint32_t tile)
 {
+    const tg_tensor *t = &p->algorithm->tensors[tile];
     uint32_t n = 0;
     while (n < TG_MAX_AXES && t->axes[n] != TG_AXIS_NONE)
         n++;
     const bool dense = n > 0 && (t->axes[n - 1] == TG_DQK || t->axes[n - 1] == TG_DHV);
-    return 2 + n - (dense ? 1 : 0);
+    return 2 + n - (dense && plan_parts(p->schedule, &p->shape, tile) == 1 ? 1 : 0);
 }
 
 static tg_bits tensors_of(const struct plan *p)
@@ -52,11 +53,11 @@ static tg_bits tensors_of(const struct plan *p)
     return set;
 }
 
-/* The output of positions, which the chunks write. */
+/* The output of positions, which the chunks write; fp32 goes to memory from registers. */
 static bool is_tile_store(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]);
+    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]) && plan_memory_dtype(p, op->tile) != TG_F32;
 }
 
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
@@ -107,7 +108,7 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         if (!(set >> t & 1) || is_mapped(p, t) || n + MOST_OF_A_TENSOR + MOST_OF_THE_REST > TG_MAX_ARGS)
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
-        for (uint32_t axis = 0; axis < n_strides(&p->algorithm->tensors[t]); axis++)
+        for (uint32_t axis = 0; axis < n_strides(p, t); axis++)
             args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)

@@ -67,6 +67,8 @@ static bool check_blocks(const struct plan *p)
         ok = refuse(p, 0, "take another schedule", "dqk and dhv must be multiples of 64");
     else if (p->tiles * WALK_TILE * p->groups != p->block[p->owner] || plan_dim_size(p, p->owner) % p->block[p->owner])
         ok = refuse(p, 0, "change the block or warps", "the output's block must be 64 columns, or 128, for each four warps, and divide the dimension");
+    else if (plan_dim_size(p, other) % p->block[other] || p->block[other] % WALK_TILE)
+        ok = refuse(p, 0, "change the block", "the block of what its state is split by must be a multiple of 64 and divide the dimension");
     else if (p->tiles * p->block[other] > 256)
         ok = refuse(p, 0, "give the output's dimension a smaller block", "the state needs more than 128 registers a thread");
     return ok;
@@ -271,8 +273,9 @@ static bool check_stores(const struct plan *p)
         const struct value *v = &p->values[op->v];
         if (op->kind != OP_STORE || !in_chunk || v->n_dims < 2)
             continue;
-        if (has_output || !plan_is_position(v->dims[0])) {
-            plan_refuse(p, "TG0518", p->row->line, "let another row write it", "kernel %s on warpgroups: it writes one matrix in each chunk, and cannot write %s",
+        const bool to_caller = plan_memory_dtype(p, op->tile) == TG_F32 && ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
+        if (has_output || to_caller || !plan_is_position(v->dims[0])) {
+            plan_refuse(p, "TG0518", p->row->line, "let another row write it", "kernel %s on warpgroups: it writes one matrix in each chunk, to the caller in the input type, and cannot write %s",
                         p->row->name, plan_tensor(p, v)->name);
             return false;
         }

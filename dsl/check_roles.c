@@ -81,54 +81,110 @@ static bool is_read(const struct kernel *k, uint32_t tile)
     return false;
 }
 
-/* The row computes the operand as a sum over the dimension, of which a thread block has a part. */
-static bool is_part(const struct kernel *k, tg_operand operand, uint32_t dim)
+/* ---- sums in parts: each thread block of a parallel dimension adds up its own block of it ---- */
+
+static bool on_warpgroups(const struct kernel *k)
 {
-    const int s = operand ? tg_tile_stmt(k->schedule->algorithm, TG_OPERAND_TILE(operand)) : -1;
-    const tg_stmt *stmt = s >= 0 ? computed(k, (uint32_t)s) : NULL;
-    return stmt && (stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY) &&
+    return k->row->mma == TG_MMA_WGMMA;
+}
+
+static bool sums_over(const struct kernel *k, const tg_stmt *stmt, uint32_t dim)
+{
+    return (stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY) &&
            (tg_stmt_product(k->schedule->algorithm, stmt).k & 1u << dim);
 }
 
-/* A plain sum that this row writes to memory and nothing of this row reads: every thread block may
- * write its part, and who reads them adds them up. Without init, which each part would add. */
-static bool is_sum_in_parts(const struct kernel *k, const tg_stmt *stmt)
+static bool reads_any(const tg_stmt *stmt, tg_bits tiles)
+{
+    tg_operand reads[TG_MAX_READS];
+    bool any = false;
+    for (uint32_t i = 0, n = tg_stmt_reads(stmt, reads); i < n; i++)
+        any |= (tiles >> TG_OPERAND_TILE(reads[i]) & 1) != 0;
+    return any;
+}
+
+/* Tiles that the row computes as sums over the dimension, or from such: a thread block has a part of each. */
+static tg_bits parts_of(const struct kernel *k, uint32_t dim)
+{
+    tg_bits parts = 0;
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++) {
+        const tg_stmt *stmt = computed(k, s);
+        if (stmt && (sums_over(k, stmt, dim) || (stmt->op != TG_STMT_CARRY && reads_any(stmt, parts))))
+            parts |= TG_BIT(TG_OPERAND_TILE(stmt->out));
+    }
+    return parts;
+}
+
+/* Is the map of parts a part of the same map of their sum? */
+static bool is_linear(const tg_stmt *map, tg_bits parts)
+{
+    bool part[TG_MAX_EXPR + 2] = {false};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tg_expr_length(map); i++) {
+        const tg_x *x = &map->expr[i];
+        const int arity = tg_expr_arity(x->op);
+        if (arity < 0 || n < (uint32_t)arity)
+            return false;
+        n -= (uint32_t)arity;
+        const bool a = arity > 0 && part[n], b = arity > 1 && part[n + 1];
+        const bool sum = x->op == TG_X_ADD || x->op == TG_X_SUB;
+        const bool product = (x->op == TG_X_MUL && !(a && b)) || (x->op == TG_X_DIV && !b);
+        const bool alone = x->op == TG_X_NEG || x->op == TG_X_CAUSAL;
+        if ((a || b) && !((sum && a && b) || product || alone))
+            return false;
+        part[n++] = x->op == TG_X_TILE ? (parts >> TG_OPERAND_TILE(x->operand) & 1) != 0 : a || b;
+    }
+    return true;
+}
+
+/* The reader is linear in the one part that it reads, and does not visit the dimension, whose block would choose one of
+ * the parts. Only kernels on warpgroups have more to make of parts than plain sums. */
+static bool keeps_parts(const struct kernel *k, const tg_stmt *reader, uint32_t dim, tg_bits parts)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const struct tg_product product = tg_stmt_product(algorithm, reader);
+    const uint32_t visited = tg_operand_mask(algorithm, reader->a) | tg_operand_mask(algorithm, reader->b) |
+                             tg_operand_mask(algorithm, reader->out);
+    if (visited & 1u << dim)
+        return false;
+    if (reader->op == TG_STMT_MAP)
+        return on_warpgroups(k) && is_linear(reader, parts);
+    const bool a = (parts >> TG_OPERAND_TILE(reader->a) & 1) != 0, b = (parts >> TG_OPERAND_TILE(reader->b) & 1) != 0;
+    return reader->op == TG_STMT_CONTRACT && (reader->b ? a != b : a) && (on_warpgroups(k) || !is_matrix(&product)) &&
+           (!reader->init || (parts >> TG_OPERAND_TILE(reader->init) & 1));
+}
+
+/* A part may go to memory, where its reader adds up the parts: an intermediate that the row lists. Without warpgroups that is
+ * a plain sum which nothing of the row reads. */
+static bool may_be_part(const struct kernel *k, const tg_stmt *stmt)
 {
     const struct tg_product product = tg_stmt_product(k->schedule->algorithm, stmt);
     const uint32_t tile = TG_OPERAND_TILE(stmt->out);
-    return stmt->op == TG_STMT_CONTRACT && !stmt->init && !is_matrix(&product) &&
-           tg_row_lists(k->row, tile) && !is_read(k, tile);
+    const bool read = is_read(k, tile);
+    if (!tg_row_lists(k->row, tile))
+        return read;
+    return !(k->schedule->algorithm->tensors[tile].flags & (TG_IN | TG_OUT)) &&
+           (on_warpgroups(k) || (stmt->op == TG_STMT_CONTRACT && !is_matrix(&product) && !read));
 }
 
-/* The reader takes a tile, of which each thread block has a part, to a sum in parts: it is linear
- * in that tile, and does not visit the dimension, whose block would choose one of the parts. */
-static bool adds_parts(const struct kernel *k, const tg_stmt *reader, uint32_t tile, uint32_t dim)
+/* Sums over dqk or dhv may be split among thread blocks when all that is made of them is linear. */
+static bool may_split(const struct kernel *k, uint32_t dim)
 {
-    const tg_algorithm *algorithm = k->schedule->algorithm;
-    const bool from_a = TG_OPERAND_TILE(reader->a) == tile;
-    const uint32_t visited = tg_operand_mask(algorithm, reader->a) |
-                             tg_operand_mask(algorithm, reader->b) |
-                             tg_operand_mask(algorithm, reader->out);
-    return is_sum_in_parts(k, reader) && times_read(reader, tile) == 1 && !(visited & 1u << dim) &&
-           !is_part(k, from_a ? reader->b : reader->a, dim);
-}
-
-/* A sum over dqk or dhv may be split among thread blocks when it goes to memory in parts, or only
- * through such sums: products of which a kernel wants just the sum over rows. */
-static bool may_split(const struct kernel *k, const tg_stmt *stmt, uint32_t dim)
-{
-    const tg_algorithm *algorithm = k->schedule->algorithm;
-    const struct tg_product product = tg_stmt_product(algorithm, stmt);
-    const uint32_t tile = TG_OPERAND_TILE(stmt->out);
-    if (!is_matrix(&product))
-        return is_sum_in_parts(k, stmt);
-    if (stmt->init || tg_row_lists(k->row, tile))
-        return false;
-    for (uint32_t s = 0; s < algorithm->n_body; s++)
-        if (computed(k, s) && times_read(computed(k, s), tile) &&
-            !adds_parts(k, computed(k, s), tile, dim))
-            return false;
-    return is_read(k, tile);
+    const tg_bits parts = parts_of(k, dim);
+    bool ok = true;
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++) {
+        const tg_stmt *stmt = computed(k, s);
+        if (!stmt)
+            continue;
+        const bool sums = sums_over(k, stmt, dim);
+        if (sums)
+            ok = ok && stmt->op == TG_STMT_CONTRACT && (!stmt->init || (parts >> TG_OPERAND_TILE(stmt->init) & 1));
+        else if (reads_any(stmt, parts))
+            ok = ok && keeps_parts(k, stmt, dim, parts);
+        if (parts >> TG_OPERAND_TILE(stmt->out) & 1)
+            ok = ok && may_be_part(k, stmt);
+    }
+    return ok;
 }
 
 /* A statement of the row that sums over the dimension, which must not be split: NULL when none
@@ -142,9 +198,7 @@ static const tg_stmt *summed_by(const struct kernel *k, uint32_t dim)
             continue;
         if (stmt->op == TG_STMT_TOTAL && (tg_stmt_along(algorithm, stmt) & 1u << dim))
             return stmt;
-        if ((stmt->op == TG_STMT_CONTRACT || stmt->op == TG_STMT_CARRY) &&
-            (tg_stmt_product(algorithm, stmt).k & 1u << dim) &&
-            !((1u << dim & STATE) && may_split(k, stmt, dim)))
+        if (sums_over(k, stmt, dim) && !((1u << dim & STATE) && may_split(k, dim)))
             return stmt;
     }
     return NULL;

@@ -341,10 +341,35 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
 
 /* ---- the output ---- */
 
+/* What the reader adds up, or sums over heads, is fp32: from registers, where eight lanes have neighbours. It is in the
+ * workspace, whose strides are known: every address is one register and a constant. LLVM must not see that columns
+ * are the same in every chunk: each would take a register through all of them. */
+static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
+{
+    const struct value *v = &e->p->values[op->v];
+    const uint32_t parts = plan_parts(e->p->schedule, &e->p->shape, op->tile), row = parts * plan_dim_size(e->p, e->p->owner);
+    find_thread(e, opaque(e, e->tid));
+    LLVMValueRef column = tile_column(e, 0), first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
+    first = byte_offset(e, first, mul(e, part_index(e, op->tile), imm(e, 4)));
+    for (uint32_t c = 0; c < WALK_TILE / 4; c++) {
+        const uint32_t position = c / 2 * 8 + c % 2;
+        LLVMBasicBlockRef after = begin_if(e, less(e, add(e, column, imm(e, position)), e->at.length));
+        for (uint32_t i = 0; i < 2; i++) {
+            LLVMValueRef to = byte_offset(e, first, imm64(e, 4 * (position * row + 8 * i * parts)));
+            LLVMSetAlignment(LLVMBuildStore(e->b, x[c / 2 * 4 + 2 * i + c % 2], to), 4);
+        }
+        end_if(e, after);
+    }
+}
+
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2], to = owned_address(e, w, e->p->left);
     take(e, w, op->v, x);
+    if (plan_memory_dtype(e->p, op->tile) == TG_F32) {
+        store_floats(e, w, op, x);
+        return;
+    }
     for (uint32_t u = 0; u < WALK_TILE / 8; u += 2) {
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)

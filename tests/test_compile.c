@@ -199,6 +199,8 @@ static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule
 static const struct walk {
     const char *schedule;
     struct width width;
+    uint32_t group;     /* of gradients; 0: 1 */
+    bool unpacked;      /* it takes no packed sequences */
     bool without_floor; /* ptxas serialises its products (C7512) where q.n has a floor of each token */
 } walks[] = {
     {.schedule = "walk", .width = {128, 256}},
@@ -212,28 +214,38 @@ static const struct walk {
     {.schedule = "walk-narrow", .width = {192, 192}},
     {.schedule = "walk-narrow walk.stages=4", .width = {64, 64}},
     {.schedule = "walk walk.dhv=128 walk.warps=4", .width = {128, 128}},
+    {.schedule = "segments", .width = {128, 256}, .unpacked = true},
+    {.schedule = "segments", .width = {64, 512}, .unpacked = true},
+    {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
+    {.schedule = "segments-narrow", .width = {192, 64}, .unpacked = true},
 }, back_walks[] = {
     {.schedule = "walk", .width = {128, 256}},
     {.schedule = "walk dV.stages=2", .width = {256, 128}},
     {.schedule = "walk-narrow", .width = {64, 64}},
     {.schedule = "walk-narrow", .width = {192, 128}},
+    {.schedule = "segments", .width = {128, 256}},
+    {.schedule = "segments-narrow", .width = {64, 64}},
+    {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
+    {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i,
                        const char *ptxas)
 {
     const tg_target *target = tg_target_find("sm_90a");
-    const bool packed = variant == &tg_mamba2;
+    const bool packed = variant == &tg_mamba2 && !walk->unpacked;
     tg_shape_class shape = {.io = types[i % 2],
                             .dqk = walk->width.dqk,
                             .dhv = walk->width.dhv,
-                            .group = variant->backward && i % 3 == 1 ? 2 : 1,
+                            .group = walk->group                       ? walk->group
+                                     : variant->backward && i % 3 == 1 ? 2
+                                                                       : 1,
                             .packed = packed,
                             .pooled = i % 4 == 1};
     tg_schedule schedule;
     if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walk->schedule, variant->name,
                    tg_dtype_name(shape.io), shape.dqk, shape.dhv,
-                   shape.group > 1 ? ", group of 2" : "", packed ? ", packed" : "",
+                   shape.group > 1 ? ", shared heads" : "", packed ? ", packed" : "",
                    shape.pooled ? ", pooled" : "", ptxas ? "" : " (no ptxas: not assembled)"))
         return;
     text_free(&messages);
@@ -360,7 +372,7 @@ static void refuse_both_ways(void)
 static void refuse_second_matrix(const char *name, const char *refused)
 {
     tg_schedule schedule;
-    char expected[100];
+    char expected[160];
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     if (!tap_begin("refused: TG0518, a walk that writes %s beside h", name))
         return;
@@ -376,8 +388,25 @@ static void refuse_second_matrix(const char *name, const char *refused)
     row->outputs[n] = (uint8_t)tile;
     text_free(&messages);
     tap_expect(tg_plan_check(&schedule, tg_target_find("sm_90a"), &shape, &sink) != TG_OK, "tg_plan_check accepts it");
-    snprintf(expected, sizeof expected, "it writes one matrix in each chunk, and cannot write %s", refused);
+    snprintf(expected, sizeof expected, "it writes one matrix in each chunk, to the caller in the input type, and cannot write %s", refused);
     tap_expect(strstr(log_text(), expected) != NULL, "expected \"%s\", found: %s", expected, log_text());
+    tap_end();
+}
+
+/* delta comes off dP once: taken off every part of it, it would come off as often as there are parts. */
+static void refuse_split_of_delta(void)
+{
+    tg_schedule schedule;
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    if (!tap_begin("refused: TG0217, parts of what is not linear in them"))
+        return;
+    tap_expect(schedule_of(tg_mlstm_exp.backward, "walk-parts", &schedule), "no schedule walk-parts");
+    for (uint32_t r = 0; r < schedule.n_rows; r++)
+        if (strcmp(schedule.rows[r].name, "dQ") == 0)
+            schedule.rows[r].row[TG_DHV] = (tg_axis_role)TG_P(64);
+    text_free(&messages);
+    tap_expect(tg_plan_check(&schedule, tg_target_find("sm_90a"), &shape, &sink) != TG_OK, "tg_plan_check accepts it");
+    tap_expect(strstr(log_text(), "TG0217") && strstr(log_text(), "kernel dQ: dhv is parallel in blocks of 64, but this kernel sums over it"), "found: %s", log_text());
     tap_end();
 }
 
@@ -640,6 +669,7 @@ int main(int argc, char **argv)
     refuse_both_ways();
     refuse_second_matrix("states", "states");
     refuse_second_matrix("sum", "h"); /* which comes behind sum */
+    refuse_split_of_delta();
     suite_same_code();
     suite_combinations();
     suite_walks(ptxas);

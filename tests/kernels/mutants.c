@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -171,6 +171,22 @@ static const struct call_under_test calls[N_CALLS] = {
                   false,
                   {0},
                   NULL},
+    /* Two blocks of dhv, two heads that share q and k. */
+    [PARTS] = {"simple-gla parts",
+               {.variant = "simple-gla",
+                .io = TG_BF16,
+                .batch = 1,
+                .heads = 2,
+                .group = 2,
+                .tokens = 70,
+                .dqk = 64,
+                .dhv = 128,
+                .schedule = "",
+                .backward = "walk-parts-narrow dQ.dhv=64 dK.dhv=64",
+                .has_s0 = true},
+               true,
+               {0},
+               NULL},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */
