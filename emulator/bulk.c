@@ -131,7 +131,7 @@ static bool check_piece(void *context, const struct bulk *b, const struct piece 
     if (!x->a || p->global - x->a->base >= x->a->bytes ||
         n > x->a->bytes - (p->global - x->a->base))
         x->a = memory_find(x->w->cta->launch->memory, p->global, n);
-    if (!x->a) {
+    if (!x->w->cta->has_waited || !x->a) {
         global_access(x->w, x->w->at, x->lane, p->global, n, 0); /* reports what is wrong */
         return false;
     }

@@ -442,6 +442,7 @@ struct launch {
     u32 n_threads, n_warps, dynamic_smem;
     u32 n_ranks; /* CTAs of a cluster */
     u64 n_ctas, serial;
+    bool overlaps; /* may begin before what is ahead of it on the stream has ended */
 };
 
 struct visit {
@@ -470,6 +471,7 @@ struct cta {
     u64 index;
     bool is_parallel; /* other threads run other CTAs of this launch */
     bool has_ended;   /* its shared memory is gone */
+    bool has_waited;  /* for the grids ahead: until then global memory is theirs */
     u32 id[3];
     struct warp warps[MAX_WARPS];
     u32 n_warps, n_agents;
@@ -501,6 +503,7 @@ struct cta {
     X(MBARRIER, "mbarrier", 719)                                                                   \
     X(CLUSTER, "cluster", 719)                                                                     \
     X(PROXY, "proxy", 719)                                                                         \
+    X(OVERLAP, "overlap", 719)                                                                     \
     X(TENSOR_MAP, "tensor-map", 719)                                                               \
     X(WGMMA, "wgmma", 719)                                                                         \
     X(DIVERGENT, "divergent", 719)                                                                 \

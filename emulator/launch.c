@@ -161,6 +161,7 @@ static void cta_reset(struct cta *c)
     c->steps = 0;
     c->patience = 0;
     c->has_ended = false;
+    c->has_waited = !l->overlaps;
     c->report->is_set = false;
     memset(c->visits, 0, c->n_agents * sizeof *c->visits);
     shadow_reset(c);

@@ -172,6 +172,13 @@ static void report_bounds(struct warp *w, int lane, u64 address, u32 bytes)
 /* Host memory of a device address; NULL after a fault. */
 u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what)
 {
+    if (!w->cta->has_waited) {
+        fault(w, REPORT_OVERLAP, lane,
+              "touches global address 0x%llx before griddepcontrol.wait: the kernel ahead, which may "
+              "still run, overlaps with this one",
+              (unsigned long long)address);
+        return NULL;
+    }
     struct allocation *a = w->cta->cached[in->serial];
     if (!a || !contains(a, address, bytes)) {
         a = memory_find(w->cta->launch->memory, address, bytes);

@@ -305,6 +305,14 @@ static CUresult gather_parameters(const struct kernel *k, void **params, void **
     return CUDA_SUCCESS;
 }
 
+static bool overlaps(const CUlaunchConfig *c)
+{
+    for (u32 i = 0; i < c->n_attributes; i++)
+        if (c->attributes[i].id == LAUNCH_ATTRIBUTE_OVERLAP)
+            return c->attributes[i].value.dim[0] != 0; /* an int */
+    return false;
+}
+
 static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 cluster[3],
                     u8 *params)
 {
@@ -323,6 +331,7 @@ static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 c
         .dynamic_smem = c->shared_bytes,
         .n_ctas = (u64)c->grid_x * c->grid_y * c->grid_z,
         .serial = driver.n_launches++,
+        .overlaps = overlaps(c),
     };
     struct report report = {0};
     memset(&driver.last, 0, sizeof driver.last);

@@ -130,7 +130,14 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
         encode_map(cu.maps[i], maps[i]);
         parameters[2 + i] = maps[i];
     }
-    CUlaunchAttribute cluster = {.id = LAUNCH_ATTRIBUTE_CLUSTER, .value.dim = {cu.cluster, 1, 1}};
+    CUlaunchAttribute attributes[2];
+    unsigned n_attributes = 0;
+    if (cu.cluster > 0)
+        attributes[n_attributes++] = (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_CLUSTER,
+                                                         .value.dim = {cu.cluster, 1, 1}};
+    if (cu.overlap)
+        attributes[n_attributes++] =
+            (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_OVERLAP, .value.dim = {1, 0, 0}};
     const CUlaunchConfig config = {.grid_x = grid,
                                    .grid_y = 1,
                                    .grid_z = 1,
@@ -138,8 +145,8 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
                                    .block_y = 1,
                                    .block_z = 1,
                                    .shared_bytes = shared,
-                                   .attributes = &cluster,
-                                   .n_attributes = cu.cluster > 0};
+                                   .attributes = attributes,
+                                   .n_attributes = n_attributes};
     result = cu.cuLaunchKernelEx(&config, function, parameters, NULL);
     if (!result)
         result = cu.cuCtxSynchronize();
@@ -271,7 +278,7 @@ void run_test(test *run, void *argument, const char *name, ...)
             cu.tgemu_reset();
         use_target(NULL);
         cu.n_maps = 0;
-        cu.cluster = 0;
+        cu.cluster = cu.overlap = 0;
         cu.directives = NULL;
         ok(cu.cuCtxSetCurrent(cu.context));
         run(argument);

@@ -11,6 +11,7 @@
  * %fd %h %p are there, and smem, the dynamic shared memory.
  *   -- launch G B S        grid, block, dynamic shared bytes
  *   -- cluster N           CTAs of a cluster
+ *   -- overlap             it is launched so that it may begin before what is ahead has ended
  *   -- directives TEXT     before the kernel's statements: .maxntid and the like
  *   -- target T            instead of sm_80; ptxas must take the kernel too, where there is one
  *   -- map NAME ..         a parameter more, a tensor map; see harness.h
@@ -41,7 +42,7 @@ struct test_file {
     int n_regs;
     char *lanes[MAX_LANES];
     int n_lanes, ulp;
-    unsigned grid, block, shared, cluster;
+    unsigned grid, block, shared, cluster, overlap;
     uint32_t out[WORDS];
     int n_out;
     char *maps[MAX_MAPS];
@@ -100,6 +101,8 @@ static void parse_key(struct test_file *t, char *key)
         assert_int_equal(sscanf(value, "%u %u %u", &t->grid, &t->block, &t->shared), 3);
     else if (!strcmp(key, "cluster"))
         t->cluster = (unsigned)atoi(value);
+    else if (!strcmp(key, "overlap"))
+        t->overlap = 1;
     else if (!strcmp(key, "directives"))
         t->directives = value;
     else if (!strcmp(key, "product"))
@@ -398,6 +401,7 @@ static void test_section(void *argument)
     cu.maps = (const char *const *)t->maps;
     cu.n_maps = t->n_maps;
     cu.cluster = t->cluster;
+    cu.overlap = t->overlap;
     cu.directives = t->directives;
     if (t->refused && cu.is_emulated)
         run_refused(t);

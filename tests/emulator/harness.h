@@ -68,6 +68,7 @@ struct driver {
     const char *const *maps; /* they also take these tensor maps; see encode_map() */
     int n_maps;
     unsigned cluster;       /* CTAs, 0 for 1 */
+    unsigned overlap;       /* 1: the launch may begin before what is ahead has ended */
     const char *directives; /* of the kernels, or NULL */
     void *context;
     device_pointer in, out;

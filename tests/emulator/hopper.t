@@ -27,6 +27,34 @@ add.u64 %rd3, %rd2, %rd3;
 -- out 0 3 0 1 0 1 7 0 1 3 0 1 0 1 7 0 2 3 0 1 0 1 7 0
 -- mutate out-of-bounds | mov.u32 %r8, 0; | mov.u32 %r8, 1; | CTA 1 of the cluster, which has 1
 
+# What begins before the grid ahead has ended must wait for it before it touches memory: stores, and bulk copies too.
+-- launch 1 32 64
+-- target sm_90a
+-- overlap
+-- kernel
+griddepcontrol.launch_dependents;
+griddepcontrol.wait;
+mov.u32 %r2, 7;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.global.u32 [%rd2], %r2;
+-- out 7
+-- mutate overlap | griddepcontrol.wait; | mov.u32 %r3, 0; | before griddepcontrol.wait
+
+-- launch 1 32 64
+-- target sm_90a
+-- overlap
+-- kernel
+griddepcontrol.wait;
+setp.eq.u32 %p1, %r1, 0;
+mov.u32 %r2, smem;
+@%p1 st.shared.v4.u32 [%r2], {%r1, %r1, %r1, %r1};
+fence.proxy.async;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r2], 16;
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group 0;
+-- out 0 0 0 0
+-- mutate overlap | griddepcontrol.wait; | mov.u32 %r3, 0; | before griddepcontrol.wait
+
 # One lane is elected. All warps of a warpgroup must change their register count together.
 -- launch 1 256 64
 -- target sm_90a
