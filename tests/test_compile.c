@@ -490,11 +490,13 @@ static void draw_walk(uint64_t *draw, struct combination *c)
     static const char *const changes[] = {
         "walk.dhv=64",  "walk.dhv=128",   "walk.dhv=512",  "walk.warps=4", "walk.stages=2",
         "walk.stages=4", "dQ.dqk=64",     "dQ.warps=4",    "dK.dqk=64",    "dK.warps=4",
-        "dV.dhv=64",    "dV.dhv=128",     "dV.warps=4",    "dV.stages=2",  "dK.dqk=256"};
+        "dV.dhv=64",    "dV.dhv=128",     "dV.warps=4",    "dV.stages=2",  "dK.dqk=256",
+        "walk.seg=1",   "dQ.seg=7",       "state.dhv=64",  "state.dqk=64", "dstate.warps=4",
+        "dQ.dhv=64",    "dQ.dhv=128",     "dK.dhv=192",    "dKsum.dqk=64", "dQsum.warps=2"};
     static const uint32_t sizes[] = {64, 128, 192, 256, 512};
     do {
         draw_variant(draw, c);
-    } while (strcmp(c->schedule.name, "walk") != 0);
+    } while (strncmp(c->schedule.name, "walk", 4) != 0 && strncmp(c->schedule.name, "segm", 4) != 0);
     c->shape = (tg_shape_class){.io = types[pick(draw, 2)],
                                 .dqk = sizes[pick(draw, 5)],
                                 .dhv = sizes[pick(draw, 5)],
@@ -529,7 +531,7 @@ static void suite_combinations(void)
         tap_end();
     }
     if (tap_begin("any walk compiles or is refused with a reason")) {
-        try_combinations(draw_walk, 150);
+        try_combinations(draw_walk, 200);
         tap_end();
     }
 }
