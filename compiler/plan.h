@@ -33,6 +33,8 @@ enum space {
     SPACE_COLUMNS,  /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
     SPACE_SUM,      /* one for all elements of them, in the same way */
     SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
+    SPACE_GATHERED, /* sums over positions of a loaded matrix times a vector: parts in shared memory, two buffers */
+    SPACE_CARRIED,  /* made of such, from chunk to chunk: shared memory, each warpgroup its own */
     SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
     SPACE_N_KINDS
 };

@@ -1,7 +1,7 @@
 /* compiler/print.c - a plan as text: what `tegula explain --stage plan` shows and tests compare. */
 #include "compiler/plan.h"
 
-static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "columns", "sum", "shared rows", "shared tile"};
+static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "columns", "sum", "shared rows", "gathered", "carried", "shared tile"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const op_names[] = {"load", "commit", "wait", "barrier", "prologue", "nest", "end", "zero", "copy", "init", "resume",
                                        "map", "scan", "total", "contract", "dot", "decay", "walk", "store"};

@@ -237,6 +237,22 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
+/* A vector carried beside the state, which is added to as it is: read as it arrives, changed at the end of the chunk. */
+static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
+    if (v < 0 || va < 0 || (s->decay && decay < 0))
+        return false;
+    insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    nest_store(b, v, i, GUARD_ALWAYS);
+    b->value[i] = (int8_t)v;
+    if (decay >= 0)
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va});
+    return true;
+}
+
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
 static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
@@ -247,6 +263,8 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
                     "kernel %s computes a carried state but does not walk the chunks", p->row->name);
         return false;
     }
+    if (whole && !s->b)
+        return add_carry_vector(b, i, s);
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     const int va = need(b, s->a, s), vb = need(b, s->b, s);

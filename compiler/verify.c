@@ -63,7 +63,8 @@ static bool check_sync(const struct plan *p, const char *stage)
 
 static bool is_shared(const struct plan *p, const struct value *v)
 {
-    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM || v->space == SPACE_POSITIONS;
+    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM || v->space == SPACE_POSITIONS || v->space == SPACE_GATHERED ||
+                         v->space == SPACE_CARRIED;
     return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->staged || (p->groups && of_walk);
 }
 

@@ -142,6 +142,16 @@ static enum space space_of_vector(const struct plan *p, uint32_t i)
     return SPACE_POSITIONS;
 }
 
+/* A vector along the rows of loaded matrices, carried or about to be: of the dimension that is not the owner's. */
+static enum space space_along(const struct plan *p, uint32_t i)
+{
+    const struct value *v = &p->values[i];
+    const tg_stmt *s = &p->algorithm->body[v->stmt];
+    const bool along = v->n_dims == 1 && !plan_is_position(v->dims[0]) && !plan_is_owned(p, v);
+    const bool carries = s->op == TG_STMT_CARRY && !v->stored, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init && !v->stored;
+    return along && carries ? SPACE_CARRIED : along && gathers ? SPACE_GATHERED : SPACE_NONE;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
@@ -150,6 +160,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return plan_is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
     if (v->stmt < 0)
         return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
+    if (v->n_dims == 1 && space_along(p, i) != SPACE_NONE)
+        return space_along(p, i);
     if (v->n_dims < 2)
         return p->algorithm->body[v->stmt].op == TG_STMT_MAP ? space_of_vector(p, i) : space_of_sum(p, i);
     if (i == p->state || (owned && !plan_is_position(v->dims[0])))
@@ -229,6 +241,10 @@ static void place_shared(struct plan *p)
         struct value *v = &p->values[i];
         if (v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
             place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1), 2, &offset);
+        if (v->space == SPACE_GATHERED) /* two elements from each thread */
+            place_buffers(v, 8 * 128 * p->groups, 2, &offset);
+        if (v->space == SPACE_CARRIED)
+            place_buffers(v, 4 * v->extent[0], p->groups, &offset);
         if (v->space == SPACE_POSITIONS) /* a buffer of each warp */
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
@@ -261,6 +277,24 @@ static bool find_products(struct plan *p)
     }
     p->left = (uint8_t)left;
     return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
+}
+
+/* Sums that a carried vector is made of: of a loaded matrix and vector, in whole shares of the threads; and one thread block
+ * writes what is left of it, since another may still begin with what was there. */
+static bool check_carried(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
+        const bool gathers = op->kind == OP_DOT && v->space == SPACE_GATHERED, adds = op->kind == OP_DOT && v->space == SPACE_CARRIED;
+        if (gathers && !(a->space == SPACE_MATRIX && b->space == SPACE_VECTOR && 128 * p->groups % (a->extent[1] / 2) == 0))
+            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is made of sums that the threads cannot share out");
+        if (adds && a->space != SPACE_GATHERED)
+            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
+        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && plan_dim_size(p, p->owner) > p->block[p->owner])
+            return refuse(p, 0, "let a row of its own write it", "several thread blocks carry a vector whose end goes to memory");
+    }
+    return true;
 }
 
 /* Of the matrices that are made in a chunk, memory gets one: it takes the place of `left`. */
@@ -301,7 +335,7 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1 || !find_products(p))
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!check_stores(p))
+    if (!check_stores(p) || !check_carried(p))
         return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240 : 255;

@@ -56,6 +56,8 @@ static void emit_position_products(struct emit *e, struct walk *w)
                 walk_wait(e, w, op->v);
             else if (phase == MEANWHILE && is_position_sum(e, op, true))
                 walk_row_sums(e, w, op);
+            else if (phase == MEANWHILE && op->kind == OP_DOT && e->p->values[op->v].space == SPACE_GATHERED)
+                walk_gather(e, w, op);
         }
 }
 
@@ -74,15 +76,17 @@ static void emit_positions(struct emit *e, struct walk *w)
     }
 }
 
-/* What is made of sums of rows, behind the barrier; while products are under way. */
+/* What is made of sums of rows or of positions, behind the barrier; while products are under way. */
 static void emit_vectors(struct emit *e, struct walk *w)
 {
     const struct range r = chunk_ops(e->p);
     for (uint32_t i = r.begin; i < r.end; i++) {
-        if (e->p->ops[i].kind != OP_MAP || e->p->values[e->p->ops[i].v].space != SPACE_POSITIONS)
-            continue;
-        debug_line(e, e->p->ops[i].stmt);
-        walk_positions_vector(e, w, &e->p->ops[i]);
+        const struct op *op = &e->p->ops[i];
+        debug_line(e, op->stmt);
+        if (op->kind == OP_MAP && e->p->values[op->v].space == SPACE_POSITIONS)
+            walk_positions_vector(e, w, op);
+        else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_CARRIED)
+            walk_add_carried(e, w, op);
     }
 }
 
@@ -226,7 +230,10 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
-        e->slot[i] = p->values[i].space == SPACE_VECTOR ? w->stage : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w) : NULL;
+        e->slot[i] = p->values[i].space == SPACE_VECTOR      ? w->stage
+                     : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w)
+                     : p->values[i].space == SPACE_CARRIED   ? w->group
+                                                             : NULL;
     w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
     w->tile = 0;
     if (p->shape.packed)
@@ -270,7 +277,9 @@ static void emit_consumer(struct emit *e, struct walk *w)
         if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
             emit_load(e, i);
     for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
-        if (p->ops[i].kind == OP_INIT)
+        if (p->ops[i].kind == OP_INIT && p->values[p->ops[i].v].space == SPACE_CARRIED)
+            walk_init_carried(e, w, &p->ops[i]);
+        else if (p->ops[i].kind == OP_INIT)
             walk_init(e, w, &p->ops[i]);
         else if (p->ops[i].kind == OP_RESUME)
             walk_resume(e, w, &p->ops[i]);
@@ -298,7 +307,9 @@ static void emit_consumer(struct emit *e, struct walk *w)
         store_late_sums(e, w, w->end, less(e, imm(e, 0), w->end));
     }
     for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_STORE)
+        if (p->ops[i].kind == OP_STORE && p->values[p->ops[i].v].space == SPACE_CARRIED)
+            walk_keep_carried(e, w, &p->ops[i]);
+        else if (p->ops[i].kind == OP_STORE)
             walk_final(e, w, &p->ops[i]);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     map_store_wait(e, false);

@@ -101,6 +101,11 @@ void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
 bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
+/* A vector carried beside the state: parts of the chunk's sums; the group's copy of it, from memory and to memory. */
+void walk_gather(struct emit *e, const struct walk *w, const struct op *op);
+void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
+void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */

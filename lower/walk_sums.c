@@ -4,6 +4,8 @@
  *
  *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
  *   positions made from sums of rows, and needed by all warps: each of them adds the parts
+ *   gathered  over the positions of a loaded matrix, times a vector; carried from chunk to chunk: the barrier of the same
+ *             chunk, behind which each warpgroup adds them to its own copy, that it reads in the next
  *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
 #include "lower/walk.h"
 
@@ -42,9 +44,9 @@ static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValu
 }
 
 /* The same elements of a vector along the rows. */
-static void load_along(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef lane_unit, uint32_t unit, LLVMValueRef x[8])
+static void load_along(struct emit *e, uint32_t v, LLVMValueRef lane_unit, uint32_t unit, LLVMValueRef x[8])
 {
-    LLVMValueRef from = byte_offset(e, slot_address(e, v, w->stage), mul(e, lane_unit, imm(e, 32)));
+    LLVMValueRef from = byte_offset(e, slot_address(e, &e->p->values[v], e->slot[v]), mul(e, lane_unit, imm(e, 32)));
     for (uint32_t i = 0; i < 8; i++)
         x[i] = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, imm(e, 32 * unit + 4 * i)), "");
 }
@@ -58,7 +60,7 @@ static void matrix_rows(struct emit *e, const struct walk *w, const struct op *o
     sum[0] = sum[1] = real(e, 0);
     for (uint32_t unit = 0; unit < a->extent[1] / 8; unit += lanes) {
         if (b->n_dims == 1)
-            load_along(e, w, b, lane_unit, unit, y);
+            load_along(e, op->b, lane_unit, unit, y);
         for (uint32_t half = 0; half < 2; half++) {
             load_unit(e, w, op->a, tile_row(e, half), lane_unit, unit, x);
             if (b->n_dims == 2)
@@ -170,6 +172,123 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
         LLVMValueRef column = add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
         LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
     }
+}
+
+/* ---- carried vectors ---- */
+
+/* Of all threads: this one's number, and how many share a pair of columns. */
+static LLVMValueRef thread_of_all(struct emit *e, const struct walk *w)
+{
+    return add(e, mul(e, w->group, imm(e, 128)), e->tid);
+}
+
+static uint32_t sharers(const struct plan *p, const struct value *matrix)
+{
+    return 128 * p->groups / (matrix->extent[1] / 2);
+}
+
+/* A pair of columns of some of the positions: this thread's part. */
+void walk_gather(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *matrix = &p->values[op->a], *out = &p->values[op->v];
+    const uint32_t pairs = matrix->extent[1] / 2, rows = WALK_TILE / sharers(p, matrix);
+    find_thread(e, opaque(e, e->tid)); /* where things are is forgotten again: registers are what is short */
+    LLVMValueRef thread = thread_of_all(e, w), pair = modulo(e, thread, imm(e, pairs)), first = mul(e, divide(e, thread, imm(e, pairs)), imm(e, rows));
+    LLVMValueRef span = mul(e, divide(e, pair, imm(e, 32)), imm(e, WALK_TILE * WALK_SPAN_BYTES)), in_span = modulo(e, pair, imm(e, 32));
+    LLVMValueRef in_unit = add(e, span, mul(e, modulo(e, in_span, imm(e, 4)), imm(e, 4))), unit = divide(e, in_span, imm(e, 4));
+    LLVMValueRef from = slot_address(e, matrix, w->stage), weights = byte_offset(e, slot_address(e, &p->values[op->b], e->slot[op->b]), mul(e, first, imm(e, 4)));
+    LLVMValueRef sum[2] = {real(e, 0), real(e, 0)};
+    for (uint32_t r = 0; r < rows; r++) {
+        LLVMValueRef offset = add(e, unit_offset(e, add(e, first, imm(e, r)), unit), in_unit);
+        LLVMValueRef word = LLVMBuildLoad2(e->b, e->i32, byte_offset(e, from, offset), "");
+        LLVMValueRef weight = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, weights, imm(e, 4 * r)), "");
+        for (uint32_t i = 0; i < 2; i++)
+            sum[i] = fma_of(e, unpack(e, word, i), weight, sum[i]);
+    }
+    LLVMValueRef to = byte_offset(e, slot_address(e, out, w->buffer), mul(e, thread, imm(e, 8)));
+    for (uint32_t i = 0; i < 2; i++)
+        LLVMBuildStore(e->b, sum[i], byte_offset(e, to, imm(e, 4 * i)));
+}
+
+typedef void each_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index);
+
+/* The elements that this thread has of its group's copy. */
+static void for_carried(struct emit *e, const struct walk *w, const struct op *op, each_carried *each)
+{
+    const uint32_t extent = e->p->values[op->v].extent[0];
+    for (uint32_t first = 0; first < extent; first += 128) {
+        LLVMBasicBlockRef after = extent % 128 ? begin_if(e, less(e, add(e, e->tid, imm(e, first)), imm(e, extent))) : NULL;
+        each(e, w, op, add(e, e->tid, imm(e, first)));
+        if (after)
+            end_if(e, after);
+    }
+}
+
+static LLVMValueRef carried_address(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef index)
+{
+    return byte_offset(e, slot_address(e, &e->p->values[v], w->group), mul(e, index, imm(e, 4)));
+}
+
+static void init_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
+{
+    LLVMValueRef to = carried_address(e, w, op->v, index), there = op->tile ? present(e, op->tile) : NULL, x = local(e, e->f32, "carried");
+    set(e, x, real(e, 0));
+    LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
+    if (op->tile) {
+        const struct value *v = &e->p->values[op->v];
+        set(e, x, LLVMBuildLoad2(e->b, e->f32, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL), ""));
+    }
+    if (after)
+        end_if(e, after);
+    LLVMBuildStore(e->b, get(e, e->f32, x), to);
+}
+
+/* Its threads read it in another order. */
+void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op)
+{
+    for_carried(e, w, op, init_carried);
+    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+}
+
+static void add_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
+{
+    const struct plan *p = e->p;
+    const struct op *gather = NULL, *decay = NULL;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        gather = p->ops[i].kind == OP_DOT && p->ops[i].v == op->a ? &p->ops[i] : gather;
+        decay = p->ops[i].kind == OP_DECAY && p->ops[i].v == op->v ? &p->ops[i] : decay;
+    }
+    const struct value *matrix = &p->values[gather->a];
+    LLVMValueRef at = carried_address(e, w, op->v, index), x = LLVMBuildLoad2(e->b, e->f32, at, "");
+    LLVMValueRef parts = byte_offset(e, slot_address(e, &p->values[op->a], w->buffer), mul(e, index, imm(e, 4)));
+    if (decay) {
+        LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[decay->a], e->slot[decay->a]), "");
+        x = LLVMBuildFMul(e->b, x, exp2_approx(e, g), "");
+    }
+    for (uint32_t i = 0; i < sharers(p, matrix); i++)
+        x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
+    LLVMBuildStore(e->b, x, at);
+}
+
+/* Behind the barrier of the chunk; its group's barrier, when the output is stored, comes before it is read again. */
+void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op)
+{
+    for_carried(e, w, op, add_carried);
+}
+
+static void keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, index), "");
+    LLVMBuildStore(e->b, x, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
+}
+
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op)
+{
+    LLVMBasicBlockRef after = begin_if(e, both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), present(e, op->tile)));
+    for_carried(e, w, op, keep_carried);
+    end_if(e, after);
 }
 
 /* ---- the state ---- */

@@ -199,6 +199,7 @@ static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule
 static const struct walk {
     const char *schedule;
     struct width width;
+    bool with_floor; /* of the normalised variants alone */
     uint32_t group;     /* of gradients; 0: 1 */
     bool unpacked;      /* it takes no packed sequences */
     bool without_floor; /* ptxas serialises its products (C7512) where q.n has a floor of each token */
@@ -214,6 +215,8 @@ static const struct walk {
     {.schedule = "walk-narrow", .width = {192, 192}},
     {.schedule = "walk-narrow walk.stages=4", .width = {64, 64}},
     {.schedule = "walk walk.dhv=128 walk.warps=4", .width = {128, 128}},
+    {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
+    {.schedule = "walk-n walk.stages=2", .width = {256, 128}, .with_floor = true},
     {.schedule = "segments", .width = {128, 256}, .unpacked = true},
     {.schedule = "segments", .width = {64, 512}, .unpacked = true},
     {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
@@ -259,7 +262,7 @@ static void suite_walks(const char *ptxas)
     const tg_variant *const variants[] = {&tg_mlstm_sig, &tg_mlstm_exp, &tg_mamba2};
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)
-            if (!walks[i].without_floor || variants[v] != &tg_mlstm_exp)
+            if (variants[v] == &tg_mlstm_exp ? !walks[i].without_floor : !walks[i].with_floor)
                 cover_walk(variants[v], &walks[i], i, ptxas);
         for (size_t i = 0; i < sizeof back_walks / sizeof *back_walks; i++)
             cover_walk(variants[v]->backward, &back_walks[i], i, ptxas);
