@@ -34,7 +34,7 @@ enum space {
     SPACE_SUM,      /* one for all elements of them, in the same way */
     SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
     SPACE_GATHERED, /* sums over positions of a loaded matrix times a vector: parts in shared memory, two buffers */
-    SPACE_CARRIED,  /* made of such, from chunk to chunk: shared memory, each warpgroup its own */
+    SPACE_CARRIED,  /* made of such, from chunk to chunk: shared memory, two buffers of each warpgroup */
     SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
     SPACE_N_KINDS
 };
@@ -138,6 +138,7 @@ struct plan {
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
+    bool carries;              /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */

@@ -241,6 +241,11 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
 static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
 {
     struct plan *p = b->p;
+    if (p->segment) {
+        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but begins in the middle of the sequence", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
+        return false;
+    }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
     if (v < 0 || va < 0 || (s->decay && decay < 0))
         return false;

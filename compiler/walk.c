@@ -142,13 +142,13 @@ static enum space space_of_vector(const struct plan *p, uint32_t i)
     return SPACE_POSITIONS;
 }
 
-/* A vector along the rows of loaded matrices, carried or about to be: of the dimension that is not the owner's. */
+/* A vector along the rows of loaded matrices, carried or about to be. */
 static enum space space_along(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
     const tg_stmt *s = &p->algorithm->body[v->stmt];
-    const bool along = v->n_dims == 1 && !plan_is_position(v->dims[0]) && !plan_is_owned(p, v);
-    const bool carries = s->op == TG_STMT_CARRY && !v->stored, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init && !v->stored;
+    const bool along = v->n_dims == 1 && !plan_is_position(v->dims[0]);
+    const bool carries = s->op == TG_STMT_CARRY, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init && !v->stored;
     return along && carries ? SPACE_CARRIED : along && gathers ? SPACE_GATHERED : SPACE_NONE;
 }
 
@@ -244,7 +244,7 @@ static void place_shared(struct plan *p)
         if (v->space == SPACE_GATHERED) /* two elements from each thread */
             place_buffers(v, 8 * 128 * p->groups, 2, &offset);
         if (v->space == SPACE_CARRIED)
-            place_buffers(v, 4 * v->extent[0], p->groups, &offset);
+            place_buffers(v, 4 * v->extent[0], 2 * p->groups, &offset);
         if (v->space == SPACE_POSITIONS) /* a buffer of each warp */
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
@@ -291,7 +291,7 @@ static bool check_carried(const struct plan *p)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is made of sums that the threads cannot share out");
         if (adds && a->space != SPACE_GATHERED)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
-        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && plan_dim_size(p, p->owner) > p->block[p->owner])
+        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner])
             return refuse(p, 0, "let a row of its own write it", "several thread blocks carry a vector whose end goes to memory");
     }
     return true;
@@ -326,6 +326,7 @@ bool pass_walk(struct plan *p)
         struct value *v = &p->values[i];
         v->shared_with = -1;
         v->space = space_of(p, i);
+        p->carries |= v->space == SPACE_CARRIED;
         v->dtype = v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
         if (v->space == SPACE_NONE) {
             plan_refuse(p, "TG0510", v->stmt < 0 ? 0 : p->algorithm->body[v->stmt].line, "let an earlier row write it", "kernel %s on warpgroups cannot %s %s",

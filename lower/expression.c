@@ -136,6 +136,7 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
         if (x->out->space == SPACE_POSITIONS) /* still in registers */
             return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), NULL};
         /* fall through */
+    case SPACE_CARRIED:
     case SPACE_VECTOR: {
         LLVMValueRef from = slot_address(e, v, e->slot[i] ? e->slot[i] : imm(e, 0));
         if (v->n_dims)

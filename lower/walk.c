@@ -96,6 +96,8 @@ static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMV
     const struct range r = chunk_ops(e->p);
     for (uint32_t i = r.begin; i < r.end; i++) {
         const enum space space = e->p->values[e->p->ops[i].v].space;
+        if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_CARRIED)
+            walk_keep_carried(e, w, &e->p->ops[i]);
         if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
             walk_store_sum(e, w, &e->p->ops[i], buffer);
     }
@@ -232,9 +234,11 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
     for (uint32_t i = 0; i < p->n_values; i++)
         e->slot[i] = p->values[i].space == SPACE_VECTOR      ? w->stage
                      : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w)
-                     : p->values[i].space == SPACE_CARRIED   ? w->group
                                                              : NULL;
     w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_CARRIED)
+            e->slot[i] = walk_carried_slot(e, w, w->buffer);
     w->tile = 0;
     if (p->shape.packed)
         clear_behind_end(e, w);
@@ -306,6 +310,7 @@ static void emit_consumer(struct emit *e, struct walk *w)
         named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
         store_late_sums(e, w, w->end, less(e, imm(e, 0), w->end));
     }
+    w->buffer = modulo(e, w->end, imm(e, 2));
     for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
         if (p->ops[i].kind == OP_STORE && p->values[p->ops[i].v].space == SPACE_CARRIED)
             walk_keep_carried(e, w, &p->ops[i]);
@@ -341,7 +346,7 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     const struct plan *p = e->p;
     const bool moves_registers = p->groups == 2;
     init_barriers(e);
-    struct walk w = {.batch = batch, .head = head};
+    struct walk w = {.batch = batch, .head = head, .buffer = imm(e, 0)};
     w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
     const struct place outside = e->at;
     LLVMBasicBlockRef producer = LLVMAppendBasicBlockInContext(e->context, e->function, "producer");

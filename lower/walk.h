@@ -103,6 +103,7 @@ bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of r
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 /* A vector carried beside the state: parts of the chunk's sums; the group's copy of it, from memory and to memory. */
 void walk_gather(struct emit *e, const struct walk *w, const struct op *op);
+LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer);
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op);

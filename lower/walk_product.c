@@ -360,6 +360,8 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
         }
         end_if(e, after);
     }
+    if (e->p->carries) /* what the group carries on is whole: as in walk_store */
+        named_barrier(e, add(e, w->group, imm(e, 2)), 128);
 }
 
 void walk_store(struct emit *e, struct walk *w, const struct op *op)

@@ -5,7 +5,8 @@
  *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
  *   positions made from sums of rows, and needed by all warps: each of them adds the parts
  *   gathered  over the positions of a loaded matrix, times a vector; carried from chunk to chunk: the barrier of the same
- *             chunk, behind which each warpgroup adds them to its own copy, that it reads in the next
+ *             chunk, behind which each warpgroup adds them to its own copy, that it reads in the next. The group's barrier, when it
+ *             stores the output, lies between; two buffers, since some still read what others add to
  *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
 #include "lower/walk.h"
 
@@ -225,14 +226,21 @@ static void for_carried(struct emit *e, const struct walk *w, const struct op *o
     }
 }
 
-static LLVMValueRef carried_address(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef index)
+/* In the buffer that is read in this chunk, or the other one. */
+static LLVMValueRef carried_address(struct emit *e, const struct walk *w, uint32_t v, bool next, LLVMValueRef index)
 {
-    return byte_offset(e, slot_address(e, &e->p->values[v], w->group), mul(e, index, imm(e, 4)));
+    LLVMValueRef slot = walk_carried_slot(e, w, next ? sub(e, imm(e, 1), w->buffer) : w->buffer);
+    return byte_offset(e, slot_address(e, &e->p->values[v], slot), mul(e, index, imm(e, 4)));
+}
+
+LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer)
+{
+    return add(e, mul(e, w->group, imm(e, 2)), buffer);
 }
 
 static void init_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
-    LLVMValueRef to = carried_address(e, w, op->v, index), there = op->tile ? present(e, op->tile) : NULL, x = local(e, e->f32, "carried");
+    LLVMValueRef to = carried_address(e, w, op->v, false, index), there = op->tile ? present(e, op->tile) : NULL, x = local(e, e->f32, "carried");
     set(e, x, real(e, 0));
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (op->tile) {
@@ -244,7 +252,7 @@ static void init_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, get(e, e->f32, x), to);
 }
 
-/* Its threads read it in another order. */
+/* Before the first chunk, whose buffer is 0. Its threads read it in another order. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, init_carried);
@@ -260,7 +268,7 @@ static void add_carried(struct emit *e, const struct walk *w, const struct op *o
         decay = p->ops[i].kind == OP_DECAY && p->ops[i].v == op->v ? &p->ops[i] : decay;
     }
     const struct value *matrix = &p->values[gather->a];
-    LLVMValueRef at = carried_address(e, w, op->v, index), x = LLVMBuildLoad2(e->b, e->f32, at, "");
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
     LLVMValueRef parts = byte_offset(e, slot_address(e, &p->values[op->a], w->buffer), mul(e, index, imm(e, 4)));
     if (decay) {
         LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[decay->a], e->slot[decay->a]), "");
@@ -268,10 +276,10 @@ static void add_carried(struct emit *e, const struct walk *w, const struct op *o
     }
     for (uint32_t i = 0; i < sharers(p, matrix); i++)
         x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
-    LLVMBuildStore(e->b, x, at);
+    LLVMBuildStore(e->b, x, carried_address(e, w, op->v, true, index));
 }
 
-/* Behind the barrier of the chunk; its group's barrier, when the output is stored, comes before it is read again. */
+/* Behind the barrier of the chunk. */
 void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, add_carried);
@@ -280,7 +288,7 @@ void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op)
 static void keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, index), "");
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
     LLVMBuildStore(e->b, x, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
 }
 

@@ -226,6 +226,8 @@ static const struct walk {
     {.schedule = "walk dV.stages=2", .width = {256, 128}},
     {.schedule = "walk-narrow", .width = {64, 64}},
     {.schedule = "walk-narrow", .width = {192, 128}},
+    {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
+    {.schedule = "walk-n", .width = {128, 128}, .with_floor = true},
     {.schedule = "segments", .width = {128, 256}},
     {.schedule = "segments-narrow", .width = {64, 64}},
     {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
@@ -265,7 +267,8 @@ static void suite_walks(const char *ptxas)
             if (variants[v] == &tg_mlstm_exp ? !walks[i].without_floor : !walks[i].with_floor)
                 cover_walk(variants[v], &walks[i], i, ptxas);
         for (size_t i = 0; i < sizeof back_walks / sizeof *back_walks; i++)
-            cover_walk(variants[v]->backward, &back_walks[i], i, ptxas);
+            if (variants[v] == &tg_mlstm_exp || !back_walks[i].with_floor)
+                cover_walk(variants[v]->backward, &back_walks[i], i, ptxas);
     }
 }
 

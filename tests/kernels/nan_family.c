@@ -172,9 +172,10 @@ static void suite_walk(void)
     test_variant(&spec, sig, sizeof sig / sizeof *sig);
     spec.variant = "mlstm-exp";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
-    spec.schedule = "walk-n";
-    test_variant(&spec, rich, sizeof rich / sizeof *rich - 1);
+    spec.schedule = spec.backward = "walk-n";
+    test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = "walk walk.dhv=128";
+    spec.backward = "walk";
     spec.variant = "linear";
     spec.io = TG_F16;
     test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);
