@@ -248,7 +248,9 @@ static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
     const struct work work = block_work(p, s);
     const double used = p->makes_segments ? 1 - 1 / segments(p, s) : 1; /* all segments but the last */
     const double blocks = thread_blocks(p, s) * used;
-    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used};
+    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used, .seconds = launch_seconds};
+    if (blocks <= 0)
+        return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
     cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s) + launch_seconds;

@@ -309,6 +309,8 @@ static void suite_default(void)
         {{"tfla", "step"}, NULL, 8, "tfla", "no step of so many tokens"},
         {{"tfla", "walk"}, NULL, 0, "walk", "the states never leave the chip"},
         {{"tfla", "walk"}, &few_heads, 0, "tfla", "16 walks on 132 multiprocessors"},
+        {{"tfla", "walk", "segments"}, &few_heads, 0, "segments", "128 walks of an eighth"},
+        {{"walk", "segments"}, NULL, 0, "walk", "one segment: a kernel more that does nothing"},
         {{"tfla-fp32"}, NULL, 0, "", "refused"},
     };
     if (!tap_begin("the default is what the model thinks fastest"))
@@ -318,6 +320,32 @@ static void suite_default(void)
         tap_expect(strcmp(found, rows[i].expected) == 0, "expected %s (%s), found %s",
                    rows[i].expected, rows[i].why, found);
     }
+    tap_end();
+}
+
+/* Short calls too, where a segment is all there is. */
+static void suite_numbers(void)
+{
+    static const tg_sizes sizes[] = {{1, 1, 1, 0}, {8, 16, 8192, 0}, {1, 16, 65536, 0}};
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    int n = 0;
+    if (!tap_begin("every schedule is predicted to take some time"))
+        return;
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        for (int back = 0; back < 2; back++) {
+            const tg_variant *variant = back ? (*v)->backward : *v;
+            for (const tg_schedule *const *s = variant->schedules; *s; s++)
+                for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                    tg_cost cost;
+                    if ((*s)->max_tokens || tg_cost_estimate(*s, target, &class, &sizes[i], &cost, &silent_sink) != TG_OK)
+                        continue;
+                    n++;
+                    tap_expect(cost.seconds > 1e-6 && cost.seconds < 1 && cost.bytes > 0, "%s %s at T %d: %g s, %g bytes", variant->name, (*s)->name,
+                               (int)sizes[i].tokens, cost.seconds, cost.bytes);
+                }
+        }
+    tap_expect(n > 100, "only %d", n);
     tap_end();
 }
 
@@ -332,5 +360,6 @@ int main(int argc, char **argv)
     suite_walk();
     suite_packed();
     suite_default();
+    suite_numbers();
     return tap_finish();
 }
