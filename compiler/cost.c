@@ -94,7 +94,7 @@ static double thread_blocks(const struct plan *p, const tg_sizes *s)
                                 [TG_SIZE_BATCH] = (double)s->batch,
                                 [TG_SIZE_HEADS] = (double)s->heads,
                                 [TG_SIZE_TOKENS] = (double)s->tokens,
-                                [TG_SIZE_CHUNKS] = count(p, s, TG_CHUNK) * (p->shape.packed ? (double)s->batch : 1),
+                                [TG_SIZE_CHUNKS] = count(p, s, TG_CHUNK) * (p->shape.packed && !p->segment ? (double)s->batch : 1), /* others leave at once */
                                 [TG_SIZE_CHUNK] = count(p, s, TG_LQ)};
         blocks *= ceil(sizes[terms[i].size] / terms[i].div) * terms[i].mul;
     }

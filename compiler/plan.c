@@ -169,16 +169,6 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
-/* Segments are walked on warpgroups, and each sequence has as many as its chunks make. */
-static bool check_segments(const struct plan *p)
-{
-    const bool on_warpgroups = p->row->mma == TG_MMA_WGMMA;
-    if (!on_warpgroups || p->shape.packed)
-        plan_refuse(p, "TG0521", p->row->line, on_warpgroups ? "take a schedule without segments" : "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments%s",
-                    p->row->name, on_warpgroups ? ", and the sequences are packed" : ", but does not run on warpgroups");
-    return on_warpgroups && !p->shape.packed;
-}
-
 bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
                 const tg_shape_class *shape, const tg_sink *sink)
 {
@@ -199,8 +189,10 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
-    if (p->segment && !check_segments(p))
+    if (p->segment && p->row->mma != TG_MMA_WGMMA) {
+        plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
+    }
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
                pass_walk(p) && plan_verify(p, "walk");   /* tiles to warpgroups and shared memory */

@@ -552,7 +552,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     while (i < n_rows && !try_row(b, &op_rows[i], name, &in))
         i++;
     if (i == n_rows)
-        fail(b, "instruction not supported, or its operands do not fit");
+        fail(b, "instruction %s not supported, or its operands do not fit", name);
     check_target(b, &op_rows[i]);
     note_access(k, &in, name);
     in.is_wgmma = !strncmp(name, "wgmma.mma_async", 15);
@@ -611,8 +611,10 @@ void finish_kernel(struct builder *b)
     struct kernel *k = b->kernel;
     insn_run *const exit_run = run_exit;
     const u32 line = b->line;
-    if (!k->n_code || k->code[k->n_code - 1].run != exit_run)
+    if (!k->n_code || k->code[k->n_code - 1].run != exit_run) {
+        b->n_given = 0; /* operands of the last statement are not its */
         decode(b, "ret", 3, NULL);
+    }
     for (u32 i = 0; i < b->n_fixups; i++) {
         const struct fixup *f = &b->fixups[i];
         const struct label *l = find_label(b, f);

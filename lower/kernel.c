@@ -148,6 +148,8 @@ static void leave_unless(struct emit *e, LLVMValueRef condition)
 /* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. */
 static void emit_early_exit(struct emit *e)
 {
+    if (e->p->segment && e->p->shape.packed) /* an empty sequence has one */
+        leave_unless(e, LLVMBuildOr(e->b, less(e, e->at.start[TG_SEG], e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
     if (e->p->makes_segments)
         leave_unless(e, walk_choose_segment(e));
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)

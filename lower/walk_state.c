@@ -103,6 +103,20 @@ static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair 
         end_if(e, after);
 }
 
+/* Entries of the tile are segments, those of a packed sequence its own. */
+static void go_to_entry(struct emit *e, LLVMValueRef entry)
+{
+    e->at.start[TG_CHUNK] = entry;
+    e->at.first_chunk = NULL;
+}
+
+/* Of the segment that ends with so many steps; 0 without any. */
+static LLVMValueRef entry_of_end(struct emit *e, LLVMValueRef end)
+{
+    LLVMValueRef last = choose(e, less(e, imm(e, 0), end), sub(e, end, imm(e, 1)), imm(e, 0));
+    return divide(e, last, imm(e, e->p->segment));
+}
+
 static uint32_t initial_tensor(const struct plan *p)
 {
     return TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].init);
@@ -148,13 +162,13 @@ void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
     const struct plan *p = e->p;
     LLVMValueRef i, length = imm(e, p->segment);
     const struct place outside = e->at;
-    e->at.start[TG_CHUNK] = sub(e, ceil_div(e, e->at.chunks, p->segment), imm(e, 1)); /* entries of the tile are segments */
+    go_to_entry(e, entry_of_end(e, e->at.chunks));
     if (initial_tensor(p))
         when(e, w, op->tile, init_pair, present(e, initial_tensor(p)));
     e->at = outside;
     const struct counted l = loop_begin(e, divide(e, e->at.start[TG_SEG], length), &i);
     LLVMValueRef decay = op->a == op->v ? real(e, 1) : decay_of(e, &p->values[op->a], mul(e, i, length));
-    e->at.start[TG_CHUNK] = i;
+    go_to_entry(e, i);
     for_state(e, w, op->tile, add_pair, decay);
     e->at = outside;
     loop_end(e, &l, 1);
@@ -167,7 +181,7 @@ void walk_final(struct emit *e, const struct walk *w, const struct op *op)
     LLVMValueRef condition = present(e, op->tile);
     const struct place outside = e->at;
     if (p->makes_segments)
-        e->at.start[TG_CHUNK] = divide(e, sub(e, w->end, imm(e, 1)), imm(e, p->segment));
+        go_to_entry(e, entry_of_end(e, w->end));
     else if (p->segment)
         condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, e->at.chunks, ""), condition);
     when(e, w, op->tile, keep_pair, condition);

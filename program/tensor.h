@@ -12,10 +12,11 @@ static inline bool has_axis(const tg_tensor_info *info, tg_axis axis)
     return memchr(info->axes, axis, sizeof info->axes) != NULL;
 }
 
-/* Tensors along the sequence; the others are states and parameters. */
+/* Tensors along the sequence, which packed sequences share; the others are states and parameters, and what every sequence
+ * has so many chunks to an entry of. */
 static inline bool has_tokens(const tg_tensor_info *info)
 {
-    return has_axis(info, TG_T) || has_axis(info, TG_CHUNK);
+    return has_axis(info, TG_T) || (has_axis(info, TG_CHUNK) && !info->segment);
 }
 
 /* Neither input nor output: other flags a workspace tensor may have too. */

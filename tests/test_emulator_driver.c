@@ -187,6 +187,28 @@ void test_lines(void *unused)
     assert_non_null(strstr(log, "line 14: bogus;"));
 }
 
+/* The last statement need not be the one that ends the kernel. */
+void test_last_statements(void *unused)
+{
+    static const char *const bodies[] = {"ret;\n", "", "bra first;\nsecond:\nret;\nfirst:\nbra.uni second;\n",
+                                         "ret;\nmov.u32 %r1, 7;\n"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char text[256], log[512];
+        void *function;
+        int result;
+        fresh();
+        snprintf(text, sizeof text, ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %%r<2>;\n%s}\n", bodies[i]);
+        void *module = load(text, log, sizeof log, &result);
+        if (result)
+            fail_msg("%s: %s", bodies[i], log);
+        ok(cu.cuModuleGetFunction(&function, module, "k"));
+        ok(cu.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+        ok(cu.cuCtxSynchronize());
+        ok(cu.cuModuleUnload(module));
+    }
+}
+
 /* The fault of the lowest CTA is reported, however many threads there are; and the same counters.
  */
 void test_threads_do_not_show(void *unused)

@@ -267,6 +267,16 @@ static void workspace_is_aligned_and_64_bit(void **state)
     sizes.tokens = 193; /* four chunks */
     assert_int_equal(tg_tensor_extent(&p, &sizes, 10, 2), 2);
     p.tensors[10].segment = 0;
+    tg_program packed = sample_program_packed(ptx); /* every sequence has as many as the longest could need */
+    const uint32_t last = packed.n_tensors++;
+    packed.tensors[last] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK}, 0, 3};
+    assert_int_equal(tg_program_verify(&packed, NULL), TG_OK);
+    sizes = (tg_sizes){5, packed.group, 3 * packed.chunk_default, packed.chunk_default}; /* 3 + 5 slots */
+    assert_int_equal(tg_tensor_extent(&packed, &sizes, last, 0), 5);
+    assert_int_equal(tg_tensor_extent(&packed, &sizes, last, 2), 3);
+    packed.tensors[last].segment = 0;
+    assert_int_equal(tg_tensor_extent(&packed, &sizes, last, 0), 1);
+    assert_int_equal(tg_tensor_extent(&packed, &sizes, last, 2), 8);
     sizes = (tg_sizes){64, 64, 1 << 20, 0}; /* 2^12 * 2^14 chunks * 2^10 bytes = 2^36 */
     assert_int_equal(tg_sizes_check(&p, &sizes, NULL), TG_OK);
     assert_true(tg_workspace_bytes(&p, &sizes) > UINT64_C(1) << 36);
@@ -362,7 +372,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
     ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
     ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
-    ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for workspace tensors with axis chunk of programs that are not packed, found 256") \
+    ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for workspace tensors with axis chunk, found 256") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \

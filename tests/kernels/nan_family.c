@@ -172,6 +172,9 @@ static void suite_walk(void)
     test_variant(&spec, sig, sizeof sig / sizeof *sig);
     spec.variant = "mlstm-exp";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
+    spec.schedule = "segments walk.seg=1 walk.dhv=128 state.dhv=128";
+    spec.backward = "segments dQ.seg=1";
+    test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = spec.backward = "walk-n";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = "walk walk.dhv=128";
