@@ -279,8 +279,8 @@ static bool find_products(struct plan *p)
     return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
 }
 
-/* Sums that a carried vector is made of: of a loaded matrix and vector, in whole shares of the threads; and one thread block
- * writes what is left of it, since another may still begin with what was there. */
+/* Sums that a carried vector is made of: of a loaded matrix and vector, in whole shares of the threads; and in a pool, where what
+ * is left of it goes to the place that it came from, no other thread block may still have to begin with it. */
 static bool check_carried(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
@@ -291,8 +291,9 @@ static bool check_carried(const struct plan *p)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is made of sums that the threads cannot share out");
         if (adds && a->space != SPACE_GATHERED)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
-        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner])
-            return refuse(p, 0, "let a row of its own write it", "several thread blocks carry a vector whose end goes to memory");
+        const bool shared = v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
+        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && shared && p->shape.pooled)
+            return refuse(p, 0, "let a row of its own write it", "several thread blocks begin with a vector whose end goes to the same slot");
     }
     return true;
 }

@@ -294,7 +294,8 @@ static void keep_carried(struct emit *e, const struct walk *w, const struct op *
 
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
-    LLVMBasicBlockRef after = begin_if(e, both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), present(e, op->tile)));
+    LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
+    LLVMBasicBlockRef after = begin_if(e, both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), there));
     for_carried(e, w, op, keep_carried);
     end_if(e, after);
 }

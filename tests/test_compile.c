@@ -216,7 +216,7 @@ static const struct walk {
     {.schedule = "walk-narrow walk.stages=4", .width = {64, 64}},
     {.schedule = "walk walk.dhv=128 walk.warps=4", .width = {128, 128}},
     {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
-    {.schedule = "walk-n walk.stages=2", .width = {256, 128}, .with_floor = true},
+    {.schedule = "walk-n-wide", .width = {256, 512}, .with_floor = true},
     {.schedule = "segments", .width = {128, 256}, .unpacked = true},
     {.schedule = "segments", .width = {64, 512}, .unpacked = true},
     {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
