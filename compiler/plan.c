@@ -124,6 +124,16 @@ uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, ui
     return parts;
 }
 
+uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
+{
+    const uint32_t summed = tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile) & ~tg_operand_mask(p->algorithm, (tg_operand)tile);
+    uint32_t split = 0;
+    for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
+        if ((summed >> d & 1) && p->row->row[d].role == TG_ROLE_P && plan_dim_size(p, d) > p->block[d])
+            split |= 1u << d;
+    return split;
+}
+
 uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile)
 {
     const int r = tg_tile_row(schedule, tile), s = tg_tile_stmt(schedule->algorithm, tile);

@@ -319,6 +319,34 @@ static bool check_stores(const struct plan *p)
     return true;
 }
 
+/* Does the map add something to parts of a sum, in the first of them (lower/expression.c)? */
+static bool adds_to_part(const struct plan *p, const struct value *v)
+{
+    bool part[TG_MAX_EXPR + 2] = {false};
+    uint32_t n = 0;
+    const tg_stmt *s = &p->algorithm->body[v->stmt];
+    for (uint32_t i = 0; i < tg_expr_length(s); i++) {
+        const tg_x *x = &s->expr[i];
+        const uint32_t arity = (uint32_t)tg_expr_arity(x->op);
+        n -= arity;
+        const bool a = arity > 0 && part[n], b = arity > 1 && part[n + 1];
+        if (a != b && (x->op == TG_X_ADD || x->op == TG_X_SUB))
+            return true;
+        part[n++] = x->op == TG_X_TILE ? plan_split_dims(p, TG_OPERAND_TILE(x->operand)) != 0 : a || b;
+    }
+    return false;
+}
+
+/* What comes off the first part alone may be what kept the whole in the range of f16: with extreme gates of the
+ * mLSTM parts are as large as delta, whose difference they should be. */
+static bool check_range(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_TILE && p->shape.io == TG_F16 && adds_to_part(p, &p->values[i]))
+            return refuse(p, p->algorithm->body[p->values[i].stmt].line, "take another schedule, or bf16", "parts of a tile of positions may be too large for f16");
+    return true;
+}
+
 bool pass_walk(struct plan *p)
 {
     if (!find_owner(p) || !check_blocks(p))
@@ -337,7 +365,7 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1 || !find_products(p))
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!check_stores(p) || !check_carried(p))
+    if (!check_stores(p) || !check_carried(p) || !check_range(p))
         return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240 : 255;

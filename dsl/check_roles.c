@@ -115,7 +115,7 @@ static tg_bits parts_of(const struct kernel *k, uint32_t dim)
     return parts;
 }
 
-/* Is the map of parts a part of the same map of their sum? */
+/* Is the map of parts a part of the same map of their sum? What is added to parts without being one is added to the first. */
 static bool is_linear(const tg_stmt *map, tg_bits parts)
 {
     bool part[TG_MAX_EXPR + 2] = {false};
@@ -130,7 +130,7 @@ static bool is_linear(const tg_stmt *map, tg_bits parts)
         const bool sum = x->op == TG_X_ADD || x->op == TG_X_SUB;
         const bool product = (x->op == TG_X_MUL && !(a && b)) || (x->op == TG_X_DIV && !b);
         const bool alone = x->op == TG_X_NEG || x->op == TG_X_CAUSAL;
-        if ((a || b) && !((sum && a && b) || product || alone))
+        if ((a || b) && !(sum || product || alone))
             return false;
         part[n++] = x->op == TG_X_TILE ? (parts >> TG_OPERAND_TILE(x->operand) & 1) != 0 : a || b;
     }

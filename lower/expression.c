@@ -11,7 +11,8 @@ enum { BY_ROW = 1, BY_COLUMN = 2 };
 
 struct term {
     struct pair x;
-    uint32_t by; /* what it depends on */
+    uint32_t by;    /* what it depends on */
+    uint32_t split; /* dimensions of whose sum this thread block has a part */
 };
 
 struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal)
@@ -179,12 +180,40 @@ static bool apply_pair(struct emit *e, uint8_t code, const struct pair *a, const
     }
 }
 
+/* What is added to parts of a sum counts once: in the first of them. */
+static struct term in_first_part(struct emit *e, const struct term *t, uint32_t split)
+{
+    struct term first = *t;
+    LLVMValueRef is_one = NULL;
+    for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
+        if (split >> d & 1)
+            is_one = both(e, is_one, LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[d], imm(e, 0), ""));
+    first.x.hi = choose(e, is_one, t->x.hi, real(e, 0));
+    first.x.lo = t->x.lo ? choose(e, is_one, t->x.lo, real(e, 0)) : NULL;
+    return first;
+}
+
+static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at);
+
+static struct pair add_parts(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at)
+{
+    struct term p = *a, q = *b;
+    if (b->split & ~a->split)
+        p = in_first_part(e, a, b->split & ~a->split);
+    if (a->split & ~b->split)
+        q = in_first_part(e, b, a->split & ~b->split);
+    p.split = q.split = 0;
+    return apply(e, x, code, &p, &q, at);
+}
+
 /* A pair used as a float is its leading part: the rest is below half a unit in the last place. */
 static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at)
 {
     LLVMBuilderRef bld = e->b;
     LLVMValueRef p = a ? a->x.hi : NULL, q = b ? b->x.hi : NULL;
     struct pair exact;
+    if (b && a->split != b->split && (code->op == TG_X_ADD || code->op == TG_X_SUB))
+        return add_parts(e, x, code, a, b, at);
     const bool pairs = x->out->dtype == TG_F32X2 || (a && a->x.lo) || (b && b->x.lo);
     if (e->p->thread_dim && a && pairs && apply_pair(e, code->op, &a->x, b ? &b->x : NULL, &exact))
         return exact;
@@ -246,9 +275,11 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
         const int arity = tg_expr_arity(code->op);
         struct term result = {0};
         const struct term *a = arity > 0 ? &stack[n - (uint32_t)arity] : NULL, *b = arity > 1 ? &stack[n - 1] : NULL;
+        result.split = (a ? a->split : 0) | (b ? b->split : 0);
         result.by = (a ? a->by : 0) | (b ? b->by : 0) | (code->op == TG_X_CAUSAL ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
         if (code->op == TG_X_TILE) {
             const int v = plan_find(e->p, code->operand, x->out->nest);
+            result.split = e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
             result.by = (x->out->n_dims > 0 && plan_has_dim(&e->p->values[v], x->out->dims[0]) ? BY_ROW : 0) |
                         (x->out->n_dims > 1 && plan_has_dim(&e->p->values[v], x->out->dims[1]) ? BY_COLUMN : 0);
         }
