@@ -169,6 +169,15 @@ pz[k] = sum_{s>k} zk[s]
 tegula_mlstm_sig_backward_dQ:
 ! cdc
 
+-- case wide values have gradients in parts, which a row adds up
+-- args
+explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512
+-- exit 0
+-- stdout
+kernels of walk-n-wide, in launch order:
+kernels of walk-parts, in launch order:
+tegula_mlstm_exp_backward_dQsum: 128 threads
+
 -- case the plan of a walk says where each tile lives
 -- args
 explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan

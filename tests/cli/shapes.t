@@ -72,6 +72,22 @@ workspace
 ! tfla-keep
 ! step
 
+-- case few heads and a long sequence want short segments, in all kernels alike
+-- args
+tune mlstm-sig --gpu H200 --shape B=1,NH=4,T=65536,dqk=128,dhv=256
+-- exit 0
+-- stdout
+segments state.seg=32 walk.seg=32
+segments state.seg=64 walk.seg=64
+
+-- case a segment's length is one for all kernels
+-- args
+check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=1" --shape B=1,NH=1,T=130,dqk=64,dhv=64 --grad --backward-schedule "segments-narrow dV.seg=2"
+-- exit 0
+-- stdout
+segments-narrow state.seg=1 walk.seg=1
+segments-narrow state.seg=2 dQ.seg=2 dstate.seg=2 dV.seg=2 dK.seg=2
+
 -- case a schedule without a space of its own is predicted too
 -- args
 tune mlstm-sig-backward --gpu h200 --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --json
