@@ -7,7 +7,8 @@
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
-#   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions; roofline-VARIANT.svg, or the gnuplot script
+#   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
+#   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
 #   golden  tegula check, with gradients, of every golden file in tests/data and, where it is, in peers/all
@@ -17,7 +18,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, roofline, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -30,7 +31,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | roofline | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | bench | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -95,6 +96,26 @@ run_roofline() {
     for variant in mlstm-sig mlstm-exp; do
         measure roofline ./dev tegula bench $variant --device 0 --roofline --flush --no-wisdom --json \
             --svg "$out/roofline-$variant.svg"
+        measure roofline ./dev tegula bench $variant --device 0 --roofline --flush --no-wisdom --json \
+            --shape B=1,NH=16,T=65536,dqk=128,dhv=256 --shape B=8,NH=8,T=8192,dqk=256,dhv=512
+    done
+}
+
+run_schedules() {
+    local line variant shape schedule
+    for line in "mlstm-sig B=1,NH=16,T=65536,dqk=128,dhv=256 tfla walk segments segments-short" \
+        "mlstm-sig B=1,NH=4,T=65536,dqk=128,dhv=256 tfla segments segments-short" \
+        "mlstm-exp B=8,NH=16,T=8192,dqk=128,dhv=256 walk walk-n" \
+        "mlstm-exp B=1,NH=16,T=65536,dqk=128,dhv=256 tfla segments" \
+        "mlstm-sig-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts" \
+        "mlstm-exp-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts" \
+        "mlstm-exp B=8,NH=8,T=8192,dqk=256,dhv=512 walk-wide walk-n-wide"; do
+        read -r variant shape schedule <<<"$line"
+        for schedule in $schedule; do
+            measure schedules ./dev tegula bench $variant --device 0 --schedule "$schedule" --shape "$shape" --flush --json
+            [[ $variant == *-backward || $schedule == walk*-wide ]] && continue
+            measure schedules ./dev tegula bench $variant-backward --device 0 --schedule "$schedule" --shape "$shape" --flush --json
+        done
     done
 }
 
