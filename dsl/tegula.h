@@ -222,7 +222,12 @@ typedef enum tg_mma {
 /* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
  * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. One more warpgroup
- * loads what they need `stages` chunks ahead. */
+ * loads what they need `stages` chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
+ * of a loaded matrix times a loaded vector: the normaliser's n) may be carried too.
+ *
+ * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
+ * memory in fp32, and the row that reads it adds the parts up. What the row lists must be an intermediate and, in the
+ * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first. */
 
 /* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes

@@ -5,6 +5,7 @@
  *   walk_product.c   the four kinds of products, the elements of their accumulators, the output
  *   walk_state.c     the state, from memory and to memory
  *   walk_sums.c      sums of products, to memory
+ *   walk_carry.c     vectors beside the state
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
  *   wgmma.c          instructions */
@@ -101,17 +102,19 @@ void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
 bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
-/* A vector carried beside the state: parts of the chunk's sums; the group's copy of it, from memory and to memory. */
-void walk_gather(struct emit *e, const struct walk *w, const struct op *op);
-LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer);
-void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
-void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
-void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */
 void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op);
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
+
+/* ---- walk_carry.c ------------------------------------------------------------------------------------------------ */
+void walk_gather(struct emit *e, const struct walk *w, const struct op *op); /* this thread's part of the chunk's sums */
+LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer); /* of this group's copy */
+/* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read. */
+void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
+void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op);
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
 LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */
