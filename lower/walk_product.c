@@ -360,6 +360,7 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
         }
         end_if(e, after);
     }
+    sync_warp(e); /* lanes may have parted, and what follows is for warps */
     if (e->p->carries) /* what the group carries on is whole: as in walk_store */
         named_barrier(e, add(e, w->group, imm(e, 2)), 128);
 }

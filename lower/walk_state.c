@@ -172,6 +172,7 @@ void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
     for_state(e, w, op->tile, add_pair, decay);
     e->at = outside;
     loop_end(e, &l, 1);
+    sync_warp(e); /* lanes that had no decay to add up may have parted */
 }
 
 /* At the end of the sequence; of a segment by itself, at its own. */
