@@ -57,7 +57,18 @@ static void bar(double value, double most)
         fputs(i < n || (i == 0 && value > 0) ? "#" : " ", stdout);
 }
 
-/* Only the chunk size varies here, so that the two curves of the TFLA paper's figure 6 show. */
+/* "64", or "64 x 128" where so many chunks are a segment. */
+static const char *cut_text(const tg_schedule *schedule, char text[32])
+{
+    uint32_t segment = 0;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+            segment = schedule->rows[r].row[TG_SEG].block;
+    (void)snprintf(text, 32, segment ? "%u x %u" : "%u", schedule->chunk, segment);
+    return text;
+}
+
+/* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. */
 static void print_chart(const struct tuner *tuner)
 {
     double slowest = 0, largest = 0;
@@ -71,14 +82,14 @@ static void print_chart(const struct tuner *tuner)
     const char *shown = "";
     for (uint32_t i = 0; i < tuner->n_candidates; i++) {
         const struct candidate *candidate = &tuner->candidates[i];
-        char workspace[32];
+        char workspace[32], cut[32];
         if (!candidate->is_sweep || !is_usable(candidate))
             continue;
         if (strcmp(shown, candidate->schedule.name) != 0)
-            printf("\n  %s\n  %6s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time",
+            printf("\n  %s\n  %9s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time",
                    "workspace");
         shown = candidate->schedule.name;
-        printf("  %6u  ", candidate->schedule.chunk);
+        printf("  %9s  ", cut_text(&candidate->schedule, cut));
         bar(candidate->milliseconds, slowest);
         printf(" %8.3f ms  ", candidate->milliseconds);
         bar(candidate->workspace, largest);

@@ -79,6 +79,7 @@ tune mlstm-sig --gpu H200 --shape B=1,NH=4,T=65536,dqk=128,dhv=256
 -- stdout
 segments state.seg=32 walk.seg=32
 segments state.seg=64 walk.seg=64
+64 x 512  ###############
 
 -- case a segment's length is one for all kernels
 -- args
