@@ -31,22 +31,6 @@ void *__wrap_calloc(size_t n, size_t size)
     return __real_calloc(n, size);
 }
 
-/* ---- messages ---- */
-
-void remember(void *user, const tg_diag *diag)
-{
-    struct log *log = user;
-    size_t used = strlen(log->text);
-    snprintf(log->text + used, sizeof log->text - used, "%s %s (%s)\n", diag->code, diag->message,
-             diag->hint ? diag->hint : "");
-}
-
-void assert_says(const struct log *log, const char *expected)
-{
-    if (!strstr(log->text, expected))
-        fail_msg("expected \"%s\" in \"%s\"", expected, log->text);
-}
-
 /* ---- every test starts with a healthy Hopper ---- */
 
 int setup(void **state)

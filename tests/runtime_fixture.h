@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
 #include "tests/fake_cuda.h"
+#include "tests/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,16 +21,6 @@ extern const char ptx[];
 extern struct fake_state *fake;
 extern tg_driver *driver;
 extern int n_mallocs; /* so far; the linker sends malloc and calloc to the fixture (--wrap) */
-
-struct log {
-    char text[16384];
-};
-
-void remember(void *user, const tg_diag *diag); /* user: a log */
-void assert_says(const struct log *log, const char *expected);
-#define LOG(name)                                                                                  \
-    struct log name = {0};                                                                         \
-    const tg_sink name##_sink = {remember, &name}
 
 int setup(void **state);
 int teardown(void **state); /* fails on leaks */
