@@ -110,26 +110,37 @@ static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, 
     return role->role == TG_ROLE_NONE ? size : block;
 }
 
+/* Dimensions that a row sums over to make the tile, each thread block its own block of them. */
+static uint32_t parallel_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile)
+{
+    const uint32_t summed = tg_row_sums(schedule, row, tile) & ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
+    uint32_t parallel = 0;
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if (schedule->rows[row].row[d].role == TG_ROLE_P)
+            parallel |= 1u << d;
+    return summed & parallel;
+}
+
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
 {
     const int r = tg_tile_row(schedule, tile);
     if (r < 0)
         return 1;
     const tg_kernel_row *row = &schedule->rows[r];
-    const uint32_t summed = tg_row_sums(schedule, (uint32_t)r, tile) & ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
+    const uint32_t summed = parallel_sums(schedule, (uint32_t)r, tile);
     uint32_t parts = 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if ((summed >> d & 1) && row->row[d].role == TG_ROLE_P && dim_size(shape, d))
+        if ((summed >> d & 1) && dim_size(shape, d))
             parts *= (dim_size(shape, d) + block_of(row, shape, d) - 1) / block_of(row, shape, d);
     return parts;
 }
 
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
 {
-    const uint32_t summed = tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile) & ~tg_operand_mask(p->algorithm, (tg_operand)tile);
+    const uint32_t summed = parallel_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
     uint32_t split = 0;
-    for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
-        if ((summed >> d & 1) && p->row->row[d].role == TG_ROLE_P && plan_dim_size(p, d) > p->block[d])
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if ((summed >> d & 1) && plan_dim_size(p, d) > p->block[d])
             split |= 1u << d;
     return split;
 }

@@ -94,12 +94,10 @@ void emit_dot(struct emit *e, const struct op *op)
 LLVMValueRef part_index(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
-    const uint32_t summed = tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile) & ~tg_operand_mask(p->algorithm, (tg_operand)tile);
+    const uint32_t split = plan_split_dims(p, tile);
     LLVMValueRef index = imm(e, 0);
-    for (uint32_t d = 1; d < TG_N_DIMS; d++) {
-        const uint32_t size = plan_dim_size(p, d);
-        if ((summed >> d & 1) && size && p->row->row[d].role == TG_ROLE_P)
-            index = add(e, mul(e, index, imm(e, (size + p->block[d] - 1) / p->block[d])), divide(e, e->at.start[d], imm(e, p->block[d])));
-    }
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if (split >> d & 1)
+            index = add(e, mul(e, index, imm(e, (plan_dim_size(p, d) + p->block[d] - 1) / p->block[d])), divide(e, e->at.start[d], imm(e, p->block[d])));
     return index;
 }
