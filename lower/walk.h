@@ -128,7 +128,7 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op); /* befor
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 /* The loop over the steps of the walk, which a segment is some of: those of the sequence are counted in the order in which
- * they are walked. There is one at least. */
+ * they are walked. */
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
 void walk_end(struct emit *e, const struct counted *l);
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
