@@ -31,7 +31,7 @@ def peers(lines):
 
 # Which peer does what a variant does.
 PEER_OF = {"mlstm-sig": "mlstm-sig", "mlstm-exp": "mlstm-exp", "simple-gla": "fla-simple-gla",
-           "retention": "fla-lightning-attn", "linear": "fla-linear-attn", "mamba2": "mamba-ssd"}
+           "retention": "fla-lightning-attn", "lightning": "fla-lightning-attn", "linear": "fla-linear-attn", "mamba2": "mamba-ssd"}
 
 
 def family(lines):

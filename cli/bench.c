@@ -32,6 +32,7 @@ static const struct row {
     {"mlstm-sig-norm", {SIZES(8, 8, 8192, 256, 512)}},
     {"simple-gla", {SIZES(8, 16, 8192, 128, 256)}},
     {"retention", {SIZES(8, 32, 8192, 128, 128)}},
+    {"lightning", {SIZES(8, 32, 8192, 128, 128)}},
     {"linear", {SIZES(8, 32, 8192, 128, 128)}},
     {"mamba2", {SIZES(8, 64, 8192, 128, 64), .group = 64}},
     {"mamba2", {SIZES(8, 16, 8192, 128, 256)}},

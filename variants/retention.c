@@ -1,4 +1,4 @@
-/* variants/retention.c - a constant decay for each head: RetNet, TransNormerLLM, Lightning Attention (reference 3.1):
+/* variants/retention.c - a constant decay for each head, with its gradient (reference 3.1; lightning.c: without):
  *
  *     S_t = lambda_h S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t
  *
@@ -10,8 +10,8 @@ enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA, DCHUNK };
 
 #define VARIANT retention
 #define VARIANT_NAME "retention"
-#define VARIANT_TITLE "retention, Lightning attention: constant decay of a head (reference 3.1)"
-#define VARIANT_ALIASES "cdecay", "lightning",
+#define VARIANT_TITLE "retention: a constant decay of a head (reference 3.1)"
+#define VARIANT_ALIASES "cdecay",
 #define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
 #define GATES                                                                                                          \
     TG_MAP_TO(TG_AT_KV(A), TG_GET(LOG_LAMBDA), TG_NUM(LOG2_E), TG_MUL), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),

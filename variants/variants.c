@@ -6,6 +6,7 @@
 const tg_variant *const tg_builtin_variants[] = {
     &tg_linear,
     &tg_retention,
+    &tg_lightning,
     &tg_gated_retention,
     &tg_simple_gla,
     &tg_mamba2,

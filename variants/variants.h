@@ -4,10 +4,10 @@
 
 #include "dsl/tegula.h"
 
-TG_API extern const tg_variant tg_linear, tg_retention, tg_gated_retention, tg_simple_gla, tg_mamba2, tg_mlstm_sig, tg_mlstm_sig_norm,
+TG_API extern const tg_variant tg_linear, tg_retention, tg_lightning, tg_gated_retention, tg_simple_gla, tg_mamba2, tg_mlstm_sig, tg_mlstm_sig_norm,
     tg_mlstm_exp;
 /* Their forwards, for schedules of one's own; variants/scalar.h names the tiles. */
-TG_API extern const tg_algorithm tg_linear_algorithm, tg_retention_algorithm, tg_gated_retention_algorithm, tg_simple_gla_algorithm, tg_mamba2_algorithm,
+TG_API extern const tg_algorithm tg_linear_algorithm, tg_retention_algorithm, tg_lightning_algorithm, tg_gated_retention_algorithm, tg_simple_gla_algorithm, tg_mamba2_algorithm,
     tg_mlstm_sig_algorithm, tg_mlstm_sig_norm_algorithm, tg_mlstm_exp_algorithm;
 
 /* All of them, NULL-terminated; each leads to its backward. */

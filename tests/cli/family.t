@@ -44,6 +44,16 @@ check $DATA/mlstmsign_x.safetensors --device emu --json
 {"name":"grad_paper.q","rms_ratio":
 "skipped":[{"name":"dout.n","reason":"with exact = 0
 
+-- case a file of another variant: without the gradient that this one does not give
+-- args
+check lightning $DATA/cdecay_b.safetensors --device emu
+-- exit 0
+-- stdout
+lightning bf16
+grad.k   rms
+against the file
+! grad.log_lambda
+
 -- case heads that share queries and keys: the file tells the group
 -- args
 check $DATA/ssd_grouped_b.safetensors --device emu
