@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a GPU may take for a test: a barrier that nobody completes is waited for without end. */
+enum { TEST_SECONDS = 20 };
 
 struct driver cu;
 
@@ -281,8 +286,12 @@ void run_test(test *run, void *argument, const char *name, ...)
         cu.cluster = cu.overlap = 0;
         cu.directives = NULL;
         ok(cu.cuCtxSetCurrent(cu.context));
+        alarm(cu.is_emulated ? 0 : TEST_SECONDS);
         run(argument);
     }
+    alarm(0);
+    if (!cu.is_emulated && cu.cuCtxSynchronize())
+        _exit(EXIT_FAILURE); /* the context is lost */
     tap_end();
 }
 
@@ -318,6 +327,28 @@ static bool read_option(const char *key, const char *value)
     return true;
 }
 
+/* After a fault the process is of no more use to CUDA, and a kernel that hangs ends with it only:
+ * the tests that follow run in another. Returns in each of them; the first process never sees the
+ * driver, waits, and ends the tests they left. */
+static void run_apart(void)
+{
+    int status;
+    pid_t child;
+    if (!tap_share())
+        exit(EXIT_FAILURE);
+    while ((child = fork())) {
+        if (child < 0 || waitpid(child, &status, 0) < 0)
+            exit(EXIT_FAILURE);
+        if (!tap_is_open())
+            exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+        if (WIFSIGNALED(status))
+            tap_expect(false, "the process ended: %s", strsignal(WTERMSIG(status)));
+        else
+            tap_expect(false, "the process ended with exit code %d", WEXITSTATUS(status));
+        tap_end();
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *path = EMULATOR_PATH;
@@ -329,6 +360,7 @@ int main(int argc, char **argv)
         path = argv[1];
     if (argc > 2)
         cu.folder = argv[2];
+    run_apart();
     if (!load_driver(path) || cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&cu.context, 0))
         return 1;
     run_files();

@@ -5,60 +5,85 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12 };
 
-static struct {
+struct tap {
     const char *only, *without[4];
     int n_without;
-    int part, n_parts, n_wanted;
+    int part, n_parts;
     int n_tests, n_failed, n_skipped;
     char name[NAME], skip[NAME], notes[NOTES];
     size_t n_notes;
     int failures; /* of the test begun last */
+    bool is_open;
     struct timespec start;
-} tap;
+};
+
+static struct tap own, *tap = &own;
+
+bool tap_share(void)
+{
+    struct tap *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return false;
+    *shared = *tap;
+    tap = shared;
+    return true;
+}
+
+bool tap_is_open(void)
+{
+    return tap->is_open;
+}
 
 void tap_only(const char *text)
 {
-    tap.only = text;
+    tap->only = text;
 }
 
 void tap_without(const char *text)
 {
-    if (tap.n_without < (int)(sizeof tap.without / sizeof *tap.without))
-        tap.without[tap.n_without++] = text;
+    if (tap->n_without < (int)(sizeof tap->without / sizeof *tap->without))
+        tap->without[tap->n_without++] = text;
 }
 
 bool tap_part(const char *text)
 {
-    return sscanf(text, "%d/%d", &tap.part, &tap.n_parts) == 2 && tap.part >= 1 && tap.part <= tap.n_parts;
+    return sscanf(text, "%d/%d", &tap->part, &tap->n_parts) == 2 && tap->part >= 1 &&
+           tap->part <= tap->n_parts;
 }
 
 static bool is_wanted(void)
 {
-    for (int i = 0; i < tap.n_without; i++)
-        if (strstr(tap.name, tap.without[i]))
+    static int n_wanted, n_passed; /* by this process */
+    for (int i = 0; i < tap->n_without; i++)
+        if (strstr(tap->name, tap->without[i]))
             return false;
-    if (tap.only && !strstr(tap.name, tap.only))
+    if (tap->only && !strstr(tap->name, tap->only))
         return false;
-    return tap.n_parts == 0 || tap.n_wanted++ % tap.n_parts == tap.part - 1;
+    if (tap->n_parts && n_wanted++ % tap->n_parts != tap->part - 1)
+        return false;
+    return n_passed++ >= tap->n_tests;
 }
 
 bool tap_begin(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(tap.name, sizeof tap.name, format, list);
+    vsnprintf(tap->name, sizeof tap->name, format, list);
     va_end(list);
     if (!is_wanted())
         return false;
-    tap.n_tests++;
-    tap.failures = 0;
-    tap.n_notes = 0;
-    tap.notes[0] = tap.skip[0] = '\0';
-    clock_gettime(CLOCK_MONOTONIC, &tap.start);
+    tap->n_tests++;
+    tap->is_open = true;
+    tap->failures = 0;
+    tap->n_notes = 0;
+    tap->notes[0] = tap->skip[0] = '\0';
+    clock_gettime(CLOCK_MONOTONIC, &tap->start);
     return true;
 }
 
@@ -67,9 +92,9 @@ static void add_note(const char *format, va_list list)
     char text[4096];
     vsnprintf(text, sizeof text, format, list);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        int n = snprintf(tap.notes + tap.n_notes, NOTES - tap.n_notes, "#   %s\n", line);
-        tap.n_notes += (size_t)n < NOTES - tap.n_notes ? (size_t)n : 0;
-        tap.notes[tap.n_notes] = '\0';
+        int n = snprintf(tap->notes + tap->n_notes, NOTES - tap->n_notes, "#   %s\n", line);
+        tap->n_notes += (size_t)n < NOTES - tap->n_notes ? (size_t)n : 0;
+        tap->notes[tap->n_notes] = '\0';
     }
 }
 
@@ -87,7 +112,7 @@ bool tap_expect(bool ok, const char *format, ...)
         return true;
     va_list list;
     va_start(list, format);
-    if (tap.failures++ < MAX_FAILURES_SHOWN)
+    if (tap->failures++ < MAX_FAILURES_SHOWN)
         add_note(format, list);
     va_end(list);
     return false;
@@ -97,7 +122,7 @@ void tap_skip(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(tap.skip, sizeof tap.skip, format, list);
+    vsnprintf(tap->skip, sizeof tap->skip, format, list);
     va_end(list);
 }
 
@@ -105,23 +130,24 @@ void tap_end(void)
 {
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds =
-        (double)(end.tv_sec - tap.start.tv_sec) + 1e-9 * (double)(end.tv_nsec - tap.start.tv_nsec);
-    printf("%s %d - %s%s%s\n", tap.failures ? "not ok" : "ok", tap.n_tests, tap.name,
-           *tap.skip ? " # SKIP " : "", tap.skip);
-    if (tap.failures > MAX_FAILURES_SHOWN)
-        printf("#   and %d more failures, not shown\n", tap.failures - MAX_FAILURES_SHOWN);
-    fputs(tap.notes, stdout);
+    double seconds = (double)(end.tv_sec - tap->start.tv_sec) +
+                     1e-9 * (double)(end.tv_nsec - tap->start.tv_nsec);
+    printf("%s %d - %s%s%s\n", tap->failures ? "not ok" : "ok", tap->n_tests, tap->name,
+           *tap->skip ? " # SKIP " : "", tap->skip);
+    if (tap->failures > MAX_FAILURES_SHOWN)
+        printf("#   and %d more failures, not shown\n", tap->failures - MAX_FAILURES_SHOWN);
+    fputs(tap->notes, stdout);
     if (seconds >= 1)
         printf("#   %.1f s\n", seconds);
     fflush(stdout);
-    tap.n_failed += tap.failures > 0;
-    tap.n_skipped += *tap.skip != '\0';
+    tap->n_failed += tap->failures > 0;
+    tap->n_skipped += *tap->skip != '\0';
+    tap->is_open = false;
 }
 
 int tap_finish(void)
 {
-    printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap.n_tests, tap.n_tests, tap.n_failed,
-           tap.n_skipped);
-    return tap.n_failed == 0 && tap.n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap->n_tests, tap->n_tests, tap->n_failed,
+           tap->n_skipped);
+    return tap->n_failed == 0 && tap->n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

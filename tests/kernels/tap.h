@@ -20,6 +20,11 @@ void tap_only(const char *text);
 void tap_without(const char *text);
 /* "2/8": the second of eight shares of the tests. False: that says nothing. */
 bool tap_part(const char *text);
+/* From here on the tests are shared with the processes that this one forks: each passes over those
+ * that were begun before it. False: there is no memory. */
+bool tap_share(void);
+/* A test has begun and not ended. */
+bool tap_is_open(void);
 /* Prints the plan; the exit code. */
 int tap_finish(void);
 
