@@ -1,4 +1,4 @@
-/* bulk.c - cp.async.bulk and its tensor forms, as late and as disorderly as the memory model
+/* bulk.c - cp.async.bulk and its tensor forms, and st.async, as late and as disorderly as the memory model
  * allows.
  *
  * A load arrives at a time of its own: at random, or when no warp can go on. Its destination is in
@@ -296,7 +296,7 @@ void bulk_publish(struct cta *c, u32 mbarrier)
                           b->at);
         if (b->source)
             release_source(c, b);
-        else
+        else if (!b->is_value)
             box_walk(b, publish_piece, c);
         m->copied_time = c->cluster->now;
         m->copied_by = b->warp;
@@ -315,7 +315,9 @@ bool bulk_reports_to(const struct cta *c, u32 mbarrier)
 
 static void deliver(struct cta *c, const struct bulk *b)
 {
-    if (b->source)
+    if (b->is_value)
+        memcpy(c->shared + b->offset, b->value, b->bytes);
+    else if (b->source)
         memcpy(c->shared + b->offset, b->source->shared + b->from, b->bytes);
     else
         box_walk(b, load_piece, c);
@@ -515,6 +517,24 @@ RUN(bulk_send)
         if (!check_source(w, &b, b.from) || !issue_to_one(w, in, &t, &b))
             return;
         proxy_begin_read(w->cta, b.from, b.bytes);
+    }
+}
+
+/* st.async: 16 bytes of registers. */
+RUN(bulk_put)
+{
+    const struct targets t = {.mbarrier = 6};
+    FOR_LANES(l, mask)
+    {
+        struct bulk b = new_bulk(w, in, l, BULK_LOAD);
+        b.is_value = true;
+        b.bytes = ASYNC_UNIT;
+        for (u32 e = 0; e < 4; e++) {
+            const u32 x = (u32)operand_value(w, in->op[2 + e], (int)l);
+            memcpy(b.value + 4 * e, &x, 4);
+        }
+        if (!issue_to_one(w, in, &t, &b))
+            return;
     }
 }
 

@@ -58,7 +58,7 @@ struct tensor_map {
 enum bulk_kind { BULK_LOAD, BULK_STORE, BULK_ADD };
 
 /* A bulk copy between global and shared memory, where it takes one range. BULK_ADD adds to global
- * memory. A load may come from shared memory too, and be another CTA's. */
+ * memory. A load may come from shared memory too, and be another CTA's; or from registers. */
 struct bulk {
     enum bulk_kind kind;
     bool is_tensor, is_early;
@@ -71,6 +71,8 @@ struct bulk {
     u32 offset, bytes;
     struct cta *source; /* load: if from shared memory, whose, and where there */
     u32 from;
+    bool is_value; /* load: or a thread's registers */
+    u8 value[ASYNC_UNIT];
     u64 global; /* of a copy that is no tensor's */
     u32 type;   /* of what is added */
     struct tensor_map map;

@@ -369,3 +369,58 @@ add.u64 %rd3, %rd2, %rd3;
 @%p1 st.global.u32 [%rd3], 7;
 -- out 7 7
 -- mutate shared-race | @%p1 fence.mbarrier_init.release.cluster; | bar.sync 1;\n@%p2 fence.mbarrier_init.release.cluster; | initialises with no barrier between
+
+# Words that report to an mbarrier beside them in the other CTA; sent again when its last ones have been read.
+-- launch 2 32 1088
+-- cluster 2
+-- target sm_90a
+-- kernel
+mov.u32 %r2, %cluster_ctarank;
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+1024], 1;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+1032], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+xor.b32 %r4, %r2, 1;
+mapa.shared::cluster.u32 %r5, %r3, %r4;
+mad.lo.u32 %r6, %r1, 16, %r5;
+mad.lo.u32 %r7, %r1, 16, %r3;
+mov.u32 %r8, 0;
+mov.u32 %r9, 0;
+loop:
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+1024], 512;
+mad.lo.u32 %r10, %r2, 1000, %r8;
+add.u32 %r11, %r10, %r1;
+st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r6], {%r10, %r11, %r1, %r8}, [%r5+1024];
+full:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3+1024], %r8;
+@!%p2 bra full;
+ld.shared.v4.u32 {%r12, %r13, %r14, %r15}, [%r7];
+add.u32 %r9, %r9, %r12;
+add.u32 %r9, %r9, %r13;
+add.u32 %r9, %r9, %r14;
+add.u32 %r9, %r9, %r15;
+bar.warp.sync -1;
+@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5+1032];
+read:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3+1032], %r8;
+@!%p2 bra read;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p3, %r8, 2;
+@%p3 bra loop;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+mad.lo.u32 %r18, %r2, 32, %r1;
+mul.wide.u32 %rd5, %r18, 4;
+add.u64 %rd5, %rd2, %rd5;
+st.global.u32 [%rd5], %r9;
+-- out 4003 4007 4011 4015 4019 4023 4027 4031 4035 4039 4043 4047 4051 4055 4059 4063 4067 4071 4075 4079 4083 4087 4091 4095 4099 4103 4107 4111 4115 4119 4123 4127 3 7 11
+-- mutate in-flight,unwritten-read | full:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3+1024], %r8;\n@!%p2 bra full; | 
+-- mutate shared-race,in-flight | read:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3+1032], %r8;\n@!%p2 bra read; | 
+-- mutate in-flight | @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5+1032]; | @%p1 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r5+1032]; | no wait for its mbarrier
+-- mutate deadlock | _, [%r3+1024], 512; | _, [%r3+1024], 528; | 16 bytes are due
+-- mutate mbarrier,in-flight | _, [%r3+1024], 512; | _, [%r3+1024], 496;
+-- mutate misaligned | mad.lo.u32 %r6, %r1, 16, %r5; | mad.lo.u32 %r6, %r1, 16, %r5;\nadd.u32 %r6, %r6, 8; | not a multiple of 16
+-- mutate out-of-bounds | [%r5+1024]; | [%r3+1024]; | which reports to an mbarrier of CTA
