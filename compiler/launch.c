@@ -77,6 +77,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (is_tile_store(p, &p->ops[i])) {
             map.tensor = p->ops[i].tile;
+            map.rows = p->cluster ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
             maps[n++] = map;
         }

@@ -130,7 +130,7 @@ uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, ui
     const uint32_t summed = parallel_sums(schedule, (uint32_t)r, tile);
     uint32_t parts = 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if ((summed >> d & 1) && dim_size(shape, d))
+        if ((summed >> d & 1) && dim_size(shape, d) && !tg_is_cluster_sum(schedule->algorithm, row, tile, d))
             parts *= (dim_size(shape, d) + block_of(row, shape, d) - 1) / block_of(row, shape, d);
     return parts;
 }
@@ -190,6 +190,14 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
+static uint32_t cluster_of(const struct plan *p)
+{
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if (p->row->row[d].cluster && plan_dim_size(p, d) > p->block[d])
+            return (plan_dim_size(p, d) + p->block[d] - 1) / p->block[d];
+    return 0;
+}
+
 bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
                 const tg_shape_class *shape, const tg_sink *sink)
 {
@@ -206,6 +214,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         p->block[d] = block_of(p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
+    p->cluster = cluster_of(p);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))

@@ -137,6 +137,7 @@ struct plan {
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
+    uint32_t cluster;          /* thread blocks that add up the parts of the output which they have; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     bool carries;              /* a kernel on warpgroups: vectors beside the state */
 
@@ -146,7 +147,7 @@ struct plan {
     uint32_t tiles;      /* of a group */
     uint8_t state;       /* value */
     uint8_t left, right; /* values whose product is added to the state; left, positions x owner, to the output too */
-    uint32_t barrier_offset;
+    uint32_t barrier_offset; /* of the ring's: full and empty of each stage; then of a cluster: full and ready of each group */
 
     bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */
 
@@ -219,7 +220,7 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v);
 uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile);
 /* Dimensions over which the row sums up to make the tile, and of which a thread block has one block of several. */
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
-/* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none. */
+/* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
 /* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */
 bool plan_is_pooled(const struct plan *p, uint32_t tile);

@@ -149,20 +149,24 @@ static bool keeps_parts(const struct kernel *k, const tg_stmt *reader, uint32_t 
         return false;
     if (reader->op == TG_STMT_MAP)
         return on_warpgroups(k) && is_linear(reader, parts);
+    if (reader->op == TG_STMT_TOTAL)
+        return on_warpgroups(k) && !(reader->flags & TG_MAXIMUM);
     const bool a = (parts >> TG_OPERAND_TILE(reader->a) & 1) != 0, b = (parts >> TG_OPERAND_TILE(reader->b) & 1) != 0;
     return reader->op == TG_STMT_CONTRACT && (reader->b ? a != b : a) && (on_warpgroups(k) || !is_matrix(&product)) &&
            (!reader->init || (parts >> TG_OPERAND_TILE(reader->init) & 1));
 }
 
 /* A part may go to memory, where its reader adds up the parts: an intermediate that the row lists. Without warpgroups that is
- * a plain sum which nothing of the row reads. */
-static bool may_be_part(const struct kernel *k, const tg_stmt *stmt)
+ * a plain sum which nothing of the row reads. A cluster adds up its parts before. */
+static bool may_be_part(const struct kernel *k, const tg_stmt *stmt, uint32_t dim)
 {
     const struct tg_product product = tg_stmt_product(k->schedule->algorithm, stmt);
     const uint32_t tile = TG_OPERAND_TILE(stmt->out);
     const bool read = is_read(k, tile);
     if (!tg_row_lists(k->row, tile))
         return read;
+    if (tg_is_cluster_sum(k->schedule->algorithm, k->row, tile, dim))
+        return !read;
     return !(k->schedule->algorithm->tensors[tile].flags & (TG_IN | TG_OUT)) &&
            (on_warpgroups(k) || (stmt->op == TG_STMT_CONTRACT && !is_matrix(&product) && !read));
 }
@@ -182,7 +186,7 @@ static bool may_split(const struct kernel *k, uint32_t dim)
         else if (reads_any(stmt, parts))
             ok = ok && keeps_parts(k, stmt, dim, parts);
         if (parts >> TG_OPERAND_TILE(stmt->out) & 1)
-            ok = ok && may_be_part(k, stmt);
+            ok = ok && may_be_part(k, stmt, dim);
     }
     return ok;
 }
@@ -462,6 +466,19 @@ static void check_around(const struct kernel *k, uint32_t dim)
                   dim); /* a sum over heads is none where a group is one head: the compiler knows */
 }
 
+/* Thread blocks that add up what they have of a sum. */
+static void check_cluster(const struct kernel *k, uint32_t dim)
+{
+    const tg_axis_role *axis = &k->row->row[dim];
+    bool sums = false;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
+        sums |= tg_is_cluster_sum(k->schedule->algorithm, k->row, k->row->outputs[i], dim);
+    if (axis->cluster && !(axis->cluster == 1 && axis->role == TG_ROLE_P && on_warpgroups(k) && sums))
+        tg_fault(k->check, TG0240, "use TG_P",
+                 "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions without %s to add up",
+                 k->name, tg_dim_name(dim), tg_dim_name(dim));
+}
+
 static void check_dim(const struct kernel *k, uint32_t dim)
 {
     const tg_axis_role *axis = &k->row->row[dim];
@@ -483,6 +500,7 @@ static void check_dim(const struct kernel *k, uint32_t dim)
 void tg_check_roles(const struct kernel *k)
 {
     for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
+        check_cluster(k, dim);
         if (dim == TG_SEG || dim == TG_T || k->row->row[dim].role > TG_ROLE_W)
             continue;
         if (1u << dim & AROUND)

@@ -44,7 +44,7 @@ static const uint8_t column_dims[N_COLUMNS] = {
 static void fill_role(char cell[CELL], tg_axis_role axis, uint32_t dim)
 {
     static const char letters[] = {'.', 'P', 'L', 'W'};
-    const char letter = axis.role < sizeof letters ? letters[axis.role] : '?';
+    const char letter = axis.cluster ? 'C' : axis.role < sizeof letters ? letters[axis.role] : '?';
     const bool single = dim == TG_CHUNK || dim == TG_BATCH || dim == TG_MEMBER;
     const bool plain = axis.block == 0 || (single && axis.block == 1);
     if (plain)
@@ -209,7 +209,7 @@ static void key_row(const tg_kernel_row *row, const tg_writer *writer)
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
         tg_printf(writer, "%s%u", i ? "," : "", row->outputs[i]);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
-        tg_printf(writer, ",%u/%u", row->row[dim].role, row->row[dim].block);
+        tg_printf(writer, ",%u/%u%s", row->row[dim].role, row->row[dim].block, row->row[dim].cluster ? "c" : "");
     tg_printf(writer, ",%u,%u,%u,%u;", row->mma, row->warps, row->stages, row->blocks_per_sm);
 }
 

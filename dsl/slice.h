@@ -100,6 +100,9 @@ struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *
 /* The row lists the tile among its outputs. */
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
 
+/* Is it a tile of positions by dqk or dhv, whose parts the thread blocks of the dimension, a cluster, add up? */
+bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim);
+
 /* The row that lists the tile, -1 when none does. */
 int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 

@@ -197,12 +197,13 @@ typedef enum tg_role {
 
 typedef struct tg_axis_role {
     uint8_t role;   /* tg_role */
-    uint8_t reserved;
+    uint8_t cluster; /* 1: with role P, the thread blocks of this dimension are a cluster: see below */
     uint16_t block; /* elements of one tile; 0: the whole dimension (dqk, dhv), or 1 (chunk, segment) */
 } tg_axis_role;
 #define TG_P(block_) {TG_ROLE_P, 0, (block_)}
 #define TG_L(block_) {TG_ROLE_L, 0, (block_)}
 #define TG_W(block_) {TG_ROLE_W, 0, (block_)}
+#define TG_CLUSTER(block_) {TG_ROLE_P, 1, (block_)}
 
 /* In a kernel without matrix products (TG_MMA_NONE) a tile is not shared among threads: one dimension has a
  * block of 32 x warps, one element a thread. The others go block by block: 1, one after the other (P: the grid;
@@ -227,7 +228,9 @@ typedef enum tg_mma {
  *
  * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
  * memory in fp32, and the row that reads it adds the parts up. What the row lists must be an intermediate and, in the
- * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first. */
+ * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first.
+ * With TG_CLUSTER instead of TG_P the two thread blocks of such a sum are a cluster: what the row lists of positions by
+ * dqk or dhv they add up on chip, each half of the positions, and it may be the caller's. Its other sums stay parts. */
 
 /* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes

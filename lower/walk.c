@@ -214,6 +214,8 @@ static void emit_tile(struct emit *e, struct walk *w)
     emit_output(e, w, r.begin, last);
     debug_line(e, state_op(p, OP_CONTRACT)->stmt);
     walk_add_state(e, w, state_op(p, OP_CONTRACT));
+    if (p->cluster)
+        cluster_ready(e, w);
     emit_output(e, w, last, r.end);
     walk_wait(e, w, p->state);
 }
@@ -329,9 +331,14 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32);
         mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
     }
+    if (p->cluster)
+        cluster_init(e);
     fence_mbarrier_init(e);
     end_if(e, after);
-    barrier(e);
+    if (p->cluster)
+        cluster_barrier(e);
+    else
+        barrier(e);
 }
 
 /* The same in all lanes, and the assembler knows it. */

@@ -8,6 +8,7 @@
  *   walk_carry.c     vectors beside the state
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
+ *   walk_cluster.c   two thread blocks add up their parts of the output
  *   wgmma.c          instructions */
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
@@ -28,6 +29,16 @@ void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote m
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
 void sync_warp(struct emit *e);
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
+/* Of a cluster: this thread block's number; an address in the memory of another one; 16 bytes to there, counted by a barrier
+ * beside them; an arrival at a barrier there; at one's own, which waits for bytes; a wait for what others did; all threads of
+ * the cluster. */
+LLVMValueRef cluster_rank(struct emit *e);
+LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef rank);
+void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier);
+void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier);
+void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t bytes);
+void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
+void cluster_barrier(struct emit *e);
 /* A box from a tensor map to shared memory, or back; coordinates as in program.h, tg_map_desc. */
 void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
@@ -119,12 +130,20 @@ void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
 LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */
 void clear_behind_end(struct emit *e, const struct walk *w); /* of what has been loaded, before it is read */
-/* The rows of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
-void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from);
+/* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first, uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef careful_sees(struct emit *e, const struct walk *w);
 void careful_left(struct emit *e, struct walk *w, const struct op *op); /* before the product by the tile */
+
+/* ---- walk_cluster.c ---------------------------------------------------------------------------------------------- */
+void cluster_init(struct emit *e);
+void cluster_ready(struct emit *e, const struct walk *w); /* this warp does not read `left` any more */
+/* x: this thread block's part of the tile; its first half becomes the sum of this thread block's half of the positions,
+ * by way of `place`, where the group's part of `left` was. */
+void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMValueRef x[WALK_TILE / 2]);
+LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chunk */
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 /* The loop over the steps of the walk, which a segment is some of: those of the sequence are counted in the order in which

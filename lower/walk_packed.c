@@ -34,16 +34,17 @@ void clear_behind_end(struct emit *e, const struct walk *w)
     end_if(e, after);
 }
 
-void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from)
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef begin, uint32_t n)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_whole(e), ""));
     LLVMValueRef thread = opaque(e, e->tid), unit = modulo(e, thread, imm(e, UNITS)), first; /* registers are short in the chunks before */
     LLVMValueRef column = add(e, mul(e, span, imm(e, WALK_TILE)), mul(e, unit, imm(e, WALK_TILE / UNITS)));
-    const struct counted l = loop_begin(e, e->at.length, &first);
+    LLVMValueRef far = add(e, begin, imm(e, n)), end = choose(e, less(e, far, e->at.length), far, e->at.length);
+    const struct counted l = loop_from(e, begin, end, &first);
     LLVMValueRef row = add(e, divide(e, thread, imm(e, UNITS)), first);
-    LLVMBasicBlockRef next = begin_if(e, less(e, row, e->at.length));
+    LLVMBasicBlockRef next = begin_if(e, less(e, row, end));
     LLVMValueRef x = LLVMBuildLoad2(e->b, words, byte_offset(e, from, unit_offset(e, row, unit)), "");
     LLVMSetAlignment(x, 16);
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);

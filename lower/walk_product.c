@@ -367,13 +367,20 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
 
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
-    LLVMValueRef x[WALK_TILE / 2], to = owned_address(e, w, e->p->left);
+    LLVMValueRef x[WALK_TILE / 2];
     take(e, w, op->v, x);
     if (plan_memory_dtype(e->p, op->tile) == TG_F32) {
         store_floats(e, w, op, x);
         return;
     }
-    for (uint32_t u = 0; u < WALK_TILE / 8; u += 2) {
+    const uint32_t rows = e->p->cluster ? WALK_TILE / 2 : WALK_TILE;
+    LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), place = add(e, matrix_address(e, w, e->p->left), offset), begin = imm(e, 0);
+    if (e->p->cluster) {
+        cluster_sum(e, w, place, x);
+        begin = cluster_first_position(e);
+    }
+    LLVMValueRef skipped = mul(e, begin, imm(e, WALK_SPAN_BYTES)), to = add(e, owned_address(e, w, e->p->left), skipped);
+    for (uint32_t u = 0; u < rows / 8; u += 2) {
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
             words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
@@ -381,13 +388,14 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     }
     fence_async(e);
     named_barrier(e, add(e, w->group, imm(e, 2)), 128);
-    LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
-        walk_store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset));
+        walk_store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset), begin, rows);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
-    map_store(e, map_argument(e, op->tile), add(e, matrix_address(e, w, e->p->left), offset), at);
+    at[1] = add(e, at[1], begin);
+    map_store(e, map_argument(e, op->tile), add(e, place, skipped), at);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

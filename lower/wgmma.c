@@ -58,17 +58,61 @@ void mbarrier_arrive(struct emit *e, LLVMValueRef barrier)
     ptx_void(e, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", &barrier, 1);
 }
 
-void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
+static void spin_until(struct emit *e, const char *text, LLVMValueRef barrier, LLVMValueRef parity)
 {
     LLVMBasicBlockRef spin = LLVMAppendBasicBlockInContext(e->context, e->function, "spin");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->context, e->function, "arrived");
     LLVMBuildBr(e->b, spin);
     LLVMPositionBuilderAtEnd(e->b, spin);
     LLVMValueRef args[] = {barrier, parity};
-    LLVMValueRef ready = ptx(e, e->i32, "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
-                             "=r,r,r,~{memory}", args, 2);
+    LLVMValueRef ready = ptx(e, e->i32, text, "=r,r,r,~{memory}", args, 2);
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, ready, imm(e, 0), ""), done, spin);
     LLVMPositionBuilderAtEnd(e->b, done);
+}
+
+void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
+{
+    spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", barrier, parity);
+}
+
+/* ---- clusters ---- */
+
+LLVMValueRef cluster_rank(struct emit *e)
+{
+    return ptx(e, e->i32, "mov.u32 $0, %cluster_ctarank;", "=r", NULL, 0); /* anew each time: registers are what is short */
+}
+
+LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef rank)
+{
+    LLVMValueRef args[] = {address, rank};
+    return ptx(e, e->i32, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", args, 2);
+}
+
+void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier)
+{
+    LLVMValueRef args[] = {address, x[0], x[1], x[2], x[3], barrier};
+    ptx_void(e, "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$0], {$1, $2, $3, $4}, [$5];", "r,f,f,f,f,r,~{memory}", args, 6);
+}
+
+void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier)
+{
+    ptx_void(e, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r,~{memory}", &barrier, 1);
+}
+
+void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t bytes)
+{
+    LLVMValueRef args[] = {barrier, imm(e, bytes)};
+    ptx_void(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}", args, 2);
+}
+
+void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
+{
+    spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", barrier, parity);
+}
+
+void cluster_barrier(struct emit *e)
+{
+    ptx_void(e, "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;", "~{memory}", NULL, 0);
 }
 
 void fence_async(struct emit *e)
@@ -145,9 +189,11 @@ void store_matrices(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4
 
 /* ---- wgmma ---- */
 
+/* In a cluster an address has the number of its thread block in the bits above, where the descriptor has others. */
 LLVMValueRef descriptor(struct emit *e, LLVMValueRef address, uint32_t span_bytes)
 {
-    LLVMValueRef start = LLVMBuildLShr(e->b, address, imm(e, 4), "");
+    LLVMValueRef within = e->p->cluster ? LLVMBuildAnd(e->b, address, imm(e, 0x3ffff), "") : address;
+    LLVMValueRef start = LLVMBuildLShr(e->b, within, imm(e, 4), "");
     return LLVMBuildOr(e->b, start, imm(e, (int64_t)(span_bytes / 16) << 16), "");
 }
 

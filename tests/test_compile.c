@@ -230,6 +230,7 @@ static const struct walk {
     {.schedule = "walk-n", .width = {128, 128}, .with_floor = true},
     {.schedule = "segments", .width = {128, 256}},
     {.schedule = "segments-narrow", .width = {64, 64}},
+    {.schedule = "walk-cluster", .width = {128, 512}},
     {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
     {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
 };

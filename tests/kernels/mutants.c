@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, WALK_N, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, CLUSTER, WALK_N, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -187,6 +187,21 @@ static const struct call_under_test calls[N_CALLS] = {
                true,
                {0},
                NULL},
+    /* Two blocks of dhv, a cluster of two; the last chunk ends in its second half. */
+    [CLUSTER] = {"mlstm-sig cluster",
+                 {.io = TG_BF16,
+                  .batch = 1,
+                  .heads = 2,
+                  .tokens = 170,
+                  .dqk = 64,
+                  .dhv = 128,
+                  .schedule = "",
+                  .backward = "walk-cluster dQ.warps=4 dQ.dqk=64 dQ.dhv=64 dK.warps=4 dK.dqk=64 "
+                              "dK.dhv=64 dV.warps=4 dV.dhv=64",
+                  .has_s0 = true},
+                 true,
+                 {0},
+                 NULL},
     /* The normaliser's state in the walk, of three heads, one of which remembers. */
     [WALK_N] = {"mlstm-exp walk-n",
                 {.variant = "mlstm-exp",
@@ -245,7 +260,7 @@ static void close_call(struct under_test *u)
 #define FAULTS                                                                                     \
     "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"     \
     "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"         \
-    "tensor-map|wgmma"
+    "tensor-map|wgmma|cluster"
 
 /* "numbers", "nothing", or the kind of the emulator's report. */
 static const char *outcome_of(struct under_test *u, uint64_t seed)
