@@ -251,10 +251,8 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
  * there is none. */
 const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
                                     const tg_shape_class *shape);
-/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
- * that does not fit a line of wisdom; then there is none. */
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
-                 char name[sizeof((tg_wisdom *)0)->variant]);
+/* Puts the chunk on top, unless it is 0. */
+bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
@@ -267,6 +265,17 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, --dqk and --dhv, else bf16, 128 and 256; --group and the like. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape);
+
+/* ---- wisdom.c: what tuning has found ---- */
+
+/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
+ * that does not fit a line of wisdom; then there is none. */
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
+                 char name[sizeof((tg_wisdom *)0)->variant]);
+/* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from. */
+bool schedule_remembered(struct context *context, const tg_variant *variant,
+                         const tg_target *target, const tg_shape_class *shape,
+                         const struct shape *sizes, int64_t chunk, struct choice *choice);
 
 /* ---- problem.c: the tensors of a call, on the host ---- */
 
