@@ -272,7 +272,10 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape);
  * that does not fit a line of wisdom; then there is none. */
 bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
                  char name[sizeof((tg_wisdom *)0)->variant]);
-/* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from. */
+/* wisdom/h200.txt, built in; and what messages call it. */
+extern const char shipped_wisdom[], shipped_name[];
+/* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the
+ * user's own wisdom, else what is shipped. */
 bool schedule_remembered(struct context *context, const tg_variant *variant,
                          const tg_target *target, const tg_shape_class *shape,
                          const struct shape *sizes, int64_t chunk, struct choice *choice);

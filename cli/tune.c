@@ -325,7 +325,8 @@ static bool remember(struct tuner *tuner)
         return false;
     tuner_keep_kernel(tuner, &tuner->best->schedule);
     if (!context->options.json)
-        printf("\n  best: %s\n  remembered in %s\n", tuner->best->text, path);
+        printf("\n  best: %s\n  remembered in %s, which goes before the wisdom that tegula brings\n",
+               tuner->best->text, path);
     return true;
 }
 

@@ -2,11 +2,14 @@
  *
  * It is advice: damage to a file, or a schedule that no longer fits, must not stop a run. Measuring
  * tells schedules apart, the cost model tells sizes apart: a schedule that was found for another
- * size is taken unless the model thinks that at this one it falls behind what it would choose. */
+ * size is taken unless the model thinks that at this one it falls behind what it would choose.
+ * What was found here goes before what is shipped. */
 #include "cli.h"
 
 #include <string.h>
 #include <unistd.h>
+
+#include "variants/variants.h"
 
 /* The model tells no smaller differences (compiler/choose.c). */
 static const double tie = 1.1;
@@ -113,6 +116,19 @@ static bool take_own(struct context *context, const struct wanted *wanted, tg_sc
            is_found && take(context, wanted, &found, schedule);
 }
 
+/* What came with the command. It is of the schedules it was built with: a loaded variant may have
+ * others by the same names. */
+static bool take_shipped(struct context *context, const struct wanted *wanted,
+                         tg_schedule *schedule)
+{
+    tg_wisdom found;
+    int is_found = 0;
+    return tg_variant_find(wanted->variant->name) == wanted->variant &&
+           tg_wisdom_find_in(shipped_wisdom, shipped_name, &wanted->like, &found, &is_found,
+                             &context->sink) == TG_OK &&
+           is_found && take(context, wanted, &found, schedule);
+}
+
 bool schedule_remembered(struct context *context, const tg_variant *variant,
                          const tg_target *target, const tg_shape_class *shape,
                          const struct shape *sizes, int64_t chunk, struct choice *choice)
@@ -122,7 +138,9 @@ bool schedule_remembered(struct context *context, const tg_variant *variant,
         !wanted_of(context, sizes, &wanted))
         return false;
     context->is_advice = true;
-    const char *origin = take_own(context, &wanted, &choice->schedule) ? "wisdom" : NULL;
+    const char *origin = take_own(context, &wanted, &choice->schedule)       ? "wisdom"
+                         : take_shipped(context, &wanted, &choice->schedule) ? "shipped wisdom"
+                                                                             : NULL;
     context->is_advice = false;
     if (origin)
         snprintf(choice->origin, sizeof choice->origin, "%s", origin);

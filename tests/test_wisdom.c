@@ -11,7 +11,6 @@
 static struct context context;
 static char folder[] = "/tmp/test_wisdom-XXXXXX", file[64], lock[80];
 
-/* Another GPU than those of which wisdom is shipped. */
 static void begin(const char *gpu)
 {
     static char driver; /* there is one; nobody calls it */
@@ -122,6 +121,139 @@ static void suite_chunk(void)
     end();
 }
 
+/* ---- what is shipped ---- */
+
+static void suite_shipped(void)
+{
+    if (!tap_begin("what is shipped is for its GPU, behind the user's own"))
+        return;
+    begin("NVIDIA H200");
+    expect(8, 16, 8192, 0, "walk", "shipped wisdom");
+    expect(8, 16, 512, 0, "", "default");
+    remember("tfla chunk=128", 8, 16, 8192);
+    expect(8, 16, 8192, 0, "tfla chunk=128", "wisdom");
+    expect(1, 16, 65536, 0, "segments", "shipped wisdom"); /* the user's is not near */
+    remember("gone", 8, 16, 8192);
+    expect(8, 16, 8192, 0, "walk", "shipped wisdom");
+    context.options.no_wisdom = true;
+    expect(8, 16, 8192, 0, "walk", "default");
+    context.options.no_wisdom = false;
+    snprintf(context.machine.device.name, sizeof context.machine.device.name, "another GPU");
+    expect(8, 16, 8192, 0, "walk", "default");
+    end();
+}
+
+/* Schedules of a loaded variant may have the same names and be others. */
+static void suite_loaded(void)
+{
+    tg_variant mine = tg_mlstm_sig;
+    const struct shape sizes = {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
+    const tg_shape_class class = shape_class_of(&sizes, TG_BF16);
+    struct choice choice;
+    if (!tap_begin("what is shipped is not for variants that are loaded"))
+        return;
+    begin("NVIDIA H200");
+    tap_expect(schedule_choose(&context, &mine, context.machine.target, &class, &sizes,
+                               (struct wish){NULL, 0}, &choice) &&
+                   strcmp(choice.origin, "default") == 0,
+               "found %s", choice.origin);
+    end();
+}
+
+struct shipped {
+    int n, n_backward;
+};
+
+/* The other way round than wisdom_name. */
+static bool read_name(const char *text, const tg_variant **variant, tg_shape_class *class)
+{
+    char name[sizeof((tg_wisdom *)0)->variant], again[sizeof name];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "+"), text);
+    for (const char *at = text; (at = strchr(at, '+')) != NULL; at++) {
+        class->group = at[1] == 'g' ? (uint32_t)atoi(at + 2) : class->group;
+        class->tokens = at[1] == 't' ? (uint32_t)atoi(at + 2) : class->tokens;
+        class->packed |= strncmp(at, "+cu", 3) == 0;
+        class->pooled |= strncmp(at, "+pool", 5) == 0;
+    }
+    *variant = tg_variant_find(name);
+    return *variant && wisdom_name(*variant, class, again) && strcmp(again, text) == 0;
+}
+
+static double predicted(const tg_schedule *schedule, const tg_shape_class *class,
+                        const tg_wisdom *entry)
+{
+    const tg_sizes sizes = {entry->batch, entry->heads, entry->tokens, schedule->chunk};
+    tg_cost cost = {0};
+    tg_cost_estimate(schedule, context.machine.target, class, &sizes, &cost, &silent_sink);
+    return 1e3 * cost.seconds;
+}
+
+static bool fits(const tg_wisdom *entry, const tg_variant *variant, const tg_shape_class *class,
+                 tg_schedule *schedule)
+{
+    const tg_target *target = context.machine.target;
+    return tap_expect(schedule_from_text(&context, variant, target, class, NULL, entry->schedule,
+                                         schedule) &&
+                          tg_plan_check(schedule, target, class, &context.sink) == TG_OK,
+                      "%s does not fit", entry->schedule) &&
+           tap_expect(schedule->chunk == entry->chunk, "%s: chunk is %u, remembered as %lld",
+                      entry->schedule, schedule->chunk, (long long)entry->chunk);
+}
+
+static void check_entry(void *user, const tg_wisdom *entry)
+{
+    /* As far as the model may be wrong (cli/tune.c); and not by the factor of another unit. */
+    const double unlikely = 1.6, absurd = 3;
+    struct shipped *shipped = user;
+    const tg_variant *variant;
+    tg_schedule schedule;
+    tg_dtype io = TG_BF16;
+    tg_shape_class class = {.dqk = (uint32_t)entry->dqk, .dhv = (uint32_t)entry->dhv, .group = 1};
+    shipped->n++;
+    shipped->n_backward += strstr(entry->variant, "-backward") != NULL;
+    tap_expect(strcmp(entry->device, "NVIDIA H200") == 0 && entry->cc == 90, "for %s, %d",
+               entry->device, entry->cc);
+    if (!tap_expect(read_name(entry->variant, &variant, &class), "unknown variant %s",
+                    entry->variant) ||
+        !tap_expect(dtype_parse(&context, entry->dtype, &io), "type %s", entry->dtype))
+        return;
+    class.io = io;
+    if (!fits(entry, variant, &class, &schedule))
+        return;
+    const tg_sizes sizes = {entry->batch, entry->heads, entry->tokens, 0};
+    const tg_schedule *chosen =
+        tg_schedule_default(variant, context.machine.target, &class, &sizes, &silent_sink);
+    const double own = predicted(&schedule, &class, entry),
+                 best = chosen ? predicted(chosen, &class, entry) : 0;
+    tap_expect(own <= unlikely * best, "%s %s: predicted %.3f ms, the default %.3f", entry->variant,
+               entry->schedule, own, best);
+    tap_expect(entry->milliseconds < absurd * own && entry->milliseconds > own / absurd,
+               "%s %s: %.3f ms, predicted %.3f", entry->variant, entry->schedule,
+               entry->milliseconds, own);
+}
+
+static void count_messages(void *user, const tg_diag *diag)
+{
+    tap_expect(false, "%s", diag->message);
+    ++*(int *)user;
+}
+
+static void suite_lines(void)
+{
+    struct shipped shipped = {0};
+    int n_messages = 0;
+    const tg_sink sink = {count_messages, &n_messages};
+    if (!tap_begin("every line that is shipped parses, and its schedule fits and is not slow"))
+        return;
+    begin("NVIDIA H200");
+    tap_expect(tg_wisdom_each(shipped_wisdom, shipped_name, check_entry, &shipped, &sink) == TG_OK,
+               "not read");
+    tap_expect(n_messages == 0, "%d messages", n_messages);
+    tap_expect(shipped.n >= 28 && shipped.n_backward >= 14, "only %d lines, %d of gradients",
+               shipped.n, shipped.n_backward);
+    end();
+}
+
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -132,6 +264,9 @@ int main(void)
     suite_behind();
     suite_unfit();
     suite_chunk();
+    suite_shipped();
+    suite_loaded();
+    suite_lines();
     (void)unlink(file);
     (void)unlink(lock);
     (void)rmdir(folder);
