@@ -272,6 +272,11 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape);
  * that does not fit a line of wisdom; then there is none. */
 bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
                  char name[sizeof((tg_wisdom *)0)->variant]);
+/* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
+bool wisdom_entry(const struct context *context, const tg_variant *variant,
+                  const tg_shape_class *shape, const struct shape *sizes, tg_wisdom *entry);
+/* The user's own; "" where there is no place for it. */
+const char *wisdom_path(const struct context *context);
 /* wisdom/h200.txt, built in; and what messages call it. */
 extern const char shipped_wisdom[], shipped_name[];
 /* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the

@@ -36,20 +36,24 @@ bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
                     shape->packed ? "+cu" : "", shape->pooled ? "+pool" : "") < (int)size;
 }
 
-static bool wanted_of(const struct context *context, const struct shape *sizes,
-                      struct wanted *wanted)
+bool wisdom_entry(const struct context *context, const tg_variant *variant,
+                  const tg_shape_class *shape, const struct shape *sizes, tg_wisdom *entry)
 {
     const tg_device *device = &context->machine.device;
-    tg_wisdom *like = &wanted->like;
-    *like = (tg_wisdom){.cc = device->cc_major * 10 + device->cc_minor,
-                        .dqk = sizes->dqk,
-                        .dhv = sizes->dhv,
-                        .batch = sizes->batch,
-                        .heads = sizes->heads,
-                        .tokens = sizes->tokens};
-    snprintf(like->device, sizeof like->device, "%s", device->name);
-    snprintf(like->dtype, sizeof like->dtype, "%s", tg_dtype_name(wanted->shape->io));
-    return wisdom_name(wanted->variant, wanted->shape, like->variant);
+    *entry = (tg_wisdom){.cc = device->cc_major * 10 + device->cc_minor,
+                         .dqk = sizes->dqk,
+                         .dhv = sizes->dhv,
+                         .batch = sizes->batch,
+                         .heads = sizes->heads,
+                         .tokens = sizes->tokens};
+    snprintf(entry->device, sizeof entry->device, "%s", device->name);
+    snprintf(entry->dtype, sizeof entry->dtype, "%s", tg_dtype_name(shape->io));
+    return wisdom_name(variant, shape, entry->variant);
+}
+
+const char *wisdom_path(const struct context *context)
+{
+    return context->options.wisdom ? context->options.wisdom : context->wisdom;
 }
 
 /* Tuning tells about shapes of a like number of thread blocks and of chunks: within a factor of
@@ -108,7 +112,7 @@ static bool take(struct context *context, const struct wanted *wanted, const tg_
 /* What `tegula tune` found here. */
 static bool take_own(struct context *context, const struct wanted *wanted, tg_schedule *schedule)
 {
-    const char *path = context->options.wisdom ? context->options.wisdom : context->wisdom;
+    const char *path = wisdom_path(context);
     tg_wisdom found;
     int is_found = 0;
     return *path && access(path, F_OK) == 0 &&
@@ -135,7 +139,7 @@ bool schedule_remembered(struct context *context, const tg_variant *variant,
 {
     struct wanted wanted = {variant, target, shape, {.cc = 0}, chunk};
     if (context->options.no_wisdom || !context->machine.driver || context->machine.is_emulator ||
-        !wanted_of(context, sizes, &wanted))
+        !wisdom_entry(context, variant, shape, sizes, &wanted.like))
         return false;
     context->is_advice = true;
     const char *origin = take_own(context, &wanted, &choice->schedule)       ? "wisdom"
