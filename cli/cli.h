@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include <jansson.h>
+#include <pthread.h>
 
 #include "compiler/compiler.h"
 #include "runtime/runtime.h"
@@ -141,12 +142,15 @@ const char *nearest_name(const char *wrong, const char *const *names);
 
 /* ---- context.c ---- */
 
-/* A GPU or the emulator, opened, with its primary context current. */
+/* A GPU or the emulator, opened, with its primary context current once it is ready. */
 struct machine {
     tg_driver *driver; /* NULL: not opened */
     tg_device device;
     const tg_target *target; /* what to compile for */
-    bool is_emulator;
+    bool is_emulator, is_ready;
+    bool is_waking; /* a thread makes the context */
+    pthread_t waking;
+    int n_held; /* times the context is acquired */
 };
 
 struct context {
@@ -177,8 +181,11 @@ void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern const tg_sink silent_sink;
 int code_of_status(tg_status status);
 
-/* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. */
+/* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. Between its
+ * two halves the driver makes the context, which takes it as long as we take to compile. */
 bool machine_open(struct context *context);
+bool machine_begin(struct context *context); /* after it the device and the target are known */
+bool machine_ready(struct context *context);
 /* Where libtegula-emu.so lies beside this executable. */
 void emulator_path(char *path, size_t size);
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
