@@ -210,11 +210,11 @@ static void report(const struct run *run)
         printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
     }
     if (json)
-        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:b, s:o, s:o}", "ok", 1, "out",
-                             run->context->options.output, "device",
-                             run->context->machine.device.name, "schedule", text, "chunk",
-                             (int)run->choice.schedule.chunk, "cached", run->kernel.is_cached,
-                             "seconds", times, "outputs", outputs_json(run)));
+        json_print(json_pack(
+            "{s:b, s:s, s:s, s:s, s:i, s:s, s:b, s:o, s:o}", "ok", 1, "out",
+            run->context->options.output, "device", run->context->machine.device.name, "schedule",
+            text, "chunk", (int)run->choice.schedule.chunk, "origin", run->choice.origin, "cached",
+            run->kernel.is_cached, "seconds", times, "outputs", outputs_json(run)));
 }
 
 static int run_opened(struct run *run)
