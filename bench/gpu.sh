@@ -6,6 +6,7 @@
 #   test    ./dev gpu-test: two minutes, most of them under compute-sanitizer
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
+#   wisdom  tegula tune, 4 s each, of the table of tegula bench, forward and backward: h200.txt, for wisdom/ (about 200 s)
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
@@ -18,7 +19,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -31,7 +32,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | bench | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -83,6 +84,32 @@ run_tune() {
     for shape in "${shapes[@]}"; do
         measure tune ./dev tegula tune mlstm-sig --device 0 --shape "$shape" --budget-seconds 20 --json
     done
+}
+
+# What goes into the repository's wisdom/. Decode steps are not tuned.
+run_wisdom() {
+    local file=$out/h200.txt seconds=4 line variant shape direction n
+    cat >"$file" <<END
+tegula-wisdom 1
+# The fastest schedules known, built into the command; \`tegula tune\` and its own file go before them.
+# $gpu, driver $driver, commit ${commit:-unknown}, $(date -u +%F): medians of 30 calls by
+#     tegula tune VARIANT --device 0 --shape SHAPE --budget-seconds $seconds
+# To be made anew by: bench/gpu.sh wisdom
+END
+    for line in "mlstm-sig 8,16,8192,128,256" "mlstm-sig 1,16,65536,128,256" "mlstm-sig 8,8,8192,256,512" \
+        "mlstm-exp 8,16,8192,128,256" "mlstm-exp 1,16,65536,128,256" "mlstm-exp 8,8,8192,256,512" \
+        "mlstm-sig-norm 8,16,8192,128,256" "mlstm-sig-norm 1,16,65536,128,256" "mlstm-sig-norm 8,8,8192,256,512" \
+        "simple-gla 8,16,8192,128,256" "retention 8,32,8192,128,128" "linear 8,32,8192,128,128" \
+        "mamba2 8,64,8192,128,64 --group 64" "mamba2 8,16,8192,128,256"; do
+        read -r variant shape line <<<"$line"
+        IFS=, read -r -a n <<<"$shape"
+        for direction in "" -backward; do
+            # shellcheck disable=SC2086 # words
+            measure wisdom ./dev tegula tune $variant$direction --device 0 $line --budget-seconds $seconds --json \
+                --shape "B=${n[0]},NH=${n[1]},T=${n[2]},dqk=${n[3]},dhv=${n[4]}" --wisdom "$file"
+        done
+    done
+    rm -f "$file.lock"
 }
 
 run_bench() {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include <jansson.h>
+#include <pthread.h>
 
 #include "compiler/compiler.h"
 #include "runtime/runtime.h"
@@ -141,12 +142,15 @@ const char *nearest_name(const char *wrong, const char *const *names);
 
 /* ---- context.c ---- */
 
-/* A GPU or the emulator, opened, with its primary context current. */
+/* A GPU or the emulator, opened, with its primary context current once it is ready. */
 struct machine {
     tg_driver *driver; /* NULL: not opened */
     tg_device device;
     const tg_target *target; /* what to compile for */
-    bool is_emulator;
+    bool is_emulator, is_ready;
+    bool is_waking; /* a thread makes the context */
+    pthread_t waking;
+    int n_held; /* times the context is acquired */
 };
 
 struct context {
@@ -177,8 +181,11 @@ void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern const tg_sink silent_sink;
 int code_of_status(tg_status status);
 
-/* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. */
+/* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. Between its
+ * two halves the driver makes the context, which takes it as long as we take to compile. */
 bool machine_open(struct context *context);
+bool machine_begin(struct context *context); /* after it the device and the target are known */
+bool machine_ready(struct context *context);
 /* Where libtegula-emu.so lies beside this executable. */
 void emulator_path(char *path, size_t size);
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
@@ -251,10 +258,8 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
  * there is none. */
 const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
                                     const tg_shape_class *shape);
-/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
- * that does not fit a line of wisdom; then there is none. */
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
-                 char name[sizeof((tg_wisdom *)0)->variant]);
+/* Puts the chunk on top, unless it is 0. */
+bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
@@ -267,6 +272,25 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, --dqk and --dhv, else bf16, 128 and 256; --group and the like. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape);
+
+/* ---- wisdom.c: what tuning has found ---- */
+
+/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
+ * that does not fit a line of wisdom; then there is none. */
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
+                 char name[sizeof((tg_wisdom *)0)->variant]);
+/* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
+bool wisdom_entry(const struct context *context, const tg_variant *variant,
+                  const tg_shape_class *shape, const struct shape *sizes, tg_wisdom *entry);
+/* The user's own; "" where there is no place for it. */
+const char *wisdom_path(const struct context *context);
+/* wisdom/h200.txt, built in; and what messages call it. */
+extern const char shipped_wisdom[], shipped_name[];
+/* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the
+ * user's own wisdom, else what is shipped. */
+bool schedule_remembered(struct context *context, const tg_variant *variant,
+                         const tg_target *target, const tg_shape_class *shape,
+                         const struct shape *sizes, int64_t chunk, struct choice *choice);
 
 /* ---- problem.c: the tensors of a call, on the host ---- */
 

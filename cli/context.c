@@ -136,13 +136,20 @@ void context_init(struct context *context)
     default_paths(context);
 }
 
+static void machine_close(struct machine *machine)
+{
+    if (machine->is_waking)
+        pthread_join(machine->waking, NULL);
+    for (; machine->n_held > 0; machine->n_held--)
+        tg_context_release(machine->driver, machine->device.ordinal);
+    if (machine->driver)
+        tg_driver_close(machine->driver);
+}
+
 void context_close(struct context *context)
 {
     options_free(&context->options);
-    if (context->machine.driver) {
-        tg_context_release(context->machine.driver, context->machine.device.ordinal);
-        tg_driver_close(context->machine.driver);
-    }
+    machine_close(&context->machine);
     if (context->errors && json_array_size(context->errors) > 0)
         json_print(json_pack("{s:b, s:O}", "ok", 0, "errors", context->errors));
     json_decref(context->errors);
@@ -166,6 +173,16 @@ void emulator_path(char *path, size_t size)
         snprintf(path, size, "%s/libtegula-emu.so", self);
 }
 
+/* The primary context is the process's, and is made by the first who acquires it: what fails here
+ * fails again in machine_ready, which says so. */
+static void *wake(void *user)
+{
+    struct machine *machine = user;
+    machine->n_held =
+        tg_context_acquire(machine->driver, machine->device.ordinal, &silent_sink) == TG_OK;
+    return NULL;
+}
+
 static bool machine_use(struct context *context, const char *path, int ordinal, const tg_sink *sink)
 {
     struct machine *machine = &context->machine;
@@ -183,9 +200,9 @@ static bool machine_use(struct context *context, const char *path, int ordinal, 
                   "there is no GPU %d: the driver has %d", ordinal, count);
         goto failed;
     }
-    if (tg_device_query(machine->driver, ordinal, &machine->device, sink) != TG_OK ||
-        tg_context_acquire(machine->driver, ordinal, sink) != TG_OK)
+    if (tg_device_query(machine->driver, ordinal, &machine->device, sink) != TG_OK)
         goto failed;
+    machine->is_waking = pthread_create(&machine->waking, NULL, wake, machine) == 0;
     return true;
 failed:
     tg_driver_close(machine->driver);
@@ -285,7 +302,27 @@ static bool machine_target(struct context *context)
     return machine->target != NULL;
 }
 
+bool machine_ready(struct context *context)
+{
+    struct machine *machine = &context->machine;
+    if (machine->is_ready)
+        return true;
+    if (machine->is_waking)
+        pthread_join(machine->waking, NULL);
+    machine->is_waking = false;
+    if (tg_context_acquire(machine->driver, machine->device.ordinal, &context->sink) != TG_OK)
+        return false;
+    machine->n_held++;
+    machine->is_ready = true;
+    return true;
+}
+
 bool machine_open(struct context *context)
+{
+    return machine_begin(context) && machine_ready(context);
+}
+
+bool machine_begin(struct context *context)
 {
     const char *device = context->options.device;
     if (context->machine.driver)

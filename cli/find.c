@@ -1,4 +1,4 @@
-/* cli/find.c - variants and schedules by name: built in, loaded with --load, or remembered. */
+/* cli/find.c - variants and schedules by name: built in, or loaded with --load. */
 #include "cli.h"
 
 #include <dlfcn.h>
@@ -253,61 +253,6 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char 
     text_free(&changes);
 }
 
-/* Tuning tells about shapes of a like number of thread blocks and of chunks: within a factor of
- * two. Blocks that suit 128 heads leave most of a GPU idle at 16. */
-static bool is_near(const tg_wisdom *found, const struct shape *sizes)
-{
-    const double heads =
-        (double)(found->batch * found->heads) / (double)(sizes->batch * sizes->heads);
-    const double tokens = (double)found->tokens / (double)sizes->tokens;
-    return heads >= 0.5 && heads <= 2 && tokens >= 0.5 && tokens <= 2;
-}
-
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
-                 char name[sizeof((tg_wisdom *)0)->variant])
-{
-    const size_t size = sizeof((tg_wisdom *)0)->variant;
-    char group[16] = "", tokens[16] = "";
-    if (shape->group > 1)
-        snprintf(group, sizeof group, "+g%u", shape->group);
-    if (shape->tokens)
-        snprintf(tokens, sizeof tokens, "+t%u", shape->tokens);
-    return snprintf(name, size, "%s%s%s%s%s", variant->name, group, tokens,
-                    shape->packed ? "+cu" : "", shape->pooled ? "+pool" : "") < (int)size;
-}
-
-/* What `tegula tune` found for this GPU, type and the nearest shape. A wisdom file is advice:
- * damage to it, or a schedule that no longer fits, must not stop a run. */
-static bool schedule_remembered(struct context *context, const tg_variant *variant,
-                                const tg_target *target, const tg_shape_class *shape,
-                                const struct shape *sizes, tg_schedule *schedule)
-{
-    const tg_device *device = &context->machine.device;
-    const char *path = context->options.wisdom ? context->options.wisdom : context->wisdom;
-    tg_wisdom wanted = {.cc = device->cc_major * 10 + device->cc_minor,
-                        .dqk = sizes->dqk,
-                        .dhv = sizes->dhv,
-                        .batch = sizes->batch,
-                        .heads = sizes->heads,
-                        .tokens = sizes->tokens};
-    tg_wisdom found;
-    int is_found = 0;
-    if (!wisdom_name(variant, shape, wanted.variant))
-        return false;
-    snprintf(wanted.device, sizeof wanted.device, "%s", device->name);
-    snprintf(wanted.dtype, sizeof wanted.dtype, "%s", tg_dtype_name(shape->io));
-    if (!*path || context->options.no_wisdom || access(path, F_OK) != 0)
-        return false;
-    context->is_advice = true;
-    bool ok =
-        tg_wisdom_find(path, &wanted, &found, &is_found, &context->sink) == TG_OK && is_found &&
-        is_near(&found, sizes) &&
-        schedule_from_text(context, variant, target, shape, sizes, found.schedule, schedule) &&
-        tg_plan_check(schedule, target, shape, &context->sink) == TG_OK;
-    context->is_advice = false;
-    return ok;
-}
-
 const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
                                     const tg_shape_class *shape)
 {
@@ -315,6 +260,13 @@ const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *
         if ((*s)->kept[0] && tg_plan_check(*s, target, shape, &silent_sink) == TG_OK)
             return *s;
     return NULL;
+}
+
+bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)
+{
+    char change[40];
+    snprintf(change, sizeof change, "chunk=%lld", (long long)chunk);
+    return !chunk || tg_schedule_apply(change, schedule, sink) == TG_OK;
 }
 
 struct wish wish_of(const struct options *options)
@@ -333,21 +285,14 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
                                 &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
-    } else if (sizes && context->machine.driver && !context->machine.is_emulator &&
-               schedule_remembered(context, variant, target, shape, sizes, &choice->schedule)) {
-        snprintf(choice->origin, sizeof choice->origin, "wisdom");
-    } else {
+    } else if (!sizes ||
+               !schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
         const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes, "");
         if (!fits)
             return false;
         choice->schedule = *fits;
         snprintf(choice->origin, sizeof choice->origin, "default");
     }
-    if (wish.chunk) {
-        char change[40];
-        snprintf(change, sizeof change, "chunk=%lld", (long long)wish.chunk);
-        if (tg_schedule_apply(change, &choice->schedule, &context->sink) != TG_OK)
-            return false;
-    }
-    return tg_plan_check(&choice->schedule, target, shape, &context->sink) == TG_OK;
+    return schedule_chunk(&choice->schedule, wish.chunk, &context->sink) &&
+           tg_plan_check(&choice->schedule, target, shape, &context->sink) == TG_OK;
 }

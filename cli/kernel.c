@@ -58,6 +58,10 @@ bool kernel_load(struct context *context, tg_program *program, struct kernel *ke
                  const tg_sink *sink)
 {
     *kernel = (struct kernel){.program = program};
+    if (!machine_ready(context)) {
+        kernel_free(kernel);
+        return false;
+    }
     double start = now();
     tg_status status = tg_load(context->machine.driver, program, &kernel->module, sink);
     kernel->load_seconds = now() - start;

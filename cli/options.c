@@ -82,8 +82,9 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_CACHE] = {"cache", "DIR", TEXT, AT(cache), "kernel cache (default ~/.cache/tegula)"},
     [OPT_NO_CACHE] = {"no-cache", NULL, FLAG, AT(no_cache), "compile anew and store nothing"},
     [OPT_WISDOM] = {"wisdom", "FILE", TEXT, AT(wisdom),
-                    "tuning results (default ~/.cache/tegula/wisdom.txt)"},
-    [OPT_NO_WISDOM] = {"no-wisdom", NULL, FLAG, AT(no_wisdom), "ignore earlier tuning results"},
+                    "your tuning results (default ~/.cache/tegula/wisdom.txt)"},
+    [OPT_NO_WISDOM] = {"no-wisdom", NULL, FLAG, AT(no_wisdom),
+                       "ignore earlier tuning results, yours and those that tegula brings"},
     [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts"},
 };
 

@@ -176,7 +176,7 @@ static void report(const struct run *run)
     static const char *const names[N_PHASES] = {"start", "open_driver", "read", "compile",
                                                 "load",  "copy_in",     "run",  "copy_out"};
     static const char *const texts[N_PHASES] = {"process start, to 10 ms",
-                                                "open driver and context",
+                                                "open driver and context, beyond compiling",
                                                 "read and check the input",
                                                 "compile",
                                                 "load into the driver",
@@ -210,11 +210,11 @@ static void report(const struct run *run)
         printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
     }
     if (json)
-        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:b, s:o, s:o}", "ok", 1, "out",
-                             run->context->options.output, "device",
-                             run->context->machine.device.name, "schedule", text, "chunk",
-                             (int)run->choice.schedule.chunk, "cached", run->kernel.is_cached,
-                             "seconds", times, "outputs", outputs_json(run)));
+        json_print(json_pack(
+            "{s:b, s:s, s:s, s:s, s:i, s:s, s:b, s:o, s:o}", "ok", 1, "out",
+            run->context->options.output, "device", run->context->machine.device.name, "schedule",
+            text, "chunk", (int)run->choice.schedule.chunk, "origin", run->choice.origin, "cached",
+            run->kernel.is_cached, "seconds", times, "outputs", outputs_json(run)));
 }
 
 static int run_opened(struct run *run)
@@ -226,12 +226,15 @@ static int run_opened(struct run *run)
                          wish_of(&context->options), &run->choice))
         return CODE_USAGE;
     phase_end(run, READ);
+    const double begin = run->mark;
     if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel,
                       &context->sink))
         return CODE_FAILED;
     run->mark = now();
     run->phases[COMPILE] = run->kernel.compile_seconds;
     run->phases[LOAD] = run->kernel.load_seconds;
+    run->phases[OPEN_DRIVER] +=
+        run->mark - begin - run->kernel.compile_seconds - run->kernel.load_seconds;
     int code = CODE_USAGE;
     if (problem_keep(context, run->kernel.program, run->choice.schedule.chunk, &run->problem) &&
         has_all_inputs(run))
@@ -261,7 +264,7 @@ int command_run(struct context *context)
         return CODE_USAGE;
     phase_end(&run, READ);
     int code = CODE_USAGE;
-    if (machine_open(context)) {
+    if (machine_begin(context)) {
         phase_end(&run, OPEN_DRIVER);
         progress_begin(context, "compiling %s", run.variant->name);
         code = run_opened(&run);

@@ -1,10 +1,12 @@
 /* cli/tune.c - `tegula tune`: the search. Every schedule that the checker accepts, in the order in
- * which the cost model believes in them, without those it thinks much slower than the first. Of
- * each the chunk sizes first, with the default blocks; then, at the two best of them, one field at
- * a time (coordinate descent), so that it stays in seconds; then the finalists once more with more
- * runs. */
+ * which the cost model believes in them, what a call would get untuned at the head, and without
+ * those it thinks much slower. Of all of them the chunk sizes first, with the default blocks, so
+ * that a short budget has seen each; then, at the two best of each, the fastest schedule first, one
+ * field at a time (coordinate descent), so that it stays in seconds; then the finalists once more
+ * with more runs. */
 #include "tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -157,7 +159,8 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
 struct start {
     const tg_space *space; /* NULL: the schedule has none, and is tried as it is */
     tg_schedule base;
-    double seconds; /* by the model, at the best chunk or segment size */
+    double seconds; /* at the best chunk or segment size: by the model, then as measured */
+    uint32_t first, end; /* its candidates of the sweep */
 };
 
 enum { MAX_STARTS = 32 };
@@ -202,10 +205,26 @@ static bool has_space(const struct tuner *tuner, const tg_schedule *schedule)
     return false;
 }
 
-static int by_prediction(const void *a, const void *b)
+static int by_seconds(const void *a, const void *b)
 {
     const struct start *x = a, *y = b;
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* The default goes first: what is found and remembered is never slower than without tuning. */
+static void put_default_first(const struct tuner *tuner, struct start *starts, uint32_t n)
+{
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
+    const tg_schedule *chosen = tg_schedule_default(tuner->variant, tuner->target, &tuner->class,
+                                                    &sizes, &silent_sink);
+    for (uint32_t i = 0; i < n && chosen; i++) {
+        if (strcmp(starts[i].base.name, chosen->name) != 0)
+            continue;
+        const struct start found = starts[i];
+        memmove(&starts[1], &starts[0], i * sizeof starts[0]);
+        starts[0] = found;
+        return;
+    }
 }
 
 /* All there are, the most promising first. */
@@ -221,15 +240,16 @@ static uint32_t find_starts(const struct tuner *tuner, struct start starts[MAX_S
             starts[n++] = (struct start){.base = **s};
     for (uint32_t i = 0; i < n; i++)
         starts[i].seconds = best_predicted(tuner, starts[i].space, &starts[i].base);
-    qsort(starts, n, sizeof starts[0], by_prediction);
+    qsort(starts, n, sizeof starts[0], by_seconds);
+    put_default_first(tuner, starts, n);
     return n;
 }
 
-/* At the two fastest of the candidates from `first` on. */
-static void descend_from_best(struct tuner *tuner, const tg_space *space, uint32_t first)
+/* At the two fastest of its candidates. */
+static void descend_from_best(struct tuner *tuner, const struct start *start)
 {
     const struct candidate *best[2] = {NULL, NULL};
-    for (uint32_t i = first; i < tuner->n_candidates; i++) {
+    for (uint32_t i = start->first; i < start->end; i++) {
         const struct candidate *candidate = &tuner->candidates[i];
         if (candidate->state != TIMED)
             continue;
@@ -242,35 +262,46 @@ static void descend_from_best(struct tuner *tuner, const tg_space *space, uint32
     }
     for (int i = 0; i < 2 && best[i]; i++)
         if (best[i]->milliseconds < hopeless * tuner->best->milliseconds)
-            descend(tuner, space, best[i]);
+            descend(tuner, start->space, best[i]);
 }
 
-static void search(struct tuner *tuner, const struct start *start)
+static void sweep(struct tuner *tuner, struct start *start)
 {
-    const uint32_t first = tuner->n_candidates;
+    start->first = tuner->n_candidates;
     if (start->space)
         sweep_cuts(tuner, start->space, &start->base, true);
-    if (tuner->n_candidates == first) {
+    if (tuner->n_candidates == start->first) {
         struct candidate *candidate = tuner_try(tuner, &start->base);
         if (candidate)
             candidate->is_sweep = true;
     }
-    /* The model tells chunks and segments apart, and blocks hardly. */
-    if (start->space && !tuner->is_prediction)
-        descend_from_best(tuner, start->space, first);
+    start->end = tuner->n_candidates;
+    start->seconds = HUGE_VAL;
+    for (uint32_t i = start->first; i < start->end; i++)
+        if (tuner->candidates[i].state == TIMED)
+            start->seconds = fmin(start->seconds, 1e-3 * tuner->candidates[i].milliseconds);
 }
 
 static void search_all(struct tuner *tuner)
 {
     struct start starts[MAX_STARTS];
     const uint32_t n = find_starts(tuner, starts);
+    const double default_seconds = n ? starts[0].seconds : 0;
+    uint32_t n_swept = 0;
     for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
-        if (tuner->is_prediction || starts[i].seconds <= unlikely * starts[0].seconds)
-            search(tuner, &starts[i]);
-        else
+        if (tuner->is_prediction || starts[i].seconds <= unlikely * default_seconds) {
+            starts[n_swept] = starts[i];
+            sweep(tuner, &starts[n_swept++]);
+        } else {
             remark("%s is left out: predicted %.3g ms, %s %.3g", starts[i].base.name,
-                   1e3 * starts[i].seconds, starts[0].base.name, 1e3 * starts[0].seconds);
+                   1e3 * starts[i].seconds, starts[0].base.name, 1e3 * default_seconds);
+        }
     }
+    qsort(starts, n_swept, sizeof starts[0], by_seconds);
+    /* The model tells chunks and segments apart, and blocks hardly. */
+    for (uint32_t i = 0; i < n_swept && !tuner->is_prediction; i++)
+        if (starts[i].space)
+            descend_from_best(tuner, &starts[i]);
 }
 
 /* A difference of a few percent between ten runs may be noise; thirty runs decide. */
@@ -299,23 +330,15 @@ static void decide(struct tuner *tuner)
 static bool remember(struct tuner *tuner)
 {
     struct context *context = tuner->context;
-    const tg_device *device = &context->machine.device;
-    const char *path = context->options.wisdom ? context->options.wisdom : context->wisdom;
-    tg_wisdom entry = {.cc = device->cc_major * 10 + device->cc_minor,
-                       .dqk = tuner->shape.dqk,
-                       .dhv = tuner->shape.dhv,
-                       .batch = tuner->shape.batch,
-                       .heads = tuner->shape.heads,
-                       .tokens = tuner->shape.tokens,
-                       .chunk = tuner->best->schedule.chunk,
-                       .milliseconds = tuner->best->milliseconds};
-    if (!wisdom_name(tuner->variant, &tuner->class, entry.variant)) {
+    const char *path = wisdom_path(context);
+    tg_wisdom entry;
+    if (!wisdom_entry(context, tuner->variant, &tuner->class, &tuner->shape, &entry)) {
         complain(context, "give what it found with --schedule",
                  "the name of %s with its group is too long for wisdom", tuner->variant->name);
         return false;
     }
-    snprintf(entry.device, sizeof entry.device, "%s", device->name);
-    snprintf(entry.dtype, sizeof entry.dtype, "%s", tg_dtype_name(tuner->class.io));
+    entry.chunk = tuner->best->schedule.chunk;
+    entry.milliseconds = tuner->best->milliseconds;
     snprintf(entry.schedule, sizeof entry.schedule, "%s", tuner->best->text);
     if (!*path) {
         complain(context, "name a file with --wisdom", "no place for the result: HOME is not set");
@@ -325,7 +348,8 @@ static bool remember(struct tuner *tuner)
         return false;
     tuner_keep_kernel(tuner, &tuner->best->schedule);
     if (!context->options.json)
-        printf("\n  best: %s\n  remembered in %s\n", tuner->best->text, path);
+        printf("\n  best: %s\n  remembered in %s, which goes before the wisdom that tegula brings\n",
+               tuner->best->text, path);
     return true;
 }
 

@@ -257,6 +257,18 @@ static void add_attribute(struct emit *e, const char *key, uint32_t value)
     LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
+/* Loads and stores are as wide as they can be when they are emitted, but for those of fp32 fragments. LLVM's pass that
+ * looks for more takes a third of the time of making code of a walk; it passes over functions that have this attribute,
+ * and has no other switch but one of the whole process. */
+static void leave_widths(struct emit *e)
+{
+    if (e->p->shape.io == TG_F32)
+        return;
+    const char name[] = "noimplicitfloat";
+    const unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->context, kind, 0));
+}
+
 /* A tensor map: 128 bytes among the parameters, whose address the instructions take. */
 static void pass_by_value(struct emit *e, uint32_t i)
 {
@@ -282,6 +294,7 @@ static void make_function(struct emit *e)
     e->function = LLVMAddFunction(e->module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, n, 0));
     LLVMSetFunctionCallConv(e->function, LLVMPTXKernelCallConv);
     add_attribute(e, "nvvm.reqntid", p->threads);
+    leave_widths(e);
     for (uint32_t i = 0; i < n; i++)
         if (args[i].kind == TG_ARG_MAP)
             pass_by_value(e, i);

@@ -135,7 +135,8 @@ TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_p
  * then the nearest shape by log distance of tokens and batch*heads. A missing file has nothing in
  * it; damaged lines are warnings and left out. Adding replaces the entry of the same shape; written
  * by rename under a lock file, folders created when missing. Text fields may hold anything
- * printable but '|'. */
+ * printable but '|'. A text in memory, which messages call `name`, is looked into by
+ * tg_wisdom_find_in; tg_wisdom_each calls back for each of its entries. */
 typedef struct tg_wisdom {
     char variant[32], device[64], dtype[8];
     int cc; /* 90 */
@@ -146,6 +147,11 @@ typedef struct tg_wisdom {
 } tg_wisdom;
 TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found,
                                 int *is_found, const tg_sink *sink);
+TG_API tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted,
+                                   tg_wisdom *found, int *is_found, const tg_sink *sink);
+TG_API tg_status tg_wisdom_each(const char *text, const char *name,
+                                void (*visit)(void *user, const tg_wisdom *entry), void *user,
+                                const tg_sink *sink);
 TG_API tg_status tg_wisdom_add(const char *path, const tg_wisdom *entry, const tg_sink *sink);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
  * Times are whole nanoseconds because a decimal point would depend on the locale of the process.
  * Lines that start with '#' are kept. A line that does not parse is reported and left out; no
  * result depends on wisdom, only the time it takes. Writers lock a file beside it and rename,
- * readers need no lock. */
+ * readers need no lock. A program may also bring such a text along. */
 #include "runtime/internal.h"
 
 #include <errno.h>
@@ -123,50 +123,60 @@ static bool parse_entry(const char *line, tg_wisdom *w)
     return n == 2 && end >= 0 && at[end] == '\0' && !wrong_field(w);
 }
 
-/* ---- the file ---- */
+/* ---- the text, of a file or not ---- */
 
-struct wisdom_file {
-    const char *path;
+struct wisdom_text {
+    const char *name; /* of the file, or what messages call the text */
     const tg_sink *sink;
     char *text, *rest; /* NULL text: no file yet */
     int line;
 };
 
-/* Reads the file and its first line. A file of another kind or version gives TG_E_FORMAT: it is not
- * ours to overwrite, but a lookup can do without it, hence the severity. */
-static tg_status open_file(struct wisdom_file *file, const char *path, tg_severity severity,
-                           const tg_sink *sink)
+/* Takes the malloc'ed text over and reads its first line. A text of another kind or version gives
+ * TG_E_FORMAT: a file of it is not ours to overwrite, but a lookup can do without it, hence the
+ * severity. */
+static tg_status open_text(struct wisdom_text *wisdom, char *text, size_t size,
+                           tg_severity severity)
 {
-    size_t size = 0;
-    *file = (struct wisdom_file){.path = path, .sink = sink};
-    tg_status status = file_read(path, &file->text, &size, sink);
-    if (status != TG_OK || size == 0)
-        return status;
-    file->rest = file->text;
-    size_t length = strcspn(file->text, "\n");
-    if (length == strlen(first_line) && memcmp(file->text, first_line, length) == 0) {
-        file->line = 1;
-        file->rest += length + (file->text[length] == '\n');
-        if (memchr(file->text, '\0', size)) /* lines after it would silently be lost */
-            tg_report(sink, TG_WARNING, "TG0842", path, 0, NULL,
-                      "%s: expected text, found a NUL byte; what follows it is left out", path);
+    const char *name = wisdom->name;
+    wisdom->text = wisdom->rest = text;
+    size_t length = strcspn(text, "\n");
+    if (length == strlen(first_line) && memcmp(text, first_line, length) == 0) {
+        wisdom->line = 1;
+        wisdom->rest += length + (text[length] == '\n');
+        if (memchr(text, '\0', size)) /* lines after it would silently be lost */
+            tg_report(wisdom->sink, TG_WARNING, "TG0842", name, 0, NULL,
+                      "%s: expected text, found a NUL byte; what follows it is left out", name);
         return TG_OK;
     }
-    tg_report(sink, severity, "TG0841", path, 1, "name another file, or remove this one",
-              "%s: expected the first line \"%s\", found \"%.*s\"", path, first_line,
-              (int)(length < 40 ? length : 40), file->text);
+    tg_report(wisdom->sink, severity, "TG0841", name, 1, "name another file, or remove this one",
+              "%s: expected the first line \"%s\", found \"%.*s\"", name, first_line,
+              (int)(length < 40 ? length : 40), text);
     return TG_E_FORMAT;
 }
 
-/* The next line, terminated in place; NULL at the end. */
-static const char *next_line(struct wisdom_file *file)
+static tg_status open_file(struct wisdom_text *wisdom, const char *path, tg_severity severity,
+                           const tg_sink *sink)
 {
-    if (!file->rest || *file->rest == '\0')
+    char *text;
+    size_t size;
+    *wisdom = (struct wisdom_text){.name = path, .sink = sink};
+    tg_status status = file_read(path, &text, &size, sink);
+    if (status == TG_OK && size > 0)
+        return open_text(wisdom, text, size, severity);
+    free(text);
+    return status;
+}
+
+/* The next line, terminated in place; NULL at the end. */
+static const char *next_line(struct wisdom_text *wisdom)
+{
+    if (!wisdom->rest || *wisdom->rest == '\0')
         return NULL;
-    char *line = file->rest, *end = line + strcspn(line, "\n");
-    file->rest = *end == '\n' ? end + 1 : end;
+    char *line = wisdom->rest, *end = line + strcspn(line, "\n");
+    wisdom->rest = *end == '\n' ? end + 1 : end;
     *end = '\0';
-    file->line++;
+    wisdom->line++;
     return line;
 }
 
@@ -176,13 +186,13 @@ static bool is_comment(const char *line)
 }
 
 /* Parses the line, or reports it as damaged. */
-static bool read_entry(const struct wisdom_file *file, const char *line, tg_wisdom *entry)
+static bool read_entry(const struct wisdom_text *wisdom, const char *line, tg_wisdom *entry)
 {
     if (parse_entry(line, entry))
         return true;
-    tg_report(file->sink, TG_WARNING, "TG0842", file->path, file->line,
+    tg_report(wisdom->sink, TG_WARNING, "TG0842", wisdom->name, wisdom->line,
               "tune again; the line goes when the file is next written",
-              "%s:%d: a damaged line is left out", file->path, file->line);
+              "%s:%d: a damaged line is left out", wisdom->name, wisdom->line);
     return false;
 }
 
@@ -214,67 +224,115 @@ static double distance(const tg_wisdom *a, const tg_wisdom *b)
     return fabs(tokens) + fabs(sequences);
 }
 
+struct search {
+    const tg_wisdom *wanted;
+    double nearest;
+    tg_wisdom *found;
+    int *is_found;
+};
+
+static void take_nearer(void *user, const tg_wisdom *entry)
+{
+    struct search *search = user;
+    if (!is_comparable(entry, search->wanted))
+        return;
+    double d =
+        distance(entry, search->wanted) + (is_same_shape(entry, search->wanted) ? -1.0 : 0.0);
+    if (d >= search->nearest)
+        return;
+    search->nearest = d;
+    *search->found = *entry;
+    *search->is_found = 1;
+}
+
+typedef void visit_fn(void *user, const tg_wisdom *entry);
+
+/* Gives the status of having opened it, but for TG_E_FORMAT: that is reported, and nothing found.
+ */
+static tg_status visit_and_close(struct wisdom_text *wisdom, tg_status opened, visit_fn *visit,
+                                 void *user)
+{
+    tg_wisdom entry;
+    for (const char *line; opened == TG_OK && (line = next_line(wisdom)) != NULL;)
+        if (!is_comment(line) && read_entry(wisdom, line, &entry))
+            visit(user, &entry);
+    free(wisdom->text);
+    return opened == TG_E_FORMAT ? TG_OK : opened;
+}
+
 tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found, int *is_found,
                          const tg_sink *sink)
 {
     if (!path || !wanted || !found || !is_found)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_find: an argument is NULL");
+    struct search search = {wanted, HUGE_VAL, found, is_found};
+    struct wisdom_text wisdom;
     *is_found = 0;
-    struct wisdom_file file;
-    tg_status status = open_file(&file, path, TG_WARNING, sink);
-    double nearest = HUGE_VAL;
-    for (const char *line; status == TG_OK && (line = next_line(&file)) != NULL;) {
-        tg_wisdom entry;
-        if (is_comment(line) || !read_entry(&file, line, &entry) || !is_comparable(&entry, wanted))
-            continue;
-        double d = distance(&entry, wanted) + (is_same_shape(&entry, wanted) ? -1.0 : 0.0);
-        if (d >= nearest)
-            continue;
-        nearest = d;
-        *found = entry;
-        *is_found = 1;
-    }
-    free(file.text);
-    return status == TG_E_FORMAT ? TG_OK : status; /* reported, and nothing found */
+    const tg_status opened = open_file(&wisdom, path, TG_WARNING, sink);
+    return visit_and_close(&wisdom, opened, take_nearer, &search);
+}
+
+tg_status tg_wisdom_each(const char *text, const char *name, visit_fn *visit, void *user,
+                         const tg_sink *sink)
+{
+    if (!text || !name || !visit)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_each: an argument is NULL");
+    struct wisdom_text wisdom = {.name = name, .sink = sink};
+    char *copy = strdup(text); /* lines are terminated in place */
+    if (!copy)
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory");
+    const tg_status opened = open_text(&wisdom, copy, strlen(copy), TG_WARNING);
+    return visit_and_close(&wisdom, opened, visit, user);
+}
+
+tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted,
+                            tg_wisdom *found, int *is_found, const tg_sink *sink)
+{
+    if (!wanted || !found || !is_found)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
+                       "tg_wisdom_find_in: an argument is NULL");
+    struct search search = {wanted, HUGE_VAL, found, is_found};
+    *is_found = 0;
+    return tg_wisdom_each(text, name, take_nearer, &search, sink);
 }
 
 /* ---- adding ---- */
 
 /* Everything worth keeping of the old file, then the new entry: it replaces one of the same shape.
  */
-static tg_status print_file(struct wisdom_file *file, const tg_wisdom *added, FILE *out)
+static tg_status print_text(struct wisdom_text *wisdom, const tg_wisdom *added, FILE *out)
 {
     fprintf(out, "%s\n", first_line);
-    for (const char *line; (line = next_line(file)) != NULL;) {
+    for (const char *line; (line = next_line(wisdom)) != NULL;) {
         tg_wisdom entry;
         if (is_comment(line))
             fprintf(out, "%s\n", line);
-        else if (read_entry(file, line, &entry) &&
+        else if (read_entry(wisdom, line, &entry) &&
                  !(is_comparable(&entry, added) && is_same_shape(&entry, added)))
             fprintf(out, "%s\n", line);
     }
     print_entry(out, added);
-    return ferror(out) ? tg_fail(file->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory")
+    return ferror(out) ? tg_fail(wisdom->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory")
                        : TG_OK;
 }
 
 static tg_status rewrite(const char *path, const tg_wisdom *entry, const tg_sink *sink)
 {
-    struct wisdom_file file;
-    tg_status status = open_file(&file, path, TG_ERROR, sink);
+    struct wisdom_text wisdom;
+    tg_status status = open_file(&wisdom, path, TG_ERROR, sink);
     char *text = NULL;
     size_t size = 0;
     FILE *out = status == TG_OK ? open_memstream(&text, &size) : NULL;
     if (status == TG_OK && !out)
         status = tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory");
     if (status == TG_OK)
-        status = print_file(&file, entry, out);
+        status = print_text(&wisdom, entry, out);
     if (out && fclose(out) != 0 && status == TG_OK)
         status = tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory");
     if (status == TG_OK)
         status = file_replace(path, text, size, sink);
     free(text);
-    free(file.text);
+    free(wisdom.text);
     return status;
 }
 

@@ -278,6 +278,41 @@ static void damaged_lines_are_left_out(void **state)
     assert_true(is_found && clean.n_warnings == 0);
 }
 
+static void count_entry(void *user, const tg_wisdom *entry)
+{
+    assert_string_equal(entry->device, "NVIDIA H200");
+    ++*(int *)user;
+}
+
+static void a_text_in_memory_is_read_like_a_file(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "tegula-wisdom 1\n# from somewhere\n"
+        "mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 1024 | a | L 64 | 7 ns\n"
+        "no entry\n"
+        "mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 9000 | b | L 64 | 9 ns";
+    tg_wisdom wanted = sample_wisdom(8192), found;
+    int is_found = 0, n = 0;
+    LOG(log);
+    assert_int_equal(tg_wisdom_find_in(text, "mine", &wanted, &found, &is_found, &log_sink), TG_OK);
+    assert_true(is_found);
+    assert_string_equal(found.schedule, "b");
+    assert_int_equal(log.n_warnings, 1);
+    assert_non_null(strstr(log.text, "mine:4: a damaged line is left out"));
+    assert_int_equal(tg_wisdom_each(text, "mine", count_entry, &n, NULL), TG_OK);
+    assert_int_equal(n, 2);
+    wanted.cc = 80;
+    assert_int_equal(tg_wisdom_find_in(text, "mine", &wanted, &found, &is_found, NULL), TG_OK);
+    assert_false(is_found);
+    LOG(other);
+    wanted.cc = 90;
+    assert_int_equal(tg_wisdom_find_in("", "mine", &wanted, &found, &is_found, &other_sink), TG_OK);
+    assert_true(!is_found && other.n_warnings == 1);
+    assert_int_equal(tg_wisdom_find_in(NULL, "mine", &wanted, &found, &is_found, NULL),
+                     TG_E_ARGUMENT);
+}
+
 static void a_file_of_another_version_is_not_touched(void **state)
 {
     (void)state;
@@ -349,6 +384,7 @@ int main(void)
         TEST(lookup_finds_the_nearest_shape),
         TEST(adding_replaces_the_same_shape),
         TEST(damaged_lines_are_left_out),
+        TEST(a_text_in_memory_is_read_like_a_file),
         TEST(a_file_of_another_version_is_not_touched),
         TEST(entries_that_would_not_read_back_are_refused),
         TEST(two_writers_lose_nothing),

@@ -222,6 +222,7 @@ dh BF16 1,1,16,16
 run linear-backward --in x.safetensors --out g.safetensors --device emu --json
 -- exit 0
 -- stdout
+"origin":"default"
 "outputs":["dq","dk","dv","dS0"]
 
 -- case gradients that need a forward's results

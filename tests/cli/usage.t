@@ -168,3 +168,11 @@ explain mlstm-sig --json --dtype int8
 -- stdout
 "ok":false
 unknown type 'int8'
+
+-- case tune's help says where its results go, and what else is looked into
+-- args
+tune --help
+-- exit 0
+-- stdout
+What it finds is remembered in --wisdom
+then into what tegula brings for the H200
