@@ -10,7 +10,7 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919 and 0cfb59c, 249 in all;
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919 and b523df5, 289 in all;
  * tests/test_cost.c compares. */
 #include "compiler/plan.h"
 
@@ -25,10 +25,12 @@ static const double sum_rate = 10e9;        /* elements a second of a multiproce
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
 static const double thread_block_seconds = 6e-6;
 static const double thread_step_seconds = 0.02e-6;
-static const double thread_sum_rate = 3.3e9; /* elements a second of a multiprocessor, of sums over positions */
-/* Walks on warpgroups: a chunk with hardly any product in it. */
+static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
+/* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
-static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone; not measured yet */
+static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
+static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
+static const double resume_bandwidth = 27e9;     /* bytes a second of a multiprocessor, of other segments' states */
 
 enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024 };
 
@@ -218,7 +220,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA) { /* the products of a chunk run while the next one's operands are made */
         const double step = p->makes_segments ? state_step_seconds : walk_step_seconds;
-        return waves * (block_seconds + hypot(work->steps * step, work->flops * sms / matrix_rate(p)));
+        return waves * (block_seconds + hypot(work->steps * step, work->flops * sms / matrix_rate(p)) + work->sums / walk_sum_rate);
     }
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
@@ -236,11 +238,12 @@ static double overlapped(const struct plan *p, double memory, double blocks)
     return p->row->mma == TG_MMA_WGMMA ? sqrt(hypot(memory * memory, blocks * blocks)) : hypot(memory, blocks);
 }
 
-/* The last segment's thread block reads the states of all the others. */
-static double resume_seconds(const struct plan *p, const tg_sizes *s)
+/* The last segment's thread block reads the states of all the others; of many waves, each block those of half of them. */
+static double resume_seconds(const struct plan *p, const tg_sizes *s, double blocks)
 {
-    const bool resumes = p->segment && !p->makes_segments;
-    return resumes ? (segments(p, s) - 1) * elements(&p->values[p->state]) * sizeof(float) / chip_bandwidth : 0;
+    const double waves = blocks / p->target->sms, others = segments(p, s) - 1;
+    const double state = elements(&p->values[p->state]) * sizeof(float) / resume_bandwidth;
+    return p->segment && !p->makes_segments ? others * state * fmax(1, waves / 2) : 0;
 }
 
 static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
@@ -253,7 +256,7 @@ static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
         return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s) + launch_seconds;
+    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s, blocks) + launch_seconds;
     return cost;
 }
 
