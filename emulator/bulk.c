@@ -196,7 +196,7 @@ static bool read_tensor(struct warp *w, const struct insn *in, u32 k, struct bul
         b->coordinate[i] = (s32)row32(w, in->op[k + 2 + i])[b->lane];
     b->is_tensor = true;
     b->bytes = box_bytes(m);
-    return true;
+    return box_check(w, b);
 }
 
 static struct bulk new_bulk(struct warp *w, const struct insn *in, u32 lane, enum bulk_kind kind)
@@ -625,9 +625,14 @@ static bool can_add(struct warp *w, const struct bulk *b)
 {
     const u32 t = b->type;
     if (b->kind == BULK_STORE || t == TYPE_U32 || t == TYPE_S32 || t == TYPE_U64 || t == TYPE_F16 ||
-        t == TYPE_BF16 || t == TYPE_F32)
+        t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64)
         return true;
-    fault(w, REPORT_TENSOR_MAP, (int)b->lane, "the tensor map's type cannot be added");
+    fault(w, REPORT_BOX, (int)b->lane,
+          "the tensor map's elements are %s; a box of u32, s32, u64, f16, bf16, f32 or f64 can be "
+          "added",
+          t == TYPE_U8    ? "u8"
+          : t == TYPE_U16 ? "u16"
+                          : "s64");
     return false;
 }
 

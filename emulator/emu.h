@@ -505,6 +505,7 @@ struct cta {
     X(PROXY, "proxy", 719)                                                                         \
     X(OVERLAP, "overlap", 719)                                                                     \
     X(TENSOR_MAP, "tensor-map", 719)                                                               \
+    X(BOX, "box", 715)                                                                             \
     X(WGMMA, "wgmma", 719)                                                                         \
     X(DIVERGENT, "divergent", 719)                                                                 \
     X(DEADLOCK, "deadlock", 702)                                                                   \
