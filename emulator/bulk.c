@@ -508,7 +508,7 @@ RUN(bulk_send)
     FOR_LANES(l, mask)
     {
         struct bulk b = new_bulk(w, in, l, BULK_LOAD);
-        const u64 from = address_of(w, in, 2, (int)l);
+        const u64 from = near_address(w, address_of(w, in, 2, (int)l));
         b.bytes = row32(w, in->op[4])[l];
         if (!check_plain(w, &b, from) || !check_shared(w, &b, from, 16))
             return;
@@ -605,7 +605,7 @@ static bool issue_store(struct warp *w, const struct insn *in, u32 source, struc
 {
     struct cta *c = w->cta;
     struct checking x = {.w = w, .lane = (int)b->lane};
-    const u64 src = address_of(w, in, source, (int)b->lane);
+    const u64 src = near_address(w, address_of(w, in, source, (int)b->lane));
     if (!check_shared(w, b, src, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
         return false;
     b->offset = (u32)(src - SHARED_BASE);
