@@ -87,6 +87,8 @@ u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, i
         p->space = SPACE_SHARED;
         if (named == SPACE_GENERIC || named == SPACE_SHARED_CLUSTER)
             p->cta = cluster_target(w, lane, &p->address);
+        else
+            p->address = near_address(w, p->address);
         return p->cta ? shared_access(w, p->cta, lane, p->address, bytes, what) : NULL;
     case SPACE_LOCAL:
         return local_access(w, lane, p->address, bytes, what);
@@ -208,7 +210,7 @@ RUN(isspacep)
     {
         u64 address = row64(w, in->op[1])[l];
         u32 space = generic_space(&address);
-        if (space == SPACE_SHARED && (wanted == SPACE_SHARED_CLUSTER || !is_near(address)))
+        if (space == SPACE_SHARED && (wanted == SPACE_SHARED_CLUSTER || !is_near(w, address)))
             space = SPACE_SHARED_CLUSTER;
         r |= (u32)(space == wanted) << l;
     }

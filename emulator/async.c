@@ -74,7 +74,7 @@ static void finish(struct warp *w, const struct copy *copy)
 static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *copy)
 {
     struct cta *c = w->cta;
-    const u64 dst = address_of(w, in, 0, (int)lane);
+    const u64 dst = near_address(w, address_of(w, in, 0, (int)lane));
     *copy = (struct copy){
         .lane = lane, .group = w->pending.group[lane], .bytes = (u32)in->imm, .at = in->serial};
     copy->src = address_of(w, in, 2, (int)lane);

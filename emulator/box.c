@@ -2,7 +2,10 @@
  * first, swizzled as the tensor map says; in global memory by its strides.
  *
  * A swizzle exchanges the 16-byte units of a row: the unit's number, two address bits or more up
- * from bit 4, is changed by those from bit 7 up. So it depends on the address, not on the box. */
+ * from bit 4, is changed by those from bit 7 up. So it depends on the address, not on the box.
+ *
+ * A box may reach over any edge of its tensor when it is loaded, and over the far ones when it is
+ * stored or added; its rows begin at whole units, and stores end at them. */
 #include "hopper.h"
 
 static u32 count(const struct tensor_map *m, u32 i)
@@ -16,6 +19,35 @@ u32 box_bytes(const struct tensor_map *m)
     for (u32 i = 0; i < m->rank; i++)
         bytes *= count(m, i);
     return bytes;
+}
+
+static bool refuse(struct warp *w, const struct bulk *b, u32 i, const char *why)
+{
+    const struct tensor_map *m = &b->map;
+    fault(w, REPORT_BOX, (int)b->lane,
+          "the box's coordinate %u is %d, of elements of %u bytes, and the dimension has %llu: %s",
+          i, b->coordinate[i], m->element_bytes, m->last[i] + 1ull, why);
+    return false;
+}
+
+/* Whether the hardware copies such a box; else a fault. An H200 ends with an illegal instruction,
+ * but for the last rule: there it writes all 16 bytes, past the end of the row. */
+bool box_check(struct warp *w, const struct bulk *b)
+{
+    const struct tensor_map *m = &b->map;
+    const s64 first = (s64)b->coordinate[0] * m->element_bytes,
+              row = ((s64)m->last[0] + 1) * m->element_bytes;
+    if (first & 15)
+        return refuse(w, b, 0, "a box must begin at a multiple of 16 bytes of a row");
+    if (b->kind == BULK_LOAD)
+        return true;
+    for (u32 i = 0; i < m->rank; i++)
+        if (b->coordinate[i] < 0)
+            return refuse(w, b, i, "what is written must begin at 0 or above");
+    if (row & 15 && first < row && first + m->box[0] * m->element_bytes > row)
+        return refuse(w, b, 0,
+                      "what is written over the end of a row needs rows of a multiple of 16 bytes");
+    return true;
 }
 
 static bool walk_plain(const struct bulk *b, piece_visit *visit, void *context)

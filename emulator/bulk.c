@@ -196,7 +196,7 @@ static bool read_tensor(struct warp *w, const struct insn *in, u32 k, struct bul
         b->coordinate[i] = (s32)row32(w, in->op[k + 2 + i])[b->lane];
     b->is_tensor = true;
     b->bytes = box_bytes(m);
-    return true;
+    return box_check(w, b);
 }
 
 static struct bulk new_bulk(struct warp *w, const struct insn *in, u32 lane, enum bulk_kind kind)
@@ -508,7 +508,7 @@ RUN(bulk_send)
     FOR_LANES(l, mask)
     {
         struct bulk b = new_bulk(w, in, l, BULK_LOAD);
-        const u64 from = address_of(w, in, 2, (int)l);
+        const u64 from = near_address(w, address_of(w, in, 2, (int)l));
         b.bytes = row32(w, in->op[4])[l];
         if (!check_plain(w, &b, from) || !check_shared(w, &b, from, 16))
             return;
@@ -605,7 +605,7 @@ static bool issue_store(struct warp *w, const struct insn *in, u32 source, struc
 {
     struct cta *c = w->cta;
     struct checking x = {.w = w, .lane = (int)b->lane};
-    const u64 src = address_of(w, in, source, (int)b->lane);
+    const u64 src = near_address(w, address_of(w, in, source, (int)b->lane));
     if (!check_shared(w, b, src, b->is_tensor ? 128 : 16) || !box_walk(b, check_piece, &x))
         return false;
     b->offset = (u32)(src - SHARED_BASE);
@@ -625,9 +625,14 @@ static bool can_add(struct warp *w, const struct bulk *b)
 {
     const u32 t = b->type;
     if (b->kind == BULK_STORE || t == TYPE_U32 || t == TYPE_S32 || t == TYPE_U64 || t == TYPE_F16 ||
-        t == TYPE_BF16 || t == TYPE_F32)
+        t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64)
         return true;
-    fault(w, REPORT_TENSOR_MAP, (int)b->lane, "the tensor map's type cannot be added");
+    fault(w, REPORT_BOX, (int)b->lane,
+          "the tensor map's elements are %s; a box of u32, s32, u64, f16, bf16, f32 or f64 can be "
+          "added",
+          t == TYPE_U8    ? "u8"
+          : t == TYPE_U16 ? "u16"
+                          : "s64");
     return false;
 }
 

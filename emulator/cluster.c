@@ -1,10 +1,13 @@
 /* cluster.c - CTAs that run together: their barrier, and each other's shared memory.
  *
  * An address of the shared::cluster window is one of a CTA's own shared memory with the CTA's rank,
- * counted from 1, in the bits above; without it the address is in the executing CTA. The race
- * checks are those of shared.c. Beside them a CTA must know, through the cluster's barrier or an
- * mbarrier, that another has begun before it accesses its shared memory, and that all others are
- * done with its own before it ends. */
+ * counted from 1, in the bits above. In a cluster of more than one the addresses of variables have
+ * it too, as on an H200: so they mean the same in both windows, and a wgmma descriptor made of one
+ * must mask it. The hardware counts from 0, and what has no rank is the first CTA's there; here it
+ * is nobody's, but for instructions on shared::cta, who take it for their own. The race checks are
+ * those of shared.c. Beside them a CTA must know, through the cluster's barrier or an mbarrier, that
+ * another has begun before it accesses its shared memory, and that all others are done with its own
+ * before it ends. */
 #include "hopper.h"
 
 #include <stdio.h>
@@ -13,13 +16,24 @@
     insn_run run_##id;                                                                             \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
-enum { RANK_SHIFT = 24 };
-
 /* -- addresses ------------------------------------------------------------------------------- */
 
-bool is_near(u64 address)
+enum { OFFSET_MASK = (1 << RANK_SHIFT) - 1 };
+
+static u64 rank_bits(u32 rank)
 {
-    return !(address >> RANK_SHIFT);
+    return (u64)(rank + 1) << RANK_SHIFT;
+}
+
+/* What the addresses of the CTA's variables have beside their place. */
+u64 cluster_bits(const struct cta *c)
+{
+    return c->cluster->n > 1 ? rank_bits(c->rank) : 0;
+}
+
+bool is_near(const struct warp *w, u64 address)
+{
+    return !(near_address(w, address) >> RANK_SHIFT);
 }
 
 /* The CTA of an address of the shared::cluster window, which becomes an address of that CTA's
@@ -28,14 +42,14 @@ struct cta *cluster_target(struct warp *w, int lane, u64 *address)
 {
     const struct cluster *k = w->cta->cluster;
     const u64 rank = *address >> RANK_SHIFT;
-    if (!rank)
+    if (!rank && k->n == 1)
         return w->cta;
-    if (rank > k->n) {
+    if (!rank || rank > k->n) {
         fault(w, REPORT_OUT_OF_BOUNDS, lane, "0x%llx is an address of no CTA of the cluster",
               (unsigned long long)*address);
         return NULL;
     }
-    *address &= (1u << RANK_SHIFT) - 1;
+    *address &= OFFSET_MASK;
     return k->cta[rank - 1];
 }
 
@@ -51,8 +65,7 @@ RUN(mapa)
                   k->n);
             return;
         }
-        operand_store(w, in->op[0], (int)l,
-                      (from & ~(0xffull << RANK_SHIFT)) | (u64)(rank + 1) << RANK_SHIFT);
+        operand_store(w, in->op[0], (int)l, (from & ~(0xffull << RANK_SHIFT)) | rank_bits(rank));
     }
 }
 

@@ -638,6 +638,7 @@ void finish_kernel(struct builder *b)
         if (!s)
             continue;
         f->value += s->is_dynamic ? SHARED_BASE + k->dynamic_base : s->address;
+        f->is_shared = s->space == SPACE_SHARED;
         f->symbol = NULL;
     }
 }

@@ -298,6 +298,7 @@ struct fixed_row {
     u32 row, bits;
     u64 value;
     const struct symbol *symbol; /* its address is added, when the kernel is complete */
+    bool is_shared;              /* and cluster_bits(), when a CTA starts */
     u32 special;
 };
 
@@ -505,6 +506,7 @@ struct cta {
     X(PROXY, "proxy", 719)                                                                         \
     X(OVERLAP, "overlap", 719)                                                                     \
     X(TENSOR_MAP, "tensor-map", 719)                                                               \
+    X(BOX, "box", 715)                                                                             \
     X(WGMMA, "wgmma", 719)                                                                         \
     X(DIVERGENT, "divergent", 719)                                                                 \
     X(DEADLOCK, "deadlock", 702)                                                                   \
@@ -603,7 +605,17 @@ void update_seen_all(struct warp *w);
 bool is_convergent(struct warp *w, const struct insn *in, u32 mask);
 
 /* cluster.c */
-bool is_near(u64 address);
+u64 cluster_bits(const struct cta *c);
+bool is_near(const struct warp *w, u64 address);
+enum { RANK_SHIFT = 24 };
+
+/* An address of shared::cta without the CTA's rank, if it has it; another's is left as it is. */
+static inline u64 near_address(const struct warp *w, u64 address)
+{
+    const u64 rank = w->cta->rank + 1ull;
+    return address >> RANK_SHIFT == rank ? address - (rank << RANK_SHIFT) : address;
+}
+
 struct cta *cluster_target(struct warp *w, int lane, u64 *address);
 bool cluster_lets_visit(struct warp *w, const struct cta *c, int lane);
 void cluster_note_visit(struct cta *c, u32 agent, u32 at);

@@ -196,6 +196,7 @@ bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 b
 
 /* box.c */
 u32 box_bytes(const struct tensor_map *m);
+bool box_check(struct warp *w, const struct bulk *b);
 struct piece { /* 16 bytes in shared memory, and which of them are in bounds */
     u32 offset, from, to;
     u64 global; /* of byte `from` */

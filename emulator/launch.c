@@ -106,7 +106,9 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
 static void fill_row(const struct cta *c, struct warp *w, const struct fixed_row *f)
 {
     for (u32 l = 0; l < LANES; l++) {
-        const u64 x = f->special ? special_value(c, w, f->special, l) : f->value;
+        const u64 x = f->special     ? special_value(c, w, f->special, l)
+                      : f->is_shared ? f->value + cluster_bits(c)
+                                     : f->value;
         if (f->bits == 64)
             row64(w, f->row)[l] = x;
         else

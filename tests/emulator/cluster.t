@@ -146,7 +146,7 @@ barrier.cluster.wait;
 -- mutate deadlock | bar.warp.sync -1;\n@%p1 mbarrier.arrive | bar.warp.sync -1;\n@%p3 mbarrier.arrive | CTA 1 of the cluster
 -- mutate mbarrier | [%r5];\nfull | [%r5+8];\nfull | there is no mbarrier at shared offset 8
 -- mutate out-of-bounds | [%r5];\nfull | [%r5+64];\nfull | an mbarrier at shared offset 64
--- mutate out-of-bounds | .shared::cta.b64 %p4, [%r3], %r11;\n@!%p4 bra empty | .shared::cta.b64 %p4, [%r5], %r11;\n@!%p4 bra empty | an mbarrier at shared offset
+-- mutate out-of-bounds | .shared::cta.b64 %p4, [%r3], %r11;\n@!%p4 bra empty | .shared::cta.b64 %p4, [%r4], %r11;\n@!%p4 bra empty | an mbarrier at shared offset
 
 # Each of two CTAs loads one half of the words for both; a consumer's release comes back before the next round.
 -- launch 4 32 1024

@@ -1,4 +1,5 @@
-# A box in and a box out, both reaching over the edges of their tensors: zeros come in, nothing goes out.
+# A box in and a box out, both reaching over edges of their tensors, the near one and the far ones: zeros come in,
+# nothing goes out.
 -- launch 1 32 2048
 -- target sm_90a
 -- map a in i32 dims=32,8 strides=128 box=8,4
@@ -12,7 +13,7 @@ mov.b64 %rd3, a;
 cvta.param.u64 %rd3, %rd3;
 mov.b64 %rd4, b;
 cvta.param.u64 %rd4, %rd4;
-mov.u32 %r5, -2;
+mov.u32 %r5, -4;
 mov.u32 %r6, 6;
 @!%p1 bra wait;
 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+1024], 128;
@@ -24,20 +25,26 @@ mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+1024], 0;
 shl.b32 %r7, %r1, 2;
 add.u32 %r7, %r3, %r7;
 ld.shared.u32 %r8, [%r7];
+add.u32 %r8, %r8, 1;
 st.shared.u32 [%r7], %r8;
 fence.proxy.async.shared::cta;
 bar.warp.sync -1;
 @!%p1 bra done;
+st.global.v4.u32 [%rd2+128], {1, 2, 3, 4};
 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd4, {0, 0}], [%r3];
-cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {-4, 4}], [%r3];
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {4, 4}], [%r3];
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group 0;
 done:
--- out 0 0 192 193 194 195 196 197 0 0 224 225 226 227 228 229 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 194 195 196 197
+-- out 1 1 1 1 193 194 195 196 1 1 1 1 225 226 227 228 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 2 3 4 1 1 1 1
 -- mutate in-flight | @!%p2 bra wait; | 
 -- mutate proxy | fence.proxy.async.shared::cta;\n | 
 -- mutate in-flight | cp.async.bulk.wait_group 0; | 
 -- mutate misaligned | bytes [%r3], | bytes [%r3+64], | a bulk copy at shared offset 64, which is not a multiple of 128
+-- mutate box | mov.u32 %r5, -4; | mov.u32 %r5, -2; | coordinate 0 is -2, of elements of 4 bytes, and the dimension has 32: a box must begin
+-- mutate box | [%rd4, {4, 4}] | [%rd4, {3, 4}] | coordinate 0 is 3, of elements of 4 bytes, and the dimension has 8: a box must begin
+-- mutate box | [%rd4, {4, 4}] | [%rd4, {-4, 4}] | coordinate 0 is -4, of elements of 4 bytes, and the dimension has 8: what is written must begin
+-- mutate box | [%rd4, {0, 0}] | [%rd4, {0, -2}] | coordinate 1 is -2, of elements of 4 bytes, and the dimension has 5: what is written must begin
 -- mutate tensor-map | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, %rd1; | not what cuTensorMapEncodeTiled has made
 -- mutate misaligned | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, a;\nadd.u64 %rd3, %rd3, 16;\ncvta.param.u64 %rd3, %rd3; | which is not a multiple of 64
 -- mutate out-of-bounds | mov.b64 %rd3, a;\ncvta.param.u64 %rd3, %rd3; | mov.b64 %rd3, smem;\ncvta.shared.u64 %rd3, %rd3; | in shared memory
@@ -110,12 +117,58 @@ st.global.u32 [%rd5+128], %r9;
 -- mutate proxy | fence.proxy.async;\n | 
 -- mutate unwritten-read | [%rd1+512], [%r3+128] | [%rd2+512], [%r3+128] | not all of which were ever written
 
+# Rows that end within 16 bytes: an H200 stores these 16 whole, past the end. Loads and what stays inside are right.
 -- launch 1 32 2048
 -- target sm_90a
--- map a in f64 dims=16,4 strides=128 box=8,4
+-- map a in i32 dims=30 box=8
+-- map b out i32 dims=30 box=8
+-- kernel
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+setp.lt.u32 %p3, %r1, 8;
+@%p1 mbarrier.init.shared::cta.b64 [%r3+1024], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+mov.b64 %rd3, a;
+cvta.param.u64 %rd3, %rd3;
+mov.b64 %rd4, b;
+cvta.param.u64 %rd4, %rd4;
+@!%p1 bra wait;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3+1024], 32;
+cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {24}], [%r3+1024];
+wait:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3+1024], 0;
+@!%p2 bra wait;
+@%p1 cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd4, {20}], [%r3];
+@%p1 cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd4, {32}], [%r3];
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group 0;
+bar.warp.sync -1;
+@%p1 ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd2+80];
+@%p1 ld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%rd2+96];
+@%p1 st.global.v4.u32 [%rd2], {%r4, %r5, %r6, %r7};
+@%p1 st.global.v4.u32 [%rd2+16], {%r8, %r9, %r10, %r11};
+-- out 24 25 26 27 28 29 0 0
+-- mutate box | [%rd4, {20}] | [%rd4, {24}] | coordinate 0 is 24, of elements of 4 bytes, and the dimension has 30: what is written over the end of a row
+-- mutate box | cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd4, {20}] | cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%rd4, {24}] | what is written over the end of a row
+
+# Elements of any size begin at whole 16 bytes; not all can be added.
+-- launch 1 32 2048
+-- target sm_90a
+-- map a in i64 dims=16,4 strides=128 box=8,4
+-- map b in bf16 dims=64,4 strides=128 box=8,4
+-- map c in u8 dims=64,4 strides=64 box=16,4
 -- kernel
 mov.b64 %rd3, a;
 cvta.param.u64 %rd3, %rd3;
+mov.b64 %rd4, b;
+cvta.param.u64 %rd4, %rd4;
+mov.b64 %rd5, c;
+cvta.param.u64 %rd5, %rd5;
 st.global.u32 [%rd2], 1;
 -- out 1
--- mutate tensor-map | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {4, 2}], [smem]; | cannot be added
+-- mutate box | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {4, 2}], [smem]; | elements are s64
+-- mutate box | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd5, {16, 2}], [smem]; | elements are u8
+-- mutate box | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd4, {4, 2}], [smem]; | coordinate 0 is 4, of elements of 2 bytes
+-- mutate box | st.global.u32 [%rd2], 1; | cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd4, {8, -1}], [smem]; | coordinate 1 is -1, of elements of 2 bytes
+-- mutate box | st.global.u32 [%rd2], 1; | cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {1, 2}], [smem]; | coordinate 0 is 1, of elements of 8 bytes
+-- mutate box | st.global.u32 [%rd2], 1; | cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [smem], [%rd5, {8, 0}], [smem+1024]; | coordinate 0 is 8, of elements of 1 bytes
