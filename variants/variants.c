@@ -6,13 +6,13 @@
 const tg_variant *const tg_builtin_variants[] = {
     &tg_linear,
     &tg_retention,
-    &tg_lightning,
     &tg_gated_retention,
     &tg_simple_gla,
     &tg_mamba2,
     &tg_mlstm_sig,
     &tg_mlstm_sig_norm,
     &tg_mlstm_exp,
+    &tg_lightning,
     NULL,
 };
 

@@ -179,12 +179,20 @@ pz[k] = sum_{s>k} zk[s]
 tegula_mlstm_sig_backward_dQ:
 ! cdc
 
--- case wide values have gradients in parts, which a row adds up
+-- case wide values have gradients in parts, which a cluster adds up, or of several heads a row
 -- args
 explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512
 -- exit 0
 -- stdout
 kernels of walk-n-wide, in launch order:
+P 128  C 256 | dq
+kernels of walk-cluster, in launch order:
+
+-- case the same with shared heads
+-- args
+explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512 --group 2
+-- exit 0
+-- stdout
 kernels of walk-parts, in launch order:
 tegula_mlstm_exp_backward_dQsum: 128 threads
 
