@@ -99,7 +99,7 @@ END
     for line in "mlstm-sig 8,16,8192,128,256" "mlstm-sig 1,16,65536,128,256" "mlstm-sig 8,8,8192,256,512" \
         "mlstm-exp 8,16,8192,128,256" "mlstm-exp 1,16,65536,128,256" "mlstm-exp 8,8,8192,256,512" \
         "mlstm-sig-norm 8,16,8192,128,256" "mlstm-sig-norm 1,16,65536,128,256" "mlstm-sig-norm 8,8,8192,256,512" \
-        "simple-gla 8,16,8192,128,256" "retention 8,32,8192,128,128" "linear 8,32,8192,128,128" \
+        "simple-gla 8,16,8192,128,256" "retention 8,32,8192,128,128" "lightning 8,32,8192,128,128" "linear 8,32,8192,128,128" \
         "mamba2 8,64,8192,128,64 --group 64" "mamba2 8,16,8192,128,256"; do
         read -r variant shape line <<<"$line"
         IFS=, read -r -a n <<<"$shape"
@@ -134,8 +134,8 @@ run_schedules() {
         "mlstm-sig B=1,NH=4,T=65536,dqk=128,dhv=256 tfla segments segments-short" \
         "mlstm-exp B=8,NH=16,T=8192,dqk=128,dhv=256 walk walk-n" \
         "mlstm-exp B=1,NH=16,T=65536,dqk=128,dhv=256 tfla segments" \
-        "mlstm-sig-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts" \
-        "mlstm-exp-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts" \
+        "mlstm-sig-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster" \
+        "mlstm-exp-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster" \
         "mlstm-exp B=8,NH=8,T=8192,dqk=256,dhv=512 walk-wide walk-n-wide"; do
         read -r variant shape schedule <<<"$line"
         for schedule in $schedule; do

@@ -112,14 +112,18 @@ static bool is_cut(const tg_vary *vary)
            (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
 }
 
+/* The most promising first, without the unlikely: a short budget has then seen what an untuned call would take. */
 static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
-                         bool is_first)
+                       bool is_first)
 {
     struct option_value values[TG_MAX_VALUES];
     for (uint32_t v = 0; v < space->n_vary; v++) {
         if (!is_cut(&space->vary[v]))
             continue;
         uint32_t n = accepted_values(tuner, base, &space->vary[v], values);
+        qsort(values, n, sizeof values[0], by_model);
+        while (n > 1 && !tuner->is_prediction && values[n - 1].seconds > unlikely * values[0].seconds)
+            n--;
         for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
             struct candidate *candidate = tuner_try(tuner, &values[i].schedule);
             if (candidate && is_first)

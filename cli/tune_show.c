@@ -57,34 +57,51 @@ static void bar(double value, double most)
         fputs(i < n || (i == 0 && value > 0) ? "#" : " ", stdout);
 }
 
+/* Chunks of a segment; 1 where there are none. */
+static uint32_t segment_of(const tg_schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+            return schedule->rows[r].row[TG_SEG].block;
+    return 1;
+}
+
 /* "64", or "64 x 128" where so many chunks are a segment. */
 static const char *cut_text(const tg_schedule *schedule, char text[32])
 {
-    uint32_t segment = 0;
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            segment = schedule->rows[r].row[TG_SEG].block;
-    (void)snprintf(text, 32, segment ? "%u x %u" : "%u", schedule->chunk, segment);
+    const uint32_t segment = segment_of(schedule);
+    (void)snprintf(text, 32, segment > 1 ? "%u x %u" : "%u", schedule->chunk, segment);
     return text;
+}
+
+/* By schedule, then by chunk or segment size. */
+static int by_cut(const void *a, const void *b)
+{
+    const tg_schedule *x = &(*(const struct candidate *const *)a)->schedule;
+    const tg_schedule *y = &(*(const struct candidate *const *)b)->schedule;
+    const int by_name = strcmp(x->name, y->name);
+    return by_name ? by_name : (int)(x->chunk * segment_of(x)) - (int)(y->chunk * segment_of(y));
 }
 
 /* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. */
 static void print_chart(const struct tuner *tuner)
 {
+    const struct candidate *swept[MAX_CANDIDATES];
+    uint32_t n = 0;
     double slowest = 0, largest = 0;
     for (uint32_t i = 0; i < tuner->n_candidates; i++) {
         const struct candidate *candidate = &tuner->candidates[i];
         if (!candidate->is_sweep || !is_usable(candidate))
             continue;
+        swept[n++] = candidate;
         slowest = fmax(slowest, candidate->milliseconds);
         largest = fmax(largest, candidate->workspace);
     }
+    qsort(swept, n, sizeof *swept, by_cut);
     const char *shown = "";
-    for (uint32_t i = 0; i < tuner->n_candidates; i++) {
-        const struct candidate *candidate = &tuner->candidates[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const struct candidate *candidate = swept[i];
         char workspace[32], cut[32];
-        if (!candidate->is_sweep || !is_usable(candidate))
-            continue;
         if (strcmp(shown, candidate->schedule.name) != 0)
             printf("\n  %s\n  %9s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time",
                    "workspace");

@@ -155,8 +155,8 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     case OP_CONTRACT:
         work->flops += times * 2.0 * v->extent[0] * v->extent[1] * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
         break;
-    case OP_DOT:
-        work->sums += times * elements(a);
+    case OP_DOT: /* those of positions alone are made while products are under way */
+        work->sums += v->space == SPACE_GATHERED || v->space == SPACE_CARRIED ? 0 : times * elements(a);
         break;
     case OP_LOAD:
         work->on_chip += times * loaded(p, v);

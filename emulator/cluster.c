@@ -4,8 +4,7 @@
  * counted from 1, in the bits above. In a cluster of more than one the addresses of variables have
  * it too, as on an H200: so they mean the same in both windows, and a wgmma descriptor made of one
  * must mask it. The hardware counts from 0, and what has no rank is the first CTA's there; here it
- * is nobody's, but for instructions on shared::cta, who take it for their own. The race checks are
- * those of shared.c. Beside them a CTA must know, through the cluster's barrier or an mbarrier, that
+ * is nobody's. The race checks are those of shared.c. Beside them a CTA must know, through the cluster's barrier or an mbarrier, that
  * another has begun before it accesses its shared memory, and that all others are done with its own
  * before it ends. */
 #include "hopper.h"

@@ -608,12 +608,15 @@ bool is_convergent(struct warp *w, const struct insn *in, u32 mask);
 u64 cluster_bits(const struct cta *c);
 bool is_near(const struct warp *w, u64 address);
 enum { RANK_SHIFT = 24 };
+static const u64 NO_RANK = 0xff; /* of addresses that are no CTA's of a cluster */
 
-/* An address of shared::cta without the CTA's rank, if it has it; another's is left as it is. */
+/* An address of shared::cta without the CTA's rank; another's, or in a cluster one without, is left as one of no place. */
 static inline u64 near_address(const struct warp *w, u64 address)
 {
     const u64 rank = w->cta->rank + 1ull;
-    return address >> RANK_SHIFT == rank ? address - (rank << RANK_SHIFT) : address;
+    if (address >> RANK_SHIFT == rank)
+        return address - (rank << RANK_SHIFT);
+    return w->cta->cluster->n == 1 ? address : address | NO_RANK << RANK_SHIFT;
 }
 
 struct cta *cluster_target(struct warp *w, int lane, u64 *address);

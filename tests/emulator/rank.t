@@ -126,7 +126,7 @@ add.u64 %rd11, %rd2, %rd11;
 -- mutate in-flight,unwritten-read,mbarrier,proxy | wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3+1032], 0;\n@!%p3 bra wait;\n | 
 -- mutate out-of-bounds | atom.shared.add.u32 %r13, [%r3+1024] | atom.shared.add.u32 %r13, [%r3+2048] | 4 bytes at shared offset 2048; the CTA has 2048 bytes
 
-# Instructions on shared::cta take an address without a rank for their own CTA's. To others it is none.
+# An address without a rank is none: an H200 does not find the second CTA's memory by it.
 -- launch 2 32 128
 -- cluster 2
 -- target sm_90a
@@ -138,7 +138,7 @@ and.b32 %r4, %r3, 0xffffff;
 mad.lo.u32 %r5, %r2, 100, %r1;
 mad.lo.u32 %r6, %r1, 4, %r4;
 mad.lo.u32 %r7, %r1, 4, %r3;
-st.shared.u32 [%r6], %r5;
+st.shared.u32 [%r7], %r5;
 ld.shared.u32 %r8, [%r7];
 barrier.cluster.arrive;
 barrier.cluster.wait;
@@ -147,5 +147,7 @@ mul.wide.u32 %rd3, %r9, 4;
 add.u64 %rd3, %rd2, %rd3;
 st.global.u32 [%rd3], %r8;
 -- out 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 100 101 102
--- mutate out-of-bounds | st.shared.u32 [%r6] | st.shared::cluster.u32 [%r6] | an address of no CTA
--- mutate out-of-bounds | and.b32 %r4, %r3, 0xffffff; | xor.b32 %r10, %r2, 1;\nmapa.shared::cluster.u32 %r4, %r3, %r10; | at shared offset
+-- mutate out-of-bounds | st.shared.u32 [%r7] | st.shared.u32 [%r6] | at shared offset
+-- mutate out-of-bounds | ld.shared.u32 %r8, [%r7] | ld.shared.u32 %r8, [%r6] | at shared offset
+-- mutate out-of-bounds | st.shared.u32 [%r7] | st.shared::cluster.u32 [%r6] | an address of no CTA
+-- mutate out-of-bounds | mad.lo.u32 %r7, %r1, 4, %r3; | xor.b32 %r10, %r2, 1;\nmapa.shared::cluster.u32 %r4, %r3, %r10;\nmad.lo.u32 %r7, %r1, 4, %r4; | at shared offset
