@@ -306,8 +306,14 @@ static void run_file(const char *path)
 
 int main(int argc, char **argv)
 {
+    int part = 1, n_parts = 1;
+    if (argc > 2 && strcmp(argv[argc - 2], "--part") == 0) {
+        if (sscanf(argv[argc - 1], "%d/%d", &part, &n_parts) != 2 || part < 1 || part > n_parts)
+            die("not a part", argv[argc - 1]);
+        argc -= 2;
+    }
     if (argc < 4) {
-        fputs("usage: test_cli TEGULA DATA_FOLDER FILE.t...\n", stderr);
+        fputs("usage: test_cli TEGULA DATA_FOLDER FILE.t... [--part K/N]\n", stderr);
         return 2;
     }
     if (!realpath(argv[1], tegula) || !realpath(argv[2], data))
@@ -315,7 +321,8 @@ int main(int argc, char **argv)
     snprintf(library, sizeof library, "%s", tegula);
     strcpy(strrchr(library, '/'), "/../lib");
     for (int i = 3; i < argc; i++)
-        run_file(argv[i]);
+        if (i % n_parts == part - 1)
+            run_file(argv[i]);
     if (*folder)
         nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     printf("%d cases, %d failed\n", n_run, n_failed);

@@ -1,7 +1,7 @@
 /* test_compile.c - the compiler without a device: every target, type and kind of width compiles,
  * and ptxas takes it without spills; what cannot be compiled is refused with its reason; the same
- * input gives the same code, on any number of threads. test_compile [--only TEXT] [--golden FILE]
- * [--update] */
+ * input gives the same code, on any number of threads. test_compile [--only TEXT] [--part K/N]
+ * [--golden FILE] [--update] */
 #include "cli/cli.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
@@ -663,6 +663,8 @@ int main(int argc, char **argv)
             is_update = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap_only(argv[++i]);
+        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && tap_part(argv[i + 1]))
+            i++;
         else if (strcmp(argv[i], "--golden") == 0 && i + 1 < argc)
             golden = argv[++i];
     }
