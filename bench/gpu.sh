@@ -59,6 +59,7 @@ measure() {
     local part=$1 log=$out/$1.log command
     shift
     command=${*//\"/\'}
+    command=${command//$scratch/\$scratch} command=${command//$out/\$OUT} # folders of that machine are nobody's business
     echo "$ $*" | tee -a "$log"
     "$@" 2>>"$log" >"$scratch/lines" || failed "$*"
     sed -n "s|^{|{\"part\":\"$part\",\"machine\":\"$gpu, driver $driver\",\"commit\":\"${commit:-unknown}\",\"date\":\"$(date -u +%FT%TZ)\",\"command\":\"$command\",|p" \
