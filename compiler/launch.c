@@ -19,9 +19,9 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
     const uint32_t n_dims = plan_grid_dims(p, dims);
     uint32_t n = 0, fixed = 1;
     for (uint32_t i = 0; i < n_dims; i++) {
-        const uint32_t size = plan_dim_size(p, dims[i]);
-        if (size)
-            fixed *= (size + p->block[dims[i]] - 1) / p->block[dims[i]];
+        const uint32_t blocks = plan_blocks(p, dims[i]);
+        if (blocks)
+            fixed *= blocks;
         else
             terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
                                    .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]], .mul = 1};

@@ -86,6 +86,12 @@ uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
     return dim_size(&p->shape, dim);
 }
 
+uint32_t plan_blocks(const struct plan *p, uint32_t dim)
+{
+    const uint32_t size = plan_dim_size(p, dim);
+    return size ? (size + p->block[dim] - 1) / p->block[dim] : 0;
+}
+
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
 {
     char text[512];
@@ -140,7 +146,7 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
     const uint32_t summed = parallel_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
     uint32_t split = 0;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if ((summed >> d & 1) && plan_dim_size(p, d) > p->block[d])
+        if ((summed >> d & 1) && plan_blocks(p, d) > 1)
             split |= 1u << d;
     return split;
 }
@@ -193,8 +199,8 @@ static void plan_name(struct plan *p)
 static uint32_t cluster_of(const struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if (p->row->row[d].cluster && plan_dim_size(p, d) > p->block[d])
-            return (plan_dim_size(p, d) + p->block[d] - 1) / p->block[d];
+        if (p->row->row[d].cluster && plan_blocks(p, d) > 1)
+            return plan_blocks(p, d);
     return 0;
 }
 

@@ -212,6 +212,7 @@ bool plan_has_dim(const struct value *v, uint32_t dim);
 bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into; 0 for run-time sizes */
 /* The values that an operation of a thread kernel reads; returns their number. */
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */

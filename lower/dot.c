@@ -98,6 +98,6 @@ LLVMValueRef part_index(struct emit *e, uint32_t tile)
     LLVMValueRef index = imm(e, 0);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if (split >> d & 1)
-            index = add(e, mul(e, index, imm(e, (plan_dim_size(p, d) + p->block[d] - 1) / p->block[d])), divide(e, e->at.start[d], imm(e, p->block[d])));
+            index = add(e, mul(e, index, imm(e, plan_blocks(p, d))), divide(e, e->at.start[d], imm(e, p->block[d])));
     return index;
 }

@@ -5,7 +5,7 @@
  * is in C: test_emulator_matrices.c, test_emulator_tensors.c, test_emulator_wgmma.c,
  * test_emulator_driver.c. All of it but the mutants also runs on a real GPU, as ./dev gpu-test does
  * (what is for sm_90a on such a GPU only):
- *   test_emulator [--only TEXT] [--without TEXT] [--part K/N] [libcuda.so.1 [tests/emulator]] */
+ *   test_emulator [--only TEXT] [--part K/N] [libcuda.so.1 [tests/emulator]] */
 #include "emulator/harness.h"
 
 #include <dirent.h>
@@ -320,8 +320,6 @@ static bool read_option(const char *key, const char *value)
 {
     if (!strcmp(key, "--only"))
         tap_only(value);
-    else if (!strcmp(key, "--without"))
-        tap_without(value);
     else
         return !strcmp(key, "--part") && tap_part(value);
     return true;

@@ -1,7 +1,7 @@
 /* test_kernels.c - the kernels that the compiler makes, run and judged. The same file runs on the
  * emulator (in CI) and on a GPU:
  *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... [--part K/N]
- * tests/kernels/parts.sh runs all N parts at once. */
+ * tests/parts.sh runs all N parts at once. */
 #include "kernels/harness.h"
 #include "kernels/suites.h"
 

@@ -260,7 +260,7 @@ static void close_call(struct under_test *u)
 #define FAULTS                                                                                     \
     "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"     \
     "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"         \
-    "tensor-map|wgmma|cluster"
+    "tensor-map|wgmma|cluster|overlap|box"
 
 /* "numbers", "nothing", or the kind of the emulator's report. */
 static const char *outcome_of(struct under_test *u, uint64_t seed)

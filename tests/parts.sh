@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# parts.sh TEST_KERNELS [ARGUMENT...] - the tests in as many parts as there are processors (at most 8), all at once;
+# parts.sh TEST_PROGRAM [ARGUMENT...] - the tests in as many parts as there are processors (at most 8), all at once;
 # prints one part after the other.
 n=$(nproc)
 ((n <= 8)) || n=8
