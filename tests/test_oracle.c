@@ -429,6 +429,7 @@ static const struct golden {
     {"mlstmsig_a", "mlstmsig"},
     {"mlstmsig_b", "mlstmsig"},
     {"mlstmsig_x", "mlstmsig"},
+    {"mlstmsign_b", "mlstmsign"},
     {"mlstmsign_x", "mlstmsign"},
     {"mlstmexp_x", "mlstmexp"},
 };

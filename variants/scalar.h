@@ -57,7 +57,7 @@ enum {
 
     /* backward */
     HD,    /* h.dh [T] */
-    DEN, RN, WIN, DELTA, DNW, /* normaliser: scalar_backward.inc */
+    DEN, RN, WIN, DELTA, TOOK, HDX, DELTAX, REX, DNW, /* normaliser: scalar_backward.inc */
     QB,    /* weighted queries [T, dqk] */
     DC,    /* gradient of the state after the chunk [chunk, dqk, dhv] */
     DNK, DNS, X, XN,

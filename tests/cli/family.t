@@ -19,9 +19,9 @@ grad.A_log rms
 grad.D   rms
 6 of 6 within tolerance
 
--- case normalisers: exact gradients, then the paper's
+-- case normalisers: exact gradients, then the paper's; in mlstmsign_b that of n0 is h.dh of one token of each head
 -- args
-check $DATA/mlstmsign_x.safetensors $DATA/mlstmexp_x.safetensors --device emu
+check $DATA/mlstmsign_x.safetensors $DATA/mlstmexp_x.safetensors $DATA/mlstmsign_b.safetensors --device emu
 -- exit 0
 -- stdout
 mlstm-sig-norm bf16
@@ -34,7 +34,7 @@ dout.n: left out: with exact = 0 the normaliser is a constant
 mlstm-exp-backward bf16, B=1 NH=1 T=72 dqk=32 dhv=32 exact=0
 grad_paper.C0 rms
 against the file
-2 of 2 within tolerance
+3 of 3 within tolerance
 
 -- case the same as JSON
 -- args
