@@ -180,12 +180,14 @@ bool pass_nest(struct plan *p)
     memset(b.value, -1, sizeof b.value);
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
+    const uint32_t most = plan_chunk_most(p->schedule);
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
         const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
                            ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
+                           (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
                            (p->row->mma == TG_MMA_WGMMA && (d == TG_LQ || d == TG_LKV));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;

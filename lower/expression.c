@@ -37,13 +37,14 @@ LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
 }
 
 /* log1p(t) for t in [0, 1] by 2 atanh(t / (2 + t)): the hardware logarithm of 1 + t would lose the small t
- * that a long cumulative sum is made of. Eight terms: the ninth is below 2^-26 of the sum. */
+ * that a long cumulative sum is made of. Eight terms: the ninth is below 2^-26 of the sum. The reciprocal of a number
+ * in [2, 3] is good to one unit in the last place. */
 static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
 {
-    LLVMValueRef s = LLVMBuildFDiv(e->b, t, LLVMBuildFAdd(e->b, t, real(e, 2), ""), "");
+    LLVMValueRef s = LLVMBuildFMul(e->b, t, call1(e, "llvm.nvvm.rcp.approx.ftz.f", LLVMBuildFAdd(e->b, t, real(e, 2), "")), "");
     LLVMValueRef square = LLVMBuildFMul(e->b, s, s, ""), sum = real(e, 1.0 / 17);
     for (int n = 15; n >= 1; n -= 2)
-        sum = LLVMBuildFAdd(e->b, LLVMBuildFMul(e->b, sum, square, ""), real(e, 1.0 / n), "");
+        sum = fma_of(e, sum, square, real(e, 1.0 / n));
     return LLVMBuildFMul(e->b, LLVMBuildFMul(e->b, s, real(e, 2), ""), sum, "");
 }
 

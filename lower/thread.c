@@ -177,9 +177,11 @@ static LLVMValueRef summand(struct emit *e, uint32_t a, const uint32_t held[TG_N
     return valid ? choose(e, valid, x, identity(e, maximum)) : x;
 }
 
-/* The positions along which a scan runs have one running total. */
+/* The positions along which a scan runs have one running total; NULL: they are all there at once. */
 static LLVMValueRef running_total(struct emit *e, const struct op *op, const uint32_t held[TG_N_DIMS])
 {
+    if (e->p->values[op->a].nest < 0 && plan_is_position(e->p->thread_dim) && plan_has_dim(&e->p->values[op->a], e->p->thread_dim))
+        return NULL;
     const uint32_t along = tg_stmt_along(e->p->algorithm, &e->p->algorithm->body[op->stmt]);
     uint32_t first[TG_N_DIMS];
     for (uint32_t d = 0; d < TG_N_DIMS; d++)
@@ -209,15 +211,16 @@ void emit_scan(struct emit *e, const struct op *op)
     const bool maximum = s->flags & TG_MAXIMUM, across = plan_has_dim(a, e->p->thread_dim);
     uint32_t held[TG_N_DIMS] = {0};
     do {
-        LLVMValueRef total = running_total(e, op, held), carried = get(e, e->f64, total);
+        LLVMValueRef total = running_total(e, op, held), carried = total ? get(e, e->f64, total) : NULL;
         struct scanned x = {.exclusive = identity(e, maximum)};
         if (across)
             x = scan_block(e, op, held, maximum);
         else
             x.inclusive = x.total = summand(e, op->a, held, maximum);
-        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)],
-                combine(e, maximum, carried, s->flags & TG_EXCLUSIVE ? x.exclusive : x.inclusive));
-        set(e, total, combine(e, maximum, carried, x.total));
+        LLVMValueRef here = s->flags & TG_EXCLUSIVE ? x.exclusive : x.inclusive;
+        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)], carried ? combine(e, maximum, carried, here) : here);
+        if (carried)
+            set(e, total, combine(e, maximum, carried, x.total));
     } while (next_held(e->p, value_dims(a), held));
 }
 
@@ -230,8 +233,9 @@ void emit_total(struct emit *e, const struct op *op)
     do {
         LLVMValueRef total = running_total(e, op, held);
         LLVMValueRef x = across ? scan_block(e, op, held, maximum).total : summand(e, op->a, held, maximum);
-        set(e, total, combine(e, maximum, get(e, e->f64, total), x));
-        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)], get(e, e->f64, total));
+        if (total)
+            set(e, total, x = combine(e, maximum, get(e, e->f64, total), x));
+        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)], x);
     } while (next_held(e->p, value_dims(a), held));
 }
 
