@@ -135,7 +135,8 @@ static bool bench_open(struct bench *bench, const tg_variant *variant)
         (options->dtype && !dtype_parse(context, options->dtype, &bench->io)) ||
         !machine_open(context) || !is_possible(context))
         return false;
-    bench->with_gradients = options->grad || options->roofline || options->paper || !variant;
+    bench->with_gradients = options->grad || options->keep_states ||
+                            options->roofline || options->paper || !variant;
     bench->by_kernel = options->roofline;
     if (options->runs)
         bench->runs = options->runs < MOST_RUNS ? (uint32_t)options->runs : MOST_RUNS;

@@ -91,16 +91,41 @@ static int time_program(struct bench *bench, const tg_variant *variant, const st
     return code;
 }
 
+/* With --keep-states the two that hand states over, where a wish does not say otherwise. */
+static bool keep_states(struct bench *bench, const tg_variant *variant, const struct shape *shape,
+                        struct wish wish[2], char texts[2][SCHEDULE_TEXT])
+{
+    const struct context *context = bench->context;
+    const tg_shape_class class = shape_class_of(shape, bench->io);
+    struct keeping pair;
+    if (!context->options.keep_states || wish[0].schedule || wish[1].schedule)
+        return true;
+    if (!schedules_keeping(variant, NULL, context->machine.target, &class, shape, &pair)) {
+        complain(bench->context, "leave out --keep-states",
+                 "--keep-states: %s has no schedules that hand states over for these sizes",
+                 variant->name);
+        return false;
+    }
+    schedule_text(variant, pair.forward, texts[0]);
+    schedule_text(variant->backward, pair.backward, texts[1]);
+    wish[0].schedule = texts[0];
+    wish[1].schedule = texts[1];
+    return true;
+}
+
 bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape,
                 struct wish wish, struct timing *forward, struct timing *backward)
 {
-    const char *schedule = bench->context->options.backward_schedule;
-    *forward = *backward = (struct timing){.variant = NULL};
-    int code = time_program(bench, variant, shape, wish, forward);
     /* A decode step has no gradients. */
-    if (code == CODE_OK && bench->with_gradients && variant->backward && !shape->most_tokens)
-        code = time_program(bench, variant->backward, shape, (struct wish){schedule, wish.chunk},
-                            backward);
+    const bool both = bench->with_gradients && variant->backward && !shape->most_tokens;
+    struct wish wishes[] = {wish, {bench->context->options.backward_schedule, wish.chunk}};
+    char texts[2][SCHEDULE_TEXT];
+    *forward = *backward = (struct timing){.variant = NULL};
+    int code = both && !keep_states(bench, variant, shape, wishes, texts) ? CODE_USAGE : CODE_OK;
+    if (code == CODE_OK)
+        code = time_program(bench, variant, shape, wishes[0], forward);
+    if (code == CODE_OK && both)
+        code = time_program(bench, variant->backward, shape, wishes[1], backward);
     bench->code = code > bench->code ? code : bench->code;
     return code == CODE_OK;
 }

@@ -29,15 +29,19 @@ static bool leg_read(struct check *check, struct leg *leg)
 static bool choose_keeping(struct check *check, const struct leg *leg, const tg_shape_class *class,
                            char text[SCHEDULE_TEXT])
 {
-    const tg_target *target = check->context->machine.target;
-    const tg_schedule *schedule = schedule_keeping(leg->variant, target, class);
-    if (schedule)
-        schedule_text(leg->variant, schedule, text);
-    else
+    const struct leg *forward = &check->forward;
+    const bool is_forward = leg == forward;
+    const bool is_given = !is_forward && forward->choice.schedule.kept[0];
+    struct keeping pair;
+    if (!schedules_keeping(forward->variant, is_given ? &forward->choice.schedule : NULL,
+                           check->context->machine.target, class, &leg->problem.shape, &pair)) {
         complain(check->context, "leave out --keep-states: the backward then makes them again",
-                 "--keep-states: %s has no schedule that keeps states for these sizes",
-                 leg->variant->name);
-    return schedule != NULL;
+                 "--keep-states: %s has no schedules that hand states over for these sizes",
+                 forward->variant->name);
+        return false;
+    }
+    schedule_text(leg->variant, is_forward ? pair.forward : pair.backward, text);
+    return true;
 }
 
 static bool leg_choose(struct check *check, struct leg *leg)

@@ -237,6 +237,20 @@ oracle_fn *variant_oracle(const tg_variant *variant);
 void variants_each(const struct context *context,
                    void (*visit)(void *user, const tg_variant *variant), void *user);
 
+/* ---- keep.c: states handed over ---- */
+
+/* Chunks of a segment; 1 where there are none. */
+uint32_t schedule_segment(const tg_schedule *schedule);
+/* A forward's schedule that leaves its states in the caller's memory, and one of its backward that
+ * takes them: of those that fit the two that the model thinks fastest. With `given` the forward's is
+ * that. False if there are none. */
+struct keeping {
+    const tg_schedule *forward, *backward;
+};
+bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
+                       const tg_shape_class *class, const struct shape *shape,
+                       struct keeping *pair);
+
 /* What a user asks for: --schedule, NULL when not given, and --chunk, 0 when not given. */
 struct wish {
     const char *schedule;
@@ -254,10 +268,6 @@ struct choice {
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
                      const tg_shape_class *shape, const struct shape *sizes, struct wish wish,
                      struct choice *choice);
-/* The first that fits of those that keep states for another program, or take what it kept; NULL if
- * there is none. */
-const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
-                                    const tg_shape_class *shape);
 /* Puts the chunk on top, unless it is 0. */
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the

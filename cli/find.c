@@ -253,15 +253,6 @@ void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char 
     text_free(&changes);
 }
 
-const tg_schedule *schedule_keeping(const tg_variant *variant, const tg_target *target,
-                                    const tg_shape_class *shape)
-{
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if ((*s)->kept[0] && tg_plan_check(*s, target, shape, &silent_sink) == TG_OK)
-            return *s;
-    return NULL;
-}
-
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)
 {
     char change[40];

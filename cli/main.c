@@ -64,6 +64,7 @@ static const struct command commands[N_COMMANDS] = {
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",
      ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
          TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) |
+         TAKES(OPT_KEEP_STATES) |
          TAKES(OPT_ROOFLINE) | TAKES(OPT_PAPER) | TAKES(OPT_SVG),
      0, 1, command_bench,
      "Of a variant without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x "

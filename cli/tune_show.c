@@ -57,19 +57,10 @@ static void bar(double value, double most)
         fputs(i < n || (i == 0 && value > 0) ? "#" : " ", stdout);
 }
 
-/* Chunks of a segment; 1 where there are none. */
-static uint32_t segment_of(const tg_schedule *schedule)
-{
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            return schedule->rows[r].row[TG_SEG].block;
-    return 1;
-}
-
 /* "64", or "64 x 128" where so many chunks are a segment. */
 static const char *cut_text(const tg_schedule *schedule, char text[32])
 {
-    const uint32_t segment = segment_of(schedule);
+    const uint32_t segment = schedule_segment(schedule);
     (void)snprintf(text, 32, segment > 1 ? "%u x %u" : "%u", schedule->chunk, segment);
     return text;
 }
@@ -80,7 +71,7 @@ static int by_cut(const void *a, const void *b)
     const tg_schedule *x = &(*(const struct candidate *const *)a)->schedule;
     const tg_schedule *y = &(*(const struct candidate *const *)b)->schedule;
     const int by_name = strcmp(x->name, y->name);
-    return by_name ? by_name : (int)(x->chunk * segment_of(x)) - (int)(y->chunk * segment_of(y));
+    return by_name ? by_name : (int)(x->chunk * schedule_segment(x)) - (int)(y->chunk * schedule_segment(y));
 }
 
 /* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. */

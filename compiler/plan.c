@@ -151,13 +151,6 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
     return split;
 }
 
-uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile)
-{
-    const int r = tg_tile_row(schedule, tile), s = tg_tile_stmt(schedule->algorithm, tile);
-    const bool is_state = s >= 0 && schedule->algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(schedule->algorithm->body[s].out) == tile;
-    return is_state && r >= 0 && tg_row_makes_segments(schedule, (uint32_t)r) ? schedule->rows[r].row[TG_SEG].block : 0;
-}
-
 bool plan_is_pooled(const struct plan *p, uint32_t tile)
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];

@@ -217,8 +217,6 @@ uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
-/* Chunks to an entry of a tile in memory that has one a segment; 0: one a chunk. */
-uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile);
 /* Dimensions over which the row sums up to make the tile, and of which a thread block has one block of several. */
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */

@@ -98,7 +98,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
             to->flags = flags;
             to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
             memcpy(to->axes, from->axes, sizeof to->axes);
-            to->segment = (uint16_t)plan_segment_of(schedule, t);
+            to->segment = (uint16_t)tg_tile_segment(schedule, t);
             const uint32_t parts = plan_parts(schedule, shape, t);
             for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)
                 if (to->axes[axis] == TG_AXIS_NONE) {

@@ -263,14 +263,11 @@ static void check_walk(const struct kernel *k, uint32_t dim)
                  dim == TG_CHUNK ? "" : " and not one block");
 }
 
-/* What a row with segments reads of another one's are the states of the same segments. */
-static bool resumes(const struct kernel *k, uint32_t tile, const tg_kernel_row **maker)
+/* What a row with segments reads of another one's, or of the caller's, are the states of the same segments: of so many
+ * chunks. 0: it reads no states of segments. */
+static uint32_t read_segments(const struct kernel *k, uint32_t tile)
 {
-    const int r = k->slice.loads & TG_BIT(tile) ? tg_tile_row(k->schedule, tile) : -1;
-    const bool made = r >= 0 && tg_row_makes_segments(k->schedule, (uint32_t)r);
-    *maker = made ? &k->schedule->rows[r] : NULL;
-    return made && tg_row_has_segments(k->row) &&
-           k->row->row[TG_SEG].block == (*maker)->row[TG_SEG].block;
+    return k->slice.loads & TG_BIT(tile) ? tg_tile_segment(k->schedule, tile) : 0;
 }
 
 /* A segment starts from nothing and its state goes to memory, or from what such rows have written. */
@@ -279,15 +276,14 @@ static void check_segment(const struct kernel *k)
     const tg_axis_role *segment = &k->row->row[TG_SEG];
     bool starts = tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
-        const tg_kernel_row *maker = NULL;
         struct tg_text text;
-        const bool resumed = resumes(k, tile, &maker);
+        const uint32_t chunks = read_segments(k, tile);
+        const bool resumed = chunks && tg_row_has_segments(k->row) && segment->block == chunks;
         starts |= resumed;
-        if (!resumed && maker)
+        if (!resumed && chunks)
             tg_fault(k->check, TG0225, "give both rows the same TG_P block of seg",
-                     "%s: it reads %s, which kernel %s writes by segments of %u chunks", k->name,
-                     tg_tile_text(k->schedule->algorithm, tile, &text), maker->name,
-                     maker->row[TG_SEG].block);
+                     "%s: it reads %s, which is by segments of %u chunks", k->name,
+                     tg_tile_text(k->schedule->algorithm, tile, &text), chunks);
     }
     if ((segment->role != TG_ROLE_NONE || segment->block != 0) &&
         !(starts && segment->role == TG_ROLE_P && segment->block > 0 && computes_carry(k)))

@@ -229,6 +229,19 @@ bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row)
     return false;
 }
 
+uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
+{
+    const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
+    if (!is_carry_out(schedule->algorithm, tile, stmt) || !schedule->algorithm->body[stmt].b)
+        return 0; /* vectors beside the state have one a chunk */
+    if (writer >= 0)
+        return tg_row_makes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;
+    for (uint32_t r = 0; tg_tile_kept(schedule, tile) && r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        if (tg_row_has_segments(&schedule->rows[r]))
+            return schedule->rows[r].row[TG_SEG].block;
+    return 0;
+}
+
 struct slicer {
     const tg_schedule *schedule;
     const tg_algorithm *algorithm;
@@ -255,9 +268,7 @@ static void need(const struct slicer *c, tg_operand operand)
     const bool mine = tg_row_lists(c->row, tile);
     const int writer = tg_tile_row(c->schedule, tile);
     const bool elsewhere = !mine && (writer >= 0 || tg_tile_kept(c->schedule, tile));
-    const bool resumed = tg_row_has_segments(c->row) && writer >= 0 &&
-                         tg_row_has_segments(&c->schedule->rows[writer]) &&
-                         is_carry_out(c->algorithm, tile, stmt);
+    const bool resumed = tg_row_has_segments(c->row) && tg_tile_segment(c->schedule, tile);
     if ((tensor->flags & TG_IN) || elsewhere)
         c->slice->loads |= TG_BIT(tile);
     if (stmt >= 0 && !(tensor->flags & TG_IN) && (!elsewhere || resumed))

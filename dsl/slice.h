@@ -112,6 +112,10 @@ bool tg_row_has_segments(const tg_kernel_row *row);
 /* The row walks segments and lists the out of a carry: the states that each segment makes of zero by itself. */
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row);
 
+/* Chunks to an entry of the tile in memory: of the out of a carry that rows with segments make, or take from the caller
+ * who kept it. 0: one a chunk. */
+uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
+
 /* The schedule keeps the tile in the caller's memory. */
 bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
 

@@ -234,9 +234,9 @@ typedef enum tg_mma {
 
 /* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes
- * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile begins by composing
- * the states of the segments before its own, each decayed by all chunks behind it (reference 2.7), and walks on from
- * there. All rows of a schedule have the same block. */
+ * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile, or one of another
+ * program for which the tile is kept, begins by composing the states of the segments before its own, each decayed by all
+ * chunks behind it (reference 2.7), and walks on from there. All rows of a schedule have the same block. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 

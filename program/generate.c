@@ -149,8 +149,11 @@ static void describe_axes(struct text *text, const tg_program *program, uint32_t
     if ((t->flags & TG_SHARED) && program->group > 1)
         append(text, "/%" PRIu32, program->group);
     for (int a = 0; a < TG_MAX_AXES; a++)
-        append(text, "%s",
-               t->axes[a] == TG_CHUNK && program->packed ? ", T/L+B" : axes[t->axes[a]]);
+        if (t->axes[a] == TG_CHUNK && t->segment)
+            append(text, ", ceil(%s/%d)", program->packed ? "(T/L+B)" : "T/L", t->segment);
+        else
+            append(text, "%s",
+                   t->axes[a] == TG_CHUNK && program->packed ? ", T/L+B" : axes[t->axes[a]]);
     append(text, "]");
 }
 

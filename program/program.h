@@ -119,7 +119,7 @@ typedef struct tg_tensor_info {
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
     uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
     uint16_t segment;          /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
-                                * longest could need; workspace only; 0: each chunk has its own */
+                                * longest could need; 0: each chunk has its own */
 } tg_tensor_info;
 
 /* A run-time size. */

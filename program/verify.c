@@ -122,9 +122,8 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
             "with axis parts, found %d",
             i, t->name, t->parts);
-    REQUIRE(t->segment == 0 || (has_axis(t, TG_CHUNK) && is_workspace(t)),
-            "tensors[%" PRIu32 "].segment (%s): expected 0 but for workspace tensors with axis chunk, "
-            "found %d",
+    REQUIRE(t->segment == 0 || has_axis(t, TG_CHUNK),
+            "tensors[%" PRIu32 "].segment (%s): expected 0 but for tensors with axis chunk, found %d",
             i, t->name, t->segment);
     return TG_OK;
 }

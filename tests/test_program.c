@@ -347,7 +347,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
     ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
     ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
-    ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for workspace tensors with axis chunk, found 256") \
+    ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for tensors with axis chunk, found 256") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \

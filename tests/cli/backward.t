@@ -131,6 +131,23 @@ schedule tfla-kept (--keep-states)
 grad.n0
 ! out.states
 
+-- case states of segments, handed over
+-- args
+check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule "segments-keep walk.seg=1" --device emu --arch sm_90a
+-- exit 2
+-- stderr
+has no schedules that hand states over for these sizes
+
+-- case both told
+-- args
+check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule segments-keep --device emu --arch sm_90a
+-- exit 0
+-- stdout
+schedule segments-keep (--schedule)
+schedule segments-kept (--keep-states)
+grad.q
+! out.states
+
 -- case states that the forward does not leave
 -- args
 check linear --shape B=1,NH=1,T=40,dqk=32,dhv=32 --keep-states --schedule tfla --device emu

@@ -258,6 +258,17 @@ static void kept_agree(const struct spec *spec)
     compare(&made_again, &kept, "states kept");
 }
 
+/* The backward's states of segments, made as the forward that keeps them makes them. */
+static void kept_segments_agree(const struct spec *spec)
+{
+    struct spec kept = *spec, made_again = *spec;
+    kept.dqk = kept.dhv = made_again.dqk = made_again.dhv = 128;
+    made_again.schedule = kept.schedule = "segments-keep walk.seg=1 walk.dhv=128";
+    made_again.backward = "segments dQ.seg=1 dV.dhv=128";
+    kept.backward = "segments-kept dQ.seg=1 dV.dhv=128";
+    compare(&made_again, &kept, "states of segments kept");
+}
+
 /* ---- all of them ---- */
 
 static void test_bits(const struct spec *spec)
@@ -301,6 +312,10 @@ static void suite_walk(void)
         test_bits(&spec);
         spec.schedule = "segments-narrow walk.seg=1";
         test_bits(&spec);
+        if (tap_begin("states of segments kept or made again give the same bits, %s", spec.variant)) {
+            kept_segments_agree(&spec);
+            tap_end();
+        }
         spec.schedule = "walk-n";
         if (walks[i].variant == &tg_mlstm_exp)
             test_bits(&spec);
