@@ -135,13 +135,14 @@ run_schedules() {
         "mlstm-sig B=1,NH=4,T=65536,dqk=128,dhv=256 tfla segments segments-short" \
         "mlstm-exp B=8,NH=16,T=8192,dqk=128,dhv=256 walk walk-n" \
         "mlstm-exp B=1,NH=16,T=65536,dqk=128,dhv=256 tfla segments" \
-        "mlstm-sig-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster" \
-        "mlstm-exp-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster" \
-        "mlstm-exp B=8,NH=8,T=8192,dqk=256,dhv=512 walk-wide walk-n-wide"; do
+        "mlstm-sig-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster walk-cluster-cast walk-cluster-cast4" \
+        "mlstm-exp-backward B=8,NH=8,T=8192,dqk=256,dhv=512 tfla walk-parts walk-cluster walk-cluster-cast walk-cluster-cast4" \
+        "mlstm-sig B=8,NH=8,T=8192,dqk=256,dhv=512 walk-wide walk-wide-cast walk-wide-cast4" \
+        "mlstm-exp B=8,NH=8,T=8192,dqk=256,dhv=512 walk-wide walk-n-wide walk-n-wide-cast"; do
         read -r variant shape schedule <<<"$line"
         for schedule in $schedule; do
             measure schedules ./dev tegula bench $variant --device 0 --schedule "$schedule" --shape "$shape" --flush --json
-            [[ $variant == *-backward || $schedule == walk*-wide ]] && continue
+            [[ $variant == *-backward || $schedule == walk*-wide* ]] && continue
             measure schedules ./dev tegula bench $variant-backward --device 0 --schedule "$schedule" --shape "$shape" --flush --json
         done
     done

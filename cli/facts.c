@@ -31,6 +31,8 @@ void kernel_facts(const tg_kernel *kernel, struct text *text)
         size_text(&kernel->grid[i], factor);
         tg_printf(&writer, "%s%s", i ? " x " : "", factor);
     }
+    if (kernel->cluster > 1)
+        tg_printf(&writer, ", clusters of %d", kernel->cluster);
 }
 
 json_t *kernel_json(const tg_kernel *kernel)
@@ -50,6 +52,8 @@ json_t *kernel_json(const tg_kernel *kernel)
         json_object_set_new(json, "registers", json_integer(kernel->registers));
         json_object_set_new(json, "spill_bytes", json_integer(kernel->spill_bytes));
     }
+    if (kernel->cluster > 1)
+        json_object_set_new(json, "cluster", json_integer(kernel->cluster));
     text_free(&grid);
     return json;
 }

@@ -71,13 +71,13 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         if (v->space != SPACE_MATRIX)
             continue;
         map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
-        map.spans = (uint16_t)(v->extent[1] / WALK_TILE);
+        map.spans = (uint16_t)(v->extent[1] / WALK_TILE / plan_sharers(p, v));
         maps[n++] = map;
     }
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (is_tile_store(p, &p->ops[i])) {
             map.tensor = p->ops[i].tile;
-            map.rows = p->cluster ? WALK_TILE / 2 : WALK_TILE;
+            map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
             maps[n++] = map;
         }

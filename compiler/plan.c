@@ -189,14 +189,6 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
-static uint32_t cluster_of(const struct plan *p)
-{
-    for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if (p->row->row[d].cluster && plan_blocks(p, d) > 1)
-            return plan_blocks(p, d);
-    return 0;
-}
-
 bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
                 const tg_shape_class *shape, const tg_sink *sink)
 {
@@ -213,7 +205,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         p->block[d] = block_of(p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
-    p->cluster = cluster_of(p);
+    plan_find_cluster(p);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))

@@ -137,7 +137,9 @@ struct plan {
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
-    uint32_t cluster;          /* thread blocks that add up the parts of the output which they have; 0: none do */
+    uint32_t cluster;          /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
+    uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
+    uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     bool carries;              /* a kernel on warpgroups: vectors beside the state */
 
@@ -147,7 +149,8 @@ struct plan {
     uint32_t tiles;      /* of a group */
     uint8_t state;       /* value */
     uint8_t left, right; /* values whose product is added to the state; left, positions x owner, to the output too */
-    uint32_t barrier_offset; /* of the ring's: full and empty of each stage; then of a cluster: full and ready of each group */
+    uint32_t barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
+                              * where it shares loads: open of each stage */
 
     bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */
 
@@ -191,6 +194,14 @@ static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
+void plan_find_cluster(struct plan *p);
+bool plan_check_cluster(const struct plan *p);
+uint32_t plan_cluster_step(const struct plan *p, uint32_t dim); /* thread blocks from one to its neighbour in a dimension */
+/* In which dimension are those that share the loads of a matrix (0: each loads it for itself), and how many? Do any? */
+uint32_t plan_shared_along(const struct plan *p, const struct value *v);
+uint32_t plan_sharers(const struct plan *p, const struct value *v);
+bool plan_shares(const struct plan *p);
 /* share.c: decides which nests are shared out; is the operation in such a nest uniform? */
 void plan_share_out(struct plan *p);
 bool plan_is_shared_out(const struct plan *p, const struct nest *nest, const struct op *op);

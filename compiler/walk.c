@@ -249,7 +249,7 @@ static void place_shared(struct plan *p)
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
     p->barrier_offset = round_up(offset, 16);
-    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->cluster ? p->groups : 0));
+    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) + (plan_shares(p) ? 8u * p->nests[0].stages : 0);
 }
 
 /* A product with the state's axes that is only summed up together with it. */
@@ -347,15 +347,6 @@ static bool check_range(const struct plan *p)
     return true;
 }
 
-/* A cluster's two thread blocks exchange halves of each tile of the output in the place of `left`; the barriers for that
- * count its uses, which the chunks are. */
-static bool check_cluster(const struct plan *p)
-{
-    if (!p->cluster || (p->cluster == 2 && p->tiles == 1 && !p->segment))
-        return true;
-    return refuse(p, 0, "take TG_P, or another block", p->segment ? "clusters do not walk segments" : "a cluster is of two thread blocks, each with one tile of 64 columns for each four warps");
-}
-
 bool pass_walk(struct plan *p)
 {
     if (!find_owner(p) || !check_blocks(p))
@@ -374,7 +365,7 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1 || !find_products(p))
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!check_stores(p) || !check_carried(p) || !check_range(p) || !check_cluster(p))
+    if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
         return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240 : 255;

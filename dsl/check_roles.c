@@ -469,10 +469,22 @@ static void check_cluster(const struct kernel *k, uint32_t dim)
     bool sums = false;
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
         sums |= tg_is_cluster_sum(k->schedule->algorithm, k->row, k->row->outputs[i], dim);
-    if (axis->cluster && !(axis->cluster == 1 && axis->role == TG_ROLE_P && on_warpgroups(k) && sums))
+    if ((axis->cluster & TG_ADDS) && !(axis->role == TG_ROLE_P && on_warpgroups(k) && sums))
         tg_fault(k->check, TG0240, "use TG_P",
                  "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions without %s to add up",
                  k->name, tg_dim_name(dim), tg_dim_name(dim));
+}
+
+/* ... and those that load once what they share. */
+static void check_sharing(const struct kernel *k, uint32_t dim)
+{
+    const tg_axis_role *axis = &k->row->row[dim];
+    const uint32_t sharing = tg_sharing(*axis);
+    const bool several = sharing == 2 || (sharing == 4 && !(axis->cluster & TG_ADDS));
+    if (sharing && !(several && axis->role == TG_ROLE_P && on_warpgroups(k) && (1u << dim & STATE)))
+        tg_fault(k->check, TG0241, "use TG_P",
+                 "%s: %u neighbours of %s share what they load, expected 2, or 4 that add up nothing, of dqk or dhv with role P and TG_MMA_WGMMA",
+                 k->name, sharing, tg_dim_name(dim));
 }
 
 static void check_dim(const struct kernel *k, uint32_t dim)
@@ -497,6 +509,7 @@ void tg_check_roles(const struct kernel *k)
 {
     for (uint32_t dim = 1; dim < TG_N_DIMS; dim++) {
         check_cluster(k, dim);
+        check_sharing(k, dim);
         if (dim == TG_SEG || dim == TG_T || k->row->row[dim].role > TG_ROLE_W)
             continue;
         if (1u << dim & AROUND)

@@ -40,17 +40,29 @@ static const uint8_t column_dims[N_COLUMNS] = {
     [LKV] = TG_LKV,     [DQK] = TG_DQK, [DHV] = TG_DHV,     [MEMBER] = TG_MEMBER,
 };
 
+/* "P", "C" that adds up, "M2" that shares what it loads, "CM2" */
+static void role_text(char text[8], tg_axis_role axis)
+{
+    static const char letters[] = {'.', 'P', 'L', 'W'};
+    const uint32_t sharing = tg_sharing(axis);
+    const char *adds = axis.cluster & TG_ADDS ? "C" : "";
+    if (sharing)
+        (void)snprintf(text, 8, "%sM%u", adds, sharing);
+    else
+        (void)snprintf(text, 8, "%c", *adds ? *adds : axis.role < sizeof letters ? letters[axis.role] : '?');
+}
+
 /* "P 128", "W", "." */
 static void fill_role(char cell[CELL], tg_axis_role axis, uint32_t dim)
 {
-    static const char letters[] = {'.', 'P', 'L', 'W'};
-    const char letter = axis.cluster ? 'C' : axis.role < sizeof letters ? letters[axis.role] : '?';
+    char role[8];
     const bool single = dim == TG_CHUNK || dim == TG_BATCH || dim == TG_MEMBER;
     const bool plain = axis.block == 0 || (single && axis.block == 1);
+    role_text(role, axis);
     if (plain)
-        (void)snprintf(cell, CELL, "%c", letter);
+        (void)snprintf(cell, CELL, "%s", role);
     else
-        (void)snprintf(cell, CELL, "%c %u", letter, axis.block);
+        (void)snprintf(cell, CELL, "%s %u", role, axis.block);
 }
 
 /* The tiles it writes: those it lists and the final states that follow from them. */
@@ -208,8 +220,12 @@ static void key_row(const tg_kernel_row *row, const tg_writer *writer)
     tg_printf(writer, "k:");
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
         tg_printf(writer, "%s%u", i ? "," : "", row->outputs[i]);
-    for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
-        tg_printf(writer, ",%u/%u%s", row->row[dim].role, row->row[dim].block, row->row[dim].cluster ? "c" : "");
+    for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
+        const tg_axis_role *axis = &row->row[dim];
+        tg_printf(writer, ",%u/%u%s", axis->role, axis->block, axis->cluster & TG_ADDS ? "c" : "");
+        if (tg_sharing(*axis))
+            tg_printf(writer, "m%u", tg_sharing(*axis));
+    }
     tg_printf(writer, ",%u,%u,%u,%u;", row->mma, row->warps, row->stages, row->blocks_per_sm);
 }
 

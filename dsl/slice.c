@@ -190,7 +190,7 @@ bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile)
 bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim)
 {
     const uint8_t *axes = algorithm->tensors[tile].axes;
-    return row->row[dim].cluster && axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV) && axes[1] != dim;
+    return (row->row[dim].cluster & TG_ADDS) && axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV) && axes[1] != dim;
 }
 
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)

@@ -103,6 +103,12 @@ bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);
 /* Is it a tile of positions by dqk or dhv, whose parts the thread blocks of the dimension, a cluster, add up? */
 bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim);
 
+/* Neighbours of a parallel dimension that load once what they share; 0: each loads for itself. */
+static inline uint32_t tg_sharing(tg_axis_role axis)
+{
+    return axis.cluster & 0xffu & ~(uint32_t)TG_ADDS;
+}
+
 /* The row that lists the tile, -1 when none does. */
 int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 

@@ -197,13 +197,16 @@ typedef enum tg_role {
 
 typedef struct tg_axis_role {
     uint8_t role;   /* tg_role */
-    uint8_t cluster; /* 1: with role P, the thread blocks of this dimension are a cluster: see below */
+    uint8_t cluster; /* with role P, neighbouring thread blocks are a cluster, see below: TG_ADDS; 2 or 4 that share loads; both */
     uint16_t block; /* elements of one tile; 0: the whole dimension (dqk, dhv), or 1 (chunk, segment) */
 } tg_axis_role;
 #define TG_P(block_) {TG_ROLE_P, 0, (block_)}
 #define TG_L(block_) {TG_ROLE_L, 0, (block_)}
 #define TG_W(block_) {TG_ROLE_W, 0, (block_)}
-#define TG_CLUSTER(block_) {TG_ROLE_P, 1, (block_)}
+enum { TG_ADDS = 1 };
+#define TG_CLUSTER(block_) {TG_ROLE_P, TG_ADDS, (block_)}
+#define TG_CAST(n_, block_) {TG_ROLE_P, (n_), (block_)}
+#define TG_CLUSTER_CAST(block_) {TG_ROLE_P, TG_ADDS | 2, (block_)}
 
 /* In a kernel without matrix products (TG_MMA_NONE) a tile is not shared among threads: one dimension has a
  * block of 32 x warps, one element a thread. The others go block by block: 1, one after the other (P: the grid;
@@ -230,7 +233,12 @@ typedef enum tg_mma {
  * memory in fp32, and the row that reads it adds the parts up. What the row lists must be an intermediate and, in the
  * part, a plain sum; on warpgroups anything linear, and what is added to a part without being one counts in the first.
  * With TG_CLUSTER instead of TG_P the two thread blocks of such a sum are a cluster: what the row lists of positions by
- * dqk or dhv they add up on chip, each half of the positions, and it may be the caller's. Its other sums stay parts. */
+ * dqk or dhv they add up on chip, each half of the positions, and it may be the caller's. Its other sums stay parts.
+ *
+ * With TG_CAST(n) instead of TG_P, n neighbouring blocks (2 or 4) of dqk or dhv are a cluster, which loads once what is
+ * the same in all of them, every tile without that dimension: each thread block 1/n of its columns, to the memory of all.
+ * Where there is but one block nothing is shared, and it is TG_P. TG_CLUSTER_CAST does both. Where both dqk and dhv have
+ * clusters, they are one: its thread blocks are neighbours in either. */
 
 /* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes

@@ -214,7 +214,7 @@ static void emit_tile(struct emit *e, struct walk *w)
     emit_output(e, w, r.begin, last);
     debug_line(e, state_op(p, OP_CONTRACT)->stmt);
     walk_add_state(e, w, state_op(p, OP_CONTRACT));
-    if (p->cluster)
+    if (p->adds)
         cluster_ready(e, w);
     emit_output(e, w, last, r.end);
     walk_wait(e, w, p->state);
@@ -331,8 +331,10 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32);
         mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
     }
-    if (p->cluster)
+    if (p->adds)
         cluster_init(e);
+    if (plan_shares(p))
+        cast_init(e);
     fence_mbarrier_init(e);
     end_if(e, after);
     if (p->cluster)

@@ -9,6 +9,7 @@
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
  *   walk_cluster.c   two thread blocks add up their parts of the output
+ *   walk_cast.c      neighbours load once what is the same in all of them
  *   wgmma.c          instructions */
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
@@ -41,6 +42,8 @@ void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity
 void cluster_barrier(struct emit *e);
 /* A box from a tensor map to shared memory, or back; coordinates as in program.h, tg_map_desc. */
 void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier);
+/* ... to the same place of several thread blocks of the cluster, a bit of `ranks` for each, and to the barrier beside it. */
+void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier, LLVMValueRef ranks);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
 void map_store_commit(struct emit *e);
 void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
@@ -138,12 +141,21 @@ LLVMValueRef careful_sees(struct emit *e, const struct walk *w);
 void careful_left(struct emit *e, struct walk *w, const struct op *op); /* before the product by the tile */
 
 /* ---- walk_cluster.c ---------------------------------------------------------------------------------------------- */
+LLVMValueRef cluster_index(struct emit *e, uint32_t dim); /* of this thread block, in the dimension */
 void cluster_init(struct emit *e);
 void cluster_ready(struct emit *e, const struct walk *w); /* this warp does not read `left` any more */
 /* x: this thread block's part of the tile; its first half becomes the sum of this thread block's half of the positions,
  * by way of `place`, where the group's part of `left` was. */
 void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMValueRef x[WALK_TILE / 2]);
 LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chunk */
+
+/* ---- walk_cast.c ------------------------------------------------------------------------------------------------- */
+void cast_init(struct emit *e);
+void cast_open(struct emit *e, LLVMValueRef stage); /* by the warp that fills the ring: it is empty here */
+void cast_wait(struct emit *e, LLVMValueRef stage, LLVMValueRef parity); /* until it is in the others */
+/* Of the thread blocks that share the loads of a matrix: this one's number; all of them, a bit for each. */
+LLVMValueRef cast_index(struct emit *e, const struct value *v);
+LLVMValueRef cast_ranks(struct emit *e, const struct value *v);
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 /* The loop over the steps of the walk, which a segment is some of: those of the sequence are counted in the order in which

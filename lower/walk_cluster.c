@@ -22,7 +22,14 @@ static LLVMValueRef group_barrier(struct emit *e, const struct walk *w, bool rea
 
 static LLVMValueRef of_other(struct emit *e, LLVMValueRef address)
 {
-    return cluster_address(e, address, LLVMBuildXor(e->b, cluster_rank(e), imm(e, 1), ""));
+    return cluster_address(e, address, LLVMBuildXor(e->b, cluster_rank(e), imm(e, plan_cluster_step(e->p, e->p->adds)), ""));
+}
+
+LLVMValueRef cluster_index(struct emit *e, uint32_t dim)
+{
+    const uint32_t step = plan_cluster_step(e->p, dim), along = e->p->along[dim];
+    LLVMValueRef rank = cluster_rank(e);
+    return along == e->p->cluster ? rank : modulo(e, divide(e, rank, imm(e, step)), imm(e, along));
 }
 
 void cluster_init(struct emit *e)
@@ -68,7 +75,7 @@ static void receive(struct emit *e, LLVMValueRef from, LLVMValueRef first, LLVMV
 void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMValueRef x[WALK_TILE / 2])
 {
     find_thread(e, opaque(e, e->tid));
-    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, cluster_rank(e), imm(e, 0), "");
+    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, cluster_index(e, e->p->adds), imm(e, 0), "");
     LLVMValueRef mine = add(e, place, mul(e, e->tid, imm(e, 4 * PER_STORE)));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     mbarrier_arrive_expecting(e, group_barrier(e, w, false), 128 * HALF * 4);
@@ -82,5 +89,5 @@ void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMV
 
 LLVMValueRef cluster_first_position(struct emit *e)
 {
-    return mul(e, cluster_rank(e), imm(e, WALK_TILE / 2));
+    return mul(e, cluster_index(e, e->p->adds), imm(e, WALK_TILE / 2));
 }

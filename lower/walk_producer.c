@@ -36,7 +36,15 @@ static void load_matrix(struct emit *e, const struct value *v, LLVMValueRef batc
     const uint32_t tile = TG_OPERAND_TILE(v->operand);
     LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, stage, imm(e, v->stage_bytes))));
     map_place(e, tile, batch, head, divide(e, e->at.start[v->dims[1]], imm(e, WALK_TILE)), at);
-    map_load(e, map_argument(e, tile), to, at, barrier_address(e, stage, false));
+    if (!plan_shared_along(e->p, v)) {
+        map_load(e, map_argument(e, tile), to, at, barrier_address(e, stage, false));
+        return;
+    }
+    const uint32_t sharers = plan_sharers(e->p, v);
+    LLVMValueRef index = cast_index(e, v); /* of as many parts, some of its spans each */
+    at[2] = add(e, at[2], mul(e, index, imm(e, v->extent[1] / WALK_TILE / sharers)));
+    to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
+    map_load_to_many(e, map_argument(e, tile), to, at, barrier_address(e, stage, false), cast_ranks(e, v));
 }
 
 /* The elements of a lane; what lies behind the end of the sequence counts as zero. */
@@ -63,19 +71,41 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
     }
 }
 
-static void fill_stage(struct emit *e, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage)
+/* The matrices of this thread block alone, or those that it shares. */
+static void load_matrices_of(struct emit *e, bool shared, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage)
+{
+    const struct nest *nest = &e->p->nests[0];
+    for (uint32_t i = 0; i < nest->n_loads; i++) {
+        const struct value *v = &e->p->values[nest->loads[i]];
+        if (v->space == SPACE_MATRIX && shared == (plan_shared_along(e->p, v) != 0))
+            load_matrix(e, v, batch, head, stage);
+    }
+}
+
+static LLVMBasicBlockRef begin_first_lane(struct emit *e)
+{
+    return begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+}
+
+static void fill_stage(struct emit *e, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage, LLVMValueRef parity)
 {
     const struct plan *p = e->p;
     const struct nest *nest = &p->nests[0];
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < nest->n_loads; i++)
         bytes += p->values[nest->loads[i]].space == SPACE_MATRIX ? p->values[nest->loads[i]].stage_bytes : 0;
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    if (plan_shares(p))
+        cast_open(e, stage);
+    LLVMBasicBlockRef after = begin_first_lane(e);
     mbarrier_expect(e, barrier_address(e, stage, false), bytes);
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (p->values[nest->loads[i]].space == SPACE_MATRIX)
-            load_matrix(e, &p->values[nest->loads[i]], batch, head, stage);
+    load_matrices_of(e, false, batch, head, stage);
     end_if(e, after);
+    if (plan_shares(p)) {
+        cast_wait(e, stage, parity);
+        after = begin_first_lane(e);
+        load_matrices_of(e, true, batch, head, stage);
+        end_if(e, after);
+    }
     for (uint32_t i = 0; i < nest->n_loads; i++)
         if (p->values[nest->loads[i]].space == SPACE_VECTOR)
             load_vector(e, &p->values[nest->loads[i]], stage);
@@ -92,7 +122,7 @@ void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     LLVMValueRef stage = get(e, e->i32, stage_slot), parity = get(e, e->i32, parity_slot);
     mbarrier_wait(e, barrier_address(e, stage, true), parity);
     set_chunk(e, &e->at, walked_chunk(e, nest, step));
-    fill_stage(e, batch, head, stage);
+    fill_stage(e, batch, head, stage, parity);
     LLVMValueRef next = add(e, stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
     set(e, stage_slot, choose(e, wraps, imm(e, 0), next));
     set(e, parity_slot, choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));

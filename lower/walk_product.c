@@ -373,9 +373,9 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
         store_floats(e, w, op, x);
         return;
     }
-    const uint32_t rows = e->p->cluster ? WALK_TILE / 2 : WALK_TILE;
+    const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
     LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), place = add(e, matrix_address(e, w, e->p->left), offset), begin = imm(e, 0);
-    if (e->p->cluster) {
+    if (e->p->adds) {
         cluster_sum(e, w, place, x);
         begin = cluster_first_position(e);
     }

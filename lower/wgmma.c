@@ -153,6 +153,14 @@ void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValue
              "r,l,r,r,r,r,r,r,~{memory}", args, 8);
 }
 
+void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier, LLVMValueRef ranks)
+{
+    LLVMValueRef args[] = {to, map, at[0], at[1], at[2], at[3], at[4], barrier, LLVMBuildTrunc(e->b, ranks, e->i16, "")};
+    ptx_void(e,
+             "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, {$2, $3, $4, $5, $6}], [$7], $8;",
+             "r,l,r,r,r,r,r,r,h,~{memory}", args, 9);
+}
+
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5])
 {
     LLVMValueRef args[] = {map, from, at[0], at[1], at[2], at[3], at[4]};

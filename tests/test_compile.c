@@ -221,6 +221,9 @@ static const struct walk {
     {.schedule = "segments", .width = {64, 512}, .unpacked = true},
     {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
     {.schedule = "segments-narrow", .width = {192, 64}, .unpacked = true},
+    {.schedule = "walk-wide-cast", .width = {256, 512}},
+    {.schedule = "walk-wide-cast4", .width = {256, 512}, .unpacked = true},
+    {.schedule = "walk-n-wide-cast", .width = {128, 256}, .with_floor = true},
 }, back_walks[] = {
     {.schedule = "walk", .width = {128, 256}},
     {.schedule = "walk dV.stages=2", .width = {256, 128}},
@@ -233,6 +236,8 @@ static const struct walk {
     {.schedule = "walk-cluster", .width = {128, 512}},
     {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
     {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
+    {.schedule = "walk-cluster-cast", .width = {128, 256}},
+    {.schedule = "walk-cluster-cast4", .width = {256, 512}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i,

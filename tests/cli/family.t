@@ -188,6 +188,31 @@ kernels of walk-n-wide, in launch order:
 P 128  C 256 | dq
 kernels of walk-cluster, in launch order:
 
+-- case neighbours that load once what they share
+-- args
+explain mlstm-sig --arch sm_90a --dqk 256 --dhv 512 --schedule walk-wide-cast
+-- exit 0
+-- stdout
+M2 128 | h
+grid NH*4 x B, clusters of 2
+
+-- case ... of which there is one alone
+-- args
+explain mlstm-sig --arch sm_90a --dqk 256 --dhv 128 --schedule walk-wide-cast
+-- exit 0
+-- stdout
+M2 128 | h
+grid NH x B
+! clusters of
+
+-- case those that add up, too
+-- args
+explain mlstm-sig-backward --arch sm_90a --dqk 256 --dhv 512 --schedule walk-cluster-cast4
+-- exit 0
+-- stdout
+M2 128  CM2 256 | dq
+grid NH*4 x B, clusters of 4
+
 -- case the same with shared heads
 -- args
 explain mlstm-exp --arch sm_90a --dqk 256 --dhv 512 --group 2

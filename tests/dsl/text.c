@@ -217,6 +217,8 @@ void test_key_of_forms(void **state)
     CHANGES(c->body[IS_N].flags = 0);
     CHANGES(c->schedule.rows[FORM_DK].row[TG_MEMBER].role = 0);
     CHANGES(c->schedule.rows[FORM_DB].row[TG_BATCH].role = 0);
+    CHANGES(c->schedule.rows[FORM_DK].row[TG_DQK].cluster = TG_ADDS);
+    CHANGES(c->schedule.rows[FORM_DK].row[TG_DQK].cluster = 2);
     CHANGES(c->schedule.max_tokens = 16);
     CHANGES(c->schedule.kept[1] = 0);
     CHANGES(c->schedule.kept[2] = X_B);

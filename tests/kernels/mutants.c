@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, CLUSTER, WALK_N, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -202,6 +202,19 @@ static const struct call_under_test calls[N_CALLS] = {
                  true,
                  {0},
                  NULL},
+    /* Two blocks of dhv that load q and k once; more chunks than stages. */
+    [CAST] = {"mlstm-sig cast",
+              {.io = TG_BF16,
+               .batch = 1,
+               .heads = 2,
+               .tokens = 300,
+               .dqk = 128,
+               .dhv = 128,
+               .schedule = "walk-wide-cast walk.warps=4 walk.dhv=64",
+               .has_s0 = true},
+              false,
+              {0},
+              NULL},
     /* The normaliser's state in the walk, of three heads, one of which remembers. */
     [WALK_N] = {"mlstm-exp walk-n",
                 {.variant = "mlstm-exp",

@@ -1,0 +1,93 @@
+/* compiler/cluster.c - neighbouring thread blocks of dqk or dhv that work together: a cluster.
+ *
+ * Two of them add up the parts of the output that they have (TG_CLUSTER), or two or four load once what is the same in
+ * all of them (TG_CAST): each loads some columns of such a matrix, in whole spans of 64, into the shared memory of all.
+ * Clusters of both dimensions are one, in the order of the grid. */
+#include "compiler/plan.h"
+
+/* One block of a dimension has nobody to add up or share with. */
+void plan_find_cluster(struct plan *p)
+{
+    uint32_t n = 1;
+    for (uint32_t d = 0; d < TG_N_DIMS; d++) {
+        const tg_axis_role axis = p->row->row[d];
+        const uint32_t blocks = axis.cluster ? plan_blocks(p, d) : 1;
+        const uint32_t along = blocks < 2 ? 1 : axis.cluster & TG_ADDS ? blocks : tg_sharing(axis);
+        p->adds = along > 1 && (axis.cluster & TG_ADDS) ? d : p->adds;
+        p->along[d] = (uint8_t)along;
+        n *= along;
+    }
+    p->cluster = n > 1 ? n : 0;
+}
+
+uint32_t plan_cluster_step(const struct plan *p, uint32_t dim)
+{
+    return dim == TG_DQK ? p->along[TG_DHV] : 1; /* as plan_grid_dims has them */
+}
+
+static bool shares_along(const struct plan *p, uint32_t dim)
+{
+    return p->along[dim] > 1 && tg_sharing(p->row->row[dim]);
+}
+
+uint32_t plan_shared_along(const struct plan *p, const struct value *v)
+{
+    const uint32_t other = v->dims[1] == TG_DQK ? TG_DHV : TG_DQK;
+    return shares_along(p, other) ? other : 0;
+}
+
+uint32_t plan_sharers(const struct plan *p, const struct value *v)
+{
+    return p->along[plan_shared_along(p, v)];
+}
+
+bool plan_shares(const struct plan *p)
+{
+    return shares_along(p, TG_DQK) || shares_along(p, TG_DHV);
+}
+
+static bool refuse(const struct plan *p, const char *hint, const char *what)
+{
+    plan_refuse(p, "TG0518", p->row->line, hint, "kernel %s on warpgroups: %s", p->row->name, what);
+    return false;
+}
+
+/* The two thread blocks exchange halves of each tile of the output in the place of `left`; the barriers for that count its
+ * uses, which the chunks are. */
+static bool check_sum(const struct plan *p)
+{
+    if (p->segment)
+        return refuse(p, "take TG_P, or another block", "clusters do not walk segments");
+    return (p->along[p->adds] == 2 && p->tiles == 1) ||
+           refuse(p, "take TG_P, or another block", "a cluster is of two thread blocks, each with one tile of 64 columns for each four warps");
+}
+
+/* Blocks of the grid that follow one another, and as many of each dimension in every cluster. */
+static bool check_neighbours(const struct plan *p)
+{
+    const bool parted = p->along[TG_DQK] > 1 && p->row->row[TG_DHV].role == TG_ROLE_P && plan_blocks(p, TG_DHV) != p->along[TG_DHV];
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if (p->along[d] > 1 && plan_blocks(p, d) % p->along[d])
+            return refuse(p, "take TG_P, or another block", "its thread blocks cannot be dealt out to clusters");
+    if (p->cluster > TG_MAX_CLUSTER)
+        return refuse(p, "let fewer thread blocks share", "a cluster is of at most 8 thread blocks");
+    return !parted || refuse(p, "let all blocks of dhv be in it, or take TG_P", "neighbours of dqk are no neighbours in the grid, for dhv has more blocks than are in the cluster");
+}
+
+static bool check_loads(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->space == SPACE_MATRIX && v->extent[1] / WALK_TILE % plan_sharers(p, v)) {
+            plan_refuse(p, "TG0518", p->row->line, "take TG_P, or let fewer thread blocks share", "kernel %s on warpgroups: %u columns of %s cannot be shared out to %u thread blocks by 64",
+                        p->row->name, v->extent[1], plan_tensor(p, v)->name, plan_sharers(p, v));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool plan_check_cluster(const struct plan *p)
+{
+    return !p->cluster || ((!p->adds || check_sum(p)) && check_neighbours(p) && check_loads(p));
+}
