@@ -262,14 +262,13 @@ static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
 
 /* ---- of a schedule ---- */
 
-static double workspace_of(const struct plan *p, const tg_sizes *s, tg_bits *counted)
+/* What the row writes into a place of its own, which no row before it has used. */
+static double workspace_of(const struct plan *p, const tg_sizes *s, const uint8_t place[TG_MAX_TILES])
 {
     double bytes = 0;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
-        if ((p->slice.stores >> t & 1) && !(p->algorithm->tensors[t].flags & TG_OUT) && !(*counted >> t & 1)) {
-            *counted |= TG_BIT(t);
+        if ((p->slice.stores >> t & 1) && place[t] == t)
             bytes += tensor_bytes(p, s, t);
-        }
     return bytes;
 }
 
@@ -287,14 +286,15 @@ tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, 
     if (!p)
         return TG_E_MEMORY;
     tg_status status = TG_OK;
-    tg_bits counted = 0;
+    uint8_t place[TG_MAX_TILES];
+    plan_places(schedule, shape, place);
     for (uint32_t r = 0; r < schedule->n_rows && status == TG_OK; r++) {
         costs[r] = (tg_cost){0};
         if (!plan_build(p, schedule, r, target, shape, sink)) {
             status = TG_E_UNSUPPORTED;
         } else if (!is_empty) {
             costs[r] = kernel_cost(p, &s);
-            costs[r].workspace = workspace_of(p, &s, &counted);
+            costs[r].workspace = workspace_of(p, &s, place);
         }
     }
     free(p);

@@ -55,10 +55,14 @@ const tg_tensor *plan_tensor(const struct plan *p, const struct value *v)
     return &p->algorithm->tensors[TG_OPERAND_TILE(v->operand)];
 }
 
+tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
+{
+    return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
+}
+
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
 {
-    const tg_dtype dtype = (tg_dtype)p->algorithm->tensors[tile].dtype;
-    return dtype == TG_IO ? p->shape.io : dtype == TG_DTYPE_NONE ? TG_F32 : dtype;
+    return plan_dtype_of(&p->algorithm->tensors[tile], &p->shape);
 }
 
 bool plan_has_dim(const struct value *v, uint32_t dim)

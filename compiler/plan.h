@@ -218,6 +218,7 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest);
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
+tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 bool plan_has_dim(const struct value *v, uint32_t dim);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
@@ -232,6 +233,9 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v);
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */
 uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
+/* workspace.c: the tile in whose memory each intermediate is: itself, or one of the same size that no row from the first
+ * that uses this needs; 0: it is none, or the caller's. */
+void plan_places(const tg_schedule *schedule, const tg_shape_class *shape, uint8_t place[TG_MAX_TILES]);
 /* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */
 bool plan_is_pooled(const struct plan *p, uint32_t tile);
 static inline uint32_t group_of(const tg_shape_class *shape)

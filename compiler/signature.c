@@ -96,7 +96,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
             tg_tensor_info *to = &program->tensors[program->n_tensors++];
             plan_copy_name(to->name, sizeof to->name, from->name);
             to->flags = flags;
-            to->dtype = from->dtype == TG_IO ? (uint8_t)shape->io : from->dtype ? from->dtype : (uint8_t)TG_F32;
+            to->dtype = (uint8_t)plan_dtype_of(from, shape);
             memcpy(to->axes, from->axes, sizeof to->axes);
             to->segment = (uint16_t)tg_tile_segment(schedule, t);
             const uint32_t parts = plan_parts(schedule, shape, t);
@@ -110,6 +110,11 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
         if (!workspace)
             add_tables(program, shape, index);
     }
+    uint8_t place[TG_MAX_TILES];
+    plan_places(schedule, shape, place);
+    for (uint32_t t = 1; t < a->n_tensors; t++)
+        if (place[t] && place[t] != t)
+            program->tensors[index[t]].place = (uint8_t)(index[place[t]] + 1);
     return true;
 }
 

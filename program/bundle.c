@@ -216,7 +216,8 @@ static bool code_tensor(struct codec *c, tg_tensor_info *t)
            code_u8(c, &t->dtype, "tensor dtype") && code_u8(c, &t->flags, "tensor flags") &&
            code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
            code_u8(c, &t->parts, "tensor parts") &&
-           code_u16(c, &t->segment, "tensor segment");
+           code_u16(c, &t->segment, "tensor segment") &&
+           code_u8(c, &t->place, "tensor place");
 }
 
 static bool code_scalars(struct codec *c, tg_program *p)

@@ -236,11 +236,11 @@ static void add_tensors(struct keys *keys, const tg_program *program)
         int n_axes = count_axes(t);
         bool is_vector =
             n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
-        append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, %d, {", t->flags,
+        append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, %" PRIu32 ", %d, {", t->flags,
                tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector,
                t->dtype == TG_I32, tg_tensor_is_slot(program, i),
                lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1, map_type(program, i),
-               n_axes);
+               t->place ? t->place - 1u : i, n_axes);
         append_outer(text, program, i);
         for (int a = 0; a < TG_MAX_AXES; a++)
             append_extent(text, program, t, t->axes[a]);

@@ -120,6 +120,8 @@ typedef struct tg_tensor_info {
     uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
     uint16_t segment;          /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
                                 * longest could need; 0: each chunk has its own */
+    uint8_t place;             /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
+                                * uses any more where one uses this, itself with a place of its own; 0: its own place */
 } tg_tensor_info;
 
 /* A run-time size. */
@@ -260,7 +262,7 @@ typedef struct tg_program {
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 4 };
+enum { TG_PROGRAM_VERSION = 5 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {

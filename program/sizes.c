@@ -117,13 +117,13 @@ static int64_t tensor_bytes(const tg_program *program, const tg_sizes *sizes, ui
     return bytes;
 }
 
-/* Bytes taken by the workspace tensors before `end`, each rounded up. All of them, below
+/* Bytes taken by the workspace tensors before `end` with a place of their own, each rounded up. All of them, below
  * max_bytes each as tg_sizes_check requires, come to less than 2^63. */
 static uint64_t workspace_before(const tg_program *program, const tg_sizes *sizes, uint32_t end)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < end; i++) {
-        if (!is_workspace(&program->tensors[i]))
+        if (!is_workspace(&program->tensors[i]) || program->tensors[i].place)
             continue;
         uint64_t bytes = (uint64_t)tensor_bytes(program, sizes, i);
         total += (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
@@ -138,7 +138,8 @@ uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes)
 
 uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor)
 {
-    return workspace_before(program, sizes, tensor);
+    const uint32_t place = program->tensors[tensor].place;
+    return workspace_before(program, sizes, place ? place - 1 : tensor);
 }
 
 int tg_program_tensor(const tg_program *program, const char *name)

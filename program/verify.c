@@ -91,6 +91,16 @@ static tg_status verify_flags(const tg_program *program, uint32_t i, const tg_si
     return TG_OK;
 }
 
+static bool is_in_place(const tg_program *program, const tg_tensor_info *t)
+{
+    if (t->place > program->n_tensors)
+        return false;
+    const tg_tensor_info *other = &program->tensors[t->place - 1];
+    return is_workspace(t) && is_workspace(other) && other->place == 0 && other->flags == t->flags && other->parts == t->parts &&
+           tg_dtype_bytes((tg_dtype)other->dtype) == tg_dtype_bytes((tg_dtype)t->dtype) &&
+           other->segment == t->segment && memcmp(other->axes, t->axes, sizeof t->axes) == 0;
+}
+
 static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_sink *sink)
 {
     const tg_tensor_info *t = &program->tensors[i];
@@ -122,6 +132,10 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
             "with axis parts, found %d",
             i, t->name, t->parts);
+    REQUIRE(t->place == 0 || is_in_place(program, t),
+            "tensors[%" PRIu32 "].place (%s): expected 0, or 1 + the number of a workspace tensor of the same "
+            "size with place 0, found %d",
+            i, t->name, t->place);
     REQUIRE(t->segment == 0 || has_axis(t, TG_CHUNK),
             "tensors[%" PRIu32 "].segment (%s): expected 0 but for tensors with axis chunk, found %d",
             i, t->name, t->segment);

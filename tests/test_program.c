@@ -228,8 +228,8 @@ static void workspace_is_aligned_and_64_bit(void **state)
     (void)state;
     tg_program p = sample_program(ptx);
     p.n_tensors = 11;
-    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, 0, 0};
-    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, 0, 0};
+    p.tensors[9] = (tg_tensor_info){"one", TG_F32X2, 0, {TG_CHUNK, 0, 0}, 0, 0, 0};
+    p.tensors[10] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}, 0, 0, 0};
     assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
     tg_sizes sizes = {1, 1, 65, 0};
     assert_int_equal(tg_workspace_offset(&p, &sizes, SAMPLE_C), 0);
@@ -244,7 +244,7 @@ static void workspace_is_aligned_and_64_bit(void **state)
     p.tensors[10].segment = 0;
     tg_program packed = sample_program_packed(ptx); /* every sequence has as many as the longest could need */
     const uint32_t last = packed.n_tensors++;
-    packed.tensors[last] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK}, 0, 3};
+    packed.tensors[last] = (tg_tensor_info){"states", TG_F32, 0, {TG_CHUNK, TG_DQK}, 0, 3, 0};
     assert_int_equal(tg_program_verify(&packed, NULL), TG_OK);
     sizes = (tg_sizes){5, packed.group, 3 * packed.chunk_default, packed.chunk_default}; /* 3 + 5 slots */
     assert_int_equal(tg_tensor_extent(&packed, &sizes, last, 0), 5);
@@ -257,6 +257,22 @@ static void workspace_is_aligned_and_64_bit(void **state)
     assert_true(tg_workspace_bytes(&p, &sizes) > UINT64_C(1) << 36);
     sizes.batch = 0;
     assert_int_equal(tg_workspace_bytes(&p, &sizes), 0);
+}
+
+static void places_are_shared(void **state)
+{
+    (void)state;
+    tg_program p = sample_program(ptx);
+    const tg_sizes sizes = {1, 1, 65, 0};
+    p.n_tensors = 11;
+    p.tensors[9] = (tg_tensor_info){.name = "one", .dtype = TG_F32, .axes = {TG_T}};
+    p.tensors[10] = p.tensors[SAMPLE_C];
+    memcpy(p.tensors[10].name, "other", sizeof "other");
+    p.tensors[10].place = SAMPLE_C + 1;
+    assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
+    assert_int_equal(tg_workspace_offset(&p, &sizes, 9), 1024);
+    assert_int_equal(tg_workspace_offset(&p, &sizes, 10), 0);
+    assert_int_equal(tg_workspace_bytes(&p, &sizes), 1024 + 512);
 }
 
 static void states_are_paired_by_a_final_0(void **state)
@@ -348,6 +364,10 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
     ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
     ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for tensors with axis chunk, found 256") \
+    ROW(place, p->tensors[1].place = SAMPLE_C + 1, "tensors[1].place (k): expected 0, or 1 + the number of a workspace tensor of the same size") \
+    ROW(place_of_itself, p->tensors[SAMPLE_C].place = SAMPLE_C + 1, "with place 0, found 9") \
+    ROW(place_nowhere, p->tensors[SAMPLE_C].place = 255, "with place 0, found 255") \
+    ROW(place_of_an_input, p->tensors[SAMPLE_C].place = SAMPLE_S + 1, "with place 0, found 8") \
     ROW(entry, p->kernels[1].name[0] = '9', "kernels[1].name: expected an identifier") \
     ROW(ptx, p->kernels[1].ptx = NULL, "kernel second: ptx: expected text") \
     ROW(ptx_bytes, p->kernels[1].ptx_bytes--, "kernel second: ptx: expected its only NUL after") \
@@ -491,15 +511,15 @@ static void readers_are_exact(void **state)
         const char *name;
         tg_tensor_info wrong;
     } rows[] = {
-        {"cu", {"cut", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
-        {"cu", {"cu", TG_F32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_OPTIONAL | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
-        {"cu", {"cu", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_T}, 0, 0}},
-        {"index", {"slots", TG_I32, TG_IN | TG_NO_HEADS, {0}, 0, 0}},
-        {"index", {"index", TG_F32, TG_IN | TG_NO_HEADS, {0}, 0, 0}},
-        {"index", {"index", TG_I32, TG_IN, {0}, 0, 0}},
-        {"index", {"index", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0}},
+        {"cu", {"cut", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0, 0}},
+        {"cu", {"cu", TG_F32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_OPTIONAL | TG_NO_BATCH | TG_NO_HEADS, {TG_CUTS}, 0, 0, 0}},
+        {"cu", {"cu", TG_I32, TG_IN | TG_NO_BATCH | TG_NO_HEADS, {TG_T}, 0, 0, 0}},
+        {"index", {"slots", TG_I32, TG_IN | TG_NO_HEADS, {0}, 0, 0, 0}},
+        {"index", {"index", TG_F32, TG_IN | TG_NO_HEADS, {0}, 0, 0, 0}},
+        {"index", {"index", TG_I32, TG_IN, {0}, 0, 0, 0}},
+        {"index", {"index", TG_I32, TG_IN | TG_NO_HEADS, {TG_CUTS}, 0, 0, 0}},
     };
     tg_program p = sample_program_packed(ptx);
     assert_int_equal(tg_program_verify(&p, NULL), TG_OK);
@@ -524,7 +544,7 @@ static void programs_of_another_version_are_refused(void **state)
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 4 of");
+    assert_says(&log, "program: expected version 5 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
@@ -541,6 +561,7 @@ int main(void)
         cmocka_unit_test(wrong_sizes_are_all_named),
         cmocka_unit_test(products_beyond_the_limits_are_refused),
         cmocka_unit_test(workspace_is_aligned_and_64_bit),
+        cmocka_unit_test(places_are_shared),
         cmocka_unit_test(states_are_paired_by_a_final_0),
         cmocka_unit_test(slots_are_the_states_of_pools),
         cmocka_unit_test(readers_are_exact),

@@ -143,6 +143,12 @@ static inline tg_program sample_program_packed(const char *ptx)
          .flags = TG_NO_BATCH,
          .axes = {TG_DQK, TG_PARTS},
          .parts = 3},
+        {.name = "later", /* in the place of sum */
+         .dtype = TG_F32,
+         .flags = TG_NO_BATCH,
+         .axes = {TG_DQK, TG_PARTS},
+         .parts = 3,
+         .place = 15},
     };
     tg_program program = sample_program(ptx);
     program.packed = program.pooled = 1;
