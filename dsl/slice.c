@@ -220,13 +220,31 @@ static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
            TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
 }
 
+static bool lists_carry_out(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
+        if (is_carry_out(schedule->algorithm, row->outputs[i],
+                         tg_tile_stmt(schedule->algorithm, row->outputs[i])))
+            return true;
+    return false;
+}
+
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row)
 {
     const tg_kernel_row *r = &schedule->rows[row];
-    for (uint32_t i = 0; tg_row_has_segments(r) && i < TG_MAX_OUTPUTS && r->outputs[i]; i++)
-        if (is_carry_out(schedule->algorithm, r->outputs[i], tg_tile_stmt(schedule->algorithm, r->outputs[i])))
-            return true;
-    return false;
+    return tg_row_has_segments(r) && lists_carry_out(schedule, r);
+}
+
+bool tg_row_starts_segments(const tg_schedule *schedule, uint32_t row)
+{
+    const tg_kernel_row *r = &schedule->rows[row];
+    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_W &&
+           lists_carry_out(schedule, r);
+}
+
+bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
+{
+    return tg_row_makes_segments(schedule, row) || tg_row_starts_segments(schedule, row);
 }
 
 struct slicer {
@@ -256,7 +274,7 @@ static void need(const struct slicer *c, tg_operand operand)
     const int writer = tg_tile_row(c->schedule, tile);
     const bool elsewhere = !mine && (writer >= 0 || tg_tile_kept(c->schedule, tile));
     const bool resumed = tg_row_has_segments(c->row) && writer >= 0 &&
-                         tg_row_has_segments(&c->schedule->rows[writer]) &&
+                         tg_row_writes_segments(c->schedule, (uint32_t)writer) &&
                          is_carry_out(c->algorithm, tile, stmt);
     if ((tensor->flags & TG_IN) || elsewhere)
         c->slice->loads |= TG_BIT(tile);

@@ -236,7 +236,11 @@ typedef enum tg_mma {
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes
  * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile begins by composing
  * the states of the segments before its own, each decayed by all chunks behind it (reference 2.7), and walks on from
- * there. All rows of a schedule have the same block. */
+ * there. All rows of a schedule have the same block.
+ *
+ * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
+ * state with which each segment begins. The later one then begins with that alone. These are the two kernels of the TFLA
+ * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 
