@@ -155,7 +155,13 @@ uint32_t plan_segment_of(const tg_schedule *schedule, uint32_t tile)
 {
     const int r = tg_tile_row(schedule, tile), s = tg_tile_stmt(schedule->algorithm, tile);
     const bool is_state = s >= 0 && schedule->algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(schedule->algorithm->body[s].out) == tile;
-    return is_state && r >= 0 && tg_row_makes_segments(schedule, (uint32_t)r) ? schedule->rows[r].row[TG_SEG].block : 0;
+    return is_state && r >= 0 && tg_row_writes_segments(schedule, (uint32_t)r) ? schedule->rows[r].row[TG_SEG].block : 0;
+}
+
+uint32_t plan_final_tile(const struct plan *p)
+{
+    const uint32_t tile = TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].final_);
+    return p->slice.stores >> tile & 1 ? tile : 0;
 }
 
 bool plan_is_pooled(const struct plan *p, uint32_t tile)
@@ -220,12 +226,13 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         p->block[d] = block_of(p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
+    p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->cluster = cluster_of(p);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
-    if (p->segment && p->row->mma != TG_MMA_WGMMA) {
+    if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
         plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }
