@@ -263,6 +263,7 @@ typedef struct tg_schedule {
     const tg_algorithm *algorithm;
     uint32_t chunk;       /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens;  /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
+    uint32_t by_name;     /* 1: never taken by default, only where it is named or tuning has found it fastest */
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];
