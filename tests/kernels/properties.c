@@ -301,6 +301,8 @@ static void suite_walk(void)
         test_bits(&spec);
         spec.schedule = "segments-narrow walk.seg=1";
         test_bits(&spec);
+        spec.schedule = "tfla-wgmma-narrow walk.seg=1";
+        test_bits(&spec);
         spec.schedule = "walk-n";
         if (walks[i].variant == &tg_mlstm_exp)
             test_bits(&spec);
