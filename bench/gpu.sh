@@ -131,7 +131,8 @@ run_roofline() {
 
 run_schedules() {
     local line variant shape schedule
-    for line in "mlstm-sig B=1,NH=16,T=65536,dqk=128,dhv=256 tfla walk segments segments-short" \
+    for line in "mlstm-sig B=1,NH=16,T=65536,dqk=128,dhv=256 tfla walk segments segments-short tfla-wgmma" \
+        "mlstm-sig B=8,NH=16,T=8192,dqk=128,dhv=256 tfla walk tfla-wgmma" \
         "mlstm-sig B=1,NH=4,T=65536,dqk=128,dhv=256 tfla segments segments-short" \
         "mlstm-exp B=8,NH=16,T=8192,dqk=128,dhv=256 walk walk-n" \
         "mlstm-exp B=1,NH=16,T=65536,dqk=128,dhv=256 tfla segments" \

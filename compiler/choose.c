@@ -29,7 +29,7 @@ static double predicted(const tg_schedule *s, const tg_target *target, const tg_
     const tg_sink quiet = {0};
     const tg_sizes of_this = {sizes->batch, sizes->heads, sizes->tokens, sizes->chunk ? sizes->chunk : s->chunk};
     tg_cost cost;
-    const bool fits = (s->max_tokens != 0) == is_step && (is_step || takes_chunk(s, sizes->chunk)) && !s->kept[0] && tg_plan_check(s, target, shape, &quiet) == TG_OK &&
+    const bool fits = (s->max_tokens != 0) == is_step && (is_step || takes_chunk(s, sizes->chunk)) && !s->kept[0] && !s->by_name && tg_plan_check(s, target, shape, &quiet) == TG_OK &&
                       tg_cost_estimate(s, target, shape, &of_this, &cost, &quiet) == TG_OK;
     return fits ? cost.seconds + 1e-9 : 0; /* calls of no tokens cost nothing and have a schedule */
 }

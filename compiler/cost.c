@@ -58,7 +58,14 @@ static double count(const struct plan *p, const tg_sizes *s, uint32_t dim)
 /* Of a sequence. */
 static double segments(const struct plan *p, const tg_sizes *s)
 {
-    return p->segment ? ceil(count(p, s, TG_CHUNK) / p->segment) : 1;
+    const uint32_t length = p->segment + p->starts;
+    return length ? ceil(count(p, s, TG_CHUNK) / length) : 1;
+}
+
+/* Of the segments whose states a row makes, those that another one needs: all but the last. */
+static double used_part(const struct plan *p, const tg_sizes *s)
+{
+    return plan_is_state_alone(p) && !plan_final_tile(p) ? 1 - 1 / segments(p, s) : 1;
 }
 
 static double blocks_of(const struct plan *p, const tg_sizes *s, uint32_t dim)
@@ -161,8 +168,8 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     case OP_LOAD:
         work->on_chip += times * loaded(p, v);
         break;
-    case OP_STORE:
-        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
+    case OP_STORE: /* of segments in order, one state each */
+        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / (p->starts ? p->starts : 1);
         break;
     default:
         break;
@@ -211,6 +218,31 @@ static double matrix_rate(const struct plan *p)
     return p->target->matrix_flops * (p->shape.io == TG_F32 ? 1.0 / 6 : 1); /* three products at half the rate */
 }
 
+static bool begins_by(const struct plan *p, enum op_kind kind)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* Reading a state that another row has made. */
+static double state_seconds(const struct plan *p)
+{
+    return elements(&p->values[p->state]) * sizeof(float) / resume_bandwidth;
+}
+
+/* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states
+ * in order have hardly any; what they bring on chip they share the way to. */
+static double walk_seconds(const struct plan *p, const struct work *work, double together)
+{
+    const double sms = p->target->sms, products = work->flops * sms / matrix_rate(p);
+    if (p->starts)
+        return block_seconds + hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
+    const double step = p->makes_segments ? state_step_seconds : walk_step_seconds;
+    return block_seconds + (begins_by(p, OP_ENTER) ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
+}
+
 /* Of all thread blocks, as if memory were infinitely fast. */
 static double block_seconds_in_all(const struct plan *p, const struct work *work, double blocks)
 {
@@ -218,10 +250,8 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * together);
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
-    if (p->row->mma == TG_MMA_WGMMA) { /* the products of a chunk run while the next one's operands are made */
-        const double step = p->makes_segments ? state_step_seconds : walk_step_seconds;
-        return waves * (block_seconds + hypot(work->steps * step, work->flops * sms / matrix_rate(p)) + work->sums / walk_sum_rate);
-    }
+    if (p->row->mma == TG_MMA_WGMMA)
+        return waves * walk_seconds(p, work, together);
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
         return waves * (thread_block_seconds + work->steps * thread_step_seconds + together * sums);
@@ -242,15 +272,18 @@ static double overlapped(const struct plan *p, double memory, double blocks)
 static double resume_seconds(const struct plan *p, const tg_sizes *s, double blocks)
 {
     const double waves = blocks / p->target->sms, others = segments(p, s) - 1;
-    const double state = elements(&p->values[p->state]) * sizeof(float) / resume_bandwidth;
-    return p->segment && !p->makes_segments ? others * state * fmax(1, waves / 2) : 0;
+    return begins_by(p, OP_RESUME) ? others * state_seconds(p) * fmax(1, waves / 2) : 0;
 }
 
 static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
 {
-    const struct work work = block_work(p, s);
-    const double used = p->makes_segments ? 1 - 1 / segments(p, s) : 1; /* all segments but the last */
-    const double blocks = thread_blocks(p, s) * used;
+    struct work work = block_work(p, s);
+    const double used = used_part(p, s), blocks = thread_blocks(p, s) * (p->makes_segments ? used : 1);
+    if (p->starts) {
+        work.steps *= used;
+        work.flops *= used;
+        work.on_chip *= used;
+    }
     tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used, .seconds = launch_seconds};
     if (blocks <= 0)
         return cost;

@@ -155,6 +155,12 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
     return split;
 }
 
+uint32_t plan_final_tile(const struct plan *p)
+{
+    const uint32_t tile = TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].final_);
+    return p->slice.stores >> tile & 1 ? tile : 0;
+}
+
 bool plan_is_pooled(const struct plan *p, uint32_t tile)
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];
@@ -210,11 +216,12 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
+    p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
-    if (p->segment && p->row->mma != TG_MMA_WGMMA) {
+    if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
         plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }

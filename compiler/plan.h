@@ -73,6 +73,7 @@ enum op_kind {
     OP_COPY,     /* v = a, all of it */
     OP_INIT,     /* v = initial state from memory, or 0 when that tensor is absent */
     OP_RESUME,   /* v = initial state, then 2^sum(a) v + `tile` over the segments before: a are the decays of their chunks */
+    OP_ENTER,    /* v = `tile` of the segment: the state with which it begins */
     OP_MAP,      /* v = expression of statement */
     OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
     OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
@@ -95,7 +96,7 @@ struct op {
     uint8_t when;  /* enum when */
     uint8_t guard; /* enum guard */
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
-    uint8_t tile;  /* OP_STORE, OP_INIT, OP_RESUME: the tensor in memory */
+    uint8_t tile;  /* OP_STORE, OP_INIT, OP_RESUME, OP_ENTER: the tensor in memory */
     uint8_t v, a, b;
     uint8_t c, w; /* OP_WALK: decay and running state */
     uint8_t n;
@@ -141,6 +142,7 @@ struct plan {
     uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
+    uint32_t starts;           /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
     bool carries;              /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
@@ -181,6 +183,11 @@ bool pass_walk(struct plan *p);
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {
     return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
+}
+/* A kernel on warpgroups that makes states and nothing else of the chunks. */
+static inline bool plan_is_state_alone(const struct plan *p)
+{
+    return p->makes_segments || p->starts;
 }
 static inline bool plan_is_position(uint32_t dim)
 {
@@ -229,6 +236,8 @@ uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
+/* The state's tensor for what it is behind the last chunk, where this kernel writes that; 0: it does not. */
+uint32_t plan_final_tile(const struct plan *p);
 /* Dimensions over which the row sums up to make the tile, and of which a thread block has one block of several. */
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */

@@ -3,7 +3,7 @@
 
 static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "columns", "sum", "shared rows", "gathered", "carried", "shared tile"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
-static const char *const op_names[] = {"load", "commit", "wait", "barrier", "prologue", "nest", "end", "zero", "copy", "init", "resume",
+static const char *const op_names[] = {"load", "commit", "wait", "barrier", "prologue", "nest", "end", "zero", "copy", "init", "resume", "enter",
                                        "map", "scan", "total", "contract", "dot", "decay", "walk", "store"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
@@ -54,7 +54,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " += v%u v%u", op->a, op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY)
         tg_printf(w, ", v%u", op->a);
-    if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_RESUME) && op->tile)
+    if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_RESUME || op->kind == OP_ENTER) && op->tile)
         tg_printf(w, " %s %s", op->kind == OP_STORE ? "to" : "from", p->algorithm->tensors[op->tile].name);
     if (op->kind == OP_NEST)
         print_nest(p, &p->nests[op->n], w);

@@ -241,9 +241,9 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
 static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
 {
     struct plan *p = b->p;
-    if (p->segment) {
-        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but begins in the middle of the sequence", p->row->name,
-                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
+    if (p->segment || p->starts) {
+        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, p->segment ? "begins in the middle of the sequence" : "makes one state alone");
         return false;
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
@@ -256,6 +256,20 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
         defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
     defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va});
     return true;
+}
+
+/* How the state begins. Without a decay of its own OP_RESUME has a = v. */
+static struct op begin_state(const struct plan *p, int i, int v, int decay)
+{
+    const tg_stmt *s = &p->algorithm->body[i];
+    const uint32_t tile = TG_OPERAND_TILE(s->out);
+    struct op op = {.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
+    if (!(p->slice.loads >> tile & 1))
+        return op;
+    op.tile = (uint8_t)tile; /* of segments */
+    op.kind = tg_row_starts_segments(p->schedule, (uint32_t)tg_tile_row(p->schedule, tile)) ? OP_ENTER : OP_RESUME;
+    op.a = (uint8_t)(op.kind == OP_ENTER ? 0 : decay < 0 ? v : decay);
+    return op;
 }
 
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
@@ -275,11 +289,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    const uint32_t tile = TG_OPERAND_TILE(s->out);
-    if (p->slice.loads >> tile & 1) /* of segments; those without decay say so by a = v */
-        insert_before_nest(b, (struct op){.kind = OP_RESUME, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)(decay < 0 ? v : decay), .tile = (uint8_t)tile});
-    else
-        insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
+    insert_before_nest(b, begin_state(p, i, v, decay));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     b->value[i] = (int8_t)v;
     if (whole) {

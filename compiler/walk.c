@@ -11,8 +11,9 @@
  * to where V was. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed by
  * every warp behind the barrier of the chunk. A factor of positions on either operand of the state's product is put on V.
  *
- * Where a sequence is cut into segments, a row before makes the state alone (the third line, from zero; its owner is the
- * parallel one of dqk and dhv), one for each segment.
+ * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
+ * zero, or, where it walks them all, the one that each begins with. Its owner is the parallel one of dqk and dhv; where both
+ * are, dqk, whose operand has the factor as written.
  *
  * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
@@ -35,10 +36,11 @@ static bool find_owner(struct plan *p)
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
             output = op;
     }
-    if (!state || (!output && !p->makes_segments))
+    if (!state || (!output && !plan_is_state_alone(p)))
         return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state", "it walks a state and writes no tile that reads it");
     p->state = state->v;
-    p->owner = output ? p->values[output->v].dims[1] : p->row->row[TG_DHV].role == TG_ROLE_P ? TG_DHV : TG_DQK;
+    const bool by_dhv = p->row->row[TG_DHV].role == TG_ROLE_P && p->row->row[TG_DQK].role != TG_ROLE_P;
+    p->owner = output ? p->values[output->v].dims[1] : by_dhv ? TG_DHV : TG_DQK;
     p->groups = p->row->warps / 4u;
     if (p->row->warps != 4 && p->row->warps != 8)
         return refuse(p, 0, "set .warps", "warps must be 4 or 8");
@@ -298,7 +300,7 @@ static bool check_carried(const struct plan *p)
     return true;
 }
 
-/* Of the matrices that are made in a chunk, memory gets one: it takes the place of `left`. */
+/* Of the matrices that are made in a chunk, memory gets one: it takes the place of `left`. Or the state, of some chunks. */
 static bool check_stores(const struct plan *p)
 {
     bool in_chunk = false, has_output = false;
@@ -309,7 +311,8 @@ static bool check_stores(const struct plan *p)
         if (op->kind != OP_STORE || !in_chunk || v->n_dims < 2)
             continue;
         const bool to_caller = plan_memory_dtype(p, op->tile) == TG_F32 && ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
-        if (has_output || to_caller || !plan_is_position(v->dims[0])) {
+        const bool is_state = p->starts && op->v == p->state;
+        if (has_output || to_caller || (!is_state && !plan_is_position(v->dims[0]))) {
             plan_refuse(p, "TG0518", p->row->line, "let another row write it", "kernel %s on warpgroups: it writes one matrix in each chunk, to the caller in the input type, and cannot write %s",
                         p->row->name, plan_tensor(p, v)->name);
             return false;
@@ -368,7 +371,7 @@ bool pass_walk(struct plan *p)
     if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
         return false;
     place_shared(p);
-    p->registers = p->row->warps == 8 ? 240 : 255;
+    p->registers = p->row->warps == 8 ? 240 : p->starts ? 56 + p->tiles * p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] / 2 : 255;
     if (p->shared_bytes <= p->target->shared_optin)
         return true;
     plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages", "kernel %s needs %u bytes of shared memory; at most %u", p->row->name,

@@ -270,23 +270,31 @@ static uint32_t read_segments(const struct kernel *k, uint32_t tile)
     return k->slice.loads & TG_BIT(tile) ? tg_tile_segment(k->schedule, tile) : 0;
 }
 
-/* A segment starts from nothing and its state goes to memory, or from what such rows have written. */
+/* A segment starts from nothing and its state goes to memory, or from what such rows have written.
+ * Who walks them all writes what they begin with. */
 static void check_segment(const struct kernel *k)
 {
     const tg_axis_role *segment = &k->row->row[TG_SEG];
-    bool starts = tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
+    const uint32_t row = (uint32_t)(k->row - k->schedule->rows);
+    bool starts = tg_row_makes_segments(k->schedule, row);
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
         struct tg_text text;
         const uint32_t chunks = read_segments(k, tile);
         const bool resumed = chunks && tg_row_has_segments(k->row) && segment->block == chunks;
         starts |= resumed;
         if (!resumed && chunks)
-            tg_fault(k->check, TG0225, "give both rows the same TG_P block of seg",
+            tg_fault(k->check, TG0225, "give this row TG_P and the same block of seg",
                      "%s: it reads %s, which is by segments of %u chunks", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text), chunks);
     }
-    if ((segment->role != TG_ROLE_NONE || segment->block != 0) &&
-        !(starts && segment->role == TG_ROLE_P && segment->block > 0 && computes_carry(k)))
+    if (segment->role == TG_ROLE_W) {
+        if (!tg_row_starts_segments(k->schedule, row) || segment->block == 0)
+            tg_fault(k->check, TG0242,
+                     "list the out of a carry, walk chunk, and give seg a block; or use TG_P",
+                     "%s: it walks all segments, but not to write the states with which they begin",
+                     k->name);
+    } else if ((segment->role != TG_ROLE_NONE || segment->block != 0) &&
+               !(starts && segment->role == TG_ROLE_P && segment->block > 0 && computes_carry(k)))
         tg_fault(k->check, TG0225,
                  "walk chunk, and let an earlier kernel with the same segments write the state; or leave seg out",
                  "%s: seg has a role or block, but its segments have no states to start from",

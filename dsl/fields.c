@@ -53,7 +53,7 @@ void tg_field_set(tg_schedule *schedule, struct tg_field_at at, uint32_t value)
         break;
     case TG_FIELD_BLOCK:
         for (uint32_t r = 0; at.dim == TG_SEG && r < row_count(schedule); r++) /* one for all that have segments */
-            if (schedule->rows[r].row[TG_SEG].role == TG_ROLE_P)
+            if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
                 schedule->rows[r].row[TG_SEG].block = (uint16_t)value;
         row->row[at.dim].block = (uint16_t)value;
         break;

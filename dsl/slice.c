@@ -220,13 +220,31 @@ static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
            TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
 }
 
+static bool lists_carry_out(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
+        if (is_carry_out(schedule->algorithm, row->outputs[i],
+                         tg_tile_stmt(schedule->algorithm, row->outputs[i])))
+            return true;
+    return false;
+}
+
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row)
 {
     const tg_kernel_row *r = &schedule->rows[row];
-    for (uint32_t i = 0; tg_row_has_segments(r) && i < TG_MAX_OUTPUTS && r->outputs[i]; i++)
-        if (is_carry_out(schedule->algorithm, r->outputs[i], tg_tile_stmt(schedule->algorithm, r->outputs[i])))
-            return true;
-    return false;
+    return tg_row_has_segments(r) && lists_carry_out(schedule, r);
+}
+
+bool tg_row_starts_segments(const tg_schedule *schedule, uint32_t row)
+{
+    const tg_kernel_row *r = &schedule->rows[row];
+    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_W &&
+           lists_carry_out(schedule, r);
+}
+
+bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
+{
+    return tg_row_makes_segments(schedule, row) || tg_row_starts_segments(schedule, row);
 }
 
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
@@ -235,7 +253,7 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
     if (!is_carry_out(schedule->algorithm, tile, stmt) || !schedule->algorithm->body[stmt].b)
         return 0; /* vectors beside the state have one a chunk */
     if (writer >= 0)
-        return tg_row_makes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;
+        return tg_row_writes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;
     for (uint32_t r = 0; tg_tile_kept(schedule, tile) && r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         if (tg_row_has_segments(&schedule->rows[r]))
             return schedule->rows[r].row[TG_SEG].block;

@@ -118,8 +118,15 @@ bool tg_row_has_segments(const tg_kernel_row *row);
 /* The row walks segments and lists the out of a carry: the states that each segment makes of zero by itself. */
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row);
 
-/* Chunks to an entry of the tile in memory: of the out of a carry that rows with segments make, or take from the caller
- * who kept it. 0: one a chunk. */
+/* The row walks all segments of the sequence and lists the out of a carry: the states with which
+ * they begin. */
+bool tg_row_starts_segments(const tg_schedule *schedule, uint32_t row);
+
+/* Either: the states have one entry a segment. */
+bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row);
+
+/* Chunks to an entry of the tile in memory: of the out of a carry that rows write by segments, or take from the caller who kept
+ * it. 0: one a chunk. */
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
 
 /* The schedule keeps the tile in the caller's memory. */
@@ -132,9 +139,10 @@ uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile);
  * not there, a count is out of range, or an output is written by no statement.
  *
  * The final state of a carry is stored by the row that lists it, else by the row that lists the
- * carry's out tile and walks whole sequences, else by the first row that computes the carry from the
- * initial state. A row with segments that needs a carried tile which another row with segments writes both
- * loads it (those of the segments before its own) and computes it (from there on). */
+ * carry's out tile and walks whole sequences, else by the first row that computes the carry from
+ * the initial state. A row with segments that needs a carried tile which another row writes by
+ * segments both loads it (those of the segments before its own, or the one to begin with) and
+ * computes it (from there on). */
 bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice);
 
 #endif

@@ -244,7 +244,11 @@ typedef enum tg_mma {
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes
  * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile, or one of another
  * program for which the tile is kept, begins by composing the states of the segments before its own, each decayed by all
- * chunks behind it (reference 2.7), and walks on from there. All rows of a schedule have the same block. */
+ * chunks behind it (reference 2.7), and walks on from there. All rows of a schedule have the same block.
+ *
+ * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
+ * state with which each segment begins. The later one then begins with that alone. These are the two kernels of the TFLA
+ * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 
@@ -267,6 +271,7 @@ typedef struct tg_schedule {
     const tg_algorithm *algorithm;
     uint32_t chunk;       /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens;  /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
+    uint32_t by_name;     /* 1: never taken by default, only where it is named or tuning has found it fastest */
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];

@@ -207,7 +207,7 @@ static void emit_tile(struct emit *e, struct walk *w)
     if (w->tile == 0)
         emit_vectors(e, w);
     walk_load_left(e, w);
-    w->careful = p->makes_segments ? NULL : careful_sees(e, w); /* a state by itself spoils itself */
+    w->careful = plan_is_state_alone(p) ? NULL : careful_sees(e, w); /* a state by itself spoils itself */
     for (uint32_t i = r.begin; i < r.end; i++)
         if (reads_state(p, &p->ops[i]))
             walk_wait(e, w, p->ops[i].v);
@@ -244,7 +244,7 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
     w->tile = 0;
     if (p->shape.packed)
         clear_behind_end(e, w);
-    if (!p->makes_segments) {
+    if (!plan_is_state_alone(p)) {
         emit_positions(e, w);
         fence_async(e);
         named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
@@ -253,13 +253,16 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
     for (w->tile = 0; w->tile < p->tiles; w->tile++)
         emit_tile(e, w);
     release(e, w);
+    if (p->starts)
+        walk_start_segment(e, w, state_op(p, OP_STORE), add(e, step, imm(e, 1)));
     store_sums(e, w, true, w->buffer);
     store_late_sums(e, w, step, p->segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, step, imm(e, p->segment)), imm(e, 0), "") : less(e, imm(e, 0), step));
 }
 
 struct counted walk_begin(struct emit *e, LLVMValueRef *step)
 {
-    return loop_from(e, e->at.start[TG_SEG], e->at.chunks, step);
+    const bool leaves_last = e->p->starts && !plan_final_tile(e->p); /* nobody needs what the last segment makes */
+    return loop_from(e, e->at.start[TG_SEG], leaves_last ? walk_last_start(e) : e->at.chunks, step);
 }
 
 void walk_end(struct emit *e, const struct counted *l)
@@ -275,13 +278,10 @@ void walk_end(struct emit *e, const struct counted *l)
     LLVMPositionBuilderAtEnd(e->b, l->after);
 }
 
-static void emit_consumer(struct emit *e, struct walk *w)
+/* What is carried, before the first chunk. */
+static void emit_begin(struct emit *e, const struct walk *w)
 {
     const struct plan *p = e->p;
-    const struct nest *nest = &p->nests[0];
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
-            emit_load(e, i);
     for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
         if (p->ops[i].kind == OP_INIT && p->values[p->ops[i].v].space == SPACE_CARRIED)
             walk_init_carried(e, w, &p->ops[i]);
@@ -289,6 +289,20 @@ static void emit_consumer(struct emit *e, struct walk *w)
             walk_init(e, w, &p->ops[i]);
         else if (p->ops[i].kind == OP_RESUME)
             walk_resume(e, w, &p->ops[i]);
+        else if (p->ops[i].kind == OP_ENTER)
+            walk_enter(e, w, &p->ops[i]);
+    if (p->starts)
+        walk_start_segment(e, w, state_op(p, OP_STORE), imm(e, 0));
+}
+
+static void emit_consumer(struct emit *e, struct walk *w)
+{
+    const struct plan *p = e->p;
+    const struct nest *nest = &p->nests[0];
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
+            emit_load(e, i);
+    emit_begin(e, w);
     LLVMValueRef step, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
     set(e, round, imm(e, 0));
     const struct counted l = walk_begin(e, &step);

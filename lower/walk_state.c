@@ -3,7 +3,10 @@
  * A segment's walk begins with those before it (reference 2.7): x = initial state; for each of them x = 2^g x + what the
  * segment makes of zero, g being the sum of its chunks' decays. Segments, as steps, are counted in the order of the walk.
  * The last segment's state is nobody's start: its entry has a copy of the initial state, which the walks take from there,
- * since one of them writes the final state, maybe to the same place, while others begin. */
+ * since one of them writes the final state, maybe to the same place, while others begin.
+ *
+ * Where one thread block walks all segments, their entries have the states with which they begin, the first one the
+ * initial state. */
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
@@ -111,10 +114,16 @@ static void go_to_entry(struct emit *e, LLVMValueRef entry)
 }
 
 /* Of the segment that ends with so many steps; 0 without any. */
-static LLVMValueRef entry_of_end(struct emit *e, LLVMValueRef end)
+static LLVMValueRef entry_of_end(struct emit *e, LLVMValueRef end, uint32_t segment)
 {
     LLVMValueRef last = choose(e, less(e, imm(e, 0), end), sub(e, end, imm(e, 1)), imm(e, 0));
-    return divide(e, last, imm(e, e->p->segment));
+    return divide(e, last, imm(e, segment));
+}
+
+LLVMValueRef walk_last_start(struct emit *e)
+{
+    const uint32_t segment = e->p->starts;
+    return mul(e, entry_of_end(e, e->at.chunks, segment), imm(e, segment));
 }
 
 static uint32_t initial_tensor(const struct plan *p)
@@ -162,7 +171,7 @@ void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
     const struct plan *p = e->p;
     LLVMValueRef i, length = imm(e, p->segment);
     const struct place outside = e->at;
-    go_to_entry(e, entry_of_end(e, e->at.chunks));
+    go_to_entry(e, entry_of_end(e, e->at.chunks, p->segment));
     if (initial_tensor(p))
         when(e, w, op->tile, init_pair, present(e, initial_tensor(p)));
     e->at = outside;
@@ -175,6 +184,25 @@ void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
     sync_warp(e); /* lanes that had no decay to add up may have parted */
 }
 
+void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
+{
+    const struct place outside = e->at;
+    go_to_entry(e, divide(e, e->at.start[TG_SEG], imm(e, e->p->segment)));
+    when(e, w, op->tile, init_pair, NULL);
+    e->at = outside;
+}
+
+void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step)
+{
+    const struct place outside = e->at;
+    LLVMValueRef length = imm(e, e->p->starts), begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
+    if (plan_final_tile(e->p)) /* it walks on to the end, where none begins */
+        begins = both(e, begins, LLVMBuildOr(e->b, less(e, step, e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));
+    go_to_entry(e, divide(e, step, length));
+    when(e, w, op->tile, keep_pair, begins);
+    e->at = outside;
+}
+
 /* At the end of the sequence; of a segment by itself, at its own. */
 void walk_final(struct emit *e, const struct walk *w, const struct op *op)
 {
@@ -182,7 +210,7 @@ void walk_final(struct emit *e, const struct walk *w, const struct op *op)
     LLVMValueRef condition = present(e, op->tile);
     const struct place outside = e->at;
     if (p->makes_segments)
-        go_to_entry(e, entry_of_end(e, w->end));
+        go_to_entry(e, entry_of_end(e, w->end, p->segment));
     else if (p->segment)
         condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, e->at.chunks, ""), condition);
     when(e, w, op->tile, keep_pair, condition);

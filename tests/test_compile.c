@@ -224,6 +224,11 @@ static const struct walk {
     {.schedule = "walk-wide-cast", .width = {256, 512}},
     {.schedule = "walk-wide-cast4", .width = {256, 512}, .unpacked = true},
     {.schedule = "walk-n-wide-cast", .width = {128, 256}, .with_floor = true},
+    {.schedule = "tfla-wgmma", .width = {128, 256}},
+    {.schedule = "tfla-wgmma", .width = {64, 512}},
+    {.schedule = "tfla-wgmma state.warps=8 state.dhv=256", .width = {128, 256}},
+    {.schedule = "tfla-wgmma-wide", .width = {256, 512}},
+    {.schedule = "tfla-wgmma-narrow", .width = {192, 64}},
 }, back_walks[] = {
     {.schedule = "walk", .width = {128, 256}},
     {.schedule = "walk dV.stages=2", .width = {256, 128}},
@@ -233,6 +238,8 @@ static const struct walk {
     {.schedule = "walk-n", .width = {128, 128}, .with_floor = true},
     {.schedule = "segments", .width = {128, 256}},
     {.schedule = "segments-narrow", .width = {64, 64}},
+    {.schedule = "tfla-wgmma", .width = {128, 256}},
+    {.schedule = "tfla-wgmma-narrow", .width = {64, 64}},
     {.schedule = "walk-cluster", .width = {128, 512}},
     {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
     {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
@@ -504,7 +511,9 @@ static void draw_walk(uint64_t *draw, struct combination *c)
     static const uint32_t sizes[] = {64, 128, 192, 256, 512};
     do {
         draw_variant(draw, c);
-    } while (strncmp(c->schedule.name, "walk", 4) != 0 && strncmp(c->schedule.name, "segm", 4) != 0);
+    } while (strncmp(c->schedule.name, "walk", 4) != 0 &&
+             strncmp(c->schedule.name, "segm", 4) != 0 &&
+             strncmp(c->schedule.name, "tfla-wgmma", 10) != 0);
     c->shape = (tg_shape_class){.io = types[pick(draw, 2)],
                                 .dqk = sizes[pick(draw, 5)],
                                 .dhv = sizes[pick(draw, 5)],

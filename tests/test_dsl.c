@@ -256,6 +256,12 @@ static void test_walk_slices(void **state)
     assert_true(tg_row_slice(&good_segments, 0, &slice));
     ASSERT_SET(slice.stores, TG_BIT(C)); /* of a segment by itself S is not known */
 
+    assert_true(tg_row_slice(&good_starts, 1, &slice));
+    assert_true((slice.stmts & TG_BIT(AT_C)) && (slice.loads & TG_BIT(C)));
+    ASSERT_SET(slice.stores, TG_BIT(H));
+    assert_true(tg_row_slice(&good_starts, 0, &slice));
+    ASSERT_SET(slice.stores, TG_BIT(C) | TG_BIT(S)); /* it walks them all, and H lists no S */
+
     assert_true(tg_row_slice(&good_step, 0, &slice));
     ASSERT_SET(slice.stmts, stmts(AT_A, AT_H));
     ASSERT_SET(slice.stores, TG_BIT(H) | TG_BIT(S));

@@ -89,6 +89,44 @@ check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=
 segments-narrow state.seg=1 walk.seg=1
 segments-narrow state.seg=2 dQ.seg=2 dstate.seg=2 dV.seg=2 dK.seg=2
 
+-- case the kernel that makes the states to begin with writes the final one, whose segment is whole
+-- args
+check starts --load $LIB/starts.so --device emu --arch sm_90a --shape B=1,NH=2,T=256,dqk=64,dhv=64 --schedule final-by-state
+-- exit 0
+-- stdout
+out.S
+
+-- case ... or short
+-- args
+check starts --load $LIB/starts.so --device emu --arch sm_90a --shape B=1,NH=2,T=300,dqk=64,dhv=64 --schedule final-by-state
+-- exit 0
+-- stdout
+out.S
+
+-- case it makes nothing else
+-- args
+explain starts --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule by-one-kernel
+-- exit 2
+-- stderr
+TG0518
+it writes one matrix in each chunk, to the caller in the input type, and cannot write h
+
+-- case its states are for the kernels of the same call
+-- args
+explain starts --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule kept-segments
+-- exit 2
+-- stderr
+TG0518
+and cannot write states
+
+-- case it runs on warpgroups
+-- args
+explain starts --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule by-mma-sync
+-- exit 2
+-- stderr
+TG0521
+has segments, but does not run on warpgroups
+
 -- case a schedule without a space of its own is predicted too
 -- args
 tune mlstm-sig-backward --gpu h200 --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --json

@@ -8,7 +8,7 @@
 
 /* good.c; its tiles are in good.h */
 extern const tg_variant good;
-extern const tg_schedule good_walk, good_segments, good_step;
+extern const tg_schedule good_walk, good_segments, good_starts, good_step;
 
 /* forms.c; its tiles are in forms.h */
 extern const tg_variant forms;

@@ -145,6 +145,40 @@ const tg_schedule good_segments = {
         },
 };
 
+/* The states with which segments of 16 chunks begin, and the walks on from there. */
+const tg_schedule good_starts = {
+    TG_HEADER(tg_schedule),
+    .name = "starts",
+    .file = __FILE__,
+    .algorithm = &algorithm,
+    .chunk = 64,
+    .n_rows = 2,
+    .rows =
+        {
+            {.name = "state",
+             .outputs = {C},
+             .mma = TG_MMA_SYNC,
+             .warps = 4,
+             .line = __LINE__,
+             .row = {[TG_SEG] = TG_W(16),
+                     [TG_CHUNK] = TG_W(1),
+                     [TG_LKV] = TG_L(64),
+                     [TG_DQK] = TG_P(64),
+                     [TG_DHV] = TG_P(64)}},
+            {.name = "H",
+             .outputs = {H},
+             .mma = TG_MMA_SYNC,
+             .warps = 8,
+             .line = __LINE__,
+             .row = {[TG_SEG] = TG_P(16),
+                     [TG_CHUNK] = TG_W(1),
+                     [TG_LQ] = TG_L(64),
+                     [TG_LKV] = TG_L(64),
+                     [TG_DQK] = TG_L(0),
+                     [TG_DHV] = TG_P(64)}},
+        },
+};
+
 /* A decode step: up to 4 tokens, held in registers, against one column of the state a thread. */
 const tg_schedule good_step = {
     TG_HEADER(tg_schedule),
@@ -184,7 +218,8 @@ static void oracle(const tg_oracle_call *call)
 }
 
 static const char *const aliases[] = {"good-alias", NULL};
-static const tg_schedule *const schedules[] = {&tfla, &good_walk, &good_segments, &good_step, NULL};
+static const tg_schedule *const schedules[] = {&tfla,        &good_walk, &good_segments,
+                                               &good_starts, &good_step, NULL};
 static const tg_space *const spaces[] = {&space, NULL};
 
 const tg_variant good = {

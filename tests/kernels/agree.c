@@ -243,6 +243,9 @@ static void test_walk(const struct spec *spec)
     cut.schedule = "segments-narrow walk.seg=1 walk.dhv=128 walk.warps=8 state.dhv=128 state.warps=8";
     TEST("segments and states in memory agree", schedules_agree(&cut))
     TEST("200 tokens in segments are 120 and 80", two_calls(&cut, 120, false))
+    cut.schedule = "tfla-wgmma walk.seg=1 walk.dhv=128";
+    TEST("states that segments begin with and of every chunk agree", schedules_agree(&cut))
+    TEST("200 tokens in started segments are 128 and 72, to the bit", two_calls(&cut, 128, true))
 }
 #undef TEST
 

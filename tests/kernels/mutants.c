@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -171,6 +171,20 @@ static const struct call_under_test calls[N_CALLS] = {
                   false,
                   {0},
                   NULL},
+    /* Three segments, each of which begins with a state that another kernel has left; the third
+     * head remembers them. */
+    [STARTS] = {"mlstm-sig starts",
+                {.io = TG_BF16,
+                 .batch = 1,
+                 .heads = 3,
+                 .tokens = 300,
+                 .dqk = 64,
+                 .dhv = 64,
+                 .schedule = "tfla-wgmma-narrow walk.seg=2 state.stages=1",
+                 .has_s0 = true},
+                false,
+                {0},
+                NULL},
     /* Two blocks of dhv, two heads that share q and k. */
     [PARTS] = {"simple-gla parts",
                {.variant = "simple-gla",

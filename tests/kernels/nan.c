@@ -184,6 +184,9 @@ void suite_nan(void)
     spec.schedule = "segments-narrow walk.seg=2";
     each_input(&spec, 129, NAN);
     test_walk(&spec);
+    spec.schedule = "tfla-wgmma-narrow walk.seg=1";
+    each_input(&spec, 129, NAN);
+    test_walk(&spec);
     spec.io = TG_F16;
     spec.schedule = "walk";
     spec.dhv = 256;

@@ -175,6 +175,9 @@ static void suite_walk(void)
     spec.schedule = "segments walk.seg=1 walk.dhv=128 state.dhv=128";
     spec.backward = "segments dQ.seg=1";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
+    spec.schedule = "tfla-wgmma walk.seg=1 walk.dhv=128";
+    spec.backward = "tfla-wgmma dQ.seg=1";
+    test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = spec.backward = "walk-n";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = "walk walk.dhv=128";

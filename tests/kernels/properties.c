@@ -316,6 +316,8 @@ static void suite_walk(void)
             kept_segments_agree(&spec);
             tap_end();
         }
+        spec.schedule = "tfla-wgmma-narrow walk.seg=1";
+        test_bits(&spec);
         spec.schedule = "walk-n";
         if (walks[i].variant == &tg_mlstm_exp)
             test_bits(&spec);
