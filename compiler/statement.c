@@ -267,7 +267,8 @@ static struct op begin_state(const struct plan *p, int i, int v, int decay)
     if (!(p->slice.loads >> tile & 1))
         return op;
     op.tile = (uint8_t)tile; /* of segments */
-    op.kind = tg_row_starts_segments(p->schedule, (uint32_t)tg_tile_row(p->schedule, tile)) ? OP_ENTER : OP_RESUME;
+    const int writer = tg_tile_row(p->schedule, tile);
+    op.kind = writer >= 0 && tg_row_starts_segments(p->schedule, (uint32_t)writer) ? OP_ENTER : OP_RESUME;
     op.a = (uint8_t)(op.kind == OP_ENTER ? 0 : decay < 0 ? v : decay);
     return op;
 }
