@@ -8,6 +8,7 @@
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   wisdom  tegula tune, 4 s each, of the table of tegula bench, forward and backward: h200.txt, for wisdom/ (about 200 s)
 #   bench   tegula bench at the four standard shapes, by default and with what tune found
+#   kept    mlstm-sig and mlstm-exp at B 1, T 65536 with the states of segments handed to the backward
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
@@ -19,7 +20,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, wisdom, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, kept, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -32,7 +33,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | wisdom | bench | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | kept | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -126,6 +127,13 @@ run_roofline() {
             --svg "$out/roofline-$variant.svg"
         measure roofline ./dev tegula bench $variant --device 0 --roofline --flush --no-wisdom --json \
             --shape B=1,NH=16,T=65536,dqk=128,dhv=256 --shape B=8,NH=8,T=8192,dqk=256,dhv=512
+    done
+}
+
+run_kept() {
+    local variant
+    for variant in mlstm-sig mlstm-exp; do
+        measure kept ./dev tegula bench $variant --device 0 --keep-states --shape "${shapes[1]}" --flush --no-wisdom --json
     done
 }
 

@@ -155,6 +155,32 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
     return split;
 }
 
+/* The dqk or dhv of what a row writes for every token; 0: nothing. */
+static uint32_t written_columns(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++) {
+        const uint8_t *axes = schedule->algorithm->tensors[row->outputs[i]].axes;
+        if (axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV))
+            return axes[1];
+    }
+    return 0;
+}
+
+uint32_t plan_owner_of_state(const struct plan *p)
+{
+    const tg_schedule *schedule = p->schedule;
+    const uint32_t final_ = TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].final_);
+    if (p->row->row[TG_DHV].role != TG_ROLE_P || p->row->row[TG_DQK].role != TG_ROLE_P)
+        return p->row->row[TG_DHV].role == TG_ROLE_P ? TG_DHV : TG_DQK;
+    for (uint32_t r = 0; final_ && r < schedule->n_rows; r++) {
+        struct tg_slice slice;
+        const uint32_t owner = written_columns(schedule, &schedule->rows[r]);
+        if (owner && tg_row_slice(schedule, r, &slice) && (slice.stores >> final_ & 1))
+            return owner;
+    }
+    return TG_DQK;
+}
+
 uint32_t plan_final_tile(const struct plan *p)
 {
     const uint32_t tile = TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].final_);

@@ -236,6 +236,8 @@ uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
+/* dqk or dhv, as owner of a state by itself (walk.c). */
+uint32_t plan_owner_of_state(const struct plan *p);
 /* The state's tensor for what it is behind the last chunk, where this kernel writes that; 0: it does not. */
 uint32_t plan_final_tile(const struct plan *p);
 /* Dimensions over which the row sums up to make the tile, and of which a thread block has one block of several. */

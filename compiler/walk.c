@@ -13,7 +13,7 @@
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
  * zero, or, where it walks them all, the one that each begins with. Its owner is the parallel one of dqk and dhv; where both
- * are, dqk, whose operand has the factor as written.
+ * are, that of the row which carries the state to its end: so both round the same operand.
  *
  * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
@@ -39,8 +39,7 @@ static bool find_owner(struct plan *p)
     if (!state || (!output && !plan_is_state_alone(p)))
         return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state", "it walks a state and writes no tile that reads it");
     p->state = state->v;
-    const bool by_dhv = p->row->row[TG_DHV].role == TG_ROLE_P && p->row->row[TG_DQK].role != TG_ROLE_P;
-    p->owner = output ? p->values[output->v].dims[1] : by_dhv ? TG_DHV : TG_DQK;
+    p->owner = output ? p->values[output->v].dims[1] : plan_owner_of_state(p);
     p->groups = p->row->warps / 4u;
     if (p->row->warps != 4 && p->row->warps != 8)
         return refuse(p, 0, "set .warps", "warps must be 4 or 8");
