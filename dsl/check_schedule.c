@@ -162,7 +162,6 @@ static void check_kept(struct check *check, const tg_schedule *schedule)
         const uint32_t tile = schedule->kept[i];
         const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
         const char *name = tg_tile_text(algorithm, tile, &text);
-        const int writer = tg_tile_row(schedule, tile);
         const char *fault = NULL;
         if (tile == 0)
             continue;
@@ -174,8 +173,6 @@ static void check_kept(struct check *check, const tg_schedule *schedule)
             fault = "which no statement computes";
         else if (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS)
             fault = "whose axes are positions inside a chunk";
-        else if (writer >= 0 && tg_row_starts_segments(schedule, (uint32_t)writer))
-            fault = "of whose states another program would think that segments make them of zero";
         if (fault)
             tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s",
                      name, fault);
