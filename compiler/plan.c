@@ -194,11 +194,26 @@ bool plan_is_pooled(const struct plan *p, uint32_t tile)
     return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !(mask & (1u << TG_T | 1u << TG_CHUNK));
 }
 
+uint32_t plan_together(const struct plan *p, uint32_t tile)
+{
+    const tg_tensor *t = &p->algorithm->tensors[tile];
+    uint32_t last = 0;
+    for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++)
+        last = t->axes[axis];
+    const bool is_plain = plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, &p->shape, tile) == 1;
+    return p->each > 1 && last == p->thread_dim && is_plain ? p->each : 1;
+}
+
+uint32_t plan_held_of(const struct plan *p, uint32_t dim)
+{
+    return dim == p->thread_dim ? p->each : p->block[dim];
+}
+
 uint32_t plan_held_count(const struct plan *p, const struct value *v)
 {
     uint32_t n = 1;
     for (uint32_t i = 0; i < v->n_dims; i++)
-        n *= p->held >> v->dims[i] & 1 ? v->extent[i] : 1;
+        n *= p->held >> v->dims[i] & 1 ? plan_held_of(p, v->dims[i]) : 1;
     return n;
 }
 
@@ -206,8 +221,10 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v)
 static void find_threads(struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS && !p->thread_dim; d++)
-        if (p->row->row[d].role != TG_ROLE_NONE && p->block[d] == p->threads)
+        if (p->row->row[d].role != TG_ROLE_NONE && tg_row_each(p->row, d))
             p->thread_dim = d;
+    p->each = p->thread_dim ? tg_row_each(p->row, p->thread_dim) : 0;
+    p->held = p->each > 1 ? 1u << p->thread_dim : 0;
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
         const uint32_t most = p->schedule->max_tokens;
         if (d != p->thread_dim && p->row->row[d].role == TG_ROLE_L && (p->block[d] > 1 || (most && p->block[d] >= most)))

@@ -54,7 +54,7 @@ struct value {
     bool stored;      /* written to memory by this kernel */
     int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
     bool direct;      /* loaded straight into fragments, right before its only use */
-    bool staged;      /* uniform: in shared memory, for all steps of its nest (share.c) */
+    bool staged;      /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
@@ -118,6 +118,7 @@ struct nest {
     bool causal_begin; /* query blocks above the diagonal are not visited */
     bool reverse;      /* chunks from the last to the first */
     bool shared_out;   /* the threads share out what is uniform in it (share.c) */
+    tg_bits kept;      /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
 struct plan {
@@ -132,9 +133,11 @@ struct plan {
     char name[64];
 
     uint32_t threads;
-    uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension with one element a thread; else 0 */
+    uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension that the threads share out; else 0 */
+    uint32_t each;       /* ... and how many elements of it a thread has, side by side */
     bool backwards;      /* ... which is the chunks, the last one first: reverse scans */
-    uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread */
+    uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread; also the
+                          * threads' dimension where each has several */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
@@ -234,6 +237,10 @@ uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for
 uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into; 0 for run-time sizes */
 /* The values that an operation of a thread kernel reads; returns their number. */
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
+/* Elements of a tile that a thread moves at once: all that it has side by side, where the tile has them so too. */
+uint32_t plan_together(const struct plan *p, uint32_t tile);
+/* Elements of a held dimension that a thread has. */
+uint32_t plan_held_of(const struct plan *p, uint32_t dim);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */
 uint32_t plan_held_count(const struct plan *p, const struct value *v);
 /* dqk or dhv, as owner of a state by itself (walk.c). */

@@ -64,6 +64,15 @@ static bool is_of_one_thread(const struct op *op)
     return op->kind != OP_SCAN && op->kind != OP_TOTAL;
 }
 
+/* Gives the value a place in shared memory, for so many steps. */
+static void stage_value(const struct plan *p, struct value *v, uint32_t steps)
+{
+    const uint32_t n = plan_held_count(p, v);
+    v->staged = true;
+    v->row_bytes = round_up(4 * n, n > 2 ? 16 : 4);
+    v->stage_bytes = v->row_bytes * steps;
+}
+
 /* Marks what the threads' own work reads of the uniform tiles of the nest; false when that cannot be staged. */
 static bool stage(struct plan *p, int nest, uint32_t begin, uint32_t end)
 {
@@ -76,9 +85,7 @@ static bool stage(struct plan *p, int nest, uint32_t begin, uint32_t end)
                 continue;
             if (v->dtype == TG_F32X2)
                 return false;
-            v->staged = true;
-            v->row_bytes = round_up(4 * plan_held_count(p, v), plan_held_count(p, v) > 2 ? 16 : 4);
-            v->stage_bytes = v->row_bytes * p->nests[nest].loops[0].trips;
+            stage_value(p, v, p->nests[nest].loops[0].trips);
         }
     }
     return true;
@@ -171,6 +178,43 @@ static void go_ahead(struct plan *p, uint32_t at)
     }
 }
 
+/* Values that operations [begin, end) have to do with. */
+static tg_bits touched(const struct plan *p, uint32_t begin, uint32_t end)
+{
+    tg_bits set = writes_of(p, begin, end);
+    for (uint32_t i = begin; i < end; i++) {
+        uint8_t reads[TG_MAX_READS];
+        const uint32_t n = is_bracket(&p->ops[i]) ? 0 : plan_reads(p, &p->ops[i], reads);
+        for (uint32_t k = 0; k < n; k++)
+            set |= TG_BIT(reads[k]);
+    }
+    return set;
+}
+
+/* What is uniform, made before the nest and wanted behind it only, waits in shared memory: a register less for each held
+ * chunk, where the loop needs them all. */
+static void keep_aside(struct plan *p, uint32_t begin)
+{
+    struct nest *nest = &p->nests[p->ops[begin].n];
+    const uint32_t end = unit_end(p, begin);
+    const tg_bits waiting = writes_of(p, 0, begin) & ~touched(p, begin, end) & touched(p, end, p->n_ops);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (!(waiting >> i & 1) || v->space != SPACE_UNIFORM || v->dtype == TG_F32X2 || plan_held_count(p, v) < 2)
+            continue;
+        stage_value(p, v, 1);
+        nest->kept |= TG_BIT(i);
+    }
+}
+
+static bool has_own_work(const struct plan *p, uint32_t begin)
+{
+    for (uint32_t i = begin + 1; p->ops[i].kind != OP_END; i++)
+        if (!is_uniform(p, p->ops[i].v))
+            return true;
+    return false;
+}
+
 void plan_share_out(struct plan *p)
 {
     uint32_t first = p->n_ops;
@@ -187,4 +231,7 @@ void plan_share_out(struct plan *p)
     }
     if (first < p->n_ops)
         go_ahead(p, first);
+    for (uint32_t begin = 0; begin < p->n_ops; begin++)
+        if (p->ops[begin].kind == OP_NEST && p->nests[p->ops[begin].n].shared_out && has_own_work(p, begin))
+            keep_aside(p, begin);
 }

@@ -323,12 +323,12 @@ static bool takes_part(const struct kernel *k, uint32_t dim)
            (k->slice.dims & 1u << dim);
 }
 
-/* Dimensions with a block of one element a thread. */
+/* Dimensions with a block that the threads share out. */
 static uint32_t thread_dims(const struct kernel *k)
 {
     uint32_t dims = 0;
     for (uint32_t dim = 1; dim < TG_N_DIMS; dim++)
-        if (takes_part(k, dim) && k->row->row[dim].block == threads_of(k))
+        if (takes_part(k, dim) && tg_row_each(k->row, dim))
             dims |= 1u << dim;
     return dims;
 }

@@ -214,6 +214,15 @@ bool tg_row_has_segments(const tg_kernel_row *row)
     return row->row[TG_SEG].role == TG_ROLE_P && row->row[TG_CHUNK].role == TG_ROLE_W;
 }
 
+uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim)
+{
+    const uint32_t threads = 32u * row->warps, most = dim == TG_DQK || dim == TG_DHV ? 4 : 1;
+    for (uint32_t each = 1; each <= most; each *= 2)
+        if (row->row[dim].block == each * threads)
+            return each;
+    return 0;
+}
+
 static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
 {
     return stmt >= 0 && algorithm->body[stmt].op == TG_STMT_CARRY &&

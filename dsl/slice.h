@@ -114,6 +114,9 @@ int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 
 /* The row's thread blocks walk one segment each. */
 bool tg_row_has_segments(const tg_kernel_row *row);
+/* Elements of the dimension that a thread of a kernel without matrix products has, side by side; 0: the block is not
+ * one that the threads could share out. */
+uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim);
 
 /* The row walks segments and lists the out of a carry: the states that each segment makes of zero by itself. */
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row);

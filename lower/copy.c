@@ -166,16 +166,28 @@ static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from,
     return sum;
 }
 
+static void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n)
+{
+    LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
+    LLVMValueRef x = constant_load(e, constant, LLVMVectorType(one, n), from, n * tg_dtype_bytes(dtype));
+    for (uint32_t i = 0; i < n; i++) {
+        LLVMValueRef y = LLVMBuildExtractElement(e->b, x, imm(e, i), "");
+        set(e, reg[2 * i], dtype == TG_F32 ? y : LLVMBuildFPExt(e->b, y, e->f32, ""));
+    }
+}
+
 void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at)
 {
     const struct value *value = &e->p->values[v];
     const tg_dtype dtype = plan_memory_dtype(e->p, tile);
     const bool constant = is_constant(e->p, tile);
-    set(e, reg[0], real(e, 0));
-    set(e, reg[1], real(e, 0));
+    for (uint32_t r = 0; r < 2 * (at->n ? at->n : 1); r++)
+        set(e, reg[r], real(e, 0));
     LLVMBasicBlockRef after = at->valid ? begin_if(e, at->valid) : NULL;
     LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
-    if (dtype == TG_F32X2) {
+    if (at->n > 1) {
+        load_side_by_side(e, constant, dtype, from, reg, at->n);
+    } else if (dtype == TG_F32X2) {
         LLVMValueRef x = constant_load(e, constant, e->v2f32, from, 8);
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
@@ -204,7 +216,7 @@ static void load_rows(struct emit *e, uint32_t v)
     const struct value *value = &e->p->values[v];
     for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++) {
         LLVMValueRef row = fragment_row(e, value, c);
-        const struct element_place at = {{value->dims[0]}, {row}, inside(e, &e->at, value->dims[0], value->extent[0], row)};
+        const struct element_place at = {.dims = {value->dims[0]}, .index = {row}, .valid = inside(e, &e->at, value->dims[0], value->extent[0], row)};
         load_element(e, v, &e->registers[v][2 * c], &at);
     }
 }

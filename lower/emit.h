@@ -142,8 +142,9 @@ struct element_place {
     uint8_t dims[2];
     LLVMValueRef index[2]; /* NULL: 0 */
     LLVMValueRef valid;    /* NULL: always inside of the tensor */
+    uint32_t n;            /* so many side by side, in registers 2 apart; 0: one */
 };
-/* One element of a value into (hi, lo); zero where it is not valid. */
+/* Elements of a value into (hi, lo); zero where they are not valid. */
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at);
 /* The same from another tensor of the same axes. */
 void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at);
@@ -167,7 +168,7 @@ void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);
 /* Of the blocks of a dimension that the tile lacks, the one that writes it; NULL: all do. */
 LLVMValueRef is_first(struct emit *e, uint32_t tile);
 LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor is there; NULL: always */
-/* One element from (hi, lo) to memory. */
+/* Elements from (hi, lo) to memory. */
 void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at);
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
@@ -240,6 +241,10 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
 /* ---- thread_share.c: what is uniform in a nest that is shared out ---------------------------------------------- */
 /* Does all of it, operations [begin, end) of the nest. */
 void share_out(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
+/* Is value i one that the steps of the nest leave for all threads? */
+bool is_staged_in(const struct emit *e, uint32_t i, const struct nest *nest);
+/* What waits for the end of the nest, in registers again. */
+void load_kept(struct emit *e, const struct nest *nest);
 /* What step `step` (i32) left for all threads. */
 void load_staged(struct emit *e, uint32_t v, LLVMValueRef step);
 

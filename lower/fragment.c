@@ -179,12 +179,23 @@ static void store_rows(struct emit *e, const struct op *op)
     end_if(e, after);
 }
 
+static LLVMValueRef side_by_side(struct emit *e, tg_dtype dtype, LLVMValueRef *reg, uint32_t n)
+{
+    LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
+    LLVMValueRef x = LLVMGetUndef(LLVMVectorType(e->f32, n));
+    for (uint32_t i = 0; i < n; i++)
+        x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, reg[2 * i]), imm(e, i), "");
+    return dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, LLVMVectorType(one, n), "");
+}
+
 void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at)
 {
     const struct value *v = &e->p->values[op->v];
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
     LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, at->dims, at->index[0], at->index[1]), x = get(e, e->f32, reg[0]);
-    if (dtype == TG_F32X2) {
+    if (at->n > 1) {
+        x = side_by_side(e, dtype, reg, at->n);
+    } else if (dtype == TG_F32X2) {
         LLVMValueRef pair = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x, imm(e, 0), "");
         x = LLVMBuildInsertElement(e->b, pair, get(e, e->f32, reg[1]), imm(e, 1), "");
     } else if (dtype == TG_F32) {
@@ -192,7 +203,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
     } else {
         x = LLVMBuildFPTrunc(e->b, x, dtype == TG_BF16 ? e->bfloat : e->half, "");
     }
-    LLVMSetAlignment(LLVMBuildStore(e->b, x, address), tg_dtype_bytes(dtype));
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, address), tg_dtype_bytes(dtype) * (at->n > 1 ? at->n : 1));
 }
 
 /* The one value that every thread has. */

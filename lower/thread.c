@@ -1,4 +1,4 @@
-/* lower/thread.c - kernels without matrix products: one element a thread.
+/* lower/thread.c - kernels without matrix products: one element a thread, or a few side by side.
  *
  * One dimension is shared out among the threads; positions may be held whole, in registers of every thread; the
  * others are loops (thread_loop.c) or the grid. Gates, max states and normaliser states, sums over groups and
@@ -16,7 +16,7 @@ bool next_held(const struct plan *p, uint32_t mask, uint32_t held[TG_N_DIMS])
     for (uint32_t d = TG_N_DIMS - 1; d > 0; d--) {
         if (!(mask & p->held & 1u << d))
             continue;
-        if (++held[d] < p->block[d])
+        if (++held[d] < plan_held_of(p, d))
             return true;
         held[d] = 0;
     }
@@ -36,7 +36,7 @@ uint32_t thread_register(const struct plan *p, const struct value *v, const uint
     uint32_t r = 0;
     for (uint32_t i = 0; i < v->n_dims; i++)
         if (p->held >> v->dims[i] & 1)
-            r = r * v->extent[i] + held[v->dims[i]];
+            r = r * plan_held_of(p, v->dims[i]) + held[v->dims[i]];
     return r;
 }
 
@@ -46,7 +46,7 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
     if (dim == e->p->thread_dim && e->p->backwards) /* thread t of block b has the chunk that is the 128 b + t last */
         return sub(e, sub(e, e->at.chunks, imm(e, 1)), add(e, mul(e, e->at.start[dim], imm(e, 2)), e->tid));
     if (dim == e->p->thread_dim)
-        return e->tid;
+        return e->p->each > 1 ? add(e, mul(e, e->tid, imm(e, e->p->each)), imm(e, held[dim])) : e->tid;
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;
 }
 
@@ -74,14 +74,31 @@ static struct element_place place_of(struct emit *e, const struct value *v, cons
     return place_to(e, v, held, false);
 }
 
+/* The dimensions of a value that are moved one element after the other: not what goes to or from the tile at once. */
+static uint32_t moved_dims(struct emit *e, const struct value *v, uint32_t tile)
+{
+    return value_dims(v) & ~(plan_together(e->p, tile) > 1 ? 1u << e->p->thread_dim : 0);
+}
+
+/* Of a thread's own tiles, what chunks behind the last one have: it is added to the state. */
+static bool is_zero_behind(const struct plan *p, const struct value *v)
+{
+    return v->stmt < 0 && (p->held >> TG_CHUNK & 1) && plan_has_dim(v, TG_CHUNK) && v->space == SPACE_THREAD;
+}
+
 void load_thread(struct emit *e, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
     uint32_t held[TG_N_DIMS] = {0};
     do {
-        const struct element_place at = place_to(e, value, held, true);
-        load_element(e, v, &e->registers[v][2 * thread_register(e->p, value, held)], &at);
-    } while (next_held(e->p, value_dims(value), held));
+        struct element_place at = place_to(e, value, held, true);
+        at.n = plan_together(e->p, tile);
+        LLVMValueRef *registers = &e->registers[v][2 * thread_register(e->p, value, held)];
+        load_element(e, v, registers, &at);
+        for (uint32_t i = 0; i < at.n && is_zero_behind(e->p, value); i++)
+            set(e, registers[2 * i], choose(e, less(e, imm(e, held[TG_CHUNK]), e->at.chunks), get(e, e->f32, registers[2 * i]), real(e, 0)));
+    } while (next_held(e->p, moved_dims(e, value, tile), held));
 }
 
 /* ---- fp64: a cumulative log gate reaches thousands, and differences of it are wanted to 24 bits ------------- */
@@ -287,9 +304,13 @@ LLVMValueRef thread_address(struct emit *e, uint32_t v, uint32_t tile)
 /* The initial state, which is there. */
 void read_state(struct emit *e, const struct op *op)
 {
-    const uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
-    const struct element_place at = place_of(e, &e->p->values[op->v], held);
-    load_tile_element(e, op->v, op->tile, e->registers[op->v], &at);
+    const struct value *v = &e->p->values[op->v];
+    uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
+    do {
+        struct element_place at = place_of(e, v, held);
+        at.n = plan_together(e->p, op->tile);
+        load_tile_element(e, op->v, op->tile, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
+    } while (next_held(e->p, moved_dims(e, v, op->tile) & 1u << e->p->thread_dim, held));
 }
 
 void init_thread(struct emit *e, const struct op *op)
@@ -307,18 +328,19 @@ void init_thread(struct emit *e, const struct op *op)
 void walk_thread(struct emit *e, const struct op *op)
 {
     const struct plan *p = e->p;
-    const struct value *a = &p->values[op->a], *b = &p->values[op->b], *decay = &p->values[op->c];
-    LLVMValueRef slot = e->registers[op->w][0];
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b], *decay = &p->values[op->c], *w = &p->values[op->w];
     uint32_t held[TG_N_DIMS] = {0};
     do {
+        LLVMValueRef slot = e->registers[op->w][2 * thread_register(p, w, held)];
         LLVMValueRef state = get(e, e->f32, slot), is_chunk = less(e, imm(e, held[TG_CHUNK]), e->at.chunks);
-        LLVMValueRef y = choose(e, is_chunk, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), real(e, 0));
+        LLVMValueRef y = get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]);
+        y = is_zero_behind(p, b) ? y : choose(e, is_chunk, y, real(e, 0));
         LLVMValueRef by = exp2_approx(e, get(e, e->f32, e->registers[op->c][2 * thread_register(p, decay, held)]));
         if (p->algorithm->body[op->stmt].b)
             y = LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]), y, "");
         set(e, e->registers[op->v][2 * thread_register(p, &p->values[op->v], held)], state);
         set(e, slot, fma_of(e, state, choose(e, is_chunk, by, real(e, 1)), y));
-    } while (next_held(p, 1u << TG_CHUNK, held));
+    } while (next_held(p, 1u << TG_CHUNK | value_dims(w), held));
 }
 
 void decay_thread(struct emit *e, const struct op *op)
@@ -336,11 +358,12 @@ void store_thread(struct emit *e, const struct op *op)
     if (is_state && !plan_has_dim(v, e->p->thread_dim))
         barrier(e); /* it may lie where the initial one does, which all threads have read */
     do {
-        const struct element_place at = place_of(e, v, held);
+        struct element_place at = place_of(e, v, held);
+        at.n = plan_together(e->p, op->tile);
         LLVMValueRef mine = plan_has_dim(v, e->p->thread_dim) ? at.valid : both(e, at.valid, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
         LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
         store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
         if (after)
             end_if(e, after);
-    } while (next_held(e->p, value_dims(v), held));
+    } while (next_held(e->p, moved_dims(e, v, op->tile), held));
 }

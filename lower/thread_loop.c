@@ -48,7 +48,7 @@ static void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin
 static void load_all_staged(struct emit *e, const struct nest *nest)
 {
     for (uint32_t i = 0; i < e->p->n_values; i++)
-        if (e->p->values[i].staged && &e->p->nests[e->p->values[i].nest] == nest)
+        if (is_staged_in(e, i, nest))
             load_staged(e, i, e->at.start[nest->loops[0].dim]);
 }
 
@@ -120,6 +120,7 @@ static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint3
         beside += plan_held_count(p, &p->values[i]);
     const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : STEPS_AHEAD;
     beside = nest->shared_out ? own_registers(p, nest, begin, end) : beside / 2; /* half of it lives at once */
+    registers *= nest->shared_out ? 2 : 1; /* of the half that is computed, too */
     while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
         ahead /= 2;
     return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead > most ? most : ahead;
@@ -146,6 +147,7 @@ struct round {
     const struct early *early;
     const struct loop *loop;
     uint32_t ahead;
+    uint32_t from, to; /* of them, those at hand: all, or half of them */
     bool whole; /* all of them, in every round */
     struct place at[STEPS_AHEAD];
     LLVMValueRef address[PLAN_MAX_LOADS]; /* of the nest's loads, in the step before */
@@ -159,6 +161,12 @@ static void go_to_step(struct emit *e, struct round *r, uint32_t i)
         e->registers[r->early->values[k]] = r->sets[i][k];
 }
 
+/* One address is all that a step of the operation needs. */
+static bool is_one_move(const struct plan *p, const struct op *op)
+{
+    return plan_held_count(p, &p->values[op->v]) == plan_together(p, op->tile);
+}
+
 /* Addresses of a state in the steps of a round, each from the one before: half the instructions of computing it. */
 static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op, LLVMValueRef address[STEPS_AHEAD])
 {
@@ -167,9 +175,9 @@ static void find_states(struct emit *e, const struct round *r, const struct nest
     while (axis < TG_MAX_AXES - 1 && t->axes[axis] != nest->loops[0].dim)
         axis++;
     LLVMValueRef step = mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
-    e->at = r->at[0];
-    address[0] = thread_address(e, op->v, op->tile);
-    for (uint32_t i = 1; i < r->ahead; i++)
+    e->at = r->at[r->from];
+    address[r->from] = thread_address(e, op->v, op->tile);
+    for (uint32_t i = r->from + 1; i < r->to; i++)
         address[i] = byte_offset(e, address[i - 1], step);
 }
 
@@ -207,7 +215,7 @@ static void load_uniform(struct emit *e, struct round *r, const struct nest *nes
 static void load_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
 {
     const struct place outside = e->at;
-    for (uint32_t i = 0; i < r->ahead; i++) {
+    for (uint32_t i = r->from; i < r->to; i++) {
         go_to_step(e, r, i);
         for (uint32_t k = 0; k < nest->n_loads; k++)
             if (memchr(r->early->values, nest->loads[k], r->early->n))
@@ -217,17 +225,17 @@ static void load_round(struct emit *e, struct round *r, const struct nest *nest,
         const struct op *op = &e->p->ops[o];
         if (op->kind != OP_INIT || plan_is_shared_out(e->p, nest, op))
             continue;
-        const bool chained = nest->shared_out && r->whole && op->tile;
+        const bool chained = nest->shared_out && r->whole && op->tile && is_one_move(e->p, op);
         LLVMValueRef address[STEPS_AHEAD];
         if (chained)
             find_states(e, r, nest, op, address);
-        for (uint32_t i = 0; i < r->ahead; i++) {
+        for (uint32_t i = r->from; i < r->to; i++) {
             go_to_step(e, r, i);
             zero_thread(e, op);
         }
         LLVMValueRef there = op->tile ? present(e, op->tile) : NULL;
         LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-        for (uint32_t i = 0; op->tile && i < r->ahead; i++) {
+        for (uint32_t i = r->from; op->tile && i < r->to; i++) {
             go_to_step(e, r, i);
             e->known[op->tile] = chained ? address[i] : NULL;
             read_state(e, op);
@@ -253,12 +261,13 @@ static void store_round(struct emit *e, struct round *r, const struct nest *nest
             continue;
         LLVMValueRef there = present(e, tile), address[STEPS_AHEAD];
         LLVMBasicBlockRef stored = there ? begin_if(e, there) : NULL;
-        if (r->whole)
+        const bool chained = r->whole && is_one_move(e->p, &e->p->ops[o]);
+        if (chained)
             find_states(e, r, nest, &e->p->ops[o], address);
-        for (uint32_t i = 0; i < r->ahead; i++) {
+        for (uint32_t i = r->from; i < r->to; i++) {
             LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
             go_to_step(e, r, i);
-            e->known[tile] = r->whole ? address[i] : NULL;
+            e->known[tile] = chained ? address[i] : NULL;
             emit_ops(e, o, o + 1);
             if (after)
                 end_if(e, after);
@@ -269,18 +278,9 @@ static void store_round(struct emit *e, struct round *r, const struct nest *nest
     }
 }
 
-/* Rounds from step `first` on; those that are whole need `ahead` steps before the end. Returns where they have ended. */
-static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef first, LLVMValueRef trips)
+static void compute_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
 {
-    LLVMValueRef base, last = sub(e, trips, imm(e, 1));
-    const struct place outside = e->at;
-    const struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
-    for (uint32_t i = 0; i < r->ahead; i++) { /* behind the last step the last one is loaded again, and not used */
-        LLVMValueRef step = add(e, base, imm(e, i));
-        r->at[i] = place_at(e, nest, r->loop, r->whole || !i ? step : smaller(e, step, last));
-    }
-    load_round(e, r, nest, begin, end);
-    for (uint32_t i = 0; i < r->ahead; i++) {
+    for (uint32_t i = r->from; i < r->to; i++) {
         LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
         e->scanned = 0;
         go_to_step(e, r, i);
@@ -290,11 +290,90 @@ static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct ne
             end_if(e, after);
     }
     store_round(e, r, nest, begin, end, base, trips);
+}
+
+/* Rounds from step `first` on; those that are whole need `ahead` steps before the end. Returns where they have ended. */
+static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef first, LLVMValueRef trips)
+{
+    LLVMValueRef base, last = sub(e, trips, imm(e, 1));
+    const struct place outside = e->at;
+    const struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
+    r->from = 0;
+    r->to = r->ahead;
+    for (uint32_t i = 0; i < r->ahead; i++) { /* behind the last step the last one is loaded again, and not used */
+        LLVMValueRef step = add(e, base, imm(e, i));
+        r->at[i] = place_at(e, nest, r->loop, r->whole || !i ? step : smaller(e, step, last));
+    }
+    load_round(e, r, nest, begin, end);
+    compute_round(e, r, nest, begin, end, base, trips);
     go_to_step(e, r, 0);
     e->at = outside;
     e->scanned = 0;
     loop_end(e, &l, r->ahead);
     return get(e, e->i32, l.counter);
+}
+
+/* The steps at hand are those of one half of a round, which begins at `first`. */
+static void take_half(struct emit *e, struct round *r, const struct nest *nest, uint32_t half, LLVMValueRef first)
+{
+    r->from = half * r->ahead / 2;
+    r->to = r->from + r->ahead / 2;
+    for (uint32_t i = r->from; i < r->to; i++)
+        r->at[i] = place_at(e, nest, r->loop, add(e, first, imm(e, i - r->from)));
+}
+
+/* Whole rounds of two halves: while one is computed the other is on its way, so that memory never waits for a thread. */
+static void emit_halves(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    const uint32_t half = r->ahead / 2;
+    const struct place outside = e->at;
+    LLVMValueRef base, trips = imm(e, r->loop->trips);
+    take_half(e, r, nest, 0, imm(e, 0));
+    load_round(e, r, nest, begin, end);
+    const struct counted l = loop_begin(e, trips, &base);
+    for (uint32_t h = 0; h < 2; h++) {
+        LLVMValueRef here = add(e, base, imm(e, h * half)), next = add(e, here, imm(e, half));
+        take_half(e, r, nest, !h, h ? smaller(e, next, imm(e, r->loop->trips - half)) : next);
+        load_round(e, r, nest, begin, end);
+        take_half(e, r, nest, h, here);
+        compute_round(e, r, nest, begin, end, base, trips);
+        e->at = outside;
+    }
+    go_to_step(e, r, 0);
+    e->at = outside;
+    e->scanned = 0;
+    loop_end(e, &l, r->ahead);
+}
+
+/* Are all states that the nest reads and writes there? NULL: always. */
+static LLVMValueRef states_present(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    LLVMValueRef all = NULL;
+    for (uint32_t i = begin; i < end; i++) {
+        const struct op *op = &e->p->ops[i];
+        const bool is_read = op->kind == OP_INIT && op->tile && !plan_is_shared_out(e->p, nest, op);
+        LLVMValueRef there = is_read || is_late(e, nest, i) ? present(e, op->tile) : NULL;
+        all = there ? both(e, all, there) : all;
+    }
+    return all;
+}
+
+/* By halves where all states are there: a branch around loads or stores would let ptxas move what is to be computed
+ * meanwhile before them. */
+static void emit_pipelined(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    LLVMValueRef there = states_present(e, nest, begin, end);
+    LLVMBasicBlockRef otherwise = there ? begin_if(e, there) : NULL;
+    emit_halves(e, r, nest, begin, end);
+    if (!there)
+        return;
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    end_if(e, after);
+    LLVMPositionBuilderAtEnd(e->b, otherwise);
+    r->ahead /= 2;
+    emit_rounds(e, r, nest, begin, end, imm(e, 0), imm(e, r->loop->trips));
+    r->ahead *= 2;
+    end_if(e, after);
 }
 
 /* Of a number of steps that is not known: whole rounds, then one that is not. */
@@ -303,12 +382,17 @@ static void inner_loop(struct emit *e, const struct nest *nest, const struct loo
     const struct early early = find_early(e->p, nest, begin, end);
     struct round r = {.early = &early, .loop = loop, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
     LLVMValueRef trips = thread_trips(e, loop), first = imm(e, 0);
+    const bool halves = nest->shared_out && loop->trips % (2 * r.ahead) == 0;
+    r.ahead *= halves ? 2 : 1;
     make_registers(e, &early, r.ahead, r.sets);
     r.whole = r.ahead > 1 && plan_is_position(loop->dim) && !loop->trips;
     if (r.whole)
         first = emit_rounds(e, &r, nest, begin, end, first, trips);
     r.whole = loop->trips && loop->trips % r.ahead == 0;
-    emit_rounds(e, &r, nest, begin, end, first, trips);
+    if (halves)
+        emit_pipelined(e, &r, nest, begin, end);
+    else
+        emit_rounds(e, &r, nest, begin, end, first, trips);
     free_registers(&early, r.ahead, r.sets);
 }
 
@@ -327,7 +411,8 @@ static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, ui
 {
     if (!has_own_work(e->p, nest, begin, end))
         return;
-    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, NULL));
+    const uint32_t held[TG_N_DIMS] = {0}; /* the first: what a thread has side by side is inside, or none of it */
+    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, held));
     LLVMBasicBlockRef after = is_inside ? begin_if(e, is_inside) : NULL;
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_LOAD)
@@ -348,6 +433,7 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     if (nest->shared_out) {
         share_out(e, nest, begin + 1, end);
         own_loop(e, nest, begin + 1, end);
+        load_kept(e, nest);
         return end;
     }
     if (nest->n_loops == 1) {

@@ -8,6 +8,12 @@
 
 /* ---- staged tiles ---- */
 
+bool is_staged_in(const struct emit *e, uint32_t i, const struct nest *nest)
+{
+    const struct value *v = &e->p->values[i];
+    return v->staged && v->nest >= 0 && &e->p->nests[v->nest] == nest;
+}
+
 static LLVMValueRef staged_address(struct emit *e, const struct value *v, LLVMValueRef step, uint32_t first)
 {
     LLVMValueRef row = add(e, mul(e, step, imm(e, v->row_bytes)), imm(e, v->offset + 4 * first));
@@ -46,6 +52,24 @@ void load_staged(struct emit *e, uint32_t i, LLVMValueRef step)
             set(e, e->registers[i][2 * (r + k) + 1], real(e, 0));
         }
     }
+}
+
+/* What waits for the end of the nest: from one thread, which has what all have. */
+static void put_kept(struct emit *e, const struct nest *nest)
+{
+    LLVMBasicBlockRef after = nest->kept ? begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "")) : NULL;
+    for (uint32_t i = 0; i < e->p->n_values; i++)
+        if (nest->kept >> i & 1)
+            put_staged(e, i, imm(e, 0));
+    if (after)
+        end_if(e, after);
+}
+
+void load_kept(struct emit *e, const struct nest *nest)
+{
+    for (uint32_t i = 0; i < e->p->n_values; i++)
+        if (nest->kept >> i & 1)
+            load_staged(e, i, imm(e, 0));
 }
 
 /* ---- sums over the steps ---- */
@@ -125,7 +149,7 @@ static void share_step(struct emit *e, const struct nest *nest, uint32_t begin, 
         if (plan_is_shared_out(e->p, nest, &e->p->ops[i]))
             emit_ops(e, i, i + 1);
     for (uint32_t i = 0; i < e->p->n_values; i++)
-        if (e->p->values[i].staged && &e->p->nests[e->p->values[i].nest] == nest)
+        if (is_staged_in(e, i, nest))
             put_staged(e, i, e->at.start[nest->loops[0].dim]);
 }
 
@@ -146,5 +170,6 @@ void share_out(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t
         end_if(e, after);
     loop_end(e, &l, e->p->threads);
     e->at.start[dim] = outside;
+    put_kept(e, nest);
     add_up(e, nest, begin, end);
 }
