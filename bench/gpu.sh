@@ -11,6 +11,7 @@
 #   kept    mlstm-sig and mlstm-exp at B 1, T 65536 with the states of segments handed to the backward
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
+#   few     few heads and short sequences: one to eight heads of 1024 to 16384 tokens by the schedules that are for them
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
 #   golden  tegula check, with gradients, of every golden file in tests/data and, where it is, in peers/all
@@ -20,7 +21,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, wisdom, kept, roofline, schedules, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, kept, roofline, schedules, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -33,7 +34,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | wisdom | bench | kept | roofline | schedules | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | kept | roofline | schedules | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -154,6 +155,14 @@ run_schedules() {
             [[ $variant == *-backward || $schedule == walk*-wide* ]] && continue
             measure schedules ./dev tegula bench $variant-backward --device 0 --schedule "$schedule" --shape "$shape" --flush --json
         done
+    done
+}
+
+run_few() {
+    local shape schedules=(tfla tfla-wgmma tfla-wgmma-narrow segments-short)
+    for shape in B=1,NH=1,T=2048 B=1,NH=4,T=4096 B=1,NH=16,T=2048 B=2,NH=4,T=16384; do
+        measure few ./dev tegula bench mlstm-sig --device 0 "${schedules[@]/#/--schedule=}" --shape "$shape,dqk=128,dhv=256" --flush --json
+        measure few ./dev tegula bench mlstm-sig-backward --device 0 "${schedules[@]/#/--schedule=}" --shape "$shape,dqk=128,dhv=256" --flush --json
     done
 }
 

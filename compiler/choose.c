@@ -34,16 +34,20 @@ static double predicted(const tg_schedule *s, const tg_target *target, const tg_
     return fits ? cost.seconds + 1e-9 : 0; /* calls of no tokens cost nothing and have a schedule */
 }
 
+/* Of decode steps one with room for as few tokens as there are. */
 static const tg_schedule *fastest(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, const tg_sizes *sizes, bool is_step)
 {
     double least = 0;
+    uint32_t room = UINT32_MAX;
     for (const tg_schedule *const *s = variant->schedules; s && *s; s++) {
-        const double seconds = predicted(*s, target, shape, sizes, is_step);
-        if (seconds > 0 && (least == 0 || seconds < least))
+        const double seconds = (*s)->max_tokens > room ? 0 : predicted(*s, target, shape, sizes, is_step);
+        if (seconds > 0 && (least == 0 || (*s)->max_tokens < room || seconds < least)) {
             least = seconds;
+            room = (*s)->max_tokens;
+        }
     }
     for (const tg_schedule *const *s = variant->schedules; least > 0 && *s; s++) {
-        const double seconds = predicted(*s, target, shape, sizes, is_step);
+        const double seconds = (*s)->max_tokens == room ? predicted(*s, target, shape, sizes, is_step) : 0;
         if (seconds > 0 && seconds <= tie * least)
             return *s;
     }

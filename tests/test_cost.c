@@ -311,7 +311,9 @@ static void suite_default(void)
         {{"tfla", "walk"}, &few_heads, 0, "tfla", "16 walks on 132 multiprocessors"},
         {{"tfla", "walk", "segments"}, &few_heads, 0, "segments", "128 walks of an eighth"},
         {{"walk", "segments"}, NULL, 0, "walk", "one segment: a kernel more that does nothing"},
-        {{"tfla", "tfla-wgmma"}, &few_heads, 0, "tfla", "faster, but only by name"},
+        {{"tfla", "tfla-wgmma"}, &few_heads, 0, "tfla-wgmma", "the same on warpgroups"},
+        {{"tfla", "walk-wide-cast"}, NULL, 0, "tfla", "faster, but only by name"},
+        {{"step8", "step"}, NULL, 1, "step", "no room for more tokens than there are"},
         {{"tfla-fp32"}, NULL, 0, "", "refused"},
     };
     if (!tap_begin("the default is what the model thinks fastest"))
