@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 static const double launch_seconds = 2e-6;
+static const double overlapped_launch_seconds = 0.5e-6; /* of a kernel that begins while the one before ends */
 static const double block_seconds = 2.5e-6; /* from the start to the first tiles, and from the last sums to memory */
 static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
@@ -28,6 +29,7 @@ static const double thread_step_seconds = 0.02e-6;
 static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
+static const double narrow_step_seconds = 1.1e-6; /* ... with one group of warps, which waits for no other */
 static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
 static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
 static const double resume_bandwidth = 27e9;     /* bytes a second of a multiprocessor, of other segments' states */
@@ -239,7 +241,7 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     const double sms = p->target->sms, products = work->flops * sms / matrix_rate(p);
     if (p->starts)
         return block_seconds + hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
-    const double step = p->makes_segments ? state_step_seconds : walk_step_seconds;
+    const double step = p->makes_segments ? state_step_seconds : p->groups == 1 ? narrow_step_seconds : walk_step_seconds;
     return block_seconds + (begins_by(p, OP_ENTER) ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
 }
 
@@ -284,12 +286,13 @@ static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
         work.flops *= used;
         work.on_chip *= used;
     }
-    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used, .seconds = launch_seconds};
+    const double launch = p->groups ? overlapped_launch_seconds : launch_seconds;
+    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used, .seconds = launch};
     if (blocks <= 0)
         return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s, blocks) + launch_seconds;
+    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s, blocks) + launch;
     return cost;
 }
 
