@@ -181,7 +181,7 @@ check linear --shape B=1,NH=2,T=40,dqk=32,dhv=32 --keep-states --group 2 --devic
 check linear --shape B=1,NH=2,T=40,dqk=32,dhv=32 --keep-states --dtype f32 --device emu
 -- exit 2
 -- stderr
---keep-states: linear has no schedule that keeps states for these sizes
+--keep-states: linear has no schedules that hand states over for these sizes
 
 -- case a schedule for gradients nobody asked for
 -- args
