@@ -95,6 +95,7 @@ void end_if(struct emit *e, LLVMBasicBlockRef after);
 struct counted {
     LLVMValueRef counter;
     LLVMBasicBlockRef head, after;
+    bool rolled; /* ptxas is told to leave it so */
 };
 struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index);
 struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, LLVMValueRef *index);

@@ -123,7 +123,10 @@ static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint3
     registers *= nest->shared_out ? 2 : 1; /* of the half that is computed, too */
     while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
         ahead /= 2;
-    return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead > most ? most : ahead;
+    ahead = ahead > most ? most : ahead;
+    while (nest->shared_out && ahead > 2 && nest->loops[0].trips % (2 * ahead)) /* so that halves of rounds are whole */
+        ahead /= 2;
+    return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead;
 }
 
 typedef LLVMValueRef *register_sets[STEPS_AHEAD][PLAN_MAX_LOADS + 8];
