@@ -245,6 +245,13 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     return block_seconds + (begins_by(p, OP_ENTER) ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
 }
 
+/* Threads for each that has an element, where threads have several: the others keep no memory busy. */
+static double idle_share(const struct plan *p)
+{
+    const uint32_t size = plan_dim_size(p, p->thread_dim);
+    return p->each > 1 && size ? (double)(plan_blocks(p, p->thread_dim) * p->block[p->thread_dim]) / size : 1;
+}
+
 /* Of all thread blocks, as if memory were infinitely fast. */
 static double block_seconds_in_all(const struct plan *p, const struct work *work, double blocks)
 {
@@ -256,7 +263,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
         return waves * walk_seconds(p, work, together);
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
-        return waves * (thread_block_seconds + work->steps * thread_step_seconds + together * sums);
+        return waves * ((thread_block_seconds + work->steps * thread_step_seconds) * idle_share(p) + together * sums);
     }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
     const double alone = hypot(products, work->on_chip / chip_bandwidth);

@@ -191,10 +191,23 @@ struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, L
     return l;
 }
 
+/* A loop's metadata is a node that names itself first. */
+static void keep_rolled(struct emit *e, LLVMValueRef back)
+{
+    static const char name[] = "llvm.loop.unroll.disable";
+    LLVMMetadataRef itself = LLVMTemporaryMDNode(e->context, NULL, 0), text = LLVMMDStringInContext2(e->context, name, sizeof name - 1);
+    LLVMMetadataRef parts[2] = {itself, LLVMMDNodeInContext2(e->context, &text, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(e->context, parts, 2);
+    LLVMMetadataReplaceAllUsesWith(itself, node);
+    LLVMSetMetadata(back, LLVMGetMDKindIDInContext(e->context, "llvm.loop", 9), LLVMMetadataAsValue(e->context, node));
+}
+
 void loop_end(struct emit *e, const struct counted *l, uint32_t step)
 {
     set(e, l->counter, add(e, get(e, e->i32, l->counter), imm(e, step)));
-    LLVMBuildBr(e->b, l->head);
+    LLVMValueRef back = LLVMBuildBr(e->b, l->head);
     LLVMMoveBasicBlockAfter(l->after, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, l->after);
+    if (l->rolled)
+        keep_rolled(e, back);
 }

@@ -95,6 +95,7 @@ void end_if(struct emit *e, LLVMBasicBlockRef after);
 struct counted {
     LLVMValueRef counter;
     LLVMBasicBlockRef head, after;
+    bool rolled; /* ptxas is told to leave it so */
 };
 struct counted loop_begin(struct emit *e, LLVMValueRef trips, LLVMValueRef *index);
 struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, LLVMValueRef *index);
@@ -237,6 +238,19 @@ void emit_thread_dot(struct emit *e, const struct op *op);
 /* ---- thread_loop.c ------------------------------------------------------------------------------------------ */
 /* Emits the nest at op index `begin`; returns the index of its end. */
 uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
+
+/* Steps of a loop; the place in its step number `index`. */
+LLVMValueRef thread_trips(struct emit *e, const struct loop *loop);
+struct place place_in_nest(struct emit *e, const struct nest *nest, const struct loop *loop, LLVMValueRef index);
+/* The operations of the nest that run in a step, but for those that come together at the end of a round. */
+void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard);
+bool is_stored_late(const struct emit *e, const struct nest *nest, uint32_t i);
+void load_all_staged(struct emit *e, const struct nest *nest); /* of this step, in a nest that is shared out */
+bool is_outer_load(const struct emit *e, const struct nest *nest, uint32_t load);
+
+/* ---- thread_round.c ----------------------------------------------------------------------------------------- */
+/* The inner loop of a nest. */
+void emit_thread_rounds(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end);
 
 /* ---- thread_share.c: what is uniform in a nest that is shared out ---------------------------------------------- */
 /* Does all of it, operations [begin, end) of the nest. */

@@ -1,15 +1,9 @@
 /* lower/thread_loop.c - loops of kernels in which a thread has an element.
  *
- * A nest of two loops is two loops. The inner one, when it goes one element at a time, computes several steps a round
- * and loads all of them first: that is what hides the latency of memory here. */
+ * A nest of two loops is two loops; the inner one goes by rounds of several steps (thread_round.c). */
 #include "lower/emit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { STEPS_AHEAD = 32, LONG_STEPS_AHEAD = 8, REGISTERS_AHEAD = 128 };
-
-static LLVMValueRef thread_trips(struct emit *e, const struct loop *loop)
+LLVMValueRef thread_trips(struct emit *e, const struct loop *loop)
 {
     if (loop->trips)
         return imm(e, loop->trips);
@@ -18,7 +12,7 @@ static LLVMValueRef thread_trips(struct emit *e, const struct loop *loop)
     return ceil_div(e, loop->dim == TG_CHUNK ? e->at.chunks : e->at.length, loop->block);
 }
 
-static struct place place_at(struct emit *e, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
+struct place place_in_nest(struct emit *e, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
 {
     struct place at = e->at;
     if (loop->dim == TG_CHUNK && e->p->thread_dim != TG_CHUNK) {
@@ -32,20 +26,20 @@ static struct place place_at(struct emit *e, const struct nest *nest, const stru
 }
 
 /* In a nest that is shared out, stores come together at the end of a round: no branch between its steps. */
-static bool is_late(const struct emit *e, const struct nest *nest, uint32_t i)
+bool is_stored_late(const struct emit *e, const struct nest *nest, uint32_t i)
 {
     return nest->shared_out && e->p->ops[i].kind == OP_STORE;
 }
 
-static void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard)
+void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard)
 {
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT && e->p->ops[i].kind != OP_LOAD /* read early */ &&
-            !plan_is_shared_out(e->p, nest, &e->p->ops[i]) && !is_late(e, nest, i))
+            !plan_is_shared_out(e->p, nest, &e->p->ops[i]) && !is_stored_late(e, nest, i))
             emit_ops(e, i, i + 1);
 }
 
-static void load_all_staged(struct emit *e, const struct nest *nest)
+void load_all_staged(struct emit *e, const struct nest *nest)
 {
     for (uint32_t i = 0; i < e->p->n_values; i++)
         if (is_staged_in(e, i, nest))
@@ -53,7 +47,7 @@ static void load_all_staged(struct emit *e, const struct nest *nest)
 }
 
 /* Of a nest of two loops: once for each block of the outer one. */
-static bool is_outer(const struct emit *e, const struct nest *nest, uint32_t load)
+bool is_outer_load(const struct emit *e, const struct nest *nest, uint32_t load)
 {
     return nest->n_loops == 2 && e->p->values[nest->loads[load]].outer;
 }
@@ -63,7 +57,7 @@ static void load_outer(struct emit *e, const struct nest *nest)
     if (nest->shared_out)
         load_all_staged(e, nest);
     for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
-        if (is_outer(e, nest, i))
+        if (is_outer_load(e, nest, i))
             load_thread(e, nest->loads[i]);
 }
 
@@ -73,327 +67,6 @@ static void reset_scans(struct emit *e, uint32_t begin, uint32_t end)
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_SCAN)
             zero_thread(e, &(struct op){.kind = OP_ZERO, .stmt = e->p->ops[i].stmt, .v = e->p->ops[i].v});
-}
-
-/* What comes from memory in every step, an element for each thread: tiles, and states of calls of one chunk. */
-struct early {
-    uint32_t n;
-    uint8_t values[PLAN_MAX_LOADS + 8];
-};
-
-static struct early find_early(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    struct early early = {0};
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (p->values[nest->loads[i]].space == SPACE_THREAD && !(nest->n_loops == 2 && p->values[nest->loads[i]].outer))
-            early.values[early.n++] = nest->loads[i];
-    for (uint32_t i = begin; i < end; i++)
-        if (p->ops[i].kind == OP_INIT && !plan_is_shared_out(p, nest, &p->ops[i]) && early.n < sizeof early.values)
-            early.values[early.n++] = p->ops[i].v;
-    return early;
-}
-
-/* Registers of what the threads' own operations of a nest have to do with. */
-static uint32_t own_registers(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    tg_bits values = 0;
-    uint32_t registers = 0;
-    for (uint32_t i = begin; i < end; i++) {
-        uint8_t reads[TG_MAX_READS];
-        const uint32_t n = plan_is_shared_out(p, nest, &p->ops[i]) ? 0 : plan_reads(p, &p->ops[i], reads);
-        for (uint32_t k = 0; k < n; k++)
-            values |= TG_BIT(reads[k]);
-        values |= n ? TG_BIT(p->ops[i].v) : 0;
-    }
-    for (uint32_t i = 0; i < p->n_values; i++)
-        registers += values >> i & 1 ? plan_held_count(p, &p->values[i]) : 0;
-    return registers;
-}
-
-/* How many steps to load ahead: as many as registers allow. Steps of held chunks are long. */
-static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end, const struct early *early)
-{
-    uint32_t registers = 0, beside = 0, ahead = STEPS_AHEAD;
-    for (uint32_t i = 0; i < early->n; i++)
-        registers += plan_held_count(p, &p->values[early->values[i]]);
-    for (uint32_t i = 0; i < p->n_values; i++)
-        beside += plan_held_count(p, &p->values[i]);
-    const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : STEPS_AHEAD;
-    beside = nest->shared_out ? own_registers(p, nest, begin, end) : beside / 2; /* half of it lives at once */
-    registers *= nest->shared_out ? 2 : 1; /* of the half that is computed, too */
-    while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
-        ahead /= 2;
-    return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead > most ? most : ahead;
-}
-
-typedef LLVMValueRef *register_sets[STEPS_AHEAD][PLAN_MAX_LOADS + 8];
-
-static void make_registers(struct emit *e, const struct early *early, uint32_t ahead, register_sets sets)
-{
-    for (uint32_t i = 0; i < early->n; i++)
-        for (uint32_t step = 0; step < ahead; step++)
-            sets[step][i] = step == 0 ? e->registers[early->values[i]] : new_registers(e, early->values[i]);
-}
-
-static void free_registers(const struct early *early, uint32_t ahead, register_sets sets)
-{
-    for (uint32_t i = 0; i < early->n; i++)
-        for (uint32_t step = 1; step < ahead; step++)
-            free(sets[step][i]);
-}
-
-/* The steps that one round of the loop computes. */
-struct round {
-    const struct early *early;
-    const struct loop *loop;
-    uint32_t ahead;
-    uint32_t from, to; /* of them, those at hand: all, or half of them */
-    bool whole; /* all of them, in every round */
-    struct place at[STEPS_AHEAD];
-    LLVMValueRef address[PLAN_MAX_LOADS]; /* of the nest's loads, in the step before */
-    register_sets sets;
-};
-
-static void go_to_step(struct emit *e, struct round *r, uint32_t i)
-{
-    e->at = r->at[i];
-    for (uint32_t k = 0; k < r->early->n; k++)
-        e->registers[r->early->values[k]] = r->sets[i][k];
-}
-
-/* One address is all that a step of the operation needs. */
-static bool is_one_move(const struct plan *p, const struct op *op)
-{
-    return plan_held_count(p, &p->values[op->v]) == plan_together(p, op->tile);
-}
-
-/* Addresses of a state in the steps of a round, each from the one before: half the instructions of computing it. */
-static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op, LLVMValueRef address[STEPS_AHEAD])
-{
-    const tg_tensor *t = &e->p->algorithm->tensors[op->tile];
-    uint32_t axis = 0;
-    while (axis < TG_MAX_AXES - 1 && t->axes[axis] != nest->loops[0].dim)
-        axis++;
-    LLVMValueRef step = mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
-    e->at = r->at[r->from];
-    address[r->from] = thread_address(e, op->v, op->tile);
-    for (uint32_t i = r->from + 1; i < r->to; i++)
-        address[i] = byte_offset(e, address[i - 1], step);
-}
-
-/* Bytes from a tile's element at one position to that at the next. */
-static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
-{
-    uint32_t axis = 0;
-    while (axis < TG_MAX_AXES - 1 && e->p->algorithm->tensors[tile].axes[axis] != TG_T)
-        axis++;
-    return mul(e, tensor_stride(e, tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
-}
-
-/* In a loop over positions every address comes from the one before: two instructions, where computing it takes six. */
-static void load_step(struct emit *e, struct round *r, const struct nest *nest, uint32_t load, uint32_t step)
-{
-    const uint32_t v = nest->loads[load], tile = TG_OPERAND_TILE(e->p->values[v].operand);
-    const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
-    if (chained)
-        e->known[tile] = r->address[load] = step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);
-    load_thread(e, v);
-    e->known[tile] = NULL;
-}
-
-/* What every thread has alike, the L1 cache has: no need to load it ahead. */
-static void load_uniform(struct emit *e, struct round *r, const struct nest *nest, uint32_t step)
-{
-    if (nest->shared_out)
-        load_all_staged(e, nest);
-    for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
-        if (!is_outer(e, nest, i) && e->p->values[nest->loads[i]].space == SPACE_UNIFORM)
-            load_step(e, r, nest, i, step);
-}
-
-/* The loads of all steps, one after the other; one branch for all steps where a tensor may be absent. */
-static void load_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    const struct place outside = e->at;
-    for (uint32_t i = r->from; i < r->to; i++) {
-        go_to_step(e, r, i);
-        for (uint32_t k = 0; k < nest->n_loads; k++)
-            if (memchr(r->early->values, nest->loads[k], r->early->n))
-                load_step(e, r, nest, k, i);
-    }
-    for (uint32_t o = begin; o < end; o++) {
-        const struct op *op = &e->p->ops[o];
-        if (op->kind != OP_INIT || plan_is_shared_out(e->p, nest, op))
-            continue;
-        const bool chained = nest->shared_out && r->whole && op->tile && is_one_move(e->p, op);
-        LLVMValueRef address[STEPS_AHEAD];
-        if (chained)
-            find_states(e, r, nest, op, address);
-        for (uint32_t i = r->from; i < r->to; i++) {
-            go_to_step(e, r, i);
-            zero_thread(e, op);
-        }
-        LLVMValueRef there = op->tile ? present(e, op->tile) : NULL;
-        LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-        for (uint32_t i = r->from; op->tile && i < r->to; i++) {
-            go_to_step(e, r, i);
-            e->known[op->tile] = chained ? address[i] : NULL;
-            read_state(e, op);
-        }
-        e->known[op->tile] = NULL;
-        if (after)
-            end_if(e, after);
-    }
-    e->at = outside;
-}
-
-/* A step that may lie behind the last one; NULL: it does not. */
-static LLVMBasicBlockRef begin_step(struct emit *e, LLVMValueRef base, uint32_t i, LLVMValueRef trips, bool whole)
-{
-    return i && !whole ? begin_if(e, less(e, add(e, base, imm(e, i)), trips)) : NULL;
-}
-
-static void store_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
-{
-    for (uint32_t o = begin; o < end; o++) {
-        const uint32_t tile = e->p->ops[o].tile;
-        if (!is_late(e, nest, o))
-            continue;
-        LLVMValueRef there = present(e, tile), address[STEPS_AHEAD];
-        LLVMBasicBlockRef stored = there ? begin_if(e, there) : NULL;
-        const bool chained = r->whole && is_one_move(e->p, &e->p->ops[o]);
-        if (chained)
-            find_states(e, r, nest, &e->p->ops[o], address);
-        for (uint32_t i = r->from; i < r->to; i++) {
-            LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
-            go_to_step(e, r, i);
-            e->known[tile] = chained ? address[i] : NULL;
-            emit_ops(e, o, o + 1);
-            if (after)
-                end_if(e, after);
-        }
-        e->known[tile] = NULL;
-        if (stored)
-            end_if(e, stored);
-    }
-}
-
-static void compute_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
-{
-    for (uint32_t i = r->from; i < r->to; i++) {
-        LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
-        e->scanned = 0;
-        go_to_step(e, r, i);
-        load_uniform(e, r, nest, i);
-        emit_guarded(e, nest, begin, end, GUARD_ALWAYS);
-        if (after)
-            end_if(e, after);
-    }
-    store_round(e, r, nest, begin, end, base, trips);
-}
-
-/* Rounds from step `first` on; those that are whole need `ahead` steps before the end. Returns where they have ended. */
-static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef first, LLVMValueRef trips)
-{
-    LLVMValueRef base, last = sub(e, trips, imm(e, 1));
-    const struct place outside = e->at;
-    const struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
-    r->from = 0;
-    r->to = r->ahead;
-    for (uint32_t i = 0; i < r->ahead; i++) { /* behind the last step the last one is loaded again, and not used */
-        LLVMValueRef step = add(e, base, imm(e, i));
-        r->at[i] = place_at(e, nest, r->loop, r->whole || !i ? step : smaller(e, step, last));
-    }
-    load_round(e, r, nest, begin, end);
-    compute_round(e, r, nest, begin, end, base, trips);
-    go_to_step(e, r, 0);
-    e->at = outside;
-    e->scanned = 0;
-    loop_end(e, &l, r->ahead);
-    return get(e, e->i32, l.counter);
-}
-
-/* The steps at hand are those of one half of a round, which begins at `first`. */
-static void take_half(struct emit *e, struct round *r, const struct nest *nest, uint32_t half, LLVMValueRef first)
-{
-    r->from = half * r->ahead / 2;
-    r->to = r->from + r->ahead / 2;
-    for (uint32_t i = r->from; i < r->to; i++)
-        r->at[i] = place_at(e, nest, r->loop, add(e, first, imm(e, i - r->from)));
-}
-
-/* Whole rounds of two halves: while one is computed the other is on its way, so that memory never waits for a thread. */
-static void emit_halves(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    const uint32_t half = r->ahead / 2;
-    const struct place outside = e->at;
-    LLVMValueRef base, trips = imm(e, r->loop->trips);
-    take_half(e, r, nest, 0, imm(e, 0));
-    load_round(e, r, nest, begin, end);
-    const struct counted l = loop_begin(e, trips, &base);
-    for (uint32_t h = 0; h < 2; h++) {
-        LLVMValueRef here = add(e, base, imm(e, h * half)), next = add(e, here, imm(e, half));
-        take_half(e, r, nest, !h, h ? smaller(e, next, imm(e, r->loop->trips - half)) : next);
-        load_round(e, r, nest, begin, end);
-        take_half(e, r, nest, h, here);
-        compute_round(e, r, nest, begin, end, base, trips);
-        e->at = outside;
-    }
-    go_to_step(e, r, 0);
-    e->at = outside;
-    e->scanned = 0;
-    loop_end(e, &l, r->ahead);
-}
-
-/* Are all states that the nest reads and writes there? NULL: always. */
-static LLVMValueRef states_present(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    LLVMValueRef all = NULL;
-    for (uint32_t i = begin; i < end; i++) {
-        const struct op *op = &e->p->ops[i];
-        const bool is_read = op->kind == OP_INIT && op->tile && !plan_is_shared_out(e->p, nest, op);
-        LLVMValueRef there = is_read || is_late(e, nest, i) ? present(e, op->tile) : NULL;
-        all = there ? both(e, all, there) : all;
-    }
-    return all;
-}
-
-/* By halves where all states are there: a branch around loads or stores would let ptxas move what is to be computed
- * meanwhile before them. */
-static void emit_pipelined(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    LLVMValueRef there = states_present(e, nest, begin, end);
-    LLVMBasicBlockRef otherwise = there ? begin_if(e, there) : NULL;
-    emit_halves(e, r, nest, begin, end);
-    if (!there)
-        return;
-    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
-    end_if(e, after);
-    LLVMPositionBuilderAtEnd(e->b, otherwise);
-    r->ahead /= 2;
-    emit_rounds(e, r, nest, begin, end, imm(e, 0), imm(e, r->loop->trips));
-    r->ahead *= 2;
-    end_if(e, after);
-}
-
-/* Of a number of steps that is not known: whole rounds, then one that is not. */
-static void inner_loop(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
-{
-    const struct early early = find_early(e->p, nest, begin, end);
-    struct round r = {.early = &early, .loop = loop, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
-    LLVMValueRef trips = thread_trips(e, loop), first = imm(e, 0);
-    const bool halves = nest->shared_out && loop->trips % (2 * r.ahead) == 0;
-    r.ahead *= halves ? 2 : 1;
-    make_registers(e, &early, r.ahead, r.sets);
-    r.whole = r.ahead > 1 && plan_is_position(loop->dim) && !loop->trips;
-    if (r.whole)
-        first = emit_rounds(e, &r, nest, begin, end, first, trips);
-    r.whole = loop->trips && loop->trips % r.ahead == 0;
-    if (halves)
-        emit_pipelined(e, &r, nest, begin, end);
-    else
-        emit_rounds(e, &r, nest, begin, end, first, trips);
-    free_registers(&early, r.ahead, r.sets);
 }
 
 /* Is there anything in the nest that differs from thread to thread? */
@@ -417,7 +90,7 @@ static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, ui
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_LOAD)
             emit_ops(e, i, i + 1);
-    inner_loop(e, nest, &nest->loops[0], begin, end);
+    emit_thread_rounds(e, nest, &nest->loops[0], begin, end);
     if (after)
         end_if(e, after);
 }
@@ -438,16 +111,16 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     }
     if (nest->n_loops == 1) {
         reset_scans(e, begin + 1, end);
-        inner_loop(e, nest, &nest->loops[0], begin + 1, end);
+        emit_thread_rounds(e, nest, &nest->loops[0], begin + 1, end);
         return end;
     }
     LLVMValueRef index;
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
-    e->at = place_at(e, nest, &nest->loops[0], index);
+    e->at = place_in_nest(e, nest, &nest->loops[0], index);
     load_outer(e, nest);
     reset_scans(e, begin + 1, end);
     emit_guarded(e, nest, begin + 1, end, GUARD_FIRST);
-    inner_loop(e, nest, &nest->loops[1], begin + 1, end);
+    emit_thread_rounds(e, nest, &nest->loops[1], begin + 1, end);
     emit_guarded(e, nest, begin + 1, end, GUARD_LAST);
     e->at = outside;
     loop_end(e, &l, 1);

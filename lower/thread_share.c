@@ -161,7 +161,8 @@ void share_out(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t
         barrier(e); /* all have read what the nest before left in shared memory */
     e->shares = true;
     for_sums(e, nest, begin, end, start_sum);
-    const struct counted l = loop_begin(e, imm(e, trips), &first);
+    struct counted l = loop_begin(e, imm(e, trips), &first);
+    l.rolled = trips > e->p->threads; /* unrolled, its loads would take all registers */
     LLVMValueRef step = add(e, e->tid, first);
     LLVMBasicBlockRef after = trips % e->p->threads ? begin_if(e, less(e, step, imm(e, trips))) : NULL;
     e->at.start[dim] = step;

@@ -49,11 +49,12 @@ static const struct form forms[] = {
     {", group of 2", 2, 0, 0, 0, NULL},
     {", decode step of 1", 1, 1, 0, 0, "step"},
     {", decode step of 8, pooled, group of 4", 4, 8, 0, 1, "step8"},
+    {", decode step of 8, narrow", 1, 8, 0, 0, "step8-narrow"},
     {", packed", 1, 0, 1, 0, NULL},
     {", packed, pooled, group of 2", 2, 0, 1, 1, NULL},
     {", states kept", 1, 0, 0, 0, "tfla-ke"}, /* -keep and -kept */
 };
-enum { N_FORMS = 6 };
+enum { N_FORMS = 7 };
 
 static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target,
                                        const tg_shape_class *shape, const struct form *form)

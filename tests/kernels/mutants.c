@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -133,6 +133,19 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {0},
               NULL},
+    [FIRST_STEP] = {"mlstm-exp first step",
+                    {.variant = "mlstm-exp",
+                     .io = TG_BF16,
+                     .batch = 3,
+                     .heads = 4,
+                     .group = 2,
+                     .tokens = 8,
+                     .dqk = 24,
+                     .dhv = 40,
+                     .schedule = "step8"},
+                    false,
+                    {0},
+                    NULL},
     /* Two warpgroups of two tiles each; more chunks than stages. */
     [WALK] = {"mlstm-sig walk",
               {.io = TG_BF16,
