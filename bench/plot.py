@@ -71,7 +71,7 @@ def print_family(lines):
               f"   {r['workspace'][0] / 2**20:.0f}, {r['workspace'][1] / 2**20:.0f}   {memory}")
     for x in lines:
         if x["part"] == "family" and "backward" not in x:
-            print(f"{x['variant']:15} decode, B {x['shape']['B']}: {x['median_ms']:.4f} ms, {x['gb_per_s']:.0f} GB/s")
+            print(f"{x['variant']:15} decode, B {x['shape']['B']}, {x['shape']['T']} tokens: {x['median_ms']:.4f} ms, {x['gb_per_s']:.0f} GB/s")
 
 
 def print_table(lines):

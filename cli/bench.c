@@ -44,6 +44,12 @@ static const struct row {
     {"mlstm-exp", {SIZES(8, 16, 1, 128, 256), .most_tokens = 1}},
     {"mlstm-exp", {SIZES(64, 16, 1, 128, 256), .most_tokens = 1}},
     {"mlstm-exp", {SIZES(512, 16, 1, 128, 256), .most_tokens = 1}},
+    {"mlstm-sig", {SIZES(1, 16, 8, 128, 256), .most_tokens = 8}},
+    {"mlstm-sig", {SIZES(64, 16, 8, 128, 256), .most_tokens = 8}},
+    {"mlstm-sig", {SIZES(512, 16, 8, 128, 256), .most_tokens = 8}},
+    {"mlstm-exp", {SIZES(1, 16, 8, 128, 256), .most_tokens = 8}},
+    {"mlstm-exp", {SIZES(64, 16, 8, 128, 256), .most_tokens = 8}},
+    {"mlstm-exp", {SIZES(512, 16, 8, 128, 256), .most_tokens = 8}},
 };
 
 static void bench_row(struct bench *bench, const tg_variant *variant, const struct shape *shape)

@@ -72,7 +72,7 @@ static void add_point(const json_t *shape, const char *variant, const json_t *of
                                   .dqk = (uint32_t)integer(shape, "dqk", 0),
                                   .dhv = (uint32_t)integer(shape, "dhv", 0),
                                   .group = (uint32_t)integer(shape, "group", 1),
-                                  .tokens = tokens == 1 ? 1 : 0}; /* decode steps */
+                                  .tokens = (uint32_t)(tokens <= 8 ? tokens : 0)}; /* decode steps */
     tg_cost cost;
     if (n_points == MOST_POINTS)
         return;
