@@ -234,7 +234,8 @@ static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct ne
 {
     LLVMValueRef base, last = sub(e, trips, imm(e, 1));
     const struct place outside = e->at;
-    const struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
+    struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
+    l.rolled = nest->shared_out; /* unrolled, few rounds would take all registers */
     r->from = 0;
     r->to = r->ahead;
     for (uint32_t i = 0; i < r->ahead; i++) { /* behind the last step the last one is loaded again, and not used */
@@ -267,7 +268,8 @@ static void emit_halves(struct emit *e, struct round *r, const struct nest *nest
     LLVMValueRef base, trips = imm(e, r->loop->trips);
     take_half(e, r, nest, 0, imm(e, 0));
     load_round(e, r, nest, begin, end);
-    const struct counted l = loop_begin(e, trips, &base);
+    struct counted l = loop_begin(e, trips, &base);
+    l.rolled = true;
     for (uint32_t h = 0; h < 2; h++) {
         LLVMValueRef here = add(e, base, imm(e, h * half)), next = add(e, here, imm(e, half));
         take_half(e, r, nest, !h, h ? smaller(e, next, imm(e, r->loop->trips - half)) : next);
