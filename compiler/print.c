@@ -17,8 +17,10 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
     tg_printf(w, "] %s %s", tg_dtype_name(v->dtype), space_names[v->space]);
     if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR)
         tg_printf(w, " at %u, %u x %u bytes", v->offset, v->stages, v->stage_bytes);
-    if (v->staged)
+    if (v->staged && v->nest >= 0)
         tg_printf(w, ", staged at %u, %u bytes a step", v->offset, v->row_bytes);
+    else if (v->staged)
+        tg_printf(w, ", at %u in shared memory while a nest runs", v->offset);
     if (v->nest >= 0)
         tg_printf(w, ", nest %d%s", v->nest, v->outer ? " outer" : "");
     tg_printf(w, "\n");

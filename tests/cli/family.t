@@ -311,6 +311,7 @@ explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan
 -- exit 0
 -- stdout
 kw@Lkv [chunk 8, dqk 1] f32 uniform, staged at 128, 32 bytes a step
+p [chunk 8] f32 uniform, at 32 in shared memory while a nest runs
 what is uniform shared out first
 
 -- case nothing is where a step is one token
