@@ -10,7 +10,7 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919 and b523df5, 289 in all;
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5 and c9bb039, 419 in all;
  * tests/test_cost.c compares. */
 #include "compiler/plan.h"
 
@@ -24,8 +24,10 @@ static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, 
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
 static const double sum_rate = 10e9;        /* elements a second of a multiprocessor: shuffles, exchanges among warps */
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
-static const double thread_block_seconds = 6e-6;
+static const double thread_block_seconds = 5.9e-6;
+static const double loopless_block_seconds = 4.7e-6; /* no loop's first loads to wait for */
 static const double thread_step_seconds = 0.02e-6;
+static const double token_seconds = 0.78e-6; /* of several tokens a decode step */
 static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
@@ -263,7 +265,9 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
         return waves * walk_seconds(p, work, together);
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
-        return waves * ((thread_block_seconds + work->steps * thread_step_seconds) * idle_share(p) + together * sums);
+        const double start = work->steps > 0 || p->schedule->max_tokens ? thread_block_seconds : loopless_block_seconds;
+        const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0;       /* their gates, once */
+        return waves * (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
     }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
     const double alone = hypot(products, work->on_chip / chip_bandwidth);
