@@ -31,7 +31,7 @@ static const double token_seconds = 0.78e-6; /* of several tokens a decode step 
 static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
-static const double narrow_step_seconds = 1.1e-6; /* ... with one group of warps, which waits for no other */
+static const double short_step_seconds = 1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
 static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
 static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
 static const double resume_bandwidth = 27e9;     /* bytes a second of a multiprocessor, of other segments' states */
@@ -243,8 +243,9 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     const double sms = p->target->sms, products = work->flops * sms / matrix_rate(p);
     if (p->starts)
         return block_seconds + hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
-    const double step = p->makes_segments ? state_step_seconds : p->groups == 1 ? narrow_step_seconds : walk_step_seconds;
-    return block_seconds + (begins_by(p, OP_ENTER) ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
+    const bool enters = begins_by(p, OP_ENTER);
+    const double step = p->makes_segments ? state_step_seconds : enters && p->groups == 1 ? short_step_seconds : walk_step_seconds;
+    return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
 }
 
 /* Threads for each that has an element, where threads have several: the others keep no memory busy. */
