@@ -267,7 +267,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
         const double start = work->steps > 0 || p->schedule->max_tokens ? thread_block_seconds : loopless_block_seconds;
-        const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0;       /* their gates, once */
+        const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0; /* their gates, once */
         return waves * (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
     }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
