@@ -149,21 +149,21 @@ void walk_init(struct emit *e, const struct walk *w, const struct op *op)
         when(e, w, op->tile, init_pair, both(e, copies, present(e, op->tile)));
 }
 
-/* 2^ the sum of the decays of a whole segment's chunks, the same in all lanes. All loads are under way at once. */
+/* 2^ the sum of the decays of a whole segment's chunks, the same in all lanes. */
 static LLVMValueRef decay_of(struct emit *e, const struct value *decay, LLVMValueRef first)
 {
-    LLVMValueRef sum = real(e, 0);
+    LLVMValueRef sum = local(e, e->f32, "decay"), i;
+    set(e, sum, real(e, 0));
+    const struct counted l = loop_begin(e, sub(e, imm(e, e->p->segment), e->lane), &i);
     struct place at = e->at;
-    for (uint32_t i = 0; i < e->p->segment; i += 32) {
-        LLVMValueRef chunk = add(e, e->lane, imm(e, i)), inside = i + 32 <= e->p->segment ? NULL : less(e, chunk, imm(e, e->p->segment));
-        at.start[TG_CHUNK] = walked_chunk(e, &e->p->nests[0], add(e, first, inside ? choose(e, inside, chunk, imm(e, 0)) : chunk));
-        LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
-        LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, from, "");
-        sum = LLVMBuildFAdd(e->b, sum, inside ? choose(e, inside, x, real(e, 0)) : x, "");
-    }
+    at.start[TG_CHUNK] = walked_chunk(e, &e->p->nests[0], add(e, first, add(e, e->lane, i)));
+    LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
+    set(e, sum, LLVMBuildFAdd(e->b, get(e, e->f32, sum), LLVMBuildLoad2(e->b, e->f32, from, ""), ""));
+    loop_end(e, &l, 32);
+    LLVMValueRef x = get(e, e->f32, sum);
     for (uint32_t lane = 1; lane < 32; lane *= 2)
-        sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, lane), "");
-    return exp2_approx(e, sum);
+        x = LLVMBuildFAdd(e->b, x, shuffle_xor(e, x, lane), "");
+    return exp2_approx(e, x);
 }
 
 void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
@@ -181,6 +181,7 @@ void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
     for_state(e, w, op->tile, add_pair, decay);
     e->at = outside;
     loop_end(e, &l, 1);
+    sync_warp(e); /* lanes that had no decay to add up may have parted */
 }
 
 void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
