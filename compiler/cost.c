@@ -34,7 +34,7 @@ static const double walk_step_seconds = 1.6e-6;
 static const double short_step_seconds = 1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
 static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
 static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
-static const double resume_bandwidth = 27e9;     /* bytes a second of a multiprocessor, of other segments' states */
+static const double enter_bandwidth = 27e9;      /* bytes a second of a multiprocessor, of a segment's first state */
 
 enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024 };
 
@@ -129,14 +129,14 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
     return segment ? bytes * ceil(chunks / segment) / chunks : bytes;
 }
 
-/* Each tensor once. Without what is optional, as calls are timed; but a decode step without a state is none. */
+/* Each tensor once; what is composed in place, in and out. Without what is optional, as calls are timed; but a decode step without a state is none. */
 static double memory_bytes(const struct plan *p, const tg_sizes *s)
 {
     double bytes = 0;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
         const bool is_used = (p->slice.loads | p->slice.stores) >> t & 1;
         if (is_used && (p->shape.tokens || !(p->algorithm->tensors[t].flags & TG_OPTIONAL)))
-            bytes += tensor_bytes(p, s, t);
+            bytes += tensor_bytes(p, s, t) * (p->composes && (p->slice.stores >> t & 1) ? 2 : 1);
     }
     return bytes;
 }
@@ -233,7 +233,7 @@ static bool begins_by(const struct plan *p, enum op_kind kind)
 /* Reading a state that another row has made. */
 static double state_seconds(const struct plan *p)
 {
-    return elements(&p->values[p->state]) * sizeof(float) / resume_bandwidth;
+    return elements(&p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
 /* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states
@@ -282,13 +282,6 @@ static double overlapped(const struct plan *p, double memory, double blocks)
     return p->row->mma == TG_MMA_WGMMA ? sqrt(hypot(memory * memory, blocks * blocks)) : hypot(memory, blocks);
 }
 
-/* The last segment's thread block reads the states of all the others; of many waves, each block those of half of them. */
-static double resume_seconds(const struct plan *p, const tg_sizes *s, double blocks)
-{
-    const double waves = blocks / p->target->sms, others = segments(p, s) - 1;
-    return begins_by(p, OP_RESUME) ? others * state_seconds(p) * fmax(1, waves / 2) : 0;
-}
-
 static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
 {
     struct work work = block_work(p, s);
@@ -304,7 +297,7 @@ static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
         return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + resume_seconds(p, s, blocks) + launch;
+    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + launch;
     return cost;
 }
 

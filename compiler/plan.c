@@ -221,7 +221,7 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v)
 static void find_threads(struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS && !p->thread_dim; d++)
-        if (p->row->row[d].role != TG_ROLE_NONE && tg_row_each(p->row, d))
+        if (d != TG_SEG && p->row->row[d].role != TG_ROLE_NONE && tg_row_each(p->row, d))
             p->thread_dim = d;
     p->each = p->thread_dim ? tg_row_each(p->row, p->thread_dim) : 0;
     p->held = p->each > 1 ? 1u << p->thread_dim : 0;
@@ -260,6 +260,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
+    p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!tg_row_slice(schedule, row, &p->slice))
@@ -268,6 +269,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
         plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }
+    if (p->composes)
+        return pass_compose(p) && plan_verify(p, "budget");
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
                pass_walk(p) && plan_verify(p, "walk");   /* tiles to warpgroups and shared memory */

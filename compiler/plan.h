@@ -72,7 +72,6 @@ enum op_kind {
     OP_ZERO,     /* v = 0 */
     OP_COPY,     /* v = a, all of it */
     OP_INIT,     /* v = initial state from memory, or 0 when that tensor is absent */
-    OP_RESUME,   /* v = initial state, then 2^sum(a) v + `tile` over the segments before: a are the decays of their chunks */
     OP_ENTER,    /* v = `tile` of the segment: the state with which it begins */
     OP_MAP,      /* v = expression of statement */
     OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
@@ -81,6 +80,7 @@ enum op_kind {
     OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
+    OP_COMPOSE,  /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
     OP_STORE,    /* v -> memory; `tile` says which tensor */
     OP_N_KINDS
 };
@@ -96,7 +96,7 @@ struct op {
     uint8_t when;  /* enum when */
     uint8_t guard; /* enum guard */
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
-    uint8_t tile;  /* OP_STORE, OP_INIT, OP_RESUME, OP_ENTER: the tensor in memory */
+    uint8_t tile;  /* OP_STORE, OP_INIT, OP_ENTER, OP_COMPOSE: the tensor in memory */
     uint8_t v, a, b;
     uint8_t c, w; /* OP_WALK: decay and running state */
     uint8_t n;
@@ -145,6 +145,7 @@ struct plan {
     uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
+    uint32_t composes;         /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
     uint32_t starts;           /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
     bool carries;              /* a kernel on warpgroups: vectors beside the state */
 
@@ -182,6 +183,7 @@ bool pass_place(struct plan *p);
 bool pass_pipeline(struct plan *p);
 bool pass_budget(struct plan *p);
 bool pass_walk(struct plan *p);
+bool pass_compose(struct plan *p);
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {

@@ -56,7 +56,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " += v%u v%u", op->a, op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY)
         tg_printf(w, ", v%u", op->a);
-    if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_RESUME || op->kind == OP_ENTER) && op->tile)
+    if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE) && op->tile)
         tg_printf(w, " %s %s", op->kind == OP_STORE ? "to" : "from", p->algorithm->tensors[op->tile].name);
     if (op->kind == OP_NEST)
         print_nest(p, &p->nests[op->n], w);

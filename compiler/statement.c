@@ -258,19 +258,13 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
     return true;
 }
 
-/* How the state begins. Without a decay of its own OP_RESUME has a = v. */
-static struct op begin_state(const struct plan *p, int i, int v, int decay)
+/* How the state begins: with nothing where each segment is made by itself, with that of its segment, or with the initial one. */
+static struct op begin_state(const struct plan *p, int i, int v)
 {
     const tg_stmt *s = &p->algorithm->body[i];
-    const uint32_t tile = TG_OPERAND_TILE(s->out);
-    struct op op = {.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
-    if (!(p->slice.loads >> tile & 1))
-        return op;
-    op.tile = (uint8_t)tile; /* of segments */
-    const int writer = tg_tile_row(p->schedule, tile);
-    op.kind = writer >= 0 && tg_row_starts_segments(p->schedule, (uint32_t)writer) ? OP_ENTER : OP_RESUME;
-    op.a = (uint8_t)(op.kind == OP_ENTER ? 0 : decay < 0 ? v : decay);
-    return op;
+    const bool enters = p->slice.loads >> TG_OPERAND_TILE(s->out) & 1;
+    const uint32_t tile = enters ? TG_OPERAND_TILE(s->out) : p->makes_segments ? 0 : TG_OPERAND_TILE(s->init);
+    return (struct op){.kind = enters ? OP_ENTER : OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)tile};
 }
 
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
@@ -290,7 +284,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    insert_before_nest(b, begin_state(p, i, v, decay));
+    insert_before_nest(b, begin_state(p, i, v));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     b->value[i] = (int8_t)v;
     if (whole) {

@@ -11,7 +11,7 @@ static bool broken(const struct plan *p, const char *stage, uint32_t at, const c
 
 static bool is_defining(const struct op *op)
 {
-    return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_RESUME || op->kind == OP_ENTER || op->kind == OP_MAP ||
+    return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || op->kind == OP_WALK;
 }
 

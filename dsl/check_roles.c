@@ -270,19 +270,63 @@ static uint32_t read_segments(const struct kernel *k, uint32_t tile)
     return k->slice.loads & TG_BIT(tile) ? tg_tile_segment(k->schedule, tile) : 0;
 }
 
-/* A segment starts from nothing and its state goes to memory, or from what such rows have written.
- * Who walks them all writes what they begin with. */
+/* What every segment makes by itself, by the time that the row begins: has an earlier one composed it? */
+static bool is_composed(const struct kernel *k, uint32_t tile)
+{
+    const int writer = tg_tile_row(k->schedule, tile);
+    if (writer < 0 || !tg_row_makes_segments(k->schedule, (uint32_t)writer))
+        return true;
+    const int composer = tg_composing_row(k->schedule, (uint32_t)writer, tile);
+    return composer >= 0 && composer < (int)(k->row - k->schedule->rows);
+}
+
+static bool is_in_memory(const struct kernel *k, uint32_t tile)
+{
+    const int writer = tg_tile_row(k->schedule, tile);
+    return (k->schedule->algorithm->tensors[tile].flags & TG_IN) || (writer >= 0 ? &k->schedule->rows[writer] < k->row : tg_tile_kept(k->schedule, tile));
+}
+
+/* In the place of what another row has made of as many chunks. */
+static void check_composing(const struct kernel *k)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++) {
+        struct tg_text text;
+        const uint32_t tile = k->row->outputs[i], chunks = tg_tile_segment(k->schedule, tile);
+        const int writer = tg_tile_row(k->schedule, tile);
+        const uint32_t decay = TG_OPERAND_TILE(k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)].decay);
+        if (decay && !is_in_memory(k, decay))
+            tg_fault(k->check, TG0242, "list it in the .outputs of an earlier kernel",
+                     "%s: it composes segments of %s by its decay, which is not in memory", k->name,
+                     tg_tile_text(k->schedule->algorithm, tile, &text));
+        if (writer < 0 || &k->schedule->rows[writer] >= k->row || !tg_row_makes_segments(k->schedule, (uint32_t)writer) ||
+            chunks != k->row->row[TG_SEG].block)
+            tg_fault(k->check, TG0242, "let an earlier row with TG_P and the same block of seg make it",
+                     "%s: it composes segments of %u chunks of %s, which no row has made", k->name,
+                     k->row->row[TG_SEG].block, tg_tile_text(k->schedule->algorithm, tile, &text));
+    }
+}
+
+/* A segment starts from nothing and its state goes to memory, or from what such rows have written and
+ * another has composed. Who walks them all writes what they begin with. */
 static void check_segment(const struct kernel *k)
 {
     const tg_axis_role *segment = &k->row->row[TG_SEG];
     const uint32_t row = (uint32_t)(k->row - k->schedule->rows);
     bool starts = tg_row_makes_segments(k->schedule, row);
+    if (tg_row_composes_segments(k->schedule, row)) {
+        check_composing(k);
+        return;
+    }
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
         struct tg_text text;
         const uint32_t chunks = read_segments(k, tile);
-        const bool resumed = chunks && tg_row_has_segments(k->row) && segment->block == chunks;
-        starts |= resumed;
-        if (!resumed && chunks)
+        const bool entered = chunks && tg_row_has_segments(k->row) && segment->block == chunks;
+        starts |= entered;
+        if (entered && !is_composed(k, tile))
+            tg_fault(k->check, TG0225, "let a row before it list the tile with TG_W and the same block of seg, without chunk",
+                     "%s: it reads %s, which each segment has made by itself and no row has composed", k->name,
+                     tg_tile_text(k->schedule->algorithm, tile, &text));
+        if (!entered && chunks)
             tg_fault(k->check, TG0225, "give this row TG_P and the same block of seg",
                      "%s: it reads %s, which is by segments of %u chunks", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text), chunks);

@@ -84,6 +84,13 @@ static bool lists_before(const tg_kernel_row *row, uint32_t tile, uint32_t befor
     return false;
 }
 
+/* The one row that may write what another has written: the states of its segments. */
+static bool composes(const struct kernel *k, uint32_t other, uint32_t tile)
+{
+    return tg_row_makes_segments(k->schedule, other) &&
+           tg_composing_row(k->schedule, other, tile) == (int)(k->row - k->schedule->rows);
+}
+
 static bool check_outputs(const struct kernel *k)
 {
     const tg_algorithm *algorithm = k->schedule->algorithm;
@@ -101,7 +108,7 @@ static bool check_outputs(const struct kernel *k)
         if (lists_before(k->row, tile, i))
             tg_fault(k->check, TG0208, "list it once", "%s lists %s twice", k->name, name);
         for (const tg_kernel_row *other = k->schedule->rows; other < k->row; other++)
-            if (tg_row_lists(other, tile))
+            if (tg_row_lists(other, tile) && !composes(k, (uint32_t)(other - k->schedule->rows), tile))
                 tg_fault(k->check, TG0208, "let one kernel write it, the others will read it",
                          "%s writes %s, which kernel %u writes too", k->name, name,
                          (uint32_t)(other - k->schedule->rows));

@@ -256,6 +256,21 @@ bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
     return tg_row_makes_segments(schedule, row) || tg_row_starts_segments(schedule, row);
 }
 
+bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row)
+{
+    const tg_kernel_row *r = &schedule->rows[row];
+    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_NONE &&
+           lists_carry_out(schedule, r);
+}
+
+int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile)
+{
+    for (uint32_t r = row + 1; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        if (tg_row_lists(&schedule->rows[r], tile) && tg_row_composes_segments(schedule, r))
+            return (int)r;
+    return -1;
+}
+
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
 {
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
@@ -295,10 +310,10 @@ static void need(const struct slicer *c, tg_operand operand)
     const bool mine = tg_row_lists(c->row, tile);
     const int writer = tg_tile_row(c->schedule, tile);
     const bool elsewhere = !mine && (writer >= 0 || tg_tile_kept(c->schedule, tile));
-    const bool resumed = tg_row_has_segments(c->row) && tg_tile_segment(c->schedule, tile);
+    const bool entered = tg_row_has_segments(c->row) && tg_tile_segment(c->schedule, tile);
     if ((tensor->flags & TG_IN) || elsewhere)
         c->slice->loads |= TG_BIT(tile);
-    if (stmt >= 0 && !(tensor->flags & TG_IN) && (!elsewhere || resumed))
+    if (stmt >= 0 && !(tensor->flags & TG_IN) && (!elsewhere || entered))
         c->slice->stmts |= TG_BIT(stmt);
 }
 
@@ -332,6 +347,14 @@ static bool feeds_parts_only(const struct slicer *c, uint32_t tile)
     return any;
 }
 
+/* Where segments begin the initial state is not read: each is made of zero, or begins with what is in memory. */
+static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
+{
+    const uint32_t tile = TG_OPERAND_TILE(carry->out);
+    const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile) && carry->b;
+    return makes || (tile < TG_MAX_TILES && (c->slice->loads & TG_BIT(tile)));
+}
+
 /* Evaluate a statement as written, or with the positions exchanged. */
 static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
 {
@@ -344,7 +367,8 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
     tg_operand reads[TG_MAX_READS];
     const uint32_t count = tg_stmt_reads(written, reads);
     for (uint32_t i = 0; i < count; i++)
-        need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
+        if (!(stmt.op == TG_STMT_CARRY && reads[i] == stmt.init && begins_inside(c, &stmt)))
+            need(c, swap ? tg_operand_swap(reads[i]) : reads[i]);
 
     const struct tg_product product = tg_stmt_product(c->algorithm, &stmt);
     switch (stmt.op) {
@@ -414,6 +438,25 @@ static void close_slice(const struct slicer *c)
     } while (before.stmts != now->stmts || before.at_q != now->at_q || before.at_kv != now->at_kv);
 }
 
+/* A row that composes segments computes no statement: it reads states and decays, and writes states. */
+static bool slice_composed(const struct slicer *c)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c->row->outputs[i]; i++) {
+        const uint32_t tile = c->row->outputs[i];
+        const int stmt = tg_tile_stmt(c->algorithm, tile);
+        if (!is_carry_out(c->algorithm, tile, stmt))
+            return false;
+        const tg_stmt *carry = &c->algorithm->body[stmt];
+        const tg_operand reads[] = {carry->out, carry->decay, carry->init};
+        for (uint32_t k = 0; k < TG_COUNT(reads); k++)
+            if (tg_tile_tensor(c->algorithm, TG_OPERAND_TILE(reads[k])))
+                c->slice->loads |= TG_BIT(TG_OPERAND_TILE(reads[k]));
+        c->slice->stores |= TG_BIT(tile);
+        c->slice->dims |= tg_operand_mask(c->algorithm, carry->out) & ~(1u << TG_CHUNK);
+    }
+    return true;
+}
+
 /* Everything but the final states. */
 static bool slice_outputs(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
 {
@@ -423,6 +466,8 @@ static bool slice_outputs(const tg_schedule *schedule, uint32_t row, struct tg_s
     const struct slicer c = {schedule, schedule->algorithm, &schedule->rows[row], slice};
     if (body_count(c.algorithm) == 0)
         return false;
+    if (tg_row_composes_segments(schedule, row))
+        return slice_composed(&c);
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c.row->outputs[i]; i++) {
         const uint32_t tile = c.row->outputs[i];
         const int stmt = tg_tile_stmt(c.algorithm, tile);

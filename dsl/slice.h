@@ -109,7 +109,7 @@ static inline uint32_t tg_sharing(tg_axis_role axis)
     return axis.cluster & 0xffu & ~(uint32_t)TG_ADDS;
 }
 
-/* The row that lists the tile, -1 when none does. */
+/* The row that lists the tile, the first one where another composes its segments; -1 when none does. */
 int tg_tile_row(const tg_schedule *schedule, uint32_t tile);
 
 /* The row's thread blocks walk one segment each. */
@@ -127,6 +127,13 @@ bool tg_row_starts_segments(const tg_schedule *schedule, uint32_t row);
 
 /* Either: the states have one entry a segment. */
 bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row);
+
+/* The row walks the segments but no chunks, and lists the out of a carry: of what each segment makes by itself it makes, in the
+ * same place, the state with which each begins. */
+bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row);
+
+/* The first row after `row` that composes the segments of the tile, -1 when none does. */
+int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile);
 
 /* Chunks to an entry of the tile in memory: of the out of a carry that rows write by segments, or take from the caller who kept
  * it. 0: one a chunk. */

@@ -245,11 +245,12 @@ typedef enum tg_mma {
 /* Segments, for sequences too few to fill the GPU: with TG_SEG parallel a thread block walks only so many chunks. Two
  * kinds of rows do, both with TG_MMA_WGMMA. One that lists the out of a carry writes what each segment by itself makes
  * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile, or one of another
- * program for which the tile is kept, begins by composing the states of the segments before its own, each decayed by all
- * chunks behind it (reference 2.7), and walks on from there. All rows of a schedule have the same block.
+ * program for which the tile is kept, walks on from the state with which its segment begins. Between them a row without
+ * matrix products lists the tile once more and walks the segments (TG_W) but not the chunks: it composes them in place,
+ * each state decayed by all chunks behind it (reference 2.7). All rows of a schedule have the same block.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
- * state with which each segment begins. The later one then begins with that alone. These are the two kernels of the TFLA
+ * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
 enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };

@@ -121,6 +121,8 @@ void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk);
+/* To a segment's entry of a tile that has one a segment; those of a packed sequence are its own. */
+void go_to_entry(struct emit *e, LLVMValueRef entry);
 LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step); /* the nest's step-th chunk */
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
@@ -261,6 +263,9 @@ bool is_staged_in(const struct emit *e, uint32_t i, const struct nest *nest);
 void load_kept(struct emit *e, const struct nest *nest);
 /* What step `step` (i32) left for all threads. */
 void load_staged(struct emit *e, uint32_t v, LLVMValueRef step);
+
+/* ---- compose.c: what a segment begins with, of what each makes by itself ------------------------------------- */
+void compose_segments(struct emit *e, const struct op *op);
 
 /* ---- llvm.c ------------------------------------------------------------------------------------------------ */
 bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);

@@ -70,6 +70,9 @@ static void emit_op(struct emit *e, const struct op *op)
     case OP_WALK:
         walk_thread(e, op);
         break;
+    case OP_COMPOSE:
+        compose_segments(e, op);
+        break;
     case OP_STORE:
         emit_store(e, op);
         break;
@@ -151,7 +154,7 @@ static void emit_early_exit(struct emit *e)
     if (e->p->segment && e->p->shape.packed) /* an empty sequence has one */
         leave_unless(e, LLVMBuildOr(e->b, less(e, e->at.start[TG_SEG], e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
     if (e->p->makes_segments)
-        leave_unless(e, walk_choose_segment(e));
+        leave_unless(e, walk_is_inner(e));
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
         leave_unless(e, less(e, imm(e, 0), e->at.length));
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)

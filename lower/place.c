@@ -10,6 +10,12 @@ void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
     at->length = smaller(e, length, sub(e, at->tokens, at->token));
 }
 
+void go_to_entry(struct emit *e, LLVMValueRef entry)
+{
+    e->at.start[TG_CHUNK] = entry;
+    e->at.first_chunk = NULL;
+}
+
 LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef step)
 {
     return nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), step) : step;

@@ -287,8 +287,6 @@ static void emit_begin(struct emit *e, const struct walk *w)
             walk_init_carried(e, w, &p->ops[i]);
         else if (p->ops[i].kind == OP_INIT)
             walk_init(e, w, &p->ops[i]);
-        else if (p->ops[i].kind == OP_RESUME)
-            walk_resume(e, w, &p->ops[i]);
         else if (p->ops[i].kind == OP_ENTER)
             walk_enter(e, w, &p->ops[i]);
     if (p->starts)

@@ -107,9 +107,7 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
-/* What a thread block that makes the state of a segment walks; i1: there is something to do. */
-LLVMValueRef walk_choose_segment(struct emit *e);
-void walk_resume(struct emit *e, const struct walk *w, const struct op *op); /* from the states of the segments before */
+LLVMValueRef walk_is_inner(struct emit *e); /* i1: another segment follows this thread block's, and needs its state */
 void walk_enter(struct emit *e, const struct walk *w, const struct op *op);  /* with the state that the segment begins with */
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
 void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step);

@@ -1,16 +1,12 @@
 /* lower/walk_state.c - the state of a kernel on warpgroups: from memory before the first chunk, to memory behind the last.
  *
- * A segment's walk begins with those before it (reference 2.7): x = initial state; for each of them x = 2^g x + what the
- * segment makes of zero, g being the sum of its chunks' decays. Segments, as steps, are counted in the order of the walk.
- * The last segment's state is nobody's start: its entry has a copy of the initial state, which the walks take from there,
- * since one of them writes the final state, maybe to the same place, while others begin.
- *
- * Where one thread block walks all segments, their entries have the states with which they begin, the first one the
- * initial state. */
+ * What a segment makes of zero goes to its entry; the last one's is nobody's start, and is not made. A walk begins with what
+ * a row between has made of it (compose.c), or the one thread block that walks all segments: the state with which its segment
+ * begins, in the first entry the initial one. Segments, as steps, are counted in the order of the walk. */
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
-typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay);
+typedef void each_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2]);
 
 static LLVMTypeRef element_type(struct emit *e, tg_dtype dtype)
 {
@@ -33,26 +29,16 @@ static void fetch_pair(struct emit *e, tg_dtype dtype, const LLVMValueRef addres
     }
 }
 
-static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
+static void init_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
 {
     LLVMValueRef x[2];
-    (void)decay;
     fetch_pair(e, dtype, address, x);
     set(e, slot[0], x[0]);
     set(e, slot[1], x[1]);
 }
 
-static void add_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
+static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2])
 {
-    LLVMValueRef x[2];
-    fetch_pair(e, dtype, address, x);
-    for (uint32_t i = 0; i < 2; i++)
-        set(e, slot[i], fma_of(e, get(e, e->f32, slot[i]), decay, x[i]));
-}
-
-static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, const LLVMValueRef address[2], LLVMValueRef decay)
-{
-    (void)decay;
     LLVMTypeRef type = element_type(e, dtype);
     const unsigned bytes = tg_dtype_bytes(dtype);
     LLVMValueRef pair = LLVMGetUndef(LLVMVectorType(type, 2));
@@ -77,7 +63,7 @@ static uint32_t axis_of(const struct emit *e, uint32_t tile, uint32_t dim)
 }
 
 /* For the group's part of the state and the tensor that has it in memory. */
-static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each, LLVMValueRef decay)
+static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
@@ -93,7 +79,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
-                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address, decay);
+                each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
             }
         }
 }
@@ -101,16 +87,9 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)
 {
     LLVMBasicBlockRef after = condition ? begin_if(e, condition) : NULL;
-    for_state(e, w, tile, each, NULL);
+    for_state(e, w, tile, each);
     if (after)
         end_if(e, after);
-}
-
-/* Entries of the tile are segments, those of a packed sequence its own. */
-static void go_to_entry(struct emit *e, LLVMValueRef entry)
-{
-    e->at.start[TG_CHUNK] = entry;
-    e->at.first_chunk = NULL;
 }
 
 /* Of the segment that ends with so many steps; 0 without any. */
@@ -126,62 +105,15 @@ LLVMValueRef walk_last_start(struct emit *e)
     return mul(e, entry_of_end(e, e->at.chunks, segment), imm(e, segment));
 }
 
-static uint32_t initial_tensor(const struct plan *p)
+LLVMValueRef walk_is_inner(struct emit *e)
 {
-    return TG_OPERAND_TILE(p->algorithm->body[p->values[p->state].stmt].init);
-}
-
-/* The last segment's makes no step: its first one is behind the end. */
-LLVMValueRef walk_choose_segment(struct emit *e)
-{
-    const uint32_t tile = initial_tensor(e->p);
-    LLVMValueRef *first = &e->at.start[TG_SEG], *end = &e->at.chunks;
-    LLVMValueRef is_inner = less(e, add(e, *first, imm(e, e->p->segment)), *end);
-    LLVMValueRef copies = !tile ? LLVMConstInt(e->i1, 0, 0) : present(e, tile) ? present(e, tile) : LLVMConstInt(e->i1, 1, 0);
-    *first = choose(e, is_inner, *first, *end);
-    return LLVMBuildOr(e->b, is_inner, copies, "");
+    return less(e, add(e, e->at.start[TG_SEG], imm(e, e->p->segment)), e->at.chunks);
 }
 
 void walk_init(struct emit *e, const struct walk *w, const struct op *op)
 {
-    LLVMValueRef copies = e->p->makes_segments ? LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], e->at.chunks, "") : NULL;
     if (op->tile) /* registers are zero already */
-        when(e, w, op->tile, init_pair, both(e, copies, present(e, op->tile)));
-}
-
-/* 2^ the sum of the decays of a whole segment's chunks, the same in all lanes. */
-static LLVMValueRef decay_of(struct emit *e, const struct value *decay, LLVMValueRef first)
-{
-    LLVMValueRef sum = local(e, e->f32, "decay"), i;
-    set(e, sum, real(e, 0));
-    const struct counted l = loop_begin(e, sub(e, imm(e, e->p->segment), e->lane), &i);
-    struct place at = e->at;
-    at.start[TG_CHUNK] = walked_chunk(e, &e->p->nests[0], add(e, first, add(e, e->lane, i)));
-    LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
-    set(e, sum, LLVMBuildFAdd(e->b, get(e, e->f32, sum), LLVMBuildLoad2(e->b, e->f32, from, ""), ""));
-    loop_end(e, &l, 32);
-    LLVMValueRef x = get(e, e->f32, sum);
-    for (uint32_t lane = 1; lane < 32; lane *= 2)
-        x = LLVMBuildFAdd(e->b, x, shuffle_xor(e, x, lane), "");
-    return exp2_approx(e, x);
-}
-
-void walk_resume(struct emit *e, const struct walk *w, const struct op *op)
-{
-    const struct plan *p = e->p;
-    LLVMValueRef i, length = imm(e, p->segment);
-    const struct place outside = e->at;
-    go_to_entry(e, entry_of_end(e, e->at.chunks, p->segment));
-    if (initial_tensor(p))
-        when(e, w, op->tile, init_pair, present(e, initial_tensor(p)));
-    e->at = outside;
-    const struct counted l = loop_begin(e, divide(e, e->at.start[TG_SEG], length), &i);
-    LLVMValueRef decay = op->a == op->v ? real(e, 1) : decay_of(e, &p->values[op->a], mul(e, i, length));
-    go_to_entry(e, i);
-    for_state(e, w, op->tile, add_pair, decay);
-    e->at = outside;
-    loop_end(e, &l, 1);
-    sync_warp(e); /* lanes that had no decay to add up may have parted */
+        when(e, w, op->tile, init_pair, present(e, op->tile));
 }
 
 void walk_enter(struct emit *e, const struct walk *w, const struct op *op)

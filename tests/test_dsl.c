@@ -250,11 +250,16 @@ static void test_walk_slices(void **state)
     assert_true(slice.at_q & slice.at_kv & TG_BIT(F)); /* b is computed at both positions */
     assert_int_equal(slice.scanned, DIM(TG_LQ) | DIM(TG_LKV));
 
-    assert_true(tg_row_slice(&good_segments, 1, &slice));
-    assert_true((slice.stmts & TG_BIT(AT_C)) && (slice.loads & TG_BIT(C)));
+    assert_true(tg_row_slice(&good_segments, 3, &slice));
+    assert_true((slice.stmts & TG_BIT(AT_C)) && (slice.loads & TG_BIT(C)) && !(slice.loads & TG_BIT(S0)));
     ASSERT_SET(slice.stores, TG_BIT(H) | TG_BIT(S));
-    assert_true(tg_row_slice(&good_segments, 0, &slice));
+    assert_true(tg_row_slice(&good_segments, 2, &slice)); /* composes */
+    ASSERT_SET(slice.stmts, 0);
+    ASSERT_SET(slice.loads, TG_BIT(C) | TG_BIT(G) | TG_BIT(S0));
+    ASSERT_SET(slice.stores, TG_BIT(C));
+    assert_true(tg_row_slice(&good_segments, 1, &slice));
     ASSERT_SET(slice.stores, TG_BIT(C)); /* of a segment by itself S is not known */
+    assert_false(slice.loads & TG_BIT(S0));
 
     assert_true(tg_row_slice(&good_starts, 1, &slice));
     assert_true((slice.stmts & TG_BIT(AT_C)) && (slice.loads & TG_BIT(C)));

@@ -111,16 +111,21 @@ const tg_schedule good_walk = {
                       [TG_DHV] = TG_P(64)}}},
 };
 
-/* Segments of 16 chunks in parallel: what each makes of nothing, and the walk on from those before. */
+/* Segments of 16 chunks in parallel: what each makes of nothing, composed, and the walk on from there. */
 const tg_schedule good_segments = {
     TG_HEADER(tg_schedule),
     .name = "segments",
     .file = __FILE__,
     .algorithm = &algorithm,
     .chunk = 64,
-    .n_rows = 2,
+    .n_rows = 4,
     .rows =
         {
+            {.name = "gates",
+             .outputs = {G},
+             .warps = 2,
+             .line = __LINE__,
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}},
             {.name = "state",
              .outputs = {C},
              .mma = TG_MMA_SYNC,
@@ -131,6 +136,11 @@ const tg_schedule good_segments = {
                      [TG_LKV] = TG_L(64),
                      [TG_DQK] = TG_P(64),
                      [TG_DHV] = TG_P(64)}},
+            {.name = "compose",
+             .outputs = {C},
+             .warps = 2,
+             .line = __LINE__,
+             .row = {[TG_SEG] = TG_W(16), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(256)}},
             {.name = "H",
              .outputs = {H},
              .mma = TG_MMA_SYNC,

@@ -170,13 +170,13 @@ static const struct call_under_test calls[N_CALLS] = {
                      false,
                      {0},
                      spoil_last},
-    /* Three segments: the last one begins with what two before it and the initial state come to, and the third head
+    /* Five segments: the last one begins with what four before it and the initial state come to, and the third head
      * remembers them. */
     [SEGMENTS] = {"mlstm-sig segments",
                   {.io = TG_BF16,
                    .batch = 1,
                    .heads = 3,
-                   .tokens = 300,
+                   .tokens = 600,
                    .dqk = 64,
                    .dhv = 64,
                    .schedule = "segments-narrow walk.seg=2 state.stages=1",
