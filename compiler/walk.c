@@ -149,7 +149,7 @@ static enum space space_along(const struct plan *p, uint32_t i)
     const struct value *v = &p->values[i];
     const tg_stmt *s = &p->algorithm->body[v->stmt];
     const bool along = v->n_dims == 1 && !plan_is_position(v->dims[0]);
-    const bool carries = s->op == TG_STMT_CARRY, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init && !v->stored;
+    const bool carries = s->op == TG_STMT_CARRY, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init;
     return along && carries ? SPACE_CARRIED : along && gathers ? SPACE_GATHERED : SPACE_NONE;
 }
 

@@ -98,6 +98,8 @@ static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMV
         const enum space space = e->p->values[e->p->ops[i].v].space;
         if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_CARRIED)
             walk_keep_carried(e, w, &e->p->ops[i]);
+        if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_GATHERED)
+            walk_store_gathered(e, w, &e->p->ops[i]);
         if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
             walk_store_sum(e, w, &e->p->ops[i], buffer);
     }

@@ -127,6 +127,7 @@ void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, L
 /* ---- walk_carry.c ------------------------------------------------------------------------------------------------ */
 void walk_gather(struct emit *e, const struct walk *w, const struct op *op); /* this thread's part of the chunk's sums */
 LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer); /* of this group's copy */
+void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op); /* behind the chunk's barrier */
 /* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);

@@ -89,6 +89,16 @@ void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op
     named_barrier(e, add(e, w->group, imm(e, 2)), 128);
 }
 
+/* x + an element of what has been gathered. */
+static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct op *gather, LLVMValueRef index, LLVMValueRef x)
+{
+    const struct value *matrix = &e->p->values[gather->a];
+    LLVMValueRef parts = byte_offset(e, slot_address(e, &e->p->values[gather->v], w->buffer), mul(e, index, imm(e, 4)));
+    for (uint32_t i = 0; i < sharers(e->p, matrix); i++)
+        x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
+    return x;
+}
+
 static void add_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct plan *p = e->p;
@@ -97,16 +107,12 @@ static void add_carried(struct emit *e, const struct walk *w, const struct op *o
         gather = p->ops[i].kind == OP_DOT && p->ops[i].v == op->a ? &p->ops[i] : gather;
         decay = p->ops[i].kind == OP_DECAY && p->ops[i].v == op->v ? &p->ops[i] : decay;
     }
-    const struct value *matrix = &p->values[gather->a];
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
-    LLVMValueRef parts = byte_offset(e, slot_address(e, &p->values[op->a], w->buffer), mul(e, index, imm(e, 4)));
     if (decay) {
         LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[decay->a], e->slot[decay->a]), "");
         x = LLVMBuildFMul(e->b, x, exp2_approx(e, g), "");
     }
-    for (uint32_t i = 0; i < sharers(p, matrix); i++)
-        x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
-    LLVMBuildStore(e->b, x, carried_address(e, w, op->v, true, index));
+    LLVMBuildStore(e->b, add_parts(e, w, gather, index, x), carried_address(e, w, op->v, true, index));
 }
 
 /* Behind the barrier of the chunk. */
@@ -122,10 +128,32 @@ static void keep_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, x, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
 }
 
-void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op)
+/* By one group of one thread block. */
+static void keep(struct emit *e, const struct walk *w, const struct op *op, each_carried *each)
 {
     LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
     LLVMBasicBlockRef after = begin_if(e, both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), there));
-    for_carried(e, w, op, keep_carried);
+    for_carried(e, w, op, each);
     end_if(e, after);
+}
+
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op)
+{
+    keep(e, w, op, keep_carried);
+}
+
+static void store_gathered(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
+{
+    const struct value *v = &e->p->values[op->v];
+    const struct op *gather = NULL;
+    for (uint32_t i = 0; i < e->p->n_ops; i++)
+        gather = e->p->ops[i].kind == OP_DOT && e->p->ops[i].v == op->v ? &e->p->ops[i] : gather;
+    LLVMValueRef sum = add_parts(e, w, gather, index, real(e, 0));
+    LLVMBuildStore(e->b, sum, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
+}
+
+void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op)
+{
+    keep(e, w, op, store_gathered);
+    sync_warp(e); /* lanes may have parted, and what follows is for warps */
 }

@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, WALK_BACK, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -242,6 +242,21 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {0},
               NULL},
+    /* Beside dV h.dh and the sums that the normaliser's state is made of, by the first of two blocks of dhv. */
+    [WALK_BACK] = {"mlstm-exp walk, backward",
+                   {.variant = "mlstm-exp",
+                    .io = TG_BF16,
+                    .batch = 1,
+                    .heads = 2,
+                    .tokens = 170,
+                    .dqk = 64,
+                    .dhv = 128,
+                    .schedule = "",
+                    .backward = "walk-narrow dQ.dhv=128 dK.dhv=128",
+                    .has_s0 = true},
+                   true,
+                   {0},
+                   NULL},
     /* The normaliser's state in the walk, of three heads, one of which remembers. */
     [WALK_N] = {"mlstm-exp walk-n",
                 {.variant = "mlstm-exp",
