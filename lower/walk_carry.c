@@ -82,11 +82,12 @@ static void init_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, get(e, e->f32, x), to);
 }
 
-/* Before the first chunk, whose buffer is 0. Its threads read it in another order. */
+/* Before the first chunk, which reads it in another order. All groups have read memory before one writes the end there: a packed
+ * sequence may be empty, and its end lie where it begins. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, init_carried);
-    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
 }
 
 /* x + an element of what has been gathered. */
