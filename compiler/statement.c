@@ -237,34 +237,36 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
-/* A vector carried beside the state, which is added to as it is: read as it arrives, changed at the end of the chunk. */
-static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
-{
-    struct plan *p = b->p;
-    if (p->segment || p->starts) {
-        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
-                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, p->segment ? "begins in the middle of the sequence" : "makes one state alone");
-        return false;
-    }
-    const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
-    if (v < 0 || va < 0 || (s->decay && decay < 0))
-        return false;
-    insert_before_nest(b, (struct op){.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)});
-    nest_store(b, v, i, GUARD_ALWAYS);
-    b->value[i] = (int8_t)v;
-    if (decay >= 0)
-        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
-    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va});
-    return true;
-}
-
-/* How the state begins: with nothing where each segment is made by itself, with that of its segment, or with the initial one. */
-static struct op begin_state(const struct plan *p, int i, int v)
+/* How a state begins, or a vector beside it: with nothing where each segment is made by itself, with that of its segment, or with the initial one. */
+static struct op begin_carry(const struct plan *p, int i, int v)
 {
     const tg_stmt *s = &p->algorithm->body[i];
     const bool enters = p->slice.loads >> TG_OPERAND_TILE(s->out) & 1;
     const uint32_t tile = enters ? TG_OPERAND_TILE(s->out) : p->makes_segments ? 0 : TG_OPERAND_TILE(s->init);
     return (struct op){.kind = enters ? OP_ENTER : OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)tile};
+}
+
+/* A vector carried beside the state, which is added to as it is: read as it arrives, changed at the end of the chunk. */
+static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
+{
+    struct plan *p = b->p;
+    const bool lacks_start = p->segment && !p->makes_segments && !(p->slice.loads >> TG_OPERAND_TILE(s->out) & 1);
+    if (lacks_start || p->starts) {
+        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, lacks_start ? "begins in the middle of the sequence" : "makes one state alone");
+        return false;
+    }
+    const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
+    if (v < 0 || va < 0 || (s->decay && decay < 0))
+        return false;
+    insert_before_nest(b, begin_carry(p, i, v));
+    if (!p->makes_segments)
+        nest_store(b, v, i, GUARD_ALWAYS);
+    b->value[i] = (int8_t)v;
+    if (decay >= 0)
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va});
+    return true;
 }
 
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
@@ -284,7 +286,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    insert_before_nest(b, begin_state(p, i, v));
+    insert_before_nest(b, begin_carry(p, i, v));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     b->value[i] = (int8_t)v;
     if (whole) {

@@ -12,8 +12,8 @@
  * every warp behind the barrier of the chunk. A factor of positions on either operand of the state's product is put on V.
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
- * zero, or, where it walks them all, the one that each begins with. Its owner is the parallel one of dqk and dhv; where both
- * are, that of the row which carries the state to its end: so both round the same operand.
+ * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of
+ * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand.
  *
  * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
@@ -281,7 +281,8 @@ static bool find_products(struct plan *p)
 }
 
 /* Sums that a carried vector is made of: of a loaded matrix and vector, in whole shares of the threads; and in a pool, where what
- * is left of it goes to the place that it came from, no other thread block may still have to begin with it. */
+ * is left of it goes to the place that it came from, no other thread block may still have to begin with it (segments do not begin
+ * there). */
 static bool check_carried(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
@@ -292,7 +293,7 @@ static bool check_carried(const struct plan *p)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is made of sums that the threads cannot share out");
         if (adds && a->space != SPACE_GATHERED)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
-        const bool shared = v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
+        const bool shared = !p->segment && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
         if (op->kind == OP_STORE && v->space == SPACE_CARRIED && shared && p->shape.pooled)
             return refuse(p, 0, "let a row of its own write it", "several thread blocks begin with a vector whose end goes to the same slot");
     }

@@ -274,10 +274,12 @@ int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile)
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
 {
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
-    if (!is_carry_out(schedule->algorithm, tile, stmt) || !schedule->algorithm->body[stmt].b)
-        return 0; /* vectors beside the state have one a chunk */
+    if (!is_carry_out(schedule->algorithm, tile, stmt))
+        return 0;
     if (writer >= 0)
         return tg_row_writes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;
+    if (!schedule->algorithm->body[stmt].b)
+        return 0; /* vectors beside a state are kept one a chunk */
     for (uint32_t r = 0; tg_tile_kept(schedule, tile) && r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         if (tg_row_has_segments(&schedule->rows[r]))
             return schedule->rows[r].row[TG_SEG].block;
@@ -351,7 +353,7 @@ static bool feeds_parts_only(const struct slicer *c, uint32_t tile)
 static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
 {
     const uint32_t tile = TG_OPERAND_TILE(carry->out);
-    const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile) && carry->b;
+    const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile);
     return makes || (tile < TG_MAX_TILES && (c->slice->loads & TG_BIT(tile)));
 }
 

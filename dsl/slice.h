@@ -136,7 +136,7 @@ bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row);
 int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile);
 
 /* Chunks to an entry of the tile in memory: of the out of a carry that rows write by segments, or take from the caller who kept
- * it. 0: one a chunk. */
+ * it, vectors excepted. 0: one a chunk. */
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
 
 /* The schedule keeps the tile in the caller's memory. */

@@ -247,7 +247,8 @@ typedef enum tg_mma {
  * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile, or one of another
  * program for which the tile is kept, walks on from the state with which its segment begins. Between them a row without
  * matrix products lists the tile once more and walks the segments (TG_W) but not the chunks: it composes them in place,
- * each state decayed by all chunks behind it (reference 2.7). All rows of a schedule have the same block.
+ * each state decayed by all chunks behind it (reference 2.7). All rows of a schedule have the same block. Both may list the
+ * vector beside the state too, which then has one entry a segment like it.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA

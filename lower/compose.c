@@ -54,7 +54,7 @@ static void write_segment(struct emit *e, const struct op *op, LLVMValueRef segm
 {
     const struct place outside = e->at;
     go_to_entry(e, segment);
-    store_thread(e, op);
+    emit_store(e, op);
     e->at = outside;
 }
 

@@ -12,6 +12,8 @@
  *         add the product by the tile of positions
  *         issue the state's product; meanwhile round and store the output
  *
+ * Where the state is made alone only its own product is left, and what is carried beside it is made meanwhile.
+ *
  * The output goes to where the group's part of `left` was and from there to memory, so a stage is empty when those
  * stores have read it. */
 #include "lower/walk.h"
@@ -97,7 +99,7 @@ static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMV
     for (uint32_t i = r.begin; i < r.end; i++) {
         const enum space space = e->p->values[e->p->ops[i].v].space;
         if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_CARRIED)
-            walk_keep_carried(e, w, &e->p->ops[i]);
+            walk_keep_carried(e, w, &e->p->ops[i], present(e, e->p->ops[i].tile));
         if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_GATHERED)
             walk_store_gathered(e, w, &e->p->ops[i]);
         if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
@@ -192,6 +194,18 @@ static LLVMValueRef decay_factor(struct emit *e)
     return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
 }
 
+/* What is carried beside a state by itself, while its products are under way: gathered with the first, added behind a barrier
+ * with the last. */
+static void emit_beside(struct emit *e, struct walk *w)
+{
+    if (w->tile == 0)
+        emit_position_products(e, w); /* it has none of these, only the sums made meanwhile */
+    if (w->tile + 1 < e->p->tiles)
+        return;
+    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
+    emit_vectors(e, w);
+}
+
 static void emit_tile(struct emit *e, struct walk *w)
 {
     const struct plan *p = e->p;
@@ -206,7 +220,7 @@ static void emit_tile(struct emit *e, struct walk *w)
     LLVMValueRef factor = decay_factor(e);
     if (factor)
         walk_decay(e, w, state_op(p, OP_DECAY), factor);
-    if (w->tile == 0)
+    if (w->tile == 0 && !plan_is_state_alone(p))
         emit_vectors(e, w);
     walk_load_left(e, w);
     w->careful = plan_is_state_alone(p) ? NULL : careful_sees(e, w); /* a state by itself spoils itself */
@@ -216,6 +230,8 @@ static void emit_tile(struct emit *e, struct walk *w)
     emit_output(e, w, r.begin, last);
     debug_line(e, state_op(p, OP_CONTRACT)->stmt);
     walk_add_state(e, w, state_op(p, OP_CONTRACT));
+    if (plan_is_state_alone(p) && p->carries)
+        emit_beside(e, w);
     if (p->adds)
         cluster_ready(e, w);
     emit_output(e, w, last, r.end);
@@ -285,9 +301,7 @@ static void emit_begin(struct emit *e, const struct walk *w)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
-        if (p->ops[i].kind == OP_INIT && p->values[p->ops[i].v].space == SPACE_CARRIED)
-            walk_init_carried(e, w, &p->ops[i]);
-        else if (p->ops[i].kind == OP_INIT)
+        if (p->ops[i].kind == OP_INIT)
             walk_init(e, w, &p->ops[i]);
         else if (p->ops[i].kind == OP_ENTER)
             walk_enter(e, w, &p->ops[i]);
@@ -302,6 +316,7 @@ static void emit_consumer(struct emit *e, struct walk *w)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
             emit_load(e, i);
+    w->buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
     emit_begin(e, w);
     LLVMValueRef step, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
     set(e, round, imm(e, 0));
@@ -328,9 +343,7 @@ static void emit_consumer(struct emit *e, struct walk *w)
     }
     w->buffer = modulo(e, w->end, imm(e, 2));
     for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_STORE && p->values[p->ops[i].v].space == SPACE_CARRIED)
-            walk_keep_carried(e, w, &p->ops[i]);
-        else if (p->ops[i].kind == OP_STORE)
+        if (p->ops[i].kind == OP_STORE)
             walk_final(e, w, &p->ops[i]);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     map_store_wait(e, false);
@@ -369,7 +382,7 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     const struct plan *p = e->p;
     const bool moves_registers = p->groups == 2;
     init_barriers(e);
-    struct walk w = {.batch = batch, .head = head, .buffer = imm(e, 0)};
+    struct walk w = {.batch = batch, .head = head};
     w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
     const struct place outside = e->at;
     LLVMBasicBlockRef producer = LLVMAppendBasicBlockInContext(e->context, e->function, "producer");

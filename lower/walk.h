@@ -128,10 +128,11 @@ void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, L
 void walk_gather(struct emit *e, const struct walk *w, const struct op *op); /* this thread's part of the chunk's sums */
 LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer); /* of this group's copy */
 void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op); /* behind the chunk's barrier */
-/* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read. */
+/* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read, on a
+ * condition. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
 void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
-void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op);
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition);
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
 LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */

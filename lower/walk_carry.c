@@ -4,7 +4,11 @@
  *             some positions, while products are under way; parts in shared memory, two buffers in turn
  *   carried   behind the barrier of the chunk each warpgroup adds the parts to its own copy of the vector, decayed, which it reads
  *             in the next chunk. The group's barrier, when it stores the output, lies between; two buffers, since some still
- *             read what others add to */
+ *             read what others add to
+ *
+ * A kernel that makes states alone gathers while the state's products are under way, and nobody reads the vector in it: a thread
+ * adds to its own elements. What it reads of the parts is not overwritten before the barrier of the next chunk, behind which
+ * all have added. */
 #include "lower/walk.h"
 
 /* Of all threads: this one's number, and how many share a pair of columns. */
@@ -82,11 +86,12 @@ static void init_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, get(e, e->f32, x), to);
 }
 
-/* Before the first chunk, whose buffer is 0. Its threads read it in another order. */
+/* Before the first chunk, which reads it in another order. All groups have read memory before one writes the end there: a packed
+ * sequence may be empty, and its end lie where it begins. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, init_carried);
-    named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
 }
 
 /* x + an element of what has been gathered. */
@@ -128,18 +133,18 @@ static void keep_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, x, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
 }
 
-/* By one group of one thread block. */
-static void keep(struct emit *e, const struct walk *w, const struct op *op, each_carried *each)
+/* By one group of one thread block, on a condition. */
+static void keep(struct emit *e, const struct walk *w, const struct op *op, each_carried *each, LLVMValueRef condition)
 {
-    LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
+    LLVMValueRef there = both(e, condition, is_first(e, op->tile));
     LLVMBasicBlockRef after = begin_if(e, both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""), there));
     for_carried(e, w, op, each);
     end_if(e, after);
 }
 
-void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op)
+void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition)
 {
-    keep(e, w, op, keep_carried);
+    keep(e, w, op, keep_carried, condition);
 }
 
 static void store_gathered(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
@@ -154,6 +159,6 @@ static void store_gathered(struct emit *e, const struct walk *w, const struct op
 
 void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op)
 {
-    keep(e, w, op, store_gathered);
+    keep(e, w, op, store_gathered, present(e, op->tile));
     sync_warp(e); /* lanes may have parted, and what follows is for warps */
 }

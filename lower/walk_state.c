@@ -1,4 +1,5 @@
-/* lower/walk_state.c - the state of a kernel on warpgroups: from memory before the first chunk, to memory behind the last.
+/* lower/walk_state.c - the state of a kernel on warpgroups, and what is carried beside it (walk_carry.c): from memory before the
+ * first chunk, to memory behind the last.
  *
  * What a segment makes of zero goes to its entry; the last one's is nobody's start, and is not made. A walk begins with what
  * a row between has made of it (compose.c), or the one thread block that walks all segments: the state with which its segment
@@ -112,7 +113,9 @@ LLVMValueRef walk_is_inner(struct emit *e)
 
 void walk_init(struct emit *e, const struct walk *w, const struct op *op)
 {
-    if (op->tile) /* registers are zero already */
+    if (op->v != e->p->state)
+        walk_init_carried(e, w, op);
+    else if (op->tile) /* registers are zero already */
         when(e, w, op->tile, init_pair, present(e, op->tile));
 }
 
@@ -120,7 +123,7 @@ void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
 {
     const struct place outside = e->at;
     go_to_entry(e, divide(e, e->at.start[TG_SEG], imm(e, e->p->segment)));
-    when(e, w, op->tile, init_pair, NULL);
+    walk_init(e, w, op);
     e->at = outside;
 }
 
@@ -145,6 +148,9 @@ void walk_final(struct emit *e, const struct walk *w, const struct op *op)
         go_to_entry(e, entry_of_end(e, w->end, p->segment));
     else if (p->segment)
         condition = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, w->end, e->at.chunks, ""), condition);
-    when(e, w, op->tile, keep_pair, condition);
+    if (op->v == p->state)
+        when(e, w, op->tile, keep_pair, condition);
+    else
+        walk_keep_carried(e, w, op, condition);
     e->at = outside;
 }

@@ -230,6 +230,8 @@ static const struct walk {
     {.schedule = "tfla-wgmma state.warps=8 state.dhv=256", .width = {128, 256}},
     {.schedule = "tfla-wgmma-wide", .width = {256, 512}},
     {.schedule = "tfla-wgmma-narrow", .width = {192, 64}},
+    {.schedule = "segments-n", .width = {128, 256}, .with_floor = true},
+    {.schedule = "segments-n-wide", .width = {256, 512}, .with_floor = true},
 }, back_walks[] = {
     {.schedule = "walk", .width = {128, 256}},
     {.schedule = "walk dV.stages=2", .width = {256, 128}},

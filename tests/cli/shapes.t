@@ -127,6 +127,22 @@ explain starts --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule 
 TG0521
 has segments, but does not run on warpgroups
 
+-- case what is carried beside a state begins as it does
+-- args
+explain starts-n --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule n-unsaid
+-- exit 2
+-- stderr
+TG0521
+kernel walk carries ns from chunk to chunk, but begins in the middle of the sequence
+
+-- case ... and not in one walk over all segments
+-- args
+explain starts-n --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule n-started
+-- exit 2
+-- stderr
+TG0521
+kernel state carries ns from chunk to chunk, but makes one state alone
+
 -- case a schedule without a space of its own is predicted too
 -- args
 tune mlstm-sig-backward --gpu h200 --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --json

@@ -32,27 +32,41 @@
             [TG_DHV] = TG_P(64)                                                                    \
         }                                                                                          \
     }
-#define SCHEDULE(symbol, name_, n, ...)                                                            \
+#define SCHEDULE(symbol, name_, algorithm_, n, ...)                                                \
     static const tg_schedule symbol = {TG_HEADER(tg_schedule),                                     \
                                        .name = name_,                                              \
                                        .file = "starts.c",                                         \
-                                       .algorithm = &tg_mlstm_sig_algorithm,                       \
+                                       .algorithm = &algorithm_,                                   \
                                        .chunk = 64,                                                \
                                        .n_rows = n,                                                \
                                        __VA_ARGS__}
 
-SCHEDULE(by_state, "final-by-state", 3,
+SCHEDULE(by_state, "final-by-state", tg_mlstm_sig_algorithm, 3,
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK), WALK(TG_ROLE_P, H)});
-SCHEDULE(by_one, "by-one-kernel", 2, .rows = {GATES, WALK(TG_ROLE_W, H, S, CK)});
-SCHEDULE(kept, "kept-segments", 3, .kept = {CK},
+SCHEDULE(by_one, "by-one-kernel", tg_mlstm_sig_algorithm, 2,
+         .rows = {GATES, WALK(TG_ROLE_W, H, S, CK)});
+SCHEDULE(kept, "kept-segments", tg_mlstm_sig_algorithm, 3, .kept = {CK},
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK), WALK(TG_ROLE_P, H, S)});
-SCHEDULE(by_sync, "by-mma-sync", 3, .rows = {GATES, STATE(TG_MMA_SYNC, CK), WALK(TG_ROLE_P, H, S)});
+SCHEDULE(by_sync, "by-mma-sync", tg_mlstm_sig_algorithm, 3,
+         .rows = {GATES, STATE(TG_MMA_SYNC, CK), WALK(TG_ROLE_P, H, S)});
+/* The vector beside a state that segments begin with: nobody says what it begins with; it is in the
+ * row that walks them all. */
+SCHEDULE(n_unsaid, "n-unsaid", tg_mlstm_sig_norm_algorithm, 3,
+         .rows = {GATES, STATE(TG_MMA_WGMMA, CK), WALK(TG_ROLE_P, H, S, N, QN)});
+SCHEDULE(n_started, "n-started", tg_mlstm_sig_norm_algorithm, 3,
+         .rows = {GATES, STATE(TG_MMA_WGMMA, CK, NS), WALK(TG_ROLE_P, H, S, N, QN)});
 
 static const char *const no_aliases[] = {NULL};
 static const tg_schedule *const schedules[] = {&by_state, &by_one, &kept, &by_sync, NULL};
+static const tg_schedule *const normalised[] = {&n_unsaid, &n_started, NULL};
 static const tg_variant starts = {
     TG_HEADER(tg_variant),  .name = "starts",
     .aliases = no_aliases,  .algorithm = &tg_mlstm_sig_algorithm,
     .schedules = schedules,
 };
-TG_API const tg_variant *const tg_variants[] = {&starts, NULL};
+static const tg_variant starts_n = {
+    TG_HEADER(tg_variant),   .name = "starts-n",
+    .aliases = no_aliases,   .algorithm = &tg_mlstm_sig_norm_algorithm,
+    .schedules = normalised,
+};
+TG_API const tg_variant *const tg_variants[] = {&starts, &starts_n, NULL};

@@ -70,7 +70,7 @@ static void spoil_last(struct problem *problem)
         .has_s0 = true                                                                             \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, WALK_BACK, N_CALLS };
+enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, WALK_BACK, SEGMENTS_N, N_CALLS };
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -271,6 +271,20 @@ static const struct call_under_test calls[N_CALLS] = {
                 false,
                 {0},
                 NULL},
+    /* ... beside those of five segments. */
+    [SEGMENTS_N] = {"mlstm-exp segments-n",
+                    {.variant = "mlstm-exp",
+                     .io = TG_BF16,
+                     .batch = 1,
+                     .heads = 3,
+                     .tokens = 560,
+                     .dqk = 64,
+                     .dhv = 128,
+                     .schedule = "segments-n walk.seg=2",
+                     .has_s0 = true},
+                    false,
+                    {0},
+                    NULL},
 };
 
 /* One of them, opened. Every mutant loads a program of its own in place of the trial's. */

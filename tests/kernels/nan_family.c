@@ -154,6 +154,7 @@ static void suite_walk(void)
     static const char *const ssd[] = {"Cm", "Bm", "x", "dt_raw"};
     static const char *const both_ways[] = {"q", "k", "v", "S0", "dh"};
     static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
+    static const char *const beside[] = {"k", "i", "n0"};
     struct spec spec = {.variant = "mlstm-sig",
                         .io = TG_BF16,
                         .heads = 4,
@@ -180,6 +181,8 @@ static void suite_walk(void)
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.schedule = spec.backward = "walk-n";
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
+    spec.schedule = "segments-n walk.seg=1";
+    test_variant(&spec, beside, sizeof beside / sizeof *beside);
     spec.schedule = "walk walk.dhv=128";
     spec.backward = "walk";
     spec.variant = "linear";

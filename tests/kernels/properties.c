@@ -318,9 +318,12 @@ static void suite_walk(void)
         }
         spec.schedule = "tfla-wgmma-narrow walk.seg=1";
         test_bits(&spec);
+        if (walks[i].variant != &tg_mlstm_exp)
+            continue;
         spec.schedule = "walk-n";
-        if (walks[i].variant == &tg_mlstm_exp)
-            test_bits(&spec);
+        test_bits(&spec);
+        spec.schedule = "segments-n walk.seg=1";
+        test_bits(&spec);
     }
 }
 
