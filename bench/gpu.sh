@@ -159,8 +159,8 @@ run_schedules() {
 }
 
 run_few() {
-    local shape schedules=(tfla tfla-wgmma tfla-wgmma-narrow segments-short)
-    for shape in B=1,NH=1,T=2048 B=1,NH=4,T=4096 B=1,NH=16,T=2048 B=2,NH=4,T=16384; do
+    local shape schedules=(tfla tfla-wgmma tfla-wgmma-narrow segments-short segments-shorter)
+    for shape in B=1,NH=1,T=2048 B=1,NH=4,T=4096 B=1,NH=16,T=2048 B=1,NH=16,T=8192 B=2,NH=4,T=16384 B=1,NH=4,T=65536; do
         measure few ./dev tegula bench mlstm-sig --device 0 "${schedules[@]/#/--schedule=}" --shape "$shape,dqk=128,dhv=256" --flush --json
         measure few ./dev tegula bench mlstm-sig-backward --device 0 "${schedules[@]/#/--schedule=}" --shape "$shape,dqk=128,dhv=256" --flush --json
     done

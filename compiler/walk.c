@@ -280,7 +280,7 @@ static bool find_products(struct plan *p)
     return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
 }
 
-/* Sums that a carried vector is made of: of a loaded matrix and vector, in whole shares of the threads; and in a pool, where what
+/* Sums that a carried vector is made of: of a loaded matrix and vector, a thread for each pair of columns; and in a pool, where what
  * is left of it goes to the place that it came from, no other thread block may still have to begin with it (segments do not begin
  * there). */
 static bool check_carried(const struct plan *p)
@@ -289,8 +289,8 @@ static bool check_carried(const struct plan *p)
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
         const bool gathers = op->kind == OP_DOT && v->space == SPACE_GATHERED, adds = op->kind == OP_DOT && v->space == SPACE_CARRIED;
-        if (gathers && !(a->space == SPACE_MATRIX && b->space == SPACE_VECTOR && 128 * p->groups % (a->extent[1] / 2) == 0))
-            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is made of sums that the threads cannot share out");
+        if (gathers && !(a->space == SPACE_MATRIX && b->space == SPACE_VECTOR && a->extent[1] / 2 <= 128 * p->groups))
+            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "it sums a matrix with more pairs of columns than there are threads, or something else over the positions");
         if (adds && a->space != SPACE_GATHERED)
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
         const bool shared = !p->segment && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];

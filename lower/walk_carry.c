@@ -17,9 +17,13 @@ static LLVMValueRef thread_of_all(struct emit *e, const struct walk *w)
     return add(e, mul(e, w->group, imm(e, 128)), e->tid);
 }
 
+/* A power of two, so that each has as many positions; threads may be left over. */
 static uint32_t sharers(const struct plan *p, const struct value *matrix)
 {
-    return 128 * p->groups / (matrix->extent[1] / 2);
+    uint32_t n = 1;
+    while (2 * n * (matrix->extent[1] / 2) <= 128 * p->groups)
+        n *= 2;
+    return n;
 }
 
 /* A pair of columns of some of the positions: this thread's part. */
@@ -34,6 +38,8 @@ void walk_gather(struct emit *e, const struct walk *w, const struct op *op)
     LLVMValueRef in_unit = add(e, span, mul(e, modulo(e, in_span, imm(e, 4)), imm(e, 4))), unit = divide(e, in_span, imm(e, 4));
     LLVMValueRef from = slot_address(e, matrix, w->stage), weights = byte_offset(e, slot_address(e, &p->values[op->b], e->slot[op->b]), mul(e, first, imm(e, 4)));
     LLVMValueRef sum[2] = {real(e, 0), real(e, 0)};
+    const uint32_t busy = sharers(p, matrix) * pairs;
+    LLVMBasicBlockRef after = busy < 128 * p->groups ? begin_if(e, less(e, thread, imm(e, busy))) : NULL;
     for (uint32_t r = 0; r < rows; r++) {
         LLVMValueRef offset = add(e, unit_offset(e, add(e, first, imm(e, r)), unit), in_unit);
         LLVMValueRef word = LLVMBuildLoad2(e->b, e->i32, byte_offset(e, from, offset), "");
@@ -44,6 +50,10 @@ void walk_gather(struct emit *e, const struct walk *w, const struct op *op)
     LLVMValueRef to = byte_offset(e, slot_address(e, out, w->buffer), mul(e, thread, imm(e, 8)));
     for (uint32_t i = 0; i < 2; i++)
         LLVMBuildStore(e->b, sum[i], byte_offset(e, to, imm(e, 4 * i)));
+    if (after) {
+        end_if(e, after);
+        sync_warp(e);
+    }
 }
 
 typedef void each_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index);

@@ -87,7 +87,7 @@ check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=
 -- exit 0
 -- stdout
 segments-narrow state.seg=1 compose.seg=1 walk.seg=1
-segments-narrow state.seg=2 compose.seg=2 dQ.seg=2 dstate.seg=2 dcompose.seg=2 dV.seg=2 dK.seg=2
+segments-narrow dstate.seg=2 dcompose.seg=2 dV.seg=2 state.seg=2 compose.seg=2 dQ.seg=2 dK.seg=2
 
 -- case the kernel that makes the states to begin with writes the final one, whose segment is whole
 -- args
