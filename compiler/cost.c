@@ -10,7 +10,7 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5 and c9bb039, 419 in all;
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039 and 1dd2502, 633 in all;
  * tests/test_cost.c compares. */
 #include "compiler/plan.h"
 
@@ -36,7 +36,9 @@ static const double state_step_seconds = 0.8e-6; /* of a row that makes states o
 static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9;      /* bytes a second of a multiprocessor, of a segment's first state */
 
-enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024 };
+static const double used_by_fours = 2.0 / 3; /* of the multiprocessors: fewer than 32 clusters of four find room */
+
+enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024, FEW_CHUNKS = 8 };
 
 /* ---- how often ---- */
 
@@ -244,7 +246,7 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     if (p->starts)
         return block_seconds + hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
-    const double step = p->makes_segments ? state_step_seconds : enters && p->groups == 1 ? short_step_seconds : walk_step_seconds;
+    const double step = p->makes_segments ? state_step_seconds : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds : walk_step_seconds;
     return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
 }
 
@@ -260,7 +262,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
 {
     const double sms = p->target->sms, members = p->by_member ? group_of(&p->shape) : 1;
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
-    double waves = blocks / (sms * together);
+    double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together);
