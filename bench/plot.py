@@ -90,19 +90,31 @@ def print_table(lines):
                   f"{x['best']['ms']:.3f} ms")
 
 
+def over_length(lines, direction, of_peer):
+    """T -> ms of mlstm-sig at 65,536 tokens, 16 heads of 128 / 256: figure 5 of the TFLA paper."""
+    times = {}
+    for x in lines:
+        shape = x.get("shape", x)
+        if shape.get("NH") != 16 or shape.get("dqk") != 128 or shape["B"] * shape["T"] != 65536:
+            continue
+        if of_peer and x.get("peer") == "mlstm-sig" and x["direction"] == direction and "ms" in x:
+            times[shape["T"]] = min(times.get(shape["T"], float("inf")), x["ms"])
+        elif not of_peer and x["part"] == "paper":
+            times[shape["T"]] = x["median_ms"] + (x["backward"]["median_ms"] if direction != "forward" else 0)
+    return sorted(times.items())
+
+
 def plot_length(plt, lines, path):
     figure, axes = plt.subplots(figsize=(6, 4))
-    curves = (("Tegula, default schedule", ours(lines, "bench")),
-              ("Tegula, tuned", ours(lines, "bench-tuned")), ("mlstm_kernels xl_chunk", peers(lines)))
-    for name, times in curves:
-        points = sorted((tokens, value[0]) for (_, tokens), value in times.items())
-        if points:
-            axes.plot(*zip(*points), marker="o", label=name)
-    axes.set(xlabel="T, at 65,536 tokens in all", ylabel="forward pass, ms",
-             title=lines[0]["machine"])
+    for of_peer, name, color in ((False, "Tegula", "tab:blue"), (True, "mlstm_kernels xl_chunk", "tab:gray")):
+        for direction, style in (("forward", "o-"), ("forward+backward", "s--")):
+            points = over_length(lines, direction, of_peer)
+            if points:
+                axes.plot(*zip(*points), style, color=color, label=f"{name}, {direction.replace('+', ' and ')}")
+    axes.set(xlabel="T, at 65,536 tokens in all", ylabel="ms", title=lines[0]["machine"])
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
-    axes.legend()
+    axes.legend(fontsize=8)
     figure.savefig(path)
 
 
@@ -155,7 +167,7 @@ def plot(lines, folder):
 
     folder.mkdir(parents=True, exist_ok=True)
     parts = {x["part"] for x in lines}
-    if "bench" in parts:
+    if "paper" in parts:
         plot_length(plt, lines, folder / "length.svg")
     if "tune" in parts:
         plot_chunk(plt, lines, folder / "chunk.svg")
