@@ -457,6 +457,15 @@ static void draw_variant(uint64_t *draw, struct combination *c)
     c->schedule = *c->variant->schedules[pick(draw, n_schedules)];
 }
 
+static bool is_on_warpgroups(const tg_schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].mma == TG_MMA_WGMMA)
+            return true;
+    return false;
+}
+
+/* Half of the schedules on warpgroups are drawn again: few targets and widths take them, and the next draw is theirs. */
 static void draw_combination(uint64_t *draw, struct combination *c)
 {
     static const char *const fields[] = {
@@ -468,7 +477,9 @@ static void draw_combination(uint64_t *draw, struct combination *c)
     static const uint32_t values[] = {0, 1, 2, 3, 4, 8, 16, 32, 48, 64, 128, 256, 512};
     static const uint32_t sizes[] = {16, 24, 64, 136, 256, 512};
     static const uint32_t tokens[] = {0, 0, 0, 1, 2, 8, 9};
-    draw_variant(draw, c);
+    do {
+        draw_variant(draw, c);
+    } while (is_on_warpgroups(&c->schedule) && pick(draw, 2));
     c->shape = (tg_shape_class){.io = types[pick(draw, N_TYPES)],
                                 .dqk = sizes[pick(draw, 6)],
                                 .dhv = sizes[pick(draw, 6)],
@@ -514,9 +525,7 @@ static void draw_walk(uint64_t *draw, struct combination *c)
     static const uint32_t sizes[] = {64, 128, 192, 256, 512};
     do {
         draw_variant(draw, c);
-    } while (strncmp(c->schedule.name, "walk", 4) != 0 &&
-             strncmp(c->schedule.name, "segm", 4) != 0 &&
-             strncmp(c->schedule.name, "tfla-wgmma", 10) != 0);
+    } while (!is_on_warpgroups(&c->schedule));
     c->shape = (tg_shape_class){.io = types[pick(draw, 2)],
                                 .dqk = sizes[pick(draw, 5)],
                                 .dhv = sizes[pick(draw, 5)],
