@@ -91,6 +91,19 @@ static bool composes(const struct kernel *k, uint32_t other, uint32_t tile)
            tg_composing_row(k->schedule, other, tile) == (int)(k->row - k->schedule->rows);
 }
 
+/* A row that composes segments makes nothing but states of them. */
+static bool check_composed(const struct kernel *k, uint32_t tile, const char *name)
+{
+    const tg_stmt *stmt = &k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)];
+    const bool is_state = stmt->op == TG_STMT_CARRY && TG_OPERAND_TILE(stmt->out) == tile;
+    const bool ok = is_state || !tg_row_composes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
+    if (!ok)
+        tg_fault(k->check, TG0242, "let another kernel write it",
+                 "%s writes %s, which is no state, but walks segments without chunk to compose their states",
+                 k->name, name);
+    return ok;
+}
+
 static bool check_outputs(const struct kernel *k)
 {
     const tg_algorithm *algorithm = k->schedule->algorithm;
@@ -105,6 +118,7 @@ static bool check_outputs(const struct kernel *k)
             ok = false;
             continue;
         }
+        ok = check_composed(k, tile, name) && ok;
         if (lists_before(k->row, tile, i))
             tg_fault(k->check, TG0208, "list it once", "%s lists %s twice", k->name, name);
         for (const tg_kernel_row *other = k->schedule->rows; other < k->row; other++)
