@@ -26,7 +26,6 @@ bool pass_compose(struct plan *p)
         p->values[v].space = plan_has_dim(&p->values[v], p->thread_dim) ? SPACE_THREAD : SPACE_UNIFORM;
         p->values[decay].space = decay == v ? p->values[v].space : SPACE_UNIFORM;
         p->values[v].dtype = p->values[decay].dtype = TG_F32;
-        p->nests[0].reverse = stmt->flags & TG_REVERSE;
         struct op *op = plan_add_op(p, OP_INIT, s);
         op->v = (uint8_t)v;
         op->tile = (uint8_t)TG_OPERAND_TILE(stmt->init);

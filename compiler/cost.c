@@ -10,7 +10,7 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039 and 1dd2502, 633 in all;
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all;
  * tests/test_cost.c compares. */
 #include "compiler/plan.h"
 

@@ -16,14 +16,16 @@ static LLVMValueRef is_mine(struct emit *e, const struct op *op)
 }
 
 /* The sum of the decays of a segment's chunks, the same in all lanes: there is a next one, so it has all of them. */
-static LLVMValueRef sum_of_decays(struct emit *e, const struct value *decay, LLVMValueRef first)
+static LLVMValueRef sum_of_decays(struct emit *e, const struct op *op, LLVMValueRef first)
 {
+    const struct value *decay = &e->p->values[op->a];
+    const struct nest order = {.reverse = e->p->algorithm->body[op->stmt].flags & TG_REVERSE};
     LLVMValueRef sum = real(e, 0);
     struct place at = e->at;
     const uint32_t length = e->p->composes;
     for (uint32_t i = 0; i < length; i += 32) {
         LLVMValueRef chunk = add(e, e->lane, imm(e, i)), counts = i + 32 <= length ? NULL : less(e, chunk, imm(e, length));
-        at.start[TG_CHUNK] = walked_chunk(e, &e->p->nests[0], add(e, first, counts ? choose(e, counts, chunk, imm(e, 0)) : chunk));
+        at.start[TG_CHUNK] = walked_chunk(e, &order, add(e, first, counts ? choose(e, counts, chunk, imm(e, 0)) : chunk));
         LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
         LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, from, "");
         sum = LLVMBuildFAdd(e->b, sum, counts ? choose(e, counts, x, real(e, 0)) : x, "");
@@ -39,7 +41,7 @@ static void read_segment(struct emit *e, const struct op *op, LLVMValueRef segme
     LLVMValueRef first = mul(e, segment, imm(e, e->p->composes)), mine = is_mine(e, op);
     LLVMBasicBlockRef after = begin_if(e, less(e, add(e, first, imm(e, e->p->composes)), e->at.chunks));
     if (op->a != op->v)
-        set(e, sum, sum_of_decays(e, &e->p->values[op->a], first));
+        set(e, sum, sum_of_decays(e, op, first));
     const struct place outside = e->at;
     go_to_entry(e, segment);
     LLVMBasicBlockRef done = mine ? begin_if(e, mine) : NULL;

@@ -104,6 +104,15 @@ void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op
     named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
 }
 
+/* The sum that made the vector's parts. */
+static const struct op *gather_of(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_DOT && p->ops[i].v == v)
+            return &p->ops[i];
+    return NULL;
+}
+
 /* x + an element of what has been gathered. */
 static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct op *gather, LLVMValueRef index, LLVMValueRef x)
 {
@@ -117,17 +126,15 @@ static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct
 static void add_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct plan *p = e->p;
-    const struct op *gather = NULL, *decay = NULL;
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        gather = p->ops[i].kind == OP_DOT && p->ops[i].v == op->a ? &p->ops[i] : gather;
+    const struct op *decay = NULL;
+    for (uint32_t i = 0; i < p->n_ops; i++)
         decay = p->ops[i].kind == OP_DECAY && p->ops[i].v == op->v ? &p->ops[i] : decay;
-    }
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
     if (decay) {
         LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[decay->a], e->slot[decay->a]), "");
         x = LLVMBuildFMul(e->b, x, exp2_approx(e, g), "");
     }
-    LLVMBuildStore(e->b, add_parts(e, w, gather, index, x), carried_address(e, w, op->v, true, index));
+    LLVMBuildStore(e->b, add_parts(e, w, gather_of(p, op->a), index, x), carried_address(e, w, op->v, true, index));
 }
 
 /* Behind the barrier of the chunk. */
@@ -160,10 +167,7 @@ void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op
 static void store_gathered(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct value *v = &e->p->values[op->v];
-    const struct op *gather = NULL;
-    for (uint32_t i = 0; i < e->p->n_ops; i++)
-        gather = e->p->ops[i].kind == OP_DOT && e->p->ops[i].v == op->v ? &e->p->ops[i] : gather;
-    LLVMValueRef sum = add_parts(e, w, gather, index, real(e, 0));
+    LLVMValueRef sum = add_parts(e, w, gather_of(e->p, op->v), index, real(e, 0));
     LLVMBuildStore(e->b, sum, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
 }
 
