@@ -67,8 +67,7 @@ static void bench_shapes(struct bench *bench, const tg_variant *variant)
 {
     const struct options *options = &bench->context->options;
     const bool is_given = options->n_shapes > 0;
-    const uint32_t n =
-        is_given ? options->n_shapes : sizeof default_shapes / sizeof default_shapes[0];
+    const uint32_t n = is_given ? options->n_shapes : sizeof default_shapes / sizeof default_shapes[0];
     for (uint32_t i = 0; i < n; i++) {
         struct shape shape = is_given ? options->shapes[i] : default_shapes[i];
         if (options_shape(bench->context, &shape))
@@ -110,8 +109,8 @@ static bool is_meant(struct context *context)
         return false;
     }
     if (options->n_args == 0 && options->n_shapes == 0 && !options->paper &&
-        (options->group || options->tokens || options->packed || options->pool ||
-         options->schedule || options->chunk)) {
+        (options->group || options->tokens || options->packed || options->pool || options->schedule ||
+         options->chunk)) {
         complain(context, "name a variant, or give a --shape",
                  "the table of all variants has sizes and schedules of its own");
         return false;
@@ -137,12 +136,10 @@ static bool bench_open(struct bench *bench, const tg_variant *variant)
 {
     struct context *context = bench->context;
     const struct options *options = &context->options;
-    if (!is_meant(context) ||
-        (options->dtype && !dtype_parse(context, options->dtype, &bench->io)) ||
+    if (!is_meant(context) || (options->dtype && !dtype_parse(context, options->dtype, &bench->io)) ||
         !machine_open(context) || !is_possible(context))
         return false;
-    bench->with_gradients = options->grad || options->keep_states ||
-                            options->roofline || options->paper || !variant;
+    bench->with_gradients = options->grad || options->keep_states || options->roofline || options->paper || !variant;
     bench->by_kernel = options->roofline;
     if (options->runs)
         bench->runs = options->runs < MOST_RUNS ? (uint32_t)options->runs : MOST_RUNS;

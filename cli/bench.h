@@ -31,8 +31,8 @@ struct timing {
 
 /* The forward and, where gradients are wanted and there are any, the backward; else the latter's
  * variant is NULL. False after a message; the worst exit code is kept. */
-bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape,
-                struct wish wish, struct timing *forward, struct timing *backward);
+bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+                struct timing *forward, struct timing *backward);
 /* The wish of the i-th --schedule, or for i = 0 of none; past the last false. */
 bool bench_wish(const struct bench *bench, uint32_t i, struct wish *wish);
 
@@ -43,8 +43,7 @@ void bench_show(const struct bench *bench, const struct shape *shape, const stru
                 const struct timing *backward, const char *figure);
 /* What the columns of rows are, unless there is JSON. */
 void bench_head(const struct bench *bench);
-json_t *bench_json(const struct bench *bench, const struct shape *shape,
-                   const struct timing *timing);
+json_t *bench_json(const struct bench *bench, const struct shape *shape, const struct timing *timing);
 
 /* ---- bench_roofline.c, bench_paper.c ---- */
 
@@ -66,8 +65,7 @@ void plot_series(struct plot *plot, const char *format, ...) __attribute__((form
 /* A line of numbers, or of words without blanks. */
 void plot_point(struct plot *plot, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Goes on with a command "plot ...": each series, drawn as `how` says. */
-void plot_curves(const struct plot *plot, const tg_writer *commands, const char *how,
-                 const char *what);
+void plot_curves(const struct plot *plot, const tg_writer *commands, const char *how, const char *what);
 /* Writes the SVG file; without gnuplot on PATH, the script that makes it, and says so. An exit
  * code.
  */

@@ -8,10 +8,8 @@
 
 /* Section 5.2 and appendix E.3: embedding dimension 4096, 65,536 tokens, lengths from 512 up;
  * figure 6 with 8 heads of 512. */
-static const struct shape shape_5 = {
-    .batch = 1, .heads = 16, .tokens = 65536, .dqk = 128, .dhv = 256};
-static const struct shape shape_6 = {
-    .batch = 8, .heads = 8, .tokens = 8192, .dqk = 256, .dhv = 512};
+static const struct shape shape_5 = {.batch = 1, .heads = 16, .tokens = 65536, .dqk = 128, .dhv = 256};
+static const struct shape shape_6 = {.batch = 8, .heads = 8, .tokens = 8192, .dqk = 256, .dhv = 512};
 enum { MOST_PARTS = 128, LEAST_TOKENS = 16, LEAST_CHUNK = 64, MOST_CHUNK = 4096 };
 
 struct paper {
@@ -21,8 +19,7 @@ struct paper {
     struct plot plot;
 };
 
-static bool time_point(struct paper *paper, const struct shape *shape, struct wish wish, double x,
-                       const char *figure)
+static bool time_point(struct paper *paper, const struct shape *shape, struct wish wish, double x, const char *figure)
 {
     struct timing forward, backward;
     if (!bench_time(paper->bench, paper->variant, shape, wish, &forward, &backward))
@@ -57,9 +54,8 @@ static void draw_lengths(const struct paper *paper, const tg_writer *writer)
               "set multiplot layout 1,2 title '%s, %lld tokens, %lld heads of %lld / %lld'\n"
               "set logscale x 2\nset yrange [0:*]\nset key top left\nset xlabel 'T'\n"
               "set ylabel 'ms'\n",
-              paper->bench->context->machine.device.name,
-              (long long)(paper->shape.batch * paper->shape.tokens), (long long)paper->shape.heads,
-              (long long)paper->shape.dqk, (long long)paper->shape.dhv);
+              paper->bench->context->machine.device.name, (long long)(paper->shape.batch * paper->shape.tokens),
+              (long long)paper->shape.heads, (long long)paper->shape.dqk, (long long)paper->shape.dhv);
     tg_printf(writer, "set title 'forward'\nplot NaN notitle");
     plot_curves(&paper->plot, writer, forward, "");
     tg_printf(writer, "\nset title 'forward and backward'\nplot NaN notitle");
@@ -77,11 +73,9 @@ static bool choose_both(const struct paper *paper, struct wish wish, struct choi
     const tg_variant *backward = paper->variant->backward;
     choices[1].schedule.n_rows = 0;
     wish.chunk = 0;
-    return schedule_choose(context, paper->variant, target, &class, &paper->shape, wish,
-                           &choices[0]) &&
-           (!backward ||
-            schedule_choose(context, backward, target, &class, &paper->shape,
-                            (struct wish){context->options.backward_schedule, 0}, &choices[1]));
+    return schedule_choose(context, paper->variant, target, &class, &paper->shape, wish, &choices[0]) &&
+           (!backward || schedule_choose(context, backward, target, &class, &paper->shape,
+                                         (struct wish){context->options.backward_schedule, 0}, &choices[1]));
 }
 
 static bool are_accepted(const struct paper *paper, const struct choice choices[2], int64_t chunk)
@@ -91,9 +85,8 @@ static bool are_accepted(const struct paper *paper, const struct choice choices[
     for (int i = 0; i < 2; i++) {
         tg_schedule schedule = choices[i].schedule;
         schedule.chunk = (uint16_t)chunk;
-        ok = ok &&
-             (!schedule.n_rows || tg_plan_check(&schedule, paper->bench->context->machine.target,
-                                                &class, &silent_sink) == TG_OK);
+        ok = ok && (!schedule.n_rows ||
+                    tg_plan_check(&schedule, paper->bench->context->machine.target, &class, &silent_sink) == TG_OK);
     }
     return ok;
 }
@@ -109,8 +102,7 @@ static void time_chunks(struct paper *paper, struct wish wish)
         return;
     paper->bench->code = CODE_OK;
     /* Beyond twice T a chunk only grows its padding. */
-    for (wish.chunk = LEAST_CHUNK; wish.chunk <= MOST_CHUNK && wish.chunk / 2 < paper->shape.tokens;
-         wish.chunk *= 2) {
+    for (wish.chunk = LEAST_CHUNK; wish.chunk <= MOST_CHUNK && wish.chunk / 2 < paper->shape.tokens; wish.chunk *= 2) {
         if (!are_accepted(paper, choices, wish.chunk))
             continue;
         if (!time_point(paper, &paper->shape, wish, (double)wish.chunk, "fig6"))
@@ -120,8 +112,8 @@ static void time_chunks(struct paper *paper, struct wish wish)
     if (n > 0)
         return;
     complain(context, "give another --schedule, or a longer T",
-             "%s: no chunk size from %d to %d is accepted for T = %lld", choices[0].schedule.name,
-             LEAST_CHUNK, MOST_CHUNK, (long long)paper->shape.tokens);
+             "%s: no chunk size from %d to %d is accepted for T = %lld", choices[0].schedule.name, LEAST_CHUNK,
+             MOST_CHUNK, (long long)paper->shape.tokens);
     paper->bench->code = CODE_USAGE;
 }
 
@@ -132,12 +124,10 @@ static void draw_chunks(const struct paper *paper, const tg_writer *writer)
               "set ytics nomirror\nset key top center\nset xlabel 'chunk size'\n"
               "set ylabel 'forward and backward, ms'\nset y2label 'workspace, MiB'\n"
               "set title '%s, B %lld, T %lld, %lld heads of %lld / %lld'\nplot NaN notitle",
-              paper->bench->context->machine.device.name, (long long)paper->shape.batch,
-              (long long)paper->shape.tokens, (long long)paper->shape.heads,
-              (long long)paper->shape.dqk, (long long)paper->shape.dhv);
+              paper->bench->context->machine.device.name, (long long)paper->shape.batch, (long long)paper->shape.tokens,
+              (long long)paper->shape.heads, (long long)paper->shape.dqk, (long long)paper->shape.dhv);
     plot_curves(&paper->plot, writer, "using 1:3 with linespoints pt 7", ": time");
-    plot_curves(&paper->plot, writer, "using 1:4 axes x1y2 with linespoints pt 6 dt 2",
-                ": workspace");
+    plot_curves(&paper->plot, writer, "using 1:4 axes x1y2 with linespoints pt 6 dt 2", ": workspace");
 }
 
 /* ---- either ---- */
@@ -160,8 +150,7 @@ static const struct figure *find_figure(struct context *context)
     for (int i = 0; i < N_FIGURES; i++)
         if (strcmp(figures[i].name, context->options.paper) == 0)
             return &figures[i];
-    complain(context, "choose fig5 or fig6", "--paper: unknown figure '%s'",
-             context->options.paper);
+    complain(context, "choose fig5 or fig6", "--paper: unknown figure '%s'", context->options.paper);
     return NULL;
 }
 

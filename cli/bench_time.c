@@ -9,8 +9,7 @@ static bool estimate(struct bench *bench, const struct shape *shape, struct timi
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
     const tg_target *target = context->machine.target;
     tg_cost costs[TG_MAX_ROWS];
-    if (tg_cost_estimate(schedule, target, &class, &sizes, &timing->cost, &context->sink) !=
-            TG_OK ||
+    if (tg_cost_estimate(schedule, target, &class, &sizes, &timing->cost, &context->sink) != TG_OK ||
         tg_cost_kernels(schedule, target, &class, &sizes, costs, &context->sink) != TG_OK)
         return false;
     for (uint32_t i = 0; i < schedule->n_rows; i++)
@@ -21,8 +20,7 @@ static bool estimate(struct bench *bench, const struct shape *shape, struct timi
 static tg_status time_kernels(struct bench *bench, struct call *call, struct timing *timing)
 {
     const struct context *context = bench->context;
-    const tg_status status =
-        call_time_kernels(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    const tg_status status = call_time_kernels(call, bench->runs, context->options.flush, bench->times, &context->sink);
     if (status != TG_OK)
         return status;
     timing->n_kernels = call->kernel->program->n_kernels;
@@ -34,8 +32,7 @@ static tg_status time_kernels(struct bench *bench, struct call *call, struct tim
 static tg_status time_call(struct bench *bench, struct call *call, struct timing *timing)
 {
     const struct context *context = bench->context;
-    const tg_status status =
-        call_time(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    const tg_status status = call_time(call, bench->runs, context->options.flush, bench->times, &context->sink);
     if (status != TG_OK)
         return status;
     timing->median = median_of(bench->times, bench->runs);
@@ -56,8 +53,7 @@ static int time_kernel(struct bench *bench, const struct shape *shape, const str
     int code = CODE_USAGE;
     if (problem_layout(context, timing->variant, shape, bench->io, &problem) &&
         problem_keep(context, kernel->program, chunk, &problem) && estimate(bench, shape, timing)) {
-        tg_status status =
-            call_open_pattern(&call, &context->machine, kernel, &problem, chunk, &context->sink);
+        tg_status status = call_open_pattern(&call, &context->machine, kernel, &problem, chunk, &context->sink);
         if (status == TG_OK) {
             status = time_call(bench, &call, timing);
             call_close(&call);
@@ -70,30 +66,27 @@ static int time_kernel(struct bench *bench, const struct shape *shape, const str
     return code;
 }
 
-static int time_program(struct bench *bench, const tg_variant *variant, const struct shape *shape,
-                        struct wish wish, struct timing *timing)
+static int time_program(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+                        struct timing *timing)
 {
     struct context *context = bench->context;
     const tg_shape_class class = shape_class_of(shape, bench->io);
     struct kernel kernel;
     timing->variant = variant;
-    if (!schedule_choose(context, variant, context->machine.target, &class, shape, wish,
-                         &timing->choice))
+    if (!schedule_choose(context, variant, context->machine.target, &class, shape, wish, &timing->choice))
         return CODE_USAGE;
-    progress(context, "%s B=%lld T=%lld: compiling", variant->name, (long long)shape->batch,
-             (long long)shape->tokens);
+    progress(context, "%s B=%lld T=%lld: compiling", variant->name, (long long)shape->batch, (long long)shape->tokens);
     if (!kernel_build(context, variant, &timing->choice.schedule, &class, &kernel, &context->sink))
         return CODE_FAILED;
-    progress(context, "%s B=%lld T=%lld: running", variant->name, (long long)shape->batch,
-             (long long)shape->tokens);
+    progress(context, "%s B=%lld T=%lld: running", variant->name, (long long)shape->batch, (long long)shape->tokens);
     const int code = time_kernel(bench, shape, &kernel, timing);
     kernel_free(&kernel);
     return code;
 }
 
 /* With --keep-states the two that hand states over, where a wish does not say otherwise. */
-static bool keep_states(struct bench *bench, const tg_variant *variant, const struct shape *shape,
-                        struct wish wish[2], char texts[2][SCHEDULE_TEXT])
+static bool keep_states(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish[2],
+                        char texts[2][SCHEDULE_TEXT])
 {
     const struct context *context = bench->context;
     const tg_shape_class class = shape_class_of(shape, bench->io);
@@ -102,8 +95,7 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const st
         return true;
     if (!schedules_keeping(variant, NULL, context->machine.target, &class, shape, &pair)) {
         complain(bench->context, "leave out --keep-states",
-                 "--keep-states: %s has no schedules that hand states over for these sizes",
-                 variant->name);
+                 "--keep-states: %s has no schedules that hand states over for these sizes", variant->name);
         return false;
     }
     schedule_text(variant, pair.forward, texts[0]);
@@ -113,8 +105,8 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const st
     return true;
 }
 
-bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape,
-                struct wish wish, struct timing *forward, struct timing *backward)
+bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+                struct timing *forward, struct timing *backward)
 {
     /* A decode step has no gradients. */
     const bool both = bench->with_gradients && variant->backward && !shape->most_tokens;

@@ -8,8 +8,7 @@
 enum { POISON = 0xff, MAX_PATTERN = 8 << 20 };
 
 /* [B, NH, T, ...] on the host and [B, T, NH, ...] on the device, or back. */
-static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *from, char *to,
-                                  bool is_back)
+static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *from, char *to, bool is_back)
 {
     const size_t heads = (size_t)tensor->extent[1], tokens = (size_t)tensor->extent[2];
     const size_t rows = (size_t)tensor->extent[0] * heads * tokens;
@@ -21,8 +20,7 @@ static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *
     }
 }
 
-static tg_status copy_in(struct call *call, const struct host_tensor *tensor, uint64_t address,
-                         const tg_sink *sink)
+static tg_status copy_in(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
@@ -35,15 +33,14 @@ static tg_status copy_in(struct call *call, const struct host_tensor *tensor, ui
     return status;
 }
 
-static tg_status copy_out(const struct call *call, const struct host_tensor *tensor,
-                          uint64_t address, const tg_sink *sink)
+static tg_status copy_out(const struct call *call, const struct host_tensor *tensor, uint64_t address,
+                          const tg_sink *sink)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return tg_memory_out(call->machine->driver, tensor->data, address, tensor->bytes, sink);
     char *swapped = malloc(tensor->bytes + 1);
     tg_status status =
-        swapped ? tg_memory_out(call->machine->driver, swapped, address, tensor->bytes, sink)
-                : TG_E_MEMORY;
+        swapped ? tg_memory_out(call->machine->driver, swapped, address, tensor->bytes, sink) : TG_E_MEMORY;
     if (status == TG_OK)
         swap_heads_and_tokens(tensor, swapped, tensor->data, true);
     free(swapped);
@@ -51,8 +48,7 @@ static tg_status copy_out(const struct call *call, const struct host_tensor *ten
 }
 
 /* All zero, the default, means contiguous [B, NH, axes...]. */
-static void set_strides(const struct call *call, const struct host_tensor *tensor,
-                        tg_tensor_arg *arg)
+static void set_strides(const struct call *call, const struct host_tensor *tensor, tg_tensor_arg *arg)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return;
@@ -78,15 +74,13 @@ static tg_status copy_pattern(struct call *call, const struct host_tensor *tenso
         num_store(pattern, tensor->dtype, i, random_number(tensor, random, i));
     for (size_t at = 0; at < tensor->bytes && status == TG_OK; at += bytes) {
         size_t left = tensor->bytes - at;
-        status = tg_memory_in(call->machine->driver, address + at, pattern,
-                              left < bytes ? left : bytes, sink);
+        status = tg_memory_in(call->machine->driver, address + at, pattern, left < bytes ? left : bytes, sink);
     }
     free(pattern);
     return status;
 }
 
-typedef tg_status fill_fn(struct call *call, const struct host_tensor *tensor, uint64_t address,
-                          const tg_sink *sink);
+typedef tg_status fill_fn(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink);
 
 /* ---- pools ---- */
 
@@ -113,8 +107,7 @@ static tg_status pool_open(struct pool *pool, int64_t batch, uint64_t seed)
 }
 
 /* The slots of no sequence are NaN: reading one shows, and so does writing it. */
-static tg_status pool_fill(struct call *call, const struct host_tensor *tensor, uint64_t address,
-                           const tg_sink *sink)
+static tg_status pool_fill(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)call->pool.n_slots;
     char *image = malloc(bytes + 1);
@@ -122,8 +115,7 @@ static tg_status pool_fill(struct call *call, const struct host_tensor *tensor, 
         return TG_E_MEMORY;
     memset(image, POISON, bytes);
     for (int64_t b = 0; b < tensor->extent[0] && tensor->data; b++)
-        memcpy(image + (size_t)call->pool.slot[b] * entry,
-               (const char *)tensor->data + (size_t)b * entry, entry);
+        memcpy(image + (size_t)call->pool.slot[b] * entry, (const char *)tensor->data + (size_t)b * entry, entry);
     tg_status status = tg_memory_in(call->machine->driver, address, image, bytes, sink);
     free(image);
     return status;
@@ -137,14 +129,13 @@ static bool is_untouched(const char *slot, size_t bytes)
     return true;
 }
 
-static tg_status pool_out(const struct call *call, const struct host_tensor *tensor,
-                          uint64_t address, const tg_sink *sink)
+static tg_status pool_out(const struct call *call, const struct host_tensor *tensor, uint64_t address,
+                          const tg_sink *sink)
 {
     const struct pool *pool = &call->pool;
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)pool->n_slots;
     char *image = malloc(bytes + 1);
-    tg_status status =
-        image ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
+    tg_status status = image ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
     for (int64_t i = 0; i < pool->n_slots && status == TG_OK; i++) {
         const char *slot = image + (size_t)pool->slot[i] * entry;
         if (i < tensor->extent[0]) {
@@ -152,8 +143,8 @@ static tg_status pool_out(const struct call *call, const struct host_tensor *ten
         } else if (!is_untouched(slot, entry)) {
             status = TG_E_NUMERICS;
             tg_report(sink, TG_ERROR, NULL, NULL, 0, "a defect of the kernel",
-                      "%s: slot %lld of the pool belongs to no sequence and was written",
-                      tensor->name, (long long)pool->slot[i]);
+                      "%s: slot %lld of the pool belongs to no sequence and was written", tensor->name,
+                      (long long)pool->slot[i]);
         }
     }
     free(image);
@@ -173,8 +164,7 @@ static const tg_tensor_arg *find_arg(const struct call *call, const char *name)
 static bool is_slot(const struct call *call, const struct host_tensor *tensor)
 {
     const int index = tg_program_tensor(call->kernel->program, tensor->name);
-    return call->pool.slot && index >= 0 &&
-           tg_tensor_is_slot(call->kernel->program, (uint32_t)index);
+    return call->pool.slot && index >= 0 && tg_tensor_is_slot(call->kernel->program, (uint32_t)index);
 }
 
 /* Where the initial state is, the final one goes; 0 when there is no initial one. */
@@ -187,8 +177,7 @@ static uint64_t initial_address(const struct call *call, const struct host_tenso
     return arg ? arg->address : 0;
 }
 
-static tg_status add_slots(struct call *call, const struct host_tensor *tensor, fill_fn *fill,
-                           const tg_sink *sink)
+static tg_status add_slots(struct call *call, const struct host_tensor *tensor, fill_fn *fill, const tg_sink *sink)
 {
     const uint32_t n = call->n_args - 1;
     struct host_tensor pool = *tensor;
@@ -198,16 +187,16 @@ static tg_status add_slots(struct call *call, const struct host_tensor *tensor, 
     call->is_borrowed[n] = call->args[n].address != 0;
     if (call->is_borrowed[n])
         return TG_OK;
-    tg_status status = tg_memory_alloc(call->machine->driver, pool.bytes ? pool.bytes : 1,
-                                       &call->args[n].address, sink);
+    tg_status status =
+        tg_memory_alloc(call->machine->driver, pool.bytes ? pool.bytes : 1, &call->args[n].address, sink);
     if (status != TG_OK || pool.bytes == 0)
         return status;
     return fill == copy_pattern ? copy_pattern(call, &pool, call->args[n].address, sink)
                                 : pool_fill(call, tensor, call->args[n].address, sink);
 }
 
-static tg_status add_tensor(struct call *call, const struct host_tensor *tensor, fill_fn *fill,
-                            bool is_present, const tg_sink *sink)
+static tg_status add_tensor(struct call *call, const struct host_tensor *tensor, fill_fn *fill, bool is_present,
+                            const tg_sink *sink)
 {
     const tg_driver *driver = call->machine->driver;
     tg_tensor_arg *arg = &call->args[call->n_args];
@@ -228,8 +217,8 @@ static tg_status add_tensor(struct call *call, const struct host_tensor *tensor,
 }
 
 /* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
-static tg_status add_table(struct call *call, const char *name, int axis, const int64_t *numbers,
-                           int64_t n, bool is_wide, const tg_sink *sink)
+static tg_status add_table(struct call *call, const char *name, int axis, const int64_t *numbers, int64_t n,
+                           bool is_wide, const tg_sink *sink)
 {
     tg_tensor_arg *arg = &call->args[call->n_args];
     const size_t width = is_wide ? 8 : 4, bytes = (size_t)n * width;
@@ -240,8 +229,7 @@ static tg_status add_table(struct call *call, const char *name, int axis, const 
     for (int64_t i = 0; table && i < n; i++)
         memcpy(table + (size_t)i * width, &numbers[i], width); /* little endian */
     tg_status status =
-        table ? tg_memory_alloc(call->machine->driver, bytes ? bytes : 1, &arg->address, sink)
-              : TG_E_MEMORY;
+        table ? tg_memory_alloc(call->machine->driver, bytes ? bytes : 1, &arg->address, sink) : TG_E_MEMORY;
     if (status == TG_OK && bytes)
         status = tg_memory_in(call->machine->driver, arg->address, table, bytes, sink);
     free(table);
@@ -279,17 +267,15 @@ static void report_size(const struct call *call, const struct problem *problem, 
     double bytes = 0;
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         bytes += (double)problem->tensors[i].bytes;
-    tg_report(
-        sink, TG_ERROR, NULL, NULL, 0,
-        "use a smaller batch, or a larger chunk: the states of all chunks are the workspace",
-        "%s of tensors and %s of workspace do not fit %s, which has %s", bytes_text(bytes, tensors),
-        bytes_text((double)tg_workspace_bytes(call->kernel->program, &call->sizes), workspace),
-        call->machine->device.name, bytes_text((double)call->machine->device.memory_bytes, memory));
+    tg_report(sink, TG_ERROR, NULL, NULL, 0,
+              "use a smaller batch, or a larger chunk: the states of all chunks are the workspace",
+              "%s of tensors and %s of workspace do not fit %s, which has %s", bytes_text(bytes, tensors),
+              bytes_text((double)tg_workspace_bytes(call->kernel->program, &call->sizes), workspace),
+              call->machine->device.name, bytes_text((double)call->machine->device.memory_bytes, memory));
 }
 
 /* Timed without what is optional, as the peers are; but a decode step without a state is none. */
-static bool is_present(const struct problem *problem, const struct host_tensor *tensor,
-                       fill_fn *fill)
+static bool is_present(const struct problem *problem, const struct host_tensor *tensor, fill_fn *fill)
 {
     if (fill == copy_pattern)
         return !(tensor->flags & TG_OPTIONAL) || problem->shape.most_tokens;
@@ -297,23 +283,21 @@ static bool is_present(const struct problem *problem, const struct host_tensor *
 }
 
 /* Inputs before outputs, which may lie in their memory. */
-static tg_status add_signature(struct call *call, const struct problem *problem, uint8_t direction,
-                               fill_fn *fill, const tg_sink *sink)
+static tg_status add_signature(struct call *call, const struct problem *problem, uint8_t direction, fill_fn *fill,
+                               const tg_sink *sink)
 {
     tg_status status = TG_OK;
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
         const struct host_tensor *tensor = &problem->tensors[i];
         /* A schedule may have no use for an input. */
-        if (tensor->flags & direction &&
-            tg_program_tensor(call->kernel->program, tensor->name) >= 0)
+        if (tensor->flags & direction && tg_program_tensor(call->kernel->program, tensor->name) >= 0)
             status = add_tensor(call, tensor, fill, is_present(problem, tensor, fill), sink);
     }
     return status;
 }
 
-static tg_status open_with(struct call *call, const struct machine *machine,
-                           const struct kernel *kernel, const struct problem *problem,
-                           int64_t chunk, fill_fn *fill, const tg_sink *sink)
+static tg_status open_with(struct call *call, const struct machine *machine, const struct kernel *kernel,
+                           const struct problem *problem, int64_t chunk, fill_fn *fill, const tg_sink *sink)
 {
     const struct shape *shape = &problem->shape;
     *call = (struct call){.machine = machine, .kernel = kernel};
@@ -345,15 +329,13 @@ tg_status call_open(struct call *call, const struct machine *machine, const stru
     return open_with(call, machine, kernel, problem, chunk, copy_in, sink);
 }
 
-tg_status call_open_pattern(struct call *call, const struct machine *machine,
-                            const struct kernel *kernel, const struct problem *problem,
-                            int64_t chunk, const tg_sink *sink)
+tg_status call_open_pattern(struct call *call, const struct machine *machine, const struct kernel *kernel,
+                            const struct problem *problem, int64_t chunk, const tg_sink *sink)
 {
     return open_with(call, machine, kernel, problem, chunk, copy_pattern, sink);
 }
 
-tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk,
-                      const tg_sink *sink)
+tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk, const tg_sink *sink)
 {
     const tg_sizes sizes = {call->sizes.batch, call->sizes.heads, call->sizes.tokens, chunk};
     tg_status status = tg_sizes_check(kernel->program, &sizes, sink);
@@ -381,16 +363,14 @@ static size_t flush_bytes(const struct call *call, bool flush)
 
 tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
 {
-    return tg_time(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args,
-                   call->workspace, WARMUP, runs, flush_bytes(call, flush), times, sink);
+    return tg_time(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP,
+                   runs, flush_bytes(call, flush), times, sink);
 }
 
-tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times,
-                            const tg_sink *sink)
+tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
 {
-    return tg_time_kernels(call->kernel->module, &call->sizes, call->scalars, call->args,
-                           call->n_args, call->workspace, WARMUP, runs, flush_bytes(call, flush),
-                           times, sink);
+    return tg_time_kernels(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace,
+                           WARMUP, runs, flush_bytes(call, flush), times, sink);
 }
 
 double median_of(const float *ascending, uint32_t n)
@@ -400,8 +380,8 @@ double median_of(const float *ascending, uint32_t n)
 
 tg_status call_run(struct call *call, const tg_sink *sink)
 {
-    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scalars, call->args,
-                                 call->n_args, call->workspace, NULL, sink);
+    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args,
+                                 call->workspace, NULL, sink);
     return status == TG_OK ? tg_synchronize(call->machine->driver, sink) : status;
 }
 

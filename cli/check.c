@@ -21,8 +21,7 @@ static bool leg_read(struct check *check, struct leg *leg)
         return false;
     const tg_shape_class class = shape_class_of(check->shape, io);
     return shape_class_check(context, &class) &&
-           problem_random(context, leg->variant, check->shape, io, (uint64_t)context->options.seed,
-                          &leg->problem);
+           problem_random(context, leg->variant, check->shape, io, (uint64_t)context->options.seed, &leg->problem);
 }
 
 /* A schedule that keeps states, with --keep-states and without one of --schedule. */
@@ -36,8 +35,7 @@ static bool choose_keeping(struct check *check, const struct leg *leg, const tg_
     if (!schedules_keeping(forward->variant, is_given ? &forward->choice.schedule : NULL,
                            check->context->machine.target, class, &leg->problem.shape, &pair)) {
         complain(check->context, "leave out --keep-states: the backward then makes them again",
-                 "--keep-states: %s has no schedules that hand states over for these sizes",
-                 forward->variant->name);
+                 "--keep-states: %s has no schedules that hand states over for these sizes", forward->variant->name);
         return false;
     }
     schedule_text(leg->variant, is_forward ? pair.forward : pair.backward, text);
@@ -60,8 +58,8 @@ static bool leg_choose(struct check *check, struct leg *leg)
             return false;
         wish.schedule = keeping;
     }
-    if (!schedule_choose(context, leg->variant, context->machine.target, &class,
-                         &leg->problem.shape, wish, &leg->choice))
+    if (!schedule_choose(context, leg->variant, context->machine.target, &class, &leg->problem.shape, wish,
+                         &leg->choice))
         return false;
     if (wish.schedule == keeping)
         snprintf(leg->choice.origin, sizeof leg->choice.origin, "--keep-states");
@@ -75,10 +73,8 @@ static bool leg_is_fed(struct check *check, const struct leg *leg)
         const struct host_tensor *tensor = &leg->problem.tensors[i];
         if (!(tensor->flags & TG_IN) || tensor->data || tensor->flags & TG_OPTIONAL)
             continue;
-        complain(check->context,
-                 tensor->is_kept ? "run both with --keep-states" : "check the forward's variant",
-                 "schedule %s takes %s, which the forward did not leave", leg->choice.schedule.name,
-                 tensor->name);
+        complain(check->context, tensor->is_kept ? "run both with --keep-states" : "check the forward's variant",
+                 "schedule %s takes %s, which the forward did not leave", leg->choice.schedule.name, tensor->name);
         return false;
     }
     return true;
@@ -96,8 +92,7 @@ static int leg_launch(struct check *check, struct leg *leg, const struct kernel 
         return CODE_USAGE;
     if (!leg_is_fed(check, leg))
         return CODE_USAGE;
-    tg_status status =
-        call_open(&call, &context->machine, kernel, &leg->problem, chunk, &context->sink);
+    tg_status status = call_open(&call, &context->machine, kernel, &leg->problem, chunk, &context->sink);
     if (status != TG_OK)
         return code_of_status(status);
     status = call_run(&call, &context->sink);
@@ -116,8 +111,7 @@ static int leg_run(struct check *check, struct leg *leg, bool is_told)
         return CODE_USAGE;
     if (is_told)
         check_print_head(check, leg);
-    if (!kernel_build(context, leg->variant, &leg->choice.schedule, &class, &kernel,
-                      &context->sink))
+    if (!kernel_build(context, leg->variant, &leg->choice.schedule, &class, &kernel, &context->sink))
         return CODE_FAILED;
     const int code = leg_launch(check, leg, &kernel);
     kernel_free(&kernel);
@@ -191,8 +185,7 @@ static int check_backward(struct check *check, const tg_variant *backward)
 }
 
 /* For a backward alone the forward runs where something of it is taken, but is not compared. */
-static bool needs_forward(const struct check *check, const tg_variant *backward,
-                          const tg_variant *forward)
+static bool needs_forward(const struct check *check, const tg_variant *backward, const tg_variant *forward)
 {
     struct problem problem;
     bool is_needed = check->context->options.keep_states;
@@ -261,8 +254,8 @@ static bool file_variant(struct check *check)
     if (check->wanted)
         return true;
     if (!name) {
-        complain(check->context, "name it: tegula check VARIANT FILE",
-                 "%s: no metadata `variant` says what it is for", check->path);
+        complain(check->context, "name it: tegula check VARIANT FILE", "%s: no metadata `variant` says what it is for",
+                 check->path);
         return false;
     }
     check->wanted = variant_by_name(check->context, name);
@@ -296,8 +289,8 @@ static int check_random(struct check *check)
 static void print_json(struct check *check, int code)
 {
     struct context *context = check->context;
-    json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK,
-                               "device", context->machine.device.name, "tensors", check->tensors);
+    json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK, "device",
+                               context->machine.device.name, "tensors", check->tensors);
     if (json_array_size(check->skipped))
         json_object_set(object, "skipped", check->skipped);
     if (json_array_size(context->errors))
@@ -307,8 +300,7 @@ static void print_json(struct check *check, int code)
 }
 
 /* `shape` NULL: a file. */
-static int check_one(struct context *context, const tg_variant *variant, const char *path,
-                     const struct shape *shape)
+static int check_one(struct context *context, const tg_variant *variant, const char *path, const struct shape *shape)
 {
     struct check check = {.context = context, .path = path, .wanted = variant, .shape = shape};
     if (context->options.json) {
@@ -372,8 +364,7 @@ int command_check(struct context *context)
     for (uint32_t i = 0; i < n; i++) {
         const bool is_file = i < options->n_args - first;
         const struct shape *shape = is_file ? NULL : &options->shapes[i - options->n_args + first];
-        int one = check_one(context, variant, is_file ? options->args[first + i] : "random inputs",
-                            shape);
+        int one = check_one(context, variant, is_file ? options->args[first + i] : "random inputs", shape);
         n_ok += one == CODE_OK;
         code = worse(code, one);
     }

@@ -17,9 +17,8 @@ struct leg {
 struct check {
     struct context *context;
     const char *path;
-    const tg_variant
-        *wanted; /* what is checked: a forward and, if asked for, its gradients; or these */
-    struct st_file *file; /* NULL: random inputs of `shape` */
+    const tg_variant *wanted; /* what is checked: a forward and, if asked for, its gradients; or these */
+    struct st_file *file;     /* NULL: random inputs of `shape` */
     const struct shape *shape;
     struct leg forward;        /* also where it only computes what the gradients take */
     bool has_head;             /* the file's name is printed */

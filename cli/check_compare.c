@@ -27,16 +27,14 @@ static const struct st_tensor *truth_in_file(const struct check *check, const st
     return st_find(check->file, full);
 }
 
-static bool truth_fits(struct check *check, const struct st_tensor *truth,
-                       const struct host_tensor *tensor)
+static bool truth_fits(struct check *check, const struct st_tensor *truth, const struct host_tensor *tensor)
 {
     bool fits = truth->rank == tensor->rank - tensor->first_axis;
     for (int i = 0; fits && i < truth->rank; i++)
         fits = truth->shape[i] == tensor->extent[tensor->first_axis + i];
     if (!fits)
         complain(check->context, "leave it out to compare with the fp64 oracle",
-                 "%s: %s has not the shape of the output, which has %zu numbers", check->path,
-                 truth->name, tensor->n);
+                 "%s: %s has not the shape of the output, which has %zu numbers", check->path, truth->name, tensor->n);
     return fits;
 }
 
@@ -76,16 +74,15 @@ static void report(struct check *check, const struct leg *leg, const struct host
     char name[80];
     output_name(leg, tensor, name);
     if (check->tensors) {
-        json_array_append_new(check->tensors,
-                              json_pack("{s:s, s:o, s:o, s:b}", "name", name, "rms_ratio",
-                                        json_number(verdict->error.rms_ratio), "max_ratio",
-                                        json_number(verdict->error.max_ratio), "ok", verdict->ok));
+        json_array_append_new(check->tensors, json_pack("{s:s, s:o, s:o, s:b}", "name", name, "rms_ratio",
+                                                        json_number(verdict->error.rms_ratio), "max_ratio",
+                                                        json_number(verdict->error.max_ratio), "ok", verdict->ok));
         return;
     }
     progress_hide(check->context);
     printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
-           verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio,
-           verdict->max_limit, verdict->ok ? "ok" : "FAILED", verdict->against);
+           verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio, verdict->max_limit,
+           verdict->ok ? "ok" : "FAILED", verdict->against);
     if (!verdict->ok)
         print_worst(tensor, &verdict->error);
 }
@@ -93,8 +90,7 @@ static void report(struct check *check, const struct leg *leg, const struct host
 void check_skip(struct check *check, const char *name, const char *reason)
 {
     if (check->skipped) {
-        json_array_append_new(check->skipped,
-                              json_pack("{s:s, s:s}", "name", name, "reason", reason));
+        json_array_append_new(check->skipped, json_pack("{s:s, s:s}", "name", name, "reason", reason));
         return;
     }
     progress_hide(check->context);
@@ -178,9 +174,9 @@ void check_print_head(struct check *check, const struct leg *leg)
     if (!check->has_head)
         printf("%s\n", check->path);
     check->has_head = true;
-    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", leg->variant->name,
-           tg_dtype_name(leg->problem.io), (long long)shape->batch, (long long)shape->heads,
-           (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv);
+    printf("  %s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", leg->variant->name, tg_dtype_name(leg->problem.io),
+           (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+           (long long)shape->dhv);
     print_kind(&leg->problem);
     printf("; schedule %s (%s)\n", text, leg->choice.origin);
 }

@@ -32,9 +32,9 @@ struct progress;
 struct shape {
     int64_t batch, heads, tokens, dqk, dhv; /* packed: batch is the number of sequences */
     int64_t group;                          /* heads that share a head of the TG_SHARED tensors */
-    int64_t most_tokens; /* a decode step: calls have at most so many tokens; 0: any number */
-    bool packed;         /* sequences of different lengths one behind the other */
-    bool pooled;         /* states are slots of a pool */
+    int64_t most_tokens;                    /* a decode step: calls have at most so many tokens; 0: any number */
+    bool packed;                            /* sequences of different lengths one behind the other */
+    bool pooled;                            /* states are slots of a pool */
 };
 
 /* ---- options.c ---- */
@@ -173,8 +173,7 @@ void context_init(struct context *context);
 void context_close(struct context *context);
 
 /* A mistake of the user's, or of the file's: what is wrong, and what to do about it. */
-void complain(struct context *context, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void complain(struct context *context, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A remark on stderr that is no error. */
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Drops every message: for candidates that may be refused. */
@@ -197,10 +196,8 @@ double now(void); /* seconds, monotonic */
 
 /* Between begin and end a line on stderr says what is going on, once it lasts more than a second.
  * Pairs may nest; the text is that of the last call. */
-void progress_begin(struct context *context, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void progress(struct context *context, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void progress_begin(struct context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void progress(struct context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void progress_hide(struct context *context); /* before other text on stderr */
 void progress_end(struct context *context);
 
@@ -234,8 +231,7 @@ const tg_variant *variant_forward(const struct context *context, const tg_varian
 typedef void oracle_fn(const tg_oracle_call *call);
 oracle_fn *variant_oracle(const tg_variant *variant);
 /* Calls back for every variant: built in, then loaded. */
-void variants_each(const struct context *context,
-                   void (*visit)(void *user, const tg_variant *variant), void *user);
+void variants_each(const struct context *context, void (*visit)(void *user, const tg_variant *variant), void *user);
 
 /* ---- keep.c: states handed over ---- */
 
@@ -248,8 +244,7 @@ struct keeping {
     const tg_schedule *forward, *backward;
 };
 bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
-                       const tg_shape_class *class, const struct shape *shape,
-                       struct keeping *pair);
+                       const tg_shape_class *class, const struct shape *shape, struct keeping *pair);
 
 /* What a user asks for: --schedule, NULL when not given, and --chunk, 0 when not given. */
 struct wish {
@@ -266,8 +261,7 @@ struct choice {
     char origin[64];
 };
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish,
-                     struct choice *choice);
+                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish, struct choice *choice);
 /* Puts the chunk on top, unless it is 0. */
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
@@ -277,8 +271,7 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
                         tg_schedule *schedule);
 /* The other way round: "tfla chunk=256", as wisdom keeps it. */
 enum { SCHEDULE_TEXT = 256 };
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule,
-                   char text[SCHEDULE_TEXT]);
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, --dqk and --dhv, else bf16, 128 and 256; --group and the like. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape);
@@ -287,29 +280,27 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape);
 
 /* What wisdom is filed under: the variant's name, and what else the code depends on. False when
  * that does not fit a line of wisdom; then there is none. */
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
-                 char name[sizeof((tg_wisdom *)0)->variant]);
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant]);
 /* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
-bool wisdom_entry(const struct context *context, const tg_variant *variant,
-                  const tg_shape_class *shape, const struct shape *sizes, tg_wisdom *entry);
+bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
+                  const struct shape *sizes, tg_wisdom *entry);
 /* The user's own; "" where there is no place for it. */
 const char *wisdom_path(const struct context *context);
 /* wisdom/h200.txt, built in; and what messages call it. */
 extern const char shipped_wisdom[], shipped_name[];
 /* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the
  * user's own wisdom, else what is shipped. */
-bool schedule_remembered(struct context *context, const tg_variant *variant,
-                         const tg_target *target, const tg_shape_class *shape,
-                         const struct shape *sizes, int64_t chunk, struct choice *choice);
+bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
+                         const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice);
 
 /* ---- problem.c: the tensors of a call, on the host ---- */
 
 struct host_tensor {
     const char *name;
-    uint32_t tile;    /* in the algorithm; of a kept one too */
-    uint8_t flags;    /* as declared; of a kept one TG_IN or TG_OUT */
-    bool has_tokens;  /* T is the axis after NH */
-    bool is_gradient; /* dX of a backward: of the output X as an input, of the input X as an output
+    uint32_t tile;       /* in the algorithm; of a kept one too */
+    uint8_t flags;       /* as declared; of a kept one TG_IN or TG_OUT */
+    bool has_tokens;     /* T is the axis after NH */
+    bool is_gradient;    /* dX of a backward: of the output X as an input, of the input X as an output
                        */
     bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
     bool is_fed;         /* of a backward: what its forward computed */
@@ -332,39 +323,36 @@ struct problem {
     };
     const tg_scalar *declared; /* [n_scalars] */
     uint32_t n_scalars;
-    struct cuts cuts; /* of packed sequences; the problem owns them */
-    bool is_rounded; /* --dtype changed some input: what the file says of outputs no longer holds */
-    bool is_token_major;                        /* [B, T, NH, ...] in device memory */
-    bool is_wide;                               /* cu and index are int64 in device memory */
-    bool is_prefixed;                           /* the file says in.q, not q */
-    uint64_t seed;                              /* of the slots of a pool */
+    struct cuts cuts;    /* of packed sequences; the problem owns them */
+    bool is_rounded;     /* --dtype changed some input: what the file says of outputs no longer holds */
+    bool is_token_major; /* [B, T, NH, ...] in device memory */
+    bool is_wide;        /* cu and index are int64 in device memory */
+    bool is_prefixed;    /* the file says in.q, not q */
+    uint64_t seed;       /* of the slots of a pool */
     struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
     uint32_t n_tensors;
 };
 
 /* Names, types and extents of all tensors; default scalars; when packed sequences of equal length,
  * as far as T allows. No data. */
-bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, struct problem *problem);
+bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
+                    struct problem *problem);
 /* The two halves of it: without extents, for those who have yet to learn the shape. */
-bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io,
-                     struct problem *problem);
+bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io, struct problem *problem);
 bool problem_size(struct context *context, const struct shape *shape, struct problem *problem);
 /* --set, --scale, --layout and --int64. */
 bool problem_options(struct context *context, struct problem *problem);
 /* Gives inputs that a forward computed (h, qn, kept states) what `forward` holds. */
 bool problem_feed(struct context *context, const struct problem *forward, struct problem *problem);
 /* Adds the intermediates that the kernel's schedule keeps. */
-bool problem_keep(struct context *context, const tg_program *program, int64_t chunk,
-                  struct problem *problem);
+bool problem_keep(struct context *context, const tg_program *program, int64_t chunk, struct problem *problem);
 struct host_tensor *problem_tensor(struct problem *problem, const char *name);
 int problem_scalar(const struct problem *problem, const char *name); /* -1: none */
 bool problem_allocate(struct context *context, struct host_tensor *tensor);
 void problem_free(struct problem *problem);
 bool cuts_copy(struct context *context, const struct cuts *from, struct cuts *to);
 /* Checks that they begin with 0, do not fall and end with `tokens`. `label` is of the message. */
-bool cuts_check(struct context *context, const char *label, const struct cuts *cuts,
-                int64_t tokens);
+bool cuts_check(struct context *context, const char *label, const struct cuts *cuts, int64_t tokens);
 /* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q. */
 void tensor_file_name(const struct host_tensor *tensor, char full[64]);
 /* {"B": 1, ...}, with "group", "packed" and "pooled" where they are not as usual. */
@@ -376,17 +364,16 @@ tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
 
 /* Reads and checks; all mistakes of the file are reported. What a forward computes for the backward
  * need not be there when `is_fed`. */
-bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
-                  const char *path, bool is_fed, struct problem *problem);
-const struct st_tensor *tensor_in_file(const struct st_file *file,
-                                       const struct host_tensor *tensor);
+bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
+                  bool is_fed, struct problem *problem);
+const struct st_tensor *tensor_in_file(const struct st_file *file, const struct host_tensor *tensor);
 
 /* ---- problem_random.c ---- */
 
 /* Reproducible random inputs, optional ones included, but for what a forward computes. Half of the
  * heads forget slowly, so that what is carried from chunk to chunk matters. */
-bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, uint64_t seed, struct problem *problem);
+bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
+                    uint64_t seed, struct problem *problem);
 /* One number of such a tensor: a decay is a decay. */
 double random_number(const struct host_tensor *tensor, struct num_random random, size_t index);
 
@@ -402,8 +389,7 @@ struct kernel {
 bool kernel_build(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
                   const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink);
 /* The kernel owns the program from here on, also when loading fails. */
-bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel,
-                 const tg_sink *sink);
+bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel, const tg_sink *sink);
 void kernel_free(struct kernel *kernel);
 /* Path of ptxas: --ptxas, else on PATH; NULL if there is none. */
 const char *ptxas_find(struct context *context);
@@ -436,19 +422,15 @@ struct call {
 tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
                     const struct problem *problem, int64_t chunk, const tg_sink *sink);
 /* The same with inputs made of a short random pattern: for timing, at any size. */
-tg_status call_open_pattern(struct call *call, const struct machine *machine,
-                            const struct kernel *kernel, const struct problem *problem,
-                            int64_t chunk, const tg_sink *sink);
+tg_status call_open_pattern(struct call *call, const struct machine *machine, const struct kernel *kernel,
+                            const struct problem *problem, int64_t chunk, const tg_sink *sink);
 tg_status call_run(struct call *call, const tg_sink *sink); /* launches and waits */
 /* Another kernel of the same variant, or another chunk size, on the same tensors. */
-tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk,
-                      const tg_sink *sink);
+tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk, const tg_sink *sink);
 /* Milliseconds, ascending, into times[runs]. */
-tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times,
-                    const tg_sink *sink);
+tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
 /* The same of each kernel, into times[n_kernels][runs]. */
-tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times,
-                            const tg_sink *sink);
+tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
 double median_of(const float *ascending, uint32_t n);
 tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink);
 void call_close(struct call *call);
@@ -467,8 +449,7 @@ struct levels {
     double rms, max;
 };
 /* `is_paper`: of the gradients by the TFLA paper's convention. */
-struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
-                             tg_dtype io, bool is_paper);
+struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor, tg_dtype io, bool is_paper);
 
 struct verdict {
     const char *name; /* of the tensor */
@@ -477,8 +458,8 @@ struct verdict {
     bool ok;
     const char *against; /* "file" or "oracle" */
 };
-struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
-                     struct num_const_array reference, struct levels levels);
+struct verdict judge(const struct problem *problem, const struct host_tensor *tensor, struct num_const_array reference,
+                     struct levels levels);
 /* Compares every output with the oracle's; the worst verdict. */
 struct verdict judge_all(const struct problem *problem, const struct truth *truth);
 

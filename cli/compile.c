@@ -14,8 +14,7 @@ struct output {
     json_t *files; /* array, with --json */
 };
 
-static bool write_file(const struct output *output, const char *suffix, const void *bytes,
-                       size_t size)
+static bool write_file(const struct output *output, const char *suffix, const void *bytes, size_t size)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s%s", output->folder, output->name, suffix);
@@ -78,10 +77,8 @@ static bool write_bundle(const struct output *output, const tg_program *program)
 static bool write_c(const struct output *output, const tg_program *program)
 {
     char *source = NULL, *header = NULL;
-    bool ok =
-        tg_program_c(program, output->name, &source, &header, &output->context->sink) == TG_OK &&
-        write_file(output, ".c", source, strlen(source)) &&
-        write_file(output, ".h", header, strlen(header));
+    bool ok = tg_program_c(program, output->name, &source, &header, &output->context->sink) == TG_OK &&
+              write_file(output, ".c", source, strlen(source)) && write_file(output, ".h", header, strlen(header));
     free(source);
     free(header);
     return ok;
@@ -97,8 +94,7 @@ static bool output_open(struct output *output, const tg_variant *variant)
         return false;
     }
     if (strlen(name) >= sizeof output->name) {
-        complain(output->context, "choose a shorter one", "--name: more than %zu characters",
-                 sizeof output->name - 1);
+        complain(output->context, "choose a shorter one", "--name: more than %zu characters", sizeof output->name - 1);
         return false;
     }
     for (; name[n]; n++) /* "mlstm-sig" becomes mlstm_sig: it names C functions */
@@ -106,8 +102,7 @@ static bool output_open(struct output *output, const tg_variant *variant)
     output->name[n] = '\0';
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)name[i]) && output->name[i] != '_') {
-            complain(output->context, "use letters, digits and _",
-                     "--name: '%s' is no C identifier", name);
+            complain(output->context, "use letters, digits and _", "--name: '%s' is no C identifier", name);
             return false;
         }
     if (n == 0 || isdigit((unsigned char)output->name[0])) {
@@ -116,8 +111,7 @@ static bool output_open(struct output *output, const tg_variant *variant)
     }
     output->folder = options->output;
     struct stat status;
-    if (mkdir(output->folder, 0777) == 0 ||
-        (stat(output->folder, &status) == 0 && S_ISDIR(status.st_mode)))
+    if (mkdir(output->folder, 0777) == 0 || (stat(output->folder, &status) == 0 && S_ISDIR(status.st_mode)))
         return true;
     complain(output->context, "create its parent folder, or choose another one with -o",
              "%s: cannot be made a folder: %s", output->folder, strerror(errno));
@@ -129,14 +123,12 @@ static int compile_to(struct context *context, struct output *output, const tg_v
 {
     struct choice choice;
     tg_program *program = NULL;
-    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options),
-                         &choice))
+    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options), &choice))
         return CODE_USAGE;
     const tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();
     progress_begin(context, "compiling %s for %s", variant->name, target->arch);
-    tg_status status =
-        tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
+    tg_status status = tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
     double seconds = now() - start;
     progress_end(context);
     if (status != TG_OK)
@@ -144,9 +136,9 @@ static int compile_to(struct context *context, struct output *output, const tg_v
 
     json_t *kernels = output->files ? json_array() : NULL;
     if (!kernels)
-        printf("%s, schedule %s, %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name,
-               choice.schedule.name, target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv,
-               1e3 * seconds, how.ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
+        printf("%s, schedule %s, %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name, choice.schedule.name,
+               target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv, 1e3 * seconds,
+               how.ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         struct text facts = {0};
         if (kernels) {
@@ -157,13 +149,12 @@ static int compile_to(struct context *context, struct output *output, const tg_v
         printf("  %s: %s\n", program->kernels[i].name, text_of(&facts));
         text_free(&facts);
     }
-    bool ok =
-        write_images(output, program) && write_bundle(output, program) && write_c(output, program);
+    bool ok = write_images(output, program) && write_bundle(output, program) && write_c(output, program);
     tg_program_free(program);
     if (kernels && ok)
         json_print(json_pack("{s:s, s:s, s:s, s:f, s:o, s:O}", "variant", variant->name, "schedule",
-                             choice.schedule.name, "arch", target->arch, "seconds", seconds,
-                             "kernels", kernels, "files", output->files));
+                             choice.schedule.name, "arch", target->arch, "seconds", seconds, "kernels", kernels,
+                             "files", output->files));
     else
         json_decref(kernels);
     return ok ? CODE_OK : CODE_USAGE;

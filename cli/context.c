@@ -36,8 +36,7 @@ static double process_age(void)
         return 0;
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
-    double age =
-        (double)t.tv_sec + 1e-9 * (double)t.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    double age = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK);
     return fmax(age, 0);
 }
 
@@ -59,8 +58,7 @@ static void emit(void *user, const tg_diag *diag)
 {
     static const char *const severities[] = {"note", "warning", "error"};
     struct context *context = user;
-    const tg_severity severity =
-        context->is_advice && diag->severity == TG_ERROR ? TG_WARNING : diag->severity;
+    const tg_severity severity = context->is_advice && diag->severity == TG_ERROR ? TG_WARNING : diag->severity;
 
     progress_hide(context);
     fputs(severities[severity], stderr);
@@ -178,8 +176,7 @@ void emulator_path(char *path, size_t size)
 static void *wake(void *user)
 {
     struct machine *machine = user;
-    machine->n_held =
-        tg_context_acquire(machine->driver, machine->device.ordinal, &silent_sink) == TG_OK;
+    machine->n_held = tg_context_acquire(machine->driver, machine->device.ordinal, &silent_sink) == TG_OK;
     return NULL;
 }
 
@@ -195,8 +192,7 @@ static bool machine_use(struct context *context, const char *path, int ordinal, 
     if (tg_device_count(machine->driver, &count, sink) != TG_OK)
         goto failed;
     if (ordinal >= count) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0,
-                  "`tegula devices` lists what there is; --device emu needs no GPU",
+        tg_report(sink, TG_ERROR, NULL, NULL, 0, "`tegula devices` lists what there is; --device emu needs no GPU",
                   "there is no GPU %d: the driver has %d", ordinal, count);
         goto failed;
     }

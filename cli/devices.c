@@ -6,28 +6,24 @@
 static json_t *device_json(const tg_device *device, const char *id)
 {
     const tg_target *target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:s?}", "device", id, "name",
-                     device->name, "cc", device->cc_major * 10 + device->cc_minor, "sms",
-                     device->sms, "shared_bytes", device->shared_optin, "l2_bytes",
-                     device->l2_bytes, "memory_bytes", (json_int_t)device->memory_bytes,
-                     "driver_version", device->driver_version, "arch",
-                     target ? target->arch : NULL);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:s?}", "device", id, "name", device->name, "cc",
+                     device->cc_major * 10 + device->cc_minor, "sms", device->sms, "shared_bytes", device->shared_optin,
+                     "l2_bytes", device->l2_bytes, "memory_bytes", (json_int_t)device->memory_bytes, "driver_version",
+                     device->driver_version, "arch", target ? target->arch : NULL);
 }
 
 static void device_print(const tg_device *device, const char *id)
 {
     char shared[32], l2[32], memory[32];
     const tg_target *target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
-    printf("  %-4s %-28s cc %d.%d  %3d SMs  shared %s  L2 %s  memory %s  driver %d.%d  -> %s\n", id,
-           device->name, device->cc_major, device->cc_minor, device->sms,
-           bytes_text(device->shared_optin, shared), bytes_text(device->l2_bytes, l2),
-           bytes_text((double)device->memory_bytes, memory), device->driver_version / 1000,
-           device->driver_version % 1000 / 10, target ? target->arch : "too old");
+    printf("  %-4s %-28s cc %d.%d  %3d SMs  shared %s  L2 %s  memory %s  driver %d.%d  -> %s\n", id, device->name,
+           device->cc_major, device->cc_minor, device->sms, bytes_text(device->shared_optin, shared),
+           bytes_text(device->l2_bytes, l2), bytes_text((double)device->memory_bytes, memory),
+           device->driver_version / 1000, device->driver_version % 1000 / 10, target ? target->arch : "too old");
 }
 
 /* Adds the devices of one driver library; how many there are, or -1 when it cannot be opened. */
-static int list_driver(const struct context *context, const char *path, json_t *list,
-                       const tg_sink *sink)
+static int list_driver(const struct context *context, const char *path, json_t *list, const tg_sink *sink)
 {
     tg_driver *driver;
     int count = 0, shown = 0;
@@ -58,14 +54,13 @@ static void list_targets(json_t *list)
         const tg_target *target = *t;
         char shared[32];
         if (list)
-            json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:i, s:s?}", "arch",
-                                                  target->arch, "cc", (int)target->cc, "exact",
-                                                  (int)target->exact, "shared_bytes",
+            json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:i, s:s?}", "arch", target->arch, "cc",
+                                                  (int)target->cc, "exact", (int)target->exact, "shared_bytes",
                                                   (int)target->shared_optin, "gpu", target->gpu));
         else
-            printf("  %-8s %-9s shared %s a block; the cost model's numbers are of %s\n",
-                   target->arch, target->exact ? "this only" : "and newer",
-                   bytes_text(target->shared_optin, shared), target->gpu ? target->gpu : "none");
+            printf("  %-8s %-9s shared %s a block; the cost model's numbers are of %s\n", target->arch,
+                   target->exact ? "this only" : "and newer", bytes_text(target->shared_optin, shared),
+                   target->gpu ? target->gpu : "none");
     }
 }
 

@@ -12,14 +12,13 @@ struct dump {
 
 static void dump_stage(void *user, const char *kernel, tg_stage stage, const char *text)
 {
-    static const char *const names[] = {
-        [TG_STAGE_PLAN] = "plan", [TG_STAGE_LLVM] = "llvm", [TG_STAGE_PTX] = "ptx"};
+    static const char *const names[] = {[TG_STAGE_PLAN] = "plan", [TG_STAGE_LLVM] = "llvm", [TG_STAGE_PTX] = "ptx"};
     struct dump *dump = user;
     if (!dump->is_wanted || stage != dump->stage)
         return;
     if (dump->stages) {
-        json_array_append_new(dump->stages, json_pack("{s:s, s:s, s:s}", "kernel", kernel, "stage",
-                                                      names[stage], "text", text));
+        json_array_append_new(dump->stages,
+                              json_pack("{s:s, s:s, s:s}", "kernel", kernel, "stage", names[stage], "text", text));
         return;
     }
     printf("\n---- %s of %s ----\n%s", names[stage], kernel, text);
@@ -55,13 +54,11 @@ static void keep_reason(void *user, const tg_diag *diag)
     if (reasons->list)
         json_array_append_new(reasons->list, json_string(diag->message));
     if (!*reasons->first)
-        snprintf(reasons->first, sizeof reasons->first, "%s %s", diag->code ? diag->code : "-",
-                 diag->message);
+        snprintf(reasons->first, sizeof reasons->first, "%s %s", diag->code ? diag->code : "-", diag->message);
 }
 
 /* By the cost model, for a call of usual sizes. */
-static double predicted_ms(const tg_schedule *schedule, const tg_target *target,
-                           const tg_shape_class *shape)
+static double predicted_ms(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
 {
     tg_sizes sizes = tg_sizes_usual(shape);
     tg_cost cost = {0};
@@ -70,8 +67,7 @@ static double predicted_ms(const tg_schedule *schedule, const tg_target *target,
     return 1e3 * cost.seconds;
 }
 
-static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target,
-                             const tg_shape_class *shape)
+static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
 {
     struct reasons reasons = {.list = json_array()};
     const tg_sink sink = {keep_reason, &reasons};
@@ -79,8 +75,8 @@ static json_t *schedule_json(const tg_schedule *schedule, const tg_target *targe
     tg_writer writer = text_writer(&rows);
     tg_schedule_print(schedule, &writer);
     const bool is_accepted = tg_plan_check(schedule, target, shape, &sink) == TG_OK;
-    json_t *json = json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name, "accepted",
-                             is_accepted, "rows", text_of(&rows), "reasons", reasons.list);
+    json_t *json = json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name, "accepted", is_accepted, "rows",
+                             text_of(&rows), "reasons", reasons.list);
     if (is_accepted)
         json_object_set_new(json, "predicted_ms", json_real(predicted_ms(schedule, target, shape)));
     text_free(&rows);
@@ -88,8 +84,7 @@ static json_t *schedule_json(const tg_schedule *schedule, const tg_target *targe
 }
 
 /* All of the variant in a line each, or less: why not, or how long they should take. */
-static void print_all(const tg_variant *variant, const tg_target *target,
-                      const tg_shape_class *shape)
+static void print_all(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape)
 {
     const tg_sizes sizes = tg_sizes_usual(shape);
     struct text accepted = {0};
@@ -100,25 +95,22 @@ static void print_all(const tg_variant *variant, const tg_target *target,
         const bool is_accepted = tg_plan_check(*s, target, shape, &sink) == TG_OK;
         const bool is_step = (*s)->max_tokens && (*s)->max_tokens < sizes.tokens;
         if (is_accepted && !is_step)
-            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", (*s)->name,
-                      predicted_ms(*s, target, shape));
+            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", (*s)->name, predicted_ms(*s, target, shape));
         else if (!is_accepted)
             printf("    REFUSED %s: %s\n", (*s)->name, reasons.first);
     }
     if (accepted.size)
-        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu,
-               (long long)sizes.batch, (long long)sizes.heads, (long long)sizes.tokens,
-               text_of(&accepted));
+        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu, (long long)sizes.batch,
+               (long long)sizes.heads, (long long)sizes.tokens, text_of(&accepted));
     text_free(&accepted);
 }
 
-static void print_schedule(const tg_schedule *schedule, const tg_target *target,
-                           const tg_shape_class *shape)
+static void print_schedule(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
 {
     const tg_writer writer = file_writer(stdout);
     tg_schedule_print(schedule, &writer);
-    printf("    accepted on %s with %s, dqk %u, dhv %u", target->arch, tg_dtype_name(shape->io),
-           shape->dqk, shape->dhv);
+    printf("    accepted on %s with %s, dqk %u, dhv %u", target->arch, tg_dtype_name(shape->io), shape->dqk,
+           shape->dhv);
     if (shape->group > 1)
         printf(", group %u", shape->group);
     if (shape->tokens)
@@ -159,13 +151,11 @@ static int explain_program(const struct direction *direction, const tg_schedule 
 {
     struct context *context = direction->context;
     tg_program *program = NULL;
-    const tg_compile_options how = {.ptxas = ptxas_find(context),
-                                    .stage = direction->dump ? dump_stage : NULL,
-                                    .user = direction->dump};
-    progress_begin(context, "compiling %s for %s", direction->variant->name,
-                   direction->target->arch);
-    const tg_status status = tg_compile(direction->variant, schedule, direction->target,
-                                        direction->shape, &how, &program, &context->sink);
+    const tg_compile_options how = {
+        .ptxas = ptxas_find(context), .stage = direction->dump ? dump_stage : NULL, .user = direction->dump};
+    progress_begin(context, "compiling %s for %s", direction->variant->name, direction->target->arch);
+    const tg_status status =
+        tg_compile(direction->variant, schedule, direction->target, direction->shape, &how, &program, &context->sink);
     progress_end(context);
     if (status != TG_OK)
         return code_of_status(status);
@@ -200,8 +190,8 @@ static void explain_algorithm(const struct direction *direction, const tg_algori
 static int explain_direction(const struct direction *direction)
 {
     struct choice choice;
-    const bool chosen = schedule_choose(direction->context, direction->variant, direction->target,
-                                        direction->shape, NULL, direction->wish, &choice);
+    const bool chosen = schedule_choose(direction->context, direction->variant, direction->target, direction->shape,
+                                        NULL, direction->wish, &choice);
     explain_algorithm(direction, chosen ? choice.schedule.algorithm : direction->variant->algorithm);
     if (!chosen)
         return CODE_USAGE;

@@ -21,11 +21,10 @@ void kernel_facts(const tg_kernel *kernel, struct text *text)
 {
     tg_writer writer = text_writer(text);
     char shared[32], factor[48];
-    tg_printf(&writer, "%u threads, shared %s, %u mma", kernel->threads,
-              bytes_text(kernel->shared_bytes, shared), kernel->n_mma);
+    tg_printf(&writer, "%u threads, shared %s, %u mma", kernel->threads, bytes_text(kernel->shared_bytes, shared),
+              kernel->n_mma);
     if (kernel->registers)
-        tg_printf(&writer, ", %u registers, %u bytes spilled", kernel->registers,
-                  kernel->spill_bytes);
+        tg_printf(&writer, ", %u registers, %u bytes spilled", kernel->registers, kernel->spill_bytes);
     tg_printf(&writer, ", grid ");
     for (uint32_t i = 0; i < kernel->n_grid; i++) {
         size_text(&kernel->grid[i], factor);
@@ -44,10 +43,9 @@ json_t *kernel_json(const tg_kernel *kernel)
         size_text(&kernel->grid[i], factor);
         tg_printf(&writer, "%s%s", i ? " x " : "", factor);
     }
-    json_t *json =
-        json_pack("{s:s, s:i, s:i, s:s, s:i, s:i}", "name", kernel->name, "threads",
-                  (int)kernel->threads, "shared_bytes", (int)kernel->shared_bytes, "grid",
-                  text_of(&grid), "mma", (int)kernel->n_mma, "ptx_bytes", (int)kernel->ptx_bytes);
+    json_t *json = json_pack("{s:s, s:i, s:i, s:s, s:i, s:i}", "name", kernel->name, "threads", (int)kernel->threads,
+                             "shared_bytes", (int)kernel->shared_bytes, "grid", text_of(&grid), "mma",
+                             (int)kernel->n_mma, "ptx_bytes", (int)kernel->ptx_bytes);
     if (kernel->registers) { /* as ptxas says; unknown without it */
         json_object_set_new(json, "registers", json_integer(kernel->registers));
         json_object_set_new(json, "spill_bytes", json_integer(kernel->spill_bytes));

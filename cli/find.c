@@ -43,8 +43,7 @@ struct plugin_check {
 static void drop_oracle_warning(void *user, const tg_diag *diag)
 {
     const struct plugin_check *check = user;
-    if (diag->severity == TG_WARNING && strcmp(diag->code, "TG0409") == 0 &&
-        variant_oracle(check->variant))
+    if (diag->severity == TG_WARNING && strcmp(diag->code, "TG0409") == 0 && variant_oracle(check->variant))
         return;
     check->sink->emit(check->sink->user, diag);
 }
@@ -55,8 +54,8 @@ static bool plugin_check(struct context *context, const tg_variant *variant)
     const tg_sink sink = {drop_oracle_warning, &check};
     if (tg_variant_check(variant, &sink) == TG_OK)
         return true;
-    complain(context, "mend the mistakes above and compile it again",
-             "--load %s: a declaration is not valid", context->options.load);
+    complain(context, "mend the mistakes above and compile it again", "--load %s: a declaration is not valid",
+             context->options.load);
     return false;
 }
 
@@ -73,8 +72,8 @@ bool plugin_load(struct context *context)
     }
     context->plugin = dlopen(here, RTLD_NOW | RTLD_LOCAL);
     if (!context->plugin) {
-        complain(context, "it must be a shared object for this machine, with nothing undefined",
-                 "--load %s: %s", path, dlerror());
+        complain(context, "it must be a shared object for this machine, with nothing undefined", "--load %s: %s", path,
+                 dlerror());
         return false;
     }
     context->plugin_variants = dlsym(context->plugin, TG_PLUGIN_SYMBOL);
@@ -99,8 +98,7 @@ static bool has_name(const tg_variant *variant, const char *name)
     return false;
 }
 
-void variants_each(const struct context *context,
-                   void (*visit)(void *user, const tg_variant *variant), void *user)
+void variants_each(const struct context *context, void (*visit)(void *user, const tg_variant *variant), void *user)
 {
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
         visit(user, *v);
@@ -144,8 +142,8 @@ const tg_variant *variant_by_name(struct context *context, const char *name)
     const char *near = nearest_name(name, names.list);
     char hint[128];
     snprintf(hint, sizeof hint, "did you mean '%s'?", near ? near : "");
-    complain(context, near ? hint : "`tegula variants` lists them; --load brings your own",
-             "unknown variant '%s'", name);
+    complain(context, near ? hint : "`tegula variants` lists them; --load brings your own", "unknown variant '%s'",
+             name);
     return NULL;
 }
 
@@ -204,9 +202,8 @@ static bool unknown_schedule(struct context *context, const tg_variant *variant,
     return false;
 }
 
-static const tg_schedule *schedule_default(struct context *context, const tg_variant *variant,
-                                           const tg_target *target, const tg_shape_class *shape,
-                                           const struct shape *sizes, const char *changes)
+static const tg_schedule *schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
+                                           const tg_shape_class *shape, const struct shape *sizes, const char *changes)
 {
     tg_sizes of_call = tg_sizes_usual(shape);
     if (sizes)
@@ -217,8 +214,7 @@ static const tg_schedule *schedule_default(struct context *context, const tg_var
 }
 
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct shape *sizes, const char *text,
-                        tg_schedule *schedule)
+                        const tg_shape_class *shape, const struct shape *sizes, const char *text, tg_schedule *schedule)
 {
     text += strspn(text, " ");
     size_t length = strcspn(text, " ");
@@ -266,18 +262,15 @@ struct wish wish_of(const struct options *options)
 }
 
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish,
-                     struct choice *choice)
+                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish, struct choice *choice)
 {
     if (!shape_class_check(context, shape))
         return false;
     if (wish.schedule) {
-        if (!schedule_from_text(context, variant, target, shape, sizes, wish.schedule,
-                                &choice->schedule))
+        if (!schedule_from_text(context, variant, target, shape, sizes, wish.schedule, &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
-    } else if (!sizes ||
-               !schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
+    } else if (!sizes || !schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
         const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes, "");
         if (!fits)
             return false;

@@ -15,13 +15,12 @@ uint32_t schedule_segment(const tg_schedule *schedule)
 static bool match(const tg_schedule *forward, const tg_schedule *backward)
 {
     return forward->kept[0] && memcmp(forward->kept, backward->kept, sizeof forward->kept) == 0 &&
-           forward->chunk == backward->chunk &&
-           schedule_segment(forward) == schedule_segment(backward);
+           forward->chunk == backward->chunk && schedule_segment(forward) == schedule_segment(backward);
 }
 
 /* How long the model thinks that it takes; below 0: it does not fit. */
-static double seconds_of(const tg_schedule *schedule, const tg_target *target,
-                         const tg_shape_class *class, const struct shape *shape)
+static double seconds_of(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *class,
+                         const struct shape *shape)
 {
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
     tg_cost cost;

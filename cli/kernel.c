@@ -23,9 +23,8 @@ const char *ptxas_find(struct context *context)
     return access(found, X_OK) == 0 ? found : NULL;
 }
 
-static tg_status program_make(struct context *context, const tg_variant *variant,
-                              const tg_schedule *schedule, const tg_shape_class *shape,
-                              struct kernel *kernel, const tg_sink *sink)
+static tg_status program_make(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
+                              const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink)
 {
     const struct options *options = &context->options;
     const tg_target *target = context->machine.target;
@@ -45,8 +44,7 @@ static tg_status program_make(struct context *context, const tg_variant *variant
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &kernel->program, sink);
     if (status == TG_OK && *cache) {
         /* A cache that cannot be written costs time at the next run, and nothing now. */
-        if (tg_cache_put(cache, key, kernel->program, &silent_sink) != TG_OK &&
-            !context->is_cache_warned) {
+        if (tg_cache_put(cache, key, kernel->program, &silent_sink) != TG_OK && !context->is_cache_warned) {
             remark("cannot write the kernel cache %s; choose another with --cache", cache);
             context->is_cache_warned = true;
         }
@@ -54,8 +52,7 @@ static tg_status program_make(struct context *context, const tg_variant *variant
     return status;
 }
 
-bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel,
-                 const tg_sink *sink)
+bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel, const tg_sink *sink)
 {
     *kernel = (struct kernel){.program = program};
     if (!machine_ready(context)) {

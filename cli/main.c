@@ -6,40 +6,32 @@
 
 enum { N_COMMANDS = 8 };
 
-#define WHERE (TAKES(OPT_DEVICE) | TAKES(OPT_ARCH) | TAKES(OPT_LOAD))
-#define STORES                                                                                     \
-    (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) |           \
-     TAKES(OPT_PTXAS))
+#define WHERE    (TAKES(OPT_DEVICE) | TAKES(OPT_ARCH) | TAKES(OPT_LOAD))
+#define STORES   (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) | TAKES(OPT_PTXAS))
 #define SCHEDULE (TAKES(OPT_SCHEDULE) | TAKES(OPT_CHUNK))
 #define KIND     (TAKES(OPT_GROUP) | TAKES(OPT_PACKED) | TAKES(OPT_POOL) | TAKES(OPT_TOKENS))
-#define CALL                                                                                       \
-    (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_INT64) |      \
-     TAKES(OPT_TOKENS))
+#define CALL                                                                                                           \
+    (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_INT64) | TAKES(OPT_TOKENS))
 #define ALL_TAKE (TAKES(OPT_HELP) | TAKES(OPT_JSON))
 
 static const struct command commands[N_COMMANDS] = {
-    {"devices", "", "list GPUs, the emulator and the targets of the compiler", ALL_TAKE, 0, 0,
-     command_devices, NULL},
-    {"variants", "", "list what can be compiled: names, tensors, schedules",
-     ALL_TAKE | TAKES(OPT_LOAD), 0, 0, command_variants, NULL},
+    {"devices", "", "list GPUs, the emulator and the targets of the compiler", ALL_TAKE, 0, 0, command_devices, NULL},
+    {"variants", "", "list what can be compiled: names, tensors, schedules", ALL_TAKE | TAKES(OPT_LOAD), 0, 0,
+     command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
-         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) |
-         TAKES(OPT_BACKWARD_SCHEDULE),
-     1, 1, command_explain,
-     "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) | TAKES(OPT_DHV) | KIND |
+         SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
+     1, 1, command_explain, "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) |
-         TAKES(OPT_DHV) | KIND | SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) | TAKES(OPT_DHV) | KIND |
+         SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
      1, 1, command_compile,
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
-    {"check", "[VARIANT] FILE... [--shape SHAPE]",
-     "compare a kernel with the truth in files, or with the oracle",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_SEED) |
-         TAKES(OPT_SHAPE) | TAKES(OPT_LAYOUT) | TAKES(OPT_GRAD) | TAKES(OPT_KEEP_STATES) |
-         TAKES(OPT_BACKWARD_SCHEDULE),
+    {"check", "[VARIANT] FILE... [--shape SHAPE]", "compare a kernel with the truth in files, or with the oracle",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_SEED) | TAKES(OPT_SHAPE) |
+         TAKES(OPT_LAYOUT) | TAKES(OPT_GRAD) | TAKES(OPT_KEEP_STATES) | TAKES(OPT_BACKWARD_SCHEDULE),
      1, UINT32_MAX, command_check,
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
      "  tegula check mlstm-sig --shape B=1,NH=2,T=333,dqk=40,dhv=72 --dtype f32\n"
@@ -48,13 +40,12 @@ static const struct command commands[N_COMMANDS] = {
      "packed sequences and the group. Gradients get what the forward computed on the device. Exit\n"
      "status: 0 all within tolerance, 1 some are not, 2 something could not be checked.\n"},
     {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) |
-         TAKES(OPT_OUT) | TAKES(OPT_TIME) | TAKES(OPT_SEED),
+     ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) | TAKES(OPT_OUT) | TAKES(OPT_TIME) |
+         TAKES(OPT_SEED),
      1, 1, command_run, "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"},
     {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
-     ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) |
-         TAKES(OPT_SEED) | TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) |
-         TAKES(OPT_PACKED),
+     ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) | TAKES(OPT_SEED) |
+         TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) | TAKES(OPT_PACKED),
      1, 1, command_tune,
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
      "What it finds is remembered in --wisdom, apart for each --group, and for --packed. run, check\n"
@@ -62,9 +53,8 @@ static const struct command commands[N_COMMANDS] = {
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
-         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) |
-         TAKES(OPT_KEEP_STATES) |
+     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_FLUSH) |
+         TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) | TAKES(OPT_KEEP_STATES) |
          TAKES(OPT_ROOFLINE) | TAKES(OPT_PAPER) | TAKES(OPT_SVG),
      0, 1, command_bench,
      "Of a variant without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x "
@@ -109,8 +99,7 @@ static int unknown_command(struct context *context, const char *name)
     const char *near = nearest_name(name, names);
     char hint[96];
     snprintf(hint, sizeof hint, "did you mean `tegula %s`?", near ? near : "");
-    complain(context, near ? hint : "`tegula help` lists the commands", "unknown command '%s'",
-             name);
+    complain(context, near ? hint : "`tegula help` lists the commands", "unknown command '%s'", name);
     return CODE_USAGE;
 }
 

@@ -26,8 +26,7 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_JSON] = {"json", NULL, FLAG, AT(json), "results as JSON on standard output"},
     [OPT_DEVICE] = {"device", "emu|N", TEXT, AT(device),
                     "GPU number or emulator (default: GPU 0 if there is one, else emu)"},
-    [OPT_ARCH] = {"arch", "ARCH", TEXT, AT(arch),
-                  "compile for sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a"},
+    [OPT_ARCH] = {"arch", "ARCH", TEXT, AT(arch), "compile for sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a"},
     [OPT_DTYPE] = {"dtype", "TYPE", TEXT, AT(dtype), "type of q, k, v, h: bf16, f16 or f32"},
     [OPT_DQK] = {"dqk", "N", COUNT, AT(dqk), "width of q and k: a multiple of 8 from 16 to 512"},
     [OPT_DHV] = {"dhv", "N", COUNT, AT(dhv), "width of v and h: a multiple of 8 from 16 to 512"},
@@ -36,53 +35,40 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_SCHEDULE] = {"schedule", "TEXT", SCHEDULE, AT(schedule),
                       "a schedule's name, changes to it, or both: \"tfla chunk=128 H.Lhq=64\""},
     [OPT_STAGE] = {"stage", "STAGE", TEXT, AT(stage), "also print one stage: plan, llvm or ptx"},
-    [OPT_SEED] = {"seed", "N", SEED, AT(seed),
-                  "of random inputs, and of the emulator's hostile order"},
-    [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale),
-                   "factor of q (default: the file's, else 1/sqrt(dqk))"},
+    [OPT_SEED] = {"seed", "N", SEED, AT(seed), "of random inputs, and of the emulator's hostile order"},
+    [OPT_SCALE] = {"scale", "X", POSITIVE, AT(scale), "factor of q (default: the file's, else 1/sqrt(dqk))"},
     [OPT_SET] = {"set", "NAME=X", SETTING, 0,
                  "a scalar of the call, in place of the file's: scale, tau, eps, exact; may be "
                  "repeated"},
     [OPT_GROUP] = {"group", "G", COUNT, AT(group), "heads that share queries and keys (default 1)"},
     [OPT_CU] = {"cu", "0,N,...,T", CUTS, 0, "packed sequences: where each begins, then T"},
-    [OPT_PACKED] = {"packed", NULL, FLAG, AT(packed),
-                    "B sequences of different lengths, T tokens in all"},
-    [OPT_POOL] = {"pool", NULL, FLAG, AT(pool),
-                  "states in slots of a pool, the final where the initial was"},
+    [OPT_PACKED] = {"packed", NULL, FLAG, AT(packed), "B sequences of different lengths, T tokens in all"},
+    [OPT_POOL] = {"pool", NULL, FLAG, AT(pool), "states in slots of a pool, the final where the initial was"},
     [OPT_INT64] = {"int64", NULL, FLAG, AT(int64), "boundaries and slot numbers as int64"},
-    [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens),
-                    "a decode step: schedules for at most N tokens a call"},
+    [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens), "a decode step: schedules for at most N tokens a call"},
     [OPT_GRAD] = {"grad", NULL, FLAG, AT(grad), "gradients too (default for files with grad.*)"},
     [OPT_KEEP_STATES] = {"keep-states", NULL, FLAG, AT(keep_states),
                          "gradients, with the forward's states handed over"},
-    [OPT_BACKWARD_SCHEDULE] = {"backward-schedule", "TEXT", TEXT, AT(backward_schedule),
-                               "--schedule of the gradients"},
+    [OPT_BACKWARD_SCHEDULE] = {"backward-schedule", "TEXT", TEXT, AT(backward_schedule), "--schedule of the gradients"},
     [OPT_LAYOUT] = {"layout", "bhtd|bthd", TEXT, AT(layout),
                     "[B, NH, T, d] or [B, T, NH, d] in device memory (default bhtd)"},
     [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
     [OPT_OUT] = {"out", "PATH", TEXT, AT(output), "where to write; also -o"},
-    [OPT_NAME] = {"name", "NAME", TEXT, AT(name),
-                  "prefix of files and functions (default: the variant's name)"},
+    [OPT_NAME] = {"name", "NAME", TEXT, AT(name), "prefix of files and functions (default: the variant's name)"},
     [OPT_TIME] = {"time", NULL, FLAG, AT(time), "print how long each phase took"},
     [OPT_FLUSH] = {"flush", NULL, FLAG, AT(flush), "flush the L2 cache before each timed run"},
     [OPT_RUNS] = {"runs", "N", COUNT, AT(runs), "timed runs"},
-    [OPT_ROOFLINE] = {"roofline", NULL, FLAG, AT(roofline),
-                      "each kernel beside what memory and matrix rate allow"},
+    [OPT_ROOFLINE] = {"roofline", NULL, FLAG, AT(roofline), "each kernel beside what memory and matrix rate allow"},
     [OPT_PAPER] = {"paper", "fig5|fig6", TEXT, AT(paper),
                    "a figure of the TFLA paper: time over T; time and memory over chunk size"},
     [OPT_SVG] = {"svg", "FILE", TEXT, AT(svg), "draw the roofline or the figure, with gnuplot"},
-    [OPT_BUDGET] = {"budget-seconds", "S", POSITIVE, AT(budget_seconds),
-                    "stop searching after so long (default 20)"},
-    [OPT_KEEP] = {"keep", "N", COUNT, AT(keep),
-                  "time only the N best values of a field by the cost model (default 6)"},
-    [OPT_GPU] = {"gpu", "NAME", TEXT, AT(gpu),
-                 "predict for this GPU when there is none (\"H200\")"},
-    [OPT_LOAD] = {"load", "FILE", TEXT, AT(load),
-                  "a shared object with variants of your own (./mine.so)"},
+    [OPT_BUDGET] = {"budget-seconds", "S", POSITIVE, AT(budget_seconds), "stop searching after so long (default 20)"},
+    [OPT_KEEP] = {"keep", "N", COUNT, AT(keep), "time only the N best values of a field by the cost model (default 6)"},
+    [OPT_GPU] = {"gpu", "NAME", TEXT, AT(gpu), "predict for this GPU when there is none (\"H200\")"},
+    [OPT_LOAD] = {"load", "FILE", TEXT, AT(load), "a shared object with variants of your own (./mine.so)"},
     [OPT_CACHE] = {"cache", "DIR", TEXT, AT(cache), "kernel cache (default ~/.cache/tegula)"},
     [OPT_NO_CACHE] = {"no-cache", NULL, FLAG, AT(no_cache), "compile anew and store nothing"},
-    [OPT_WISDOM] = {"wisdom", "FILE", TEXT, AT(wisdom),
-                    "your tuning results (default ~/.cache/tegula/wisdom.txt)"},
+    [OPT_WISDOM] = {"wisdom", "FILE", TEXT, AT(wisdom), "your tuning results (default ~/.cache/tegula/wisdom.txt)"},
     [OPT_NO_WISDOM] = {"no-wisdom", NULL, FLAG, AT(no_wisdom),
                        "ignore earlier tuning results, yours and those that tegula brings"},
     [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts"},
@@ -90,14 +76,13 @@ static const struct option_row rows[N_OPTIONS] = {
 
 void options_print_help(const struct command *command, FILE *to)
 {
-    fprintf(to, "tegula %s - %s\n\nusage: tegula %s %s [OPTIONS]\n\n", command->name,
-            command->summary, command->name, command->arguments);
+    fprintf(to, "tegula %s - %s\n\nusage: tegula %s %s [OPTIONS]\n\n", command->name, command->summary, command->name,
+            command->arguments);
     for (int id = 0; id < N_OPTIONS; id++) {
         if (!(command->options & TAKES(id)))
             continue;
         char left[40];
-        snprintf(left, sizeof left, "--%s %s", rows[id].name,
-                 rows[id].argument ? rows[id].argument : "");
+        snprintf(left, sizeof left, "--%s %s", rows[id].name, rows[id].argument ? rows[id].argument : "");
         fprintf(to, "  %-24s %s\n", left, rows[id].help);
     }
     if (command->notes)
@@ -146,16 +131,14 @@ const char *nearest_name(const char *wrong, const char *const *names)
     return best;
 }
 
-static bool parse_count(struct context *context, const char *label, const char *text, int64_t least,
-                        int64_t *value)
+static bool parse_count(struct context *context, const char *label, const char *text, int64_t least, int64_t *value)
 {
     char *end;
     errno = 0;
     long long x = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno || x < least) {
         complain(context, "give a whole number in decimal digits",
-                 "%s: expected a whole number of at least %lld, found '%s'", label,
-                 (long long)least, text);
+                 "%s: expected a whole number of at least %lld, found '%s'", label, (long long)least, text);
         return false;
     }
     *value = x;
@@ -166,8 +149,7 @@ static bool parse_count(struct context *context, const char *label, const char *
 static bool shape_parse(struct context *context, const char *text, struct shape *shape)
 {
     static const char *const names[] = {"B", "NH", "T", "dqk", "dhv", NULL};
-    static const char *const hint =
-        "write all five, in any order: --shape B=8,NH=16,T=8192,dqk=128,dhv=256";
+    static const char *const hint = "write all five, in any order: --shape B=8,NH=16,T=8192,dqk=128,dhv=256";
     int64_t values[5];
     unsigned given = 0;
     char copy[160];
@@ -186,8 +168,7 @@ static bool shape_parse(struct context *context, const char *text, struct shape 
             if (strcmp(names[i], item) == 0)
                 field = i;
         if (!equals || field < 0) {
-            complain(context, hint, "--shape %s: '%s' is not one of B=, NH=, T=, dqk=, dhv=", text,
-                     item);
+            complain(context, hint, "--shape %s: '%s' is not one of B=, NH=, T=, dqk=, dhv=", text, item);
             return false;
         }
         if (given & 1U << field) {
@@ -206,11 +187,8 @@ static bool shape_parse(struct context *context, const char *text, struct shape 
             return false;
         }
     }
-    *shape = (struct shape){.batch = values[0],
-                            .heads = values[1],
-                            .tokens = values[2],
-                            .dqk = values[3],
-                            .dhv = values[4]};
+    *shape =
+        (struct shape){.batch = values[0], .heads = values[1], .tokens = values[2], .dqk = values[3], .dhv = values[4]};
     return true;
 }
 
@@ -221,8 +199,7 @@ static bool setting_parse(struct context *context, const char *text)
     char *end = NULL;
     const double value = equals ? strtod(equals + 1, &end) : 0;
     if (!equals || equals == text || end == equals + 1 || *end != '\0' || !isfinite(value)) {
-        complain(context, "write a name and a number: --set tau=16",
-                 "--set: expected NAME=NUMBER, found '%s'", text);
+        complain(context, "write a name and a number: --set tau=16", "--set: expected NAME=NUMBER, found '%s'", text);
         return false;
     }
     if (options->n_settings == MAX_SETTINGS) {
@@ -267,9 +244,8 @@ static bool shape_cuts(struct context *context, struct shape *shape)
 {
     const struct cuts *cuts = &context->options.cuts;
     if (shape->batch != 1 && shape->batch != cuts->n) {
-        complain(context, "write B=1, or the number of sequences",
-                 "--cu has %lld sequences, --shape B=%lld", (long long)cuts->n,
-                 (long long)shape->batch);
+        complain(context, "write B=1, or the number of sequences", "--cu has %lld sequences, --shape B=%lld",
+                 (long long)cuts->n, (long long)shape->batch);
         return false;
     }
     shape->batch = cuts->n;
@@ -284,15 +260,13 @@ bool options_shape(struct context *context, struct shape *shape)
     shape->pooled = options->pool;
     shape->packed = options->packed || options->cuts.at;
     if (options->tokens && shape->tokens > options->tokens) {
-        complain(context, "give as many as the longest call has",
-                 "--tokens %lld: a call of --shape has T = %lld", (long long)options->tokens,
-                 (long long)shape->tokens);
+        complain(context, "give as many as the longest call has", "--tokens %lld: a call of --shape has T = %lld",
+                 (long long)options->tokens, (long long)shape->tokens);
         return false;
     }
     if (options->group && shape->heads % options->group != 0) {
-        complain(context, "choose a group that divides NH",
-                 "--group %lld does not divide NH = %lld", (long long)options->group,
-                 (long long)shape->heads);
+        complain(context, "choose a group that divides NH", "--group %lld does not divide NH = %lld",
+                 (long long)options->group, (long long)shape->heads);
         return false;
     }
     return !options->cuts.at || shape_cuts(context, shape);
@@ -334,8 +308,8 @@ static bool store(struct context *context, int id, const char *argument)
         char *end;
         double x = strtod(argument, &end);
         if (end == argument || *end != '\0' || !(x > 0) || x > 1e30) {
-            complain(context, "give a positive decimal number",
-                     "%s: expected a positive number, found '%s'", label, argument);
+            complain(context, "give a positive decimal number", "%s: expected a positive number, found '%s'", label,
+                     argument);
             return false;
         }
         *(double *)member = x;
@@ -343,16 +317,15 @@ static bool store(struct context *context, int id, const char *argument)
     }
     case SCHEDULE:
         if (options->n_schedules == MAX_SCHEDULES) {
-            complain(context, "run the command once more for the others",
-                     "more than %d --schedule options", MAX_SCHEDULES);
+            complain(context, "run the command once more for the others", "more than %d --schedule options",
+                     MAX_SCHEDULES);
             return false;
         }
         options->schedule = options->schedules[options->n_schedules++] = argument;
         return true;
     case SHAPE:
         if (options->n_shapes == MAX_SHAPES) {
-            complain(context, "run the command once more for the others",
-                     "more than %d --shape options", MAX_SHAPES);
+            complain(context, "run the command once more for the others", "more than %d --shape options", MAX_SHAPES);
             return false;
         }
         return shape_parse(context, argument, &options->shapes[options->n_shapes++]);
@@ -416,9 +389,8 @@ bool options_parse(struct context *context, int argc, char **argv)
     size_t n = 0;
     for (int id = 0; id < N_OPTIONS; id++)
         if (context->command->options & TAKES(id))
-            longs[n++] = (struct option){rows[id].name,
-                                         rows[id].kind == FLAG ? no_argument : required_argument,
-                                         NULL, 256 + id};
+            longs[n++] =
+                (struct option){rows[id].name, rows[id].kind == FLAG ? no_argument : required_argument, NULL, 256 + id};
 
     /* Known before the loop, so that a mistake in an earlier option is reported as JSON too. */
     for (int i = 1; i < argc; i++)

@@ -56,8 +56,7 @@ static void gather(const struct part *part, const struct host_tensor *tensor, do
     const size_t n = part->heads * part->row, width = st_dtype_bytes(tensor->dtype);
     for (size_t b = 0; b < part->batches; b++) {
         const char *from = (const char *)tensor->data + offset_of(part, b) * width;
-        num_convert((struct num_array){to + b * n, ST_F64, n},
-                    (struct num_const_array){from, tensor->dtype, n});
+        num_convert((struct num_array){to + b * n, ST_F64, n}, (struct num_const_array){from, tensor->dtype, n});
     }
 }
 
@@ -145,8 +144,7 @@ static void run_all_slices(struct context *context, struct work *work)
     pthread_t threads[MOST];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long n = 0;
-    while (n < cores && n < MOST && n < work->n_slices &&
-           pthread_create(&threads[n], NULL, worker, work) == 0)
+    while (n < cores && n < MOST && n < work->n_slices && pthread_create(&threads[n], NULL, worker, work) == 0)
         n++;
     if (n == 0)
         worker(work);
@@ -243,8 +241,7 @@ static double rounding_of(enum st_dtype dtype)
     return dtype == ST_BF16 ? 0x1p-8 : dtype == ST_F16 ? 0x1p-11 : 1e-6;
 }
 
-struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor,
-                             tg_dtype io, bool is_paper)
+struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor, tg_dtype io, bool is_paper)
 {
     struct levels levels = {0, 0};
     const char *text = st_meta(file, "error_levels");
@@ -295,12 +292,11 @@ static double limit(double absolute, double level, double rounding)
     return fmin(absolute, hypot(levels_slack * level, rounding));
 }
 
-struct verdict judge(const struct problem *problem, const struct host_tensor *tensor,
-                     struct num_const_array reference, struct levels levels)
+struct verdict judge(const struct problem *problem, const struct host_tensor *tensor, struct num_const_array reference,
+                     struct levels levels)
 {
     struct verdict verdict = {.name = tensor->name};
-    verdict.error =
-        num_compare((struct num_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
+    verdict.error = num_compare((struct num_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
     const bool is_parameter = tensor->is_gradient && tensor->flags & TG_NO_BATCH;
     const double absolute = (problem->io == TG_F32 ? rms_f32
                              : tensor->is_gradient ? rms_gradient
@@ -308,8 +304,7 @@ struct verdict judge(const struct problem *problem, const struct host_tensor *te
                             (is_parameter && !(levels.rms > 0) ? parameter_slack : 1);
     const double rounding = rounding_of(tensor->dtype);
     verdict.rms_limit = limit(absolute, levels.rms, rounding / sqrt(3));
-    verdict.max_limit =
-        limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference), rounding);
+    verdict.max_limit = limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference), rounding);
     verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
                  verdict.error.max_ratio <= verdict.max_limit;
     return verdict;
@@ -323,9 +318,9 @@ struct verdict judge_all(const struct problem *problem, const struct truth *trut
         const struct host_tensor *tensor = &problem->tensors[i];
         if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept)
             continue;
-        struct verdict verdict = judge(
-            problem, tensor, (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
-            (struct levels){0, 0});
+        struct verdict verdict =
+            judge(problem, tensor, (struct num_const_array){truth->out[tensor->tile], ST_F64, tensor->n},
+                  (struct levels){0, 0});
         double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
         if (distance > furthest) {
             furthest = distance;

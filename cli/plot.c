@@ -45,8 +45,7 @@ void plot_point(struct plot *plot, const char *format, ...)
     tg_printf(&writer, "%s\n", line);
 }
 
-void plot_curves(const struct plot *plot, const tg_writer *commands, const char *how,
-                 const char *what)
+void plot_curves(const struct plot *plot, const tg_writer *commands, const char *how, const char *what)
 {
     for (uint32_t i = 0; i < plot->n_series; i++)
         tg_printf(commands, ", $s%u %s lc %u title '%s%s'", i, how, i + 1, plot->titles[i], what);
@@ -57,21 +56,18 @@ void plot_free(struct plot *plot)
     text_free(&plot->data);
 }
 
-static bool write_script(struct context *context, const struct plot *plot, const char *commands,
-                         const char *path)
+static bool write_script(struct context *context, const struct plot *plot, const char *commands, const char *path)
 {
     FILE *file = fopen(path, "w");
     if (file) {
         const tg_writer writer = file_writer(file);
-        fprintf(file, "set terminal svg size 960,600 noenhanced background 'white'\n%s",
-                text_of(&plot->data));
+        fprintf(file, "set terminal svg size 960,600 noenhanced background 'white'\n%s", text_of(&plot->data));
         end_series(plot, &writer);
         fprintf(file, "%s\n", commands);
     }
     if (file && fclose(file) == 0)
         return true;
-    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path,
-             strerror(errno));
+    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, strerror(errno));
     return false;
 }
 
@@ -85,8 +81,7 @@ static int run_gnuplot(const char *script, const char *svg)
     pid_t child;
     int status = 0;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, svg, O_WRONLY | O_CREAT | O_TRUNC,
-                                     0666);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, svg, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     const int error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error)

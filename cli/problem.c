@@ -86,9 +86,9 @@ tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io)
 
 json_t *shape_json(const struct shape *shape)
 {
-    json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I}", "B", (json_int_t)shape->batch, "NH",
-                             (json_int_t)shape->heads, "T", (json_int_t)shape->tokens, "dqk",
-                             (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv);
+    json_t *json =
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "B", (json_int_t)shape->batch, "NH", (json_int_t)shape->heads, "T",
+                  (json_int_t)shape->tokens, "dqk", (json_int_t)shape->dqk, "dhv", (json_int_t)shape->dhv);
     if (shape->group > 1)
         json_object_set_new(json, "group", json_integer(shape->group));
     if (shape->packed)
@@ -104,8 +104,7 @@ static const tg_tensor *signature_tensor(const tg_variant *variant, const char *
 {
     const tg_algorithm *algorithm = variant->algorithm;
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++)
-        if (algorithm->tensors[tile].flags & (TG_IN | TG_OUT) &&
-            strcmp(algorithm->tensors[tile].name, name) == 0)
+        if (algorithm->tensors[tile].flags & (TG_IN | TG_OUT) && strcmp(algorithm->tensors[tile].name, name) == 0)
             return &algorithm->tensors[tile];
     return NULL;
 }
@@ -122,8 +121,7 @@ static bool is_result(const tg_variant *forward, const char *name)
     return tensor && tensor->flags & TG_OUT;
 }
 
-static struct host_tensor declare(const tg_variant *variant, const tg_variant *forward,
-                                  uint32_t tile, tg_dtype io)
+static struct host_tensor declare(const tg_variant *variant, const tg_variant *forward, uint32_t tile, tg_dtype io)
 {
     const tg_tensor *declared = &variant->algorithm->tensors[tile];
     struct host_tensor tensor = {.name = declared->name, .tile = tile, .flags = declared->flags};
@@ -133,8 +131,7 @@ static struct host_tensor declare(const tg_variant *variant, const tg_variant *f
     tensor.first_axis = declared->flags & TG_NO_BATCH ? 1 : 0;
     tensor.is_gradient = names_gradient(forward, declared->name);
     /* A max state is there for the sake of such a gate. */
-    tensor.is_exponential =
-        strcmp(declared->name, "i") == 0 && signature_tensor(variant, "m0") != NULL;
+    tensor.is_exponential = strcmp(declared->name, "i") == 0 && signature_tensor(variant, "m0") != NULL;
     tensor.is_fed = declared->flags & TG_IN && is_result(forward, declared->name);
     return tensor;
 }
@@ -151,8 +148,7 @@ static void declare_scalars(struct problem *problem)
         problem->scale = NAN; /* by dqk, which is told later */
 }
 
-bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io,
-                     struct problem *problem)
+bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io, struct problem *problem)
 {
     const tg_algorithm *algorithm = variant->algorithm;
     const tg_variant *forward = variant_forward(context, variant);
@@ -163,8 +159,8 @@ bool problem_declare(struct context *context, const tg_variant *variant, tg_dtyp
         if (!(declared->flags & (TG_IN | TG_OUT)))
             continue;
         if (problem->n_tensors == TG_MAX_TENSORS) {
-            complain(context, "split the algorithm", "%s has more than %d inputs and outputs",
-                     variant->name, TG_MAX_TENSORS);
+            complain(context, "split the algorithm", "%s has more than %d inputs and outputs", variant->name,
+                     TG_MAX_TENSORS);
             return false;
         }
         problem->tensors[problem->n_tensors++] = declare(variant, forward, tile, io);
@@ -174,16 +170,13 @@ bool problem_declare(struct context *context, const tg_variant *variant, tg_dtyp
 
 /* ---- sizes ---- */
 
-static int64_t extent_of(const struct shape *shape, const struct host_tensor *tensor,
-                         const uint8_t *axes, int axis)
+static int64_t extent_of(const struct shape *shape, const struct host_tensor *tensor, const uint8_t *axes, int axis)
 {
     const int64_t group = shape->group ? shape->group : 1;
     if (axis == 0)
         return tensor->flags & TG_NO_BATCH || (shape->packed && axes[0] == TG_T) ? 1 : shape->batch;
     if (axis == 1)
-        return tensor->flags & TG_NO_HEADS ? 1
-               : tensor->flags & TG_SHARED ? shape->heads / group
-                                           : shape->heads;
+        return tensor->flags & TG_NO_HEADS ? 1 : tensor->flags & TG_SHARED ? shape->heads / group : shape->heads;
     const uint8_t name = axes[axis - 2];
     return name == TG_T ? shape->tokens : name == TG_DQK ? shape->dqk : shape->dhv;
 }
@@ -192,10 +185,8 @@ static bool set_bytes(struct context *context, struct host_tensor *tensor)
 {
     tensor->n = 1;
     for (int i = 0; i < tensor->rank; i++) {
-        if (__builtin_mul_overflow(tensor->n, (size_t)tensor->extent[i], &tensor->n) ||
-            tensor->n > SIZE_MAX / 16) {
-            complain(context, "use a smaller shape", "%s does not fit an address space",
-                     tensor->name);
+        if (__builtin_mul_overflow(tensor->n, (size_t)tensor->extent[i], &tensor->n) || tensor->n > SIZE_MAX / 16) {
+            complain(context, "use a smaller shape", "%s does not fit an address space", tensor->name);
             return false;
         }
     }
@@ -234,9 +225,8 @@ bool problem_size(struct context *context, const struct shape *shape, struct pro
     if (isnan(problem->scale))
         problem->scale = 1 / sqrt((double)shape->dqk);
     if (shape->group > 1 && shape->heads % shape->group != 0) {
-        complain(context, "choose a group that divides NH",
-                 "a group of %lld heads does not divide NH = %lld", (long long)shape->group,
-                 (long long)shape->heads);
+        complain(context, "choose a group that divides NH", "a group of %lld heads does not divide NH = %lld",
+                 (long long)shape->group, (long long)shape->heads);
         return false;
     }
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
@@ -250,8 +240,8 @@ bool problem_size(struct context *context, const struct shape *shape, struct pro
     return !shape->packed || problem->cuts.at || cut_evenly(context, problem);
 }
 
-bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, struct problem *problem)
+bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
+                    struct problem *problem)
 {
     return problem_declare(context, variant, io, problem) && problem_size(context, shape, problem);
 }
@@ -260,20 +250,19 @@ bool cuts_check(struct context *context, const char *label, const struct cuts *c
 {
     static const char *const hint = "give where each sequence begins, then T: 0,5,5,40";
     if (cuts->at[0] != 0) {
-        complain(context, hint, "%s: the boundaries begin with %lld, expected 0", label,
-                 (long long)cuts->at[0]);
+        complain(context, hint, "%s: the boundaries begin with %lld, expected 0", label, (long long)cuts->at[0]);
         return false;
     }
     for (int64_t s = 0; s < cuts->n; s++)
         if (cuts->at[s + 1] < cuts->at[s]) {
-            complain(context, hint, "%s: the boundaries fall from %lld to %lld", label,
-                     (long long)cuts->at[s], (long long)cuts->at[s + 1]);
+            complain(context, hint, "%s: the boundaries fall from %lld to %lld", label, (long long)cuts->at[s],
+                     (long long)cuts->at[s + 1]);
             return false;
         }
     if (cuts->at[cuts->n] == tokens)
         return true;
-    complain(context, hint, "%s: the boundaries end with %lld, expected T = %lld", label,
-             (long long)cuts->at[cuts->n], (long long)tokens);
+    complain(context, hint, "%s: the boundaries end with %lld, expected T = %lld", label, (long long)cuts->at[cuts->n],
+             (long long)tokens);
     return false;
 }
 
@@ -317,13 +306,11 @@ bool problem_options(struct context *context, struct problem *problem)
 
 /* ---- what one program leaves for another ---- */
 
-static bool feed_one(struct context *context, const struct host_tensor *from,
-                     struct host_tensor *tensor)
+static bool feed_one(struct context *context, const struct host_tensor *from, struct host_tensor *tensor)
 {
     if (from->bytes != tensor->bytes || from->dtype != tensor->dtype) {
         complain(context, "give both schedules one chunk size with --chunk",
-                 "%s: the forward left %zu bytes, the backward takes %zu", tensor->name,
-                 from->bytes, tensor->bytes);
+                 "%s: the forward left %zu bytes, the backward takes %zu", tensor->name, from->bytes, tensor->bytes);
         return false;
     }
     if (!problem_allocate(context, tensor))
@@ -340,8 +327,7 @@ bool problem_feed(struct context *context, const struct problem *forward, struct
             continue;
         for (uint32_t f = 0; f < forward->n_tensors; f++) {
             const struct host_tensor *from = &forward->tensors[f];
-            if (strcmp(from->name, tensor->name) == 0 && from->data &&
-                !feed_one(context, from, tensor))
+            if (strcmp(from->name, tensor->name) == 0 && from->data && !feed_one(context, from, tensor))
                 return false;
         }
     }
@@ -357,8 +343,7 @@ static const char *declared_name(const tg_algorithm *algorithm, const char *name
     return NULL;
 }
 
-bool problem_keep(struct context *context, const tg_program *program, int64_t chunk,
-                  struct problem *problem)
+bool problem_keep(struct context *context, const tg_program *program, int64_t chunk, struct problem *problem)
 {
     const struct shape *shape = &problem->shape;
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, chunk};
@@ -370,8 +355,8 @@ bool problem_keep(struct context *context, const tg_program *program, int64_t ch
         tensor.dtype = info->dtype == TG_F32X2 ? ST_F64 : st_of_dtype((tg_dtype)info->dtype);
         tensor.name = declared_name(problem->variant->algorithm, info->name, &tensor.tile);
         tensor.rank = rank_of(info->axes);
-        if (!(info->flags & (TG_IN | TG_OUT)) || !tensor.name ||
-            problem_tensor(problem, tensor.name) || problem->n_tensors == TG_MAX_TENSORS)
+        if (!(info->flags & (TG_IN | TG_OUT)) || !tensor.name || problem_tensor(problem, tensor.name) ||
+            problem->n_tensors == TG_MAX_TENSORS)
             continue; /* a tensor of the signature, or a table (cu, index) */
         for (int axis = 0; axis < tensor.rank; axis++)
             tensor.extent[axis] = tg_tensor_extent(program, &sizes, i, (uint32_t)axis);

@@ -51,8 +51,7 @@ static const char *size_label(int size)
     return labels[size] ? labels[size] : "?";
 }
 
-static void name_shape(const struct reader *reader, const struct host_tensor *tensor,
-                       char text[SHAPE_TEXT])
+static void name_shape(const struct reader *reader, const struct host_tensor *tensor, char text[SHAPE_TEXT])
 {
     size_t n = (size_t)snprintf(text, SHAPE_TEXT, "[");
     for (int i = tensor->first_axis; i < tensor->rank; i++)
@@ -66,8 +65,7 @@ static void number_shape(const struct st_tensor *found, char text[SHAPE_TEXT])
     size_t n = 0;
     text[n++] = '[';
     for (int i = 0; i < found->rank && n < SHAPE_TEXT - 24; i++)
-        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%lld", i ? ", " : "",
-                              (long long)found->shape[i]);
+        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%lld", i ? ", " : "", (long long)found->shape[i]);
     snprintf(text + n, SHAPE_TEXT - n, "]");
 }
 
@@ -93,16 +91,14 @@ static bool is_float(enum st_dtype type)
     return type == ST_BF16 || type == ST_F16 || type == ST_F32 || type == ST_F64;
 }
 
-static bool learn_extents(struct reader *reader, const struct host_tensor *tensor,
-                          const struct st_tensor *found)
+static bool learn_extents(struct reader *reader, const struct host_tensor *tensor, const struct st_tensor *found)
 {
     char expected[SHAPE_TEXT], actual[SHAPE_TEXT];
     name_shape(reader, tensor, expected);
     number_shape(found, actual);
     if (found->rank != tensor->rank - tensor->first_axis) {
-        complain(reader->context, "lay the tensor out as that, contiguous",
-                 "%s: %s has shape %s, expected %d axes %s", reader->path, found->name, actual,
-                 tensor->rank - tensor->first_axis, expected);
+        complain(reader->context, "lay the tensor out as that, contiguous", "%s: %s has shape %s, expected %d axes %s",
+                 reader->path, found->name, actual, tensor->rank - tensor->first_axis, expected);
         return false;
     }
     for (int i = 0; i < found->rank; i++) {
@@ -112,17 +108,15 @@ static bool learn_extents(struct reader *reader, const struct host_tensor *tenso
             reader->from[size] = found->name;
         } else if (reader->value[size] != found->shape[i]) {
             complain(reader->context, "all tensors of a call must agree in B, NH, T, dqk and dhv",
-                     "%s: %s has shape %s, expected %s with %s = %lld as in %s", reader->path,
-                     found->name, actual, expected, size_label(size),
-                     (long long)reader->value[size], reader->from[size]);
+                     "%s: %s has shape %s, expected %s with %s = %lld as in %s", reader->path, found->name, actual,
+                     expected, size_label(size), (long long)reader->value[size], reader->from[size]);
             return false;
         }
     }
     return true;
 }
 
-static bool learn_type(struct reader *reader, const struct host_tensor *tensor,
-                       const struct st_tensor *found)
+static bool learn_type(struct reader *reader, const struct host_tensor *tensor, const struct st_tensor *found)
 {
     struct context *context = reader->context;
     const tg_algorithm *algorithm = reader->problem->variant->algorithm;
@@ -136,9 +130,8 @@ static bool learn_type(struct reader *reader, const struct host_tensor *tensor,
     }
     /* Narrowing is rounding, and that only on request. Widening is exact. */
     if (found->dtype == ST_F64 && !is_converted) {
-        complain(context, "save it as F32, or choose the type to round to with --dtype",
-                 "%s: %s is F64, expected %s", reader->path, found->name,
-                 is_io ? "BF16, F16 or F32" : "F32");
+        complain(context, "save it as F32, or choose the type to round to with --dtype", "%s: %s is F64, expected %s",
+                 reader->path, found->name, is_io ? "BF16, F16 or F32" : "F32");
         return false;
     }
     if (!is_io || tensor->is_fed)
@@ -147,9 +140,9 @@ static bool learn_type(struct reader *reader, const struct host_tensor *tensor,
         reader->io = found;
     if (reader->io->dtype == found->dtype || is_converted)
         return true;
-    complain(context, "save both in one type, or convert with --dtype",
-             "%s: %s is %s, expected %s like %s", reader->path, found->name,
-             st_dtype_name(found->dtype), st_dtype_name(reader->io->dtype), reader->io->name);
+    complain(context, "save both in one type, or convert with --dtype", "%s: %s is %s, expected %s like %s",
+             reader->path, found->name, st_dtype_name(found->dtype), st_dtype_name(reader->io->dtype),
+             reader->io->name);
     return false;
 }
 
@@ -160,10 +153,9 @@ static bool miss(struct reader *reader, const struct host_tensor *tensor)
         return true;
     name_shape(reader, tensor, expected);
     tensor_file_name(tensor, full);
-    snprintf(hint, sizeof hint, "%s needs it, shape %s; `tegula variants` lists all",
-             reader->problem->variant->name, expected);
-    complain(reader->context, hint, "%s: there is no tensor %s, nor %s", reader->path, full,
-             tensor->name);
+    snprintf(hint, sizeof hint, "%s needs it, shape %s; `tegula variants` lists all", reader->problem->variant->name,
+             expected);
+    complain(reader->context, hint, "%s: there is no tensor %s, nor %s", reader->path, full, tensor->name);
     return false;
 }
 
@@ -175,8 +167,7 @@ static bool learn_sizes(struct reader *reader)
         if (!(tensor->flags & TG_IN))
             continue;
         const struct st_tensor *found = tensor_in_file(reader->file, tensor);
-        ok &= found ? learn_type(reader, tensor, found) && learn_extents(reader, tensor, found)
-                    : miss(reader, tensor);
+        ok &= found ? learn_type(reader, tensor, found) && learn_extents(reader, tensor, found) : miss(reader, tensor);
     }
     return ok;
 }
@@ -191,17 +182,15 @@ static bool learn_group(struct reader *reader, int64_t *group)
         if (groups == 0 || heads % groups != 0) {
             complain(context, "each of the first serves the same number of the second",
                      "%s: %s has %lld heads, which do not divide the %lld of %s", reader->path,
-                     reader->from[SIZE_GROUPS], (long long)groups, (long long)heads,
-                     reader->from[SIZE_NH]);
+                     reader->from[SIZE_GROUPS], (long long)groups, (long long)heads, reader->from[SIZE_NH]);
             return false;
         }
         *group = heads / groups;
     }
     if (!context->options.group || context->options.group == *group)
         return true;
-    complain(context, "leave out --group: the tensors of a file tell it",
-             "--group %lld: in %s %lld heads share one", (long long)context->options.group,
-             reader->path, (long long)*group);
+    complain(context, "leave out --group: the tensors of a file tell it", "--group %lld: in %s %lld heads share one",
+             (long long)context->options.group, reader->path, (long long)*group);
     return false;
 }
 
@@ -273,8 +262,8 @@ static bool learn_cuts(struct reader *reader)
     if (wanted->at && !cuts_copy(reader->context, wanted, cuts))
         return false;
     if (!cuts->at && reader->context->options.packed) {
-        complain(reader->context, "give the boundaries with --cu",
-                 "--packed: %s has no `cu` in the metadata `scalars`", reader->path);
+        complain(reader->context, "give the boundaries with --cu", "--packed: %s has no `cu` in the metadata `scalars`",
+                 reader->path);
         return false;
     }
     if (!cuts->at)
@@ -288,8 +277,7 @@ static bool learn_cuts(struct reader *reader)
 
 /* ---- numbers ---- */
 
-static bool read_tensor(struct reader *reader, const struct st_tensor *found,
-                        struct host_tensor *tensor)
+static bool read_tensor(struct reader *reader, const struct st_tensor *found, struct host_tensor *tensor)
 {
     bool *is_rounded = &reader->problem->is_rounded;
     if (!problem_allocate(reader->context, tensor))
@@ -328,10 +316,7 @@ static bool io_type(struct context *context, const struct st_tensor *first, tg_d
 {
     if (context->options.dtype)
         return dtype_parse(context, context->options.dtype, io);
-    *io = !first                    ? TG_F32
-          : first->dtype == ST_BF16 ? TG_BF16
-          : first->dtype == ST_F16  ? TG_F16
-                                    : TG_F32;
+    *io = !first ? TG_F32 : first->dtype == ST_BF16 ? TG_BF16 : first->dtype == ST_F16 ? TG_F16 : TG_F32;
     return true;
 }
 
@@ -350,8 +335,8 @@ static bool read_all(struct reader *reader)
     struct problem *problem = reader->problem;
     struct shape shape = {.most_tokens = context->options.tokens, .pooled = context->options.pool};
     tg_dtype io;
-    if (!read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) ||
-        !learn_group(reader, &shape.group) || !io_type(context, reader->io, &io))
+    if (!read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) || !learn_group(reader, &shape.group) ||
+        !io_type(context, reader->io, &io))
         return false;
     retype(problem, io);
     shape.batch = reader->value[SIZE_B];
@@ -361,12 +346,11 @@ static bool read_all(struct reader *reader)
     shape.dhv = reader->value[SIZE_AXES + TG_DHV];
     shape.packed = problem->cuts.at != NULL;
     return (!shape.packed || cuts_check(context, reader->path, &problem->cuts, shape.tokens)) &&
-           problem_size(context, &shape, problem) && problem_options(context, problem) &&
-           read_tensors(reader);
+           problem_size(context, &shape, problem) && problem_options(context, problem) && read_tensors(reader);
 }
 
-bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file,
-                  const char *path, bool is_fed, struct problem *problem)
+bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
+                  bool is_fed, struct problem *problem)
 {
     struct reader reader = {.context = context, .file = file, .path = path, .problem = problem};
     reader.is_fed = is_fed;

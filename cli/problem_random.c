@@ -71,8 +71,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Those of --cu, or any, so that some sequences are short or empty. */
-static bool random_cuts(struct context *context, const struct shape *shape, uint64_t seed,
-                        struct cuts *cuts)
+static bool random_cuts(struct context *context, const struct shape *shape, uint64_t seed, struct cuts *cuts)
 {
     const struct num_random random = {seed, num_stream("cu")};
     if (context->options.cuts.at)
@@ -89,8 +88,8 @@ static bool random_cuts(struct context *context, const struct shape *shape, uint
     return cuts->at != NULL;
 }
 
-bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape,
-                    tg_dtype io, uint64_t seed, struct problem *problem)
+bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
+                    uint64_t seed, struct problem *problem)
 {
     if (!problem_declare(context, variant, io, problem))
         return false;

@@ -50,8 +50,7 @@ static bool read_input(struct run *run)
         complain(context, "give a safetensors file with the variant's inputs", "%s", error);
         return false;
     }
-    bool ok =
-        problem_read(context, run->variant, file, context->options.input, false, &run->problem);
+    bool ok = problem_read(context, run->variant, file, context->options.input, false, &run->problem);
     st_close(file);
     return ok;
 }
@@ -63,8 +62,7 @@ static bool has_all_inputs(struct run *run)
         const struct host_tensor *tensor = &run->problem.tensors[i];
         if (!tensor->is_kept || !(tensor->flags & TG_IN))
             continue;
-        complain(run->context,
-                 "choose another with --schedule; `tegula check --keep-states` does both",
+        complain(run->context, "choose another with --schedule; `tegula check --keep-states` does both",
                  "schedule %s takes %s of a forward", run->choice.schedule.name, tensor->name);
         return false;
     }
@@ -75,8 +73,8 @@ static tg_status run_kernel(struct run *run)
 {
     struct context *context = run->context;
     struct call call;
-    tg_status status = call_open(&call, &context->machine, &run->kernel, &run->problem,
-                                 run->choice.schedule.chunk, &context->sink);
+    tg_status status =
+        call_open(&call, &context->machine, &run->kernel, &run->problem, run->choice.schedule.chunk, &context->sink);
     if (status != TG_OK)
         return status;
     phase_end(run, COPY_IN);
@@ -96,8 +94,7 @@ static void scalars_text(const struct problem *problem, struct text *text)
 {
     tg_writer writer = text_writer(text);
     for (uint32_t i = 0; i < problem->n_scalars; i++)
-        tg_printf(&writer, "%s\"%s\": %.17g", i ? ", " : "{", problem->declared[i].name,
-                  problem->scalars[i]);
+        tg_printf(&writer, "%s\"%s\": %.17g", i ? ", " : "{", problem->declared[i].name, problem->scalars[i]);
     for (int64_t s = 0; problem->cuts.at && s <= problem->cuts.n; s++)
         tg_printf(&writer, "%s%lld", s ? ", " : ", \"cu\": [", (long long)problem->cuts.at[s]);
     tg_printf(&writer, problem->cuts.at ? "]}" : "}");
@@ -124,8 +121,7 @@ static struct st_tensor output_of(const struct host_tensor *tensor, const char *
                                .rank = tensor->rank - tensor->first_axis,
                                .data = tensor->data,
                                .bytes = tensor->bytes};
-    memcpy(output.shape, tensor->extent + tensor->first_axis,
-           (size_t)output.rank * sizeof tensor->extent[0]);
+    memcpy(output.shape, tensor->extent + tensor->first_axis, (size_t)output.rank * sizeof tensor->extent[0]);
     return output;
 }
 
@@ -154,8 +150,7 @@ static bool write_output(const struct run *run)
     const bool ok = st_write(run->context->options.output, &contents, error, sizeof error);
     text_free(&scalars);
     if (!ok)
-        complain(run->context, "choose a place that you may write to, with room on its disk", "%s",
-                 error);
+        complain(run->context, "choose a place that you may write to, with room on its disk", "%s", error);
     return ok;
 }
 
@@ -190,11 +185,10 @@ static void report(const struct run *run)
     schedule_text(run->variant, &run->choice.schedule, text);
     json_t *times = json ? json_object() : NULL;
     if (!json)
-        printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s), on %s: %s\n",
-               run->variant->name, tg_dtype_name(run->problem.io), (long long)shape->batch,
-               (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
-               (long long)shape->dhv, text, run->choice.origin, run->context->machine.device.name,
-               run->context->options.output);
+        printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s), on %s: %s\n", run->variant->name,
+               tg_dtype_name(run->problem.io), (long long)shape->batch, (long long)shape->heads,
+               (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv, text, run->choice.origin,
+               run->context->machine.device.name, run->context->options.output);
     for (int i = 0; i < N_PHASES && run->context->options.time; i++) {
         if (json)
             json_object_set_new(times, names[i], json_real(run->phases[i]));
@@ -210,11 +204,10 @@ static void report(const struct run *run)
         printf("  %8.1f ms  of that our own: compile and load\n", 1e3 * ours);
     }
     if (json)
-        json_print(json_pack(
-            "{s:b, s:s, s:s, s:s, s:i, s:s, s:b, s:o, s:o}", "ok", 1, "out",
-            run->context->options.output, "device", run->context->machine.device.name, "schedule",
-            text, "chunk", (int)run->choice.schedule.chunk, "origin", run->choice.origin, "cached",
-            run->kernel.is_cached, "seconds", times, "outputs", outputs_json(run)));
+        json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:s, s:b, s:o, s:o}", "ok", 1, "out",
+                             run->context->options.output, "device", run->context->machine.device.name, "schedule",
+                             text, "chunk", (int)run->choice.schedule.chunk, "origin", run->choice.origin, "cached",
+                             run->kernel.is_cached, "seconds", times, "outputs", outputs_json(run)));
 }
 
 static int run_opened(struct run *run)
@@ -222,22 +215,19 @@ static int run_opened(struct run *run)
     struct context *context = run->context;
     const struct shape *shape = &run->problem.shape;
     const tg_shape_class class = shape_class_of(shape, run->problem.io);
-    if (!schedule_choose(context, run->variant, context->machine.target, &class, shape,
-                         wish_of(&context->options), &run->choice))
+    if (!schedule_choose(context, run->variant, context->machine.target, &class, shape, wish_of(&context->options),
+                         &run->choice))
         return CODE_USAGE;
     phase_end(run, READ);
     const double begin = run->mark;
-    if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel,
-                      &context->sink))
+    if (!kernel_build(context, run->variant, &run->choice.schedule, &class, &run->kernel, &context->sink))
         return CODE_FAILED;
     run->mark = now();
     run->phases[COMPILE] = run->kernel.compile_seconds;
     run->phases[LOAD] = run->kernel.load_seconds;
-    run->phases[OPEN_DRIVER] +=
-        run->mark - begin - run->kernel.compile_seconds - run->kernel.load_seconds;
+    run->phases[OPEN_DRIVER] += run->mark - begin - run->kernel.compile_seconds - run->kernel.load_seconds;
     int code = CODE_USAGE;
-    if (problem_keep(context, run->kernel.program, run->choice.schedule.chunk, &run->problem) &&
-        has_all_inputs(run))
+    if (problem_keep(context, run->kernel.program, run->choice.schedule.chunk, &run->problem) && has_all_inputs(run))
         code = code_of_status(run_kernel(run));
     if (code == CODE_OK && !write_output(run))
         code = CODE_USAGE;

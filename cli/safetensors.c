@@ -118,8 +118,7 @@ static void print_shape(char text[SHAPE_TEXT], const struct st_tensor *tensor)
     text[used++] = '[';
     for (int d = 0; d < tensor->rank; d++) {
         const char *comma = d ? ", " : "";
-        used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%lld", comma,
-                                 (long long)tensor->shape[d]);
+        used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%lld", comma, (long long)tensor->shape[d]);
     }
     snprintf(text + used, SHAPE_TEXT - used, "]");
 }
@@ -145,14 +144,12 @@ static bool shape_bytes(const struct st_tensor *tensor, size_t *bytes)
 
 /* ---- reading ---- */
 
-static bool read_length(const unsigned char *bytes, size_t size, size_t *length,
-                        const struct report *report)
+static bool read_length(const unsigned char *bytes, size_t size, size_t *length, const struct report *report)
 {
     if (size == 0)
         return fail(report, "the file is empty");
     if (size < LENGTH_BYTES)
-        return fail(report, "header length: expected 8 bytes, found %zu and the end of the file",
-                    size);
+        return fail(report, "header length: expected 8 bytes, found %zu and the end of the file", size);
     uint64_t n = 0;
     for (int i = 0; i < LENGTH_BYTES; i++)
         n |= (uint64_t)bytes[i] << (8 * i);
@@ -168,14 +165,12 @@ static bool read_length(const unsigned char *bytes, size_t size, size_t *length,
     return true;
 }
 
-static bool parse_json(const char *text, size_t length, json_t **header,
-                       const struct report *report)
+static bool parse_json(const char *text, size_t length, json_t **header, const struct report *report)
 {
     if (length == 0)
         return fail(report, "header: expected a JSON object, found no bytes");
     if (text[0] != '{')
-        return fail(report, "header: expected '{' as its first byte, found 0x%02x",
-                    (unsigned)(unsigned char)text[0]);
+        return fail(report, "header: expected '{' as its first byte, found 0x%02x", (unsigned)(unsigned char)text[0]);
     json_error_t error;
     *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (*header)
@@ -191,74 +186,70 @@ static bool parse_json(const char *text, size_t length, json_t **header,
     case json_error_out_of_memory:
         return fail(report, "out of memory");
     default:
-        return fail(report, "header: expected JSON: %s (line %d, column %d)", error.text,
-                    error.line, error.column);
+        return fail(report, "header: expected JSON: %s (line %d, column %d)", error.text, error.line, error.column);
     }
 }
 
 static bool check_metadata(const json_t *meta, const struct report *report)
 {
     if (!json_is_object(meta))
-        return fail(report, "__metadata__: expected an object of strings, found %s",
-                    kind_name(meta));
+        return fail(report, "__metadata__: expected an object of strings, found %s", kind_name(meta));
     json_t *object = (json_t *)meta; /* jansson's iterators predate const */
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i))
         if (!json_is_string(json_object_iter_value(i)))
-            return fail(report, "__metadata__: key '%.80s': expected a string, found %s",
-                        json_object_iter_key(i), kind_name(json_object_iter_value(i)));
+            return fail(report, "__metadata__: key '%.80s': expected a string, found %s", json_object_iter_key(i),
+                        kind_name(json_object_iter_value(i)));
     return true;
 }
 
 static bool read_dtype(const json_t *value, struct st_tensor *tensor, const struct report *report)
 {
     if (!json_is_string(value))
-        return fail(report, "tensor '%.80s': dtype: expected a string, found %s", tensor->name,
-                    kind_name(value));
+        return fail(report, "tensor '%.80s': dtype: expected a string, found %s", tensor->name, kind_name(value));
     for (int d = 0; d < ST_N_DTYPES; d++) {
         if (strcmp(json_string_value(value), dtypes[d].name) == 0) {
             tensor->dtype = (enum st_dtype)d;
             return true;
         }
     }
-    return fail(report,
-                "tensor '%.80s': dtype: expected BF16, F16, F32, F64, I32 or I64, found '%.80s'",
-                tensor->name, json_string_value(value));
+    return fail(report, "tensor '%.80s': dtype: expected BF16, F16, F32, F64, I32 or I64, found '%.80s'", tensor->name,
+                json_string_value(value));
 }
 
 static bool read_shape(const json_t *value, struct st_tensor *tensor, const struct report *report)
 {
     if (!json_is_array(value))
-        return fail(report, "tensor '%.80s': shape: expected an array of integers, found %s",
-                    tensor->name, kind_name(value));
+        return fail(report, "tensor '%.80s': shape: expected an array of integers, found %s", tensor->name,
+                    kind_name(value));
     size_t rank = json_array_size(value);
     if (rank > ST_MAX_RANK)
-        return fail(report, "tensor '%.80s': shape: expected at most %d dimensions, found %zu",
-                    tensor->name, (int)ST_MAX_RANK, rank);
+        return fail(report, "tensor '%.80s': shape: expected at most %d dimensions, found %zu", tensor->name,
+                    (int)ST_MAX_RANK, rank);
     for (size_t d = 0; d < rank; d++) {
         const json_t *size = json_array_get(value, d);
         if (!json_is_integer(size))
-            return fail(report, "tensor '%.80s': shape[%zu]: expected an integer, found %s",
-                        tensor->name, d, kind_name(size));
+            return fail(report, "tensor '%.80s': shape[%zu]: expected an integer, found %s", tensor->name, d,
+                        kind_name(size));
         if (json_integer_value(size) < 0)
-            return fail(report, "tensor '%.80s': shape[%zu]: expected 0 or more, found %lld",
-                        tensor->name, d, (long long)json_integer_value(size));
+            return fail(report, "tensor '%.80s': shape[%zu]: expected 0 or more, found %lld", tensor->name, d,
+                        (long long)json_integer_value(size));
         tensor->shape[d] = json_integer_value(size);
     }
     tensor->rank = (int)rank;
     return true;
 }
 
-static bool read_offsets(const json_t *value, size_t data_bytes, const char *name,
-                         size_t offsets[2], const struct report *report)
+static bool read_offsets(const json_t *value, size_t data_bytes, const char *name, size_t offsets[2],
+                         const struct report *report)
 {
     if (!json_is_array(value) || json_array_size(value) != 2)
-        return fail(report, "tensor '%.80s': data_offsets: expected two integers, found %s of %zu",
-                    name, kind_name(value), json_array_size(value));
+        return fail(report, "tensor '%.80s': data_offsets: expected two integers, found %s of %zu", name,
+                    kind_name(value), json_array_size(value));
     for (size_t i = 0; i < 2; i++) {
         const json_t *offset = json_array_get(value, i);
         if (!json_is_integer(offset))
-            return fail(report, "tensor '%.80s': data_offsets[%zu]: expected an integer, found %s",
-                        name, i, kind_name(offset));
+            return fail(report, "tensor '%.80s': data_offsets[%zu]: expected an integer, found %s", name, i,
+                        kind_name(offset));
         json_int_t at = json_integer_value(offset);
         if (at < 0 || (uint64_t)at > data_bytes)
             return fail(report,
@@ -268,8 +259,8 @@ static bool read_offsets(const json_t *value, size_t data_bytes, const char *nam
         offsets[i] = (size_t)at;
     }
     if (offsets[0] > offsets[1])
-        return fail(report, "tensor '%.80s': data_offsets: expected begin <= end, found [%zu, %zu]",
-                    name, offsets[0], offsets[1]);
+        return fail(report, "tensor '%.80s': data_offsets: expected begin <= end, found [%zu, %zu]", name, offsets[0],
+                    offsets[1]);
     return true;
 }
 
@@ -277,25 +268,23 @@ static bool read_tensor(const struct st_file *file, const json_t *entry, struct 
                         const struct report *report)
 {
     if (!json_is_object(entry))
-        return fail(report, "tensor '%.80s': expected an object, found %s", tensor->name,
-                    kind_name(entry));
+        return fail(report, "tensor '%.80s': expected an object, found %s", tensor->name, kind_name(entry));
     size_t offsets[2] = {0, 0};
     if (!read_dtype(json_object_get(entry, "dtype"), tensor, report) ||
         !read_shape(json_object_get(entry, "shape"), tensor, report) ||
-        !read_offsets(json_object_get(entry, "data_offsets"), file->data_bytes, tensor->name,
-                      offsets, report))
+        !read_offsets(json_object_get(entry, "data_offsets"), file->data_bytes, tensor->name, offsets, report))
         return false;
     char shape[SHAPE_TEXT];
     print_shape(shape, tensor);
     if (!shape_bytes(tensor, &tensor->bytes))
-        return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes",
-                    tensor->name, shape, st_dtype_name(tensor->dtype));
+        return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes", tensor->name, shape,
+                    st_dtype_name(tensor->dtype));
     if (tensor->bytes != offsets[1] - offsets[0])
         return fail(report,
                     "tensor '%.80s': data_offsets: expected %zu bytes for %s %s, found %zu in "
                     "[%zu, %zu]",
-                    tensor->name, tensor->bytes, st_dtype_name(tensor->dtype), shape,
-                    offsets[1] - offsets[0], offsets[0], offsets[1]);
+                    tensor->name, tensor->bytes, st_dtype_name(tensor->dtype), shape, offsets[1] - offsets[0],
+                    offsets[0], offsets[1]);
     tensor->data = file->data + offsets[0];
     return true;
 }
@@ -313,8 +302,7 @@ static int by_position(const void *left, const void *right)
 
 /* The format wants every byte to belong to exactly one tensor: a hole could hide data, an overlap
  * makes two names for one. The order of the names is free. */
-static bool check_cover(const struct st_file *file, const struct st_tensor **sorted,
-                        const struct report *report)
+static bool check_cover(const struct st_file *file, const struct st_tensor **sorted, const struct report *report)
 {
     for (size_t i = 0; i < file->n_tensors; i++)
         sorted[i] = &file->tensors[i];
@@ -336,8 +324,7 @@ static bool check_cover(const struct st_file *file, const struct st_tensor **sor
         end = begin + sorted[i]->bytes;
     }
     if (end != file->data_bytes)
-        return fail(report, "data: expected %zu bytes, found %zu: bytes after the last tensor", end,
-                    file->data_bytes);
+        return fail(report, "data: expected %zu bytes, found %zu: bytes after the last tensor", end, file->data_bytes);
     return true;
 }
 
@@ -368,8 +355,7 @@ static bool read_tensors(struct st_file *file, const struct report *report)
     return ok;
 }
 
-static bool parse(struct st_file *file, const unsigned char *bytes, size_t size,
-                  const struct report *report)
+static bool parse(struct st_file *file, const unsigned char *bytes, size_t size, const struct report *report)
 {
     size_t length = 0;
     if (!read_length(bytes, size, &length, report))
@@ -483,27 +469,26 @@ static bool check_tensor(const struct st_tensor *tensor, size_t index, const str
     if (strcmp(tensor->name, "__metadata__") == 0)
         return fail(report, "tensor %zu: name: '__metadata__' is reserved by the format", index);
     if ((int)tensor->dtype < 0 || tensor->dtype >= ST_N_DTYPES)
-        return fail(report, "tensor '%.80s': dtype: expected 0 to %d, found %d", tensor->name,
-                    (int)ST_N_DTYPES - 1, (int)tensor->dtype);
+        return fail(report, "tensor '%.80s': dtype: expected 0 to %d, found %d", tensor->name, (int)ST_N_DTYPES - 1,
+                    (int)tensor->dtype);
     if (tensor->rank < 0 || tensor->rank > ST_MAX_RANK)
-        return fail(report, "tensor '%.80s': rank: expected 0 to %d, found %d", tensor->name,
-                    (int)ST_MAX_RANK, tensor->rank);
+        return fail(report, "tensor '%.80s': rank: expected 0 to %d, found %d", tensor->name, (int)ST_MAX_RANK,
+                    tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] < 0)
-            return fail(report, "tensor '%.80s': shape[%d]: expected 0 or more, found %lld",
-                        tensor->name, d, (long long)tensor->shape[d]);
+            return fail(report, "tensor '%.80s': shape[%d]: expected 0 or more, found %lld", tensor->name, d,
+                        (long long)tensor->shape[d]);
     char shape[SHAPE_TEXT];
     print_shape(shape, tensor);
     size_t bytes = 0;
     if (!shape_bytes(tensor, &bytes))
-        return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes",
-                    tensor->name, shape, st_dtype_name(tensor->dtype));
+        return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes", tensor->name, shape,
+                    st_dtype_name(tensor->dtype));
     if (bytes != tensor->bytes)
-        return fail(report, "tensor '%.80s': bytes: expected %zu for %s %s, found %zu",
-                    tensor->name, bytes, st_dtype_name(tensor->dtype), shape, tensor->bytes);
+        return fail(report, "tensor '%.80s': bytes: expected %zu for %s %s, found %zu", tensor->name, bytes,
+                    st_dtype_name(tensor->dtype), shape, tensor->bytes);
     if (bytes > 0 && !tensor->data)
-        return fail(report, "tensor '%.80s': data: expected %zu bytes, found null", tensor->name,
-                    bytes);
+        return fail(report, "tensor '%.80s': data: expected %zu bytes, found null", tensor->name, bytes);
     return true;
 }
 
@@ -512,13 +497,12 @@ static json_t *tensor_entry(const struct st_tensor *tensor, uint64_t begin)
     json_t *shape = json_array();
     for (int d = 0; d < tensor->rank; d++)
         json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(tensor->dtype), "shape", shape,
-                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + tensor->bytes));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(tensor->dtype), "shape", shape, "data_offsets",
+                     (json_int_t)begin, (json_int_t)(begin + tensor->bytes));
 }
 
 /* Adds a new value under a name that must be UTF-8 and not yet taken. Takes the value over. */
-static bool add_entry(json_t *object, const char *what, const char *name, json_t *value,
-                      const struct report *report)
+static bool add_entry(json_t *object, const char *what, const char *name, json_t *value, const struct report *report)
 {
     if (json_object_get(object, name)) {
         json_decref(value);
@@ -529,8 +513,7 @@ static bool add_entry(json_t *object, const char *what, const char *name, json_t
     return true;
 }
 
-static bool add_metadata(json_t *header, const struct st_contents *contents,
-                         const struct report *report)
+static bool add_metadata(json_t *header, const struct st_contents *contents, const struct report *report)
 {
     json_t *meta = json_object();
     json_object_set_new(header, "__metadata__", meta);
@@ -546,8 +529,7 @@ static bool add_metadata(json_t *header, const struct st_contents *contents,
 
 /* Offsets are given out to the widest elements first, so each width starts aligned. The header is
  * padded to a multiple of 8 for the same reason. */
-static bool place_tensors(const struct st_contents *contents, uint64_t *begin,
-                          const struct report *report)
+static bool place_tensors(const struct st_contents *contents, uint64_t *begin, const struct report *report)
 {
     uint64_t end = 0;
     for (size_t width = 8; width >= 2; width /= 2) {
@@ -577,8 +559,8 @@ static bool fill_header(json_t *header, const struct st_contents *contents, cons
 }
 
 /* The length field, the JSON and its padding in one block, to be freed by the caller. */
-static bool make_header(const struct st_contents *contents, const uint64_t *begin,
-                        unsigned char **block, size_t *block_bytes, const struct report *report)
+static bool make_header(const struct st_contents *contents, const uint64_t *begin, unsigned char **block,
+                        size_t *block_bytes, const struct report *report)
 {
     json_t *header = json_object();
     char *text = NULL;
@@ -601,8 +583,7 @@ static bool make_header(const struct st_contents *contents, const uint64_t *begi
         *block = made;
         *block_bytes = LENGTH_BYTES + length;
     } else {
-        fail(report, "header: no room for %zu bytes (at most %llu)", length,
-             (unsigned long long)max_header_bytes);
+        fail(report, "header: no room for %zu bytes (at most %llu)", length, (unsigned long long)max_header_bytes);
     }
     free(text);
     return made != NULL;
@@ -623,8 +604,7 @@ static bool write_all(int fd, const void *data, size_t bytes)
     return true;
 }
 
-static bool write_contents(int fd, const struct st_contents *contents, const void *header,
-                           size_t header_bytes)
+static bool write_contents(int fd, const struct st_contents *contents, const void *header, size_t header_bytes)
 {
     if (!write_all(fd, header, header_bytes))
         return false;
@@ -649,8 +629,8 @@ static int open_temporary(const char *path, char *name, size_t name_size)
     return -1;
 }
 
-static bool write_and_rename(const char *path, const struct st_contents *contents,
-                             const void *header, size_t header_bytes, const struct report *report)
+static bool write_and_rename(const char *path, const struct st_contents *contents, const void *header,
+                             size_t header_bytes, const struct report *report)
 {
     size_t name_size = strlen(path) + 64;
     char *name = malloc(name_size);
@@ -680,8 +660,7 @@ static bool write_and_rename(const char *path, const struct st_contents *content
     return ok;
 }
 
-static bool write_file(const char *path, const struct st_contents *contents,
-                       const struct report *report)
+static bool write_file(const char *path, const struct st_contents *contents, const struct report *report)
 {
     for (size_t i = 0; i < contents->n_tensors; i++)
         if (!check_tensor(&contents->tensors[i], i, report))
@@ -691,8 +670,7 @@ static bool write_file(const char *path, const struct st_contents *contents,
         return fail(report, "out of memory");
     unsigned char *header = NULL;
     size_t header_bytes = 0;
-    bool ok = place_tensors(contents, begin, report) &&
-              make_header(contents, begin, &header, &header_bytes, report) &&
+    bool ok = place_tensors(contents, begin, report) && make_header(contents, begin, &header, &header_bytes, report) &&
               write_and_rename(path, contents, header, header_bytes, report);
     free(header);
     free(begin);

@@ -54,9 +54,7 @@ static int by_model(const void *a, const void *b)
 /* A block wider than the dimension is cut to it: one such value is enough. */
 static bool is_repeated(const struct tuner *tuner, const tg_vary *vary, int index)
 {
-    const int64_t width = vary->dim == TG_DQK   ? tuner->shape.dqk
-                          : vary->dim == TG_DHV ? tuner->shape.dhv
-                                                : INT64_MAX;
+    const int64_t width = vary->dim == TG_DQK ? tuner->shape.dqk : vary->dim == TG_DHV ? tuner->shape.dhv : INT64_MAX;
     if (vary->field != TG_FIELD_BLOCK)
         return false;
     for (int i = 0; i < TG_MAX_VALUES && vary->values[i]; i++)
@@ -66,8 +64,8 @@ static bool is_repeated(const struct tuner *tuner, const tg_vary *vary, int inde
 }
 
 /* The field's values that the checker accepts on top of `base`; how many. */
-static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *base,
-                                const tg_vary *vary, struct option_value values[TG_MAX_VALUES])
+static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *base, const tg_vary *vary,
+                                struct option_value values[TG_MAX_VALUES])
 {
     uint32_t n = 0;
     for (int i = 0; i < TG_MAX_VALUES && vary->values[i]; i++) {
@@ -82,10 +80,8 @@ static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *ba
         if (tg_plan_check(&value->schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
             continue;
         tg_cost cost;
-        const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
-                                value->schedule.chunk};
-        if (tg_cost_estimate(&value->schedule, tuner->target, &tuner->class, &sizes, &cost,
-                             &silent_sink) != TG_OK)
+        const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, value->schedule.chunk};
+        if (tg_cost_estimate(&value->schedule, tuner->target, &tuner->class, &sizes, &cost, &silent_sink) != TG_OK)
             continue;
         value->seconds = cost.seconds;
         n++;
@@ -108,13 +104,11 @@ static void prepare(struct tuner *tuner, const struct option_value *values, uint
 /* How the sequence is cut: into chunks, into segments. */
 static bool is_cut(const tg_vary *vary)
 {
-    return vary->field == TG_FIELD_CHUNK ||
-           (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
+    return vary->field == TG_FIELD_CHUNK || (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
 }
 
 /* The most promising first, without the unlikely: a short budget has then seen what an untuned call would take. */
-static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base,
-                       bool is_first)
+static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base, bool is_first)
 {
     struct option_value values[TG_MAX_VALUES];
     for (uint32_t v = 0; v < space->n_vary; v++) {
@@ -163,24 +157,21 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
 struct start {
     const tg_space *space; /* NULL: the schedule has none, and is tried as it is */
     tg_schedule base;
-    double seconds; /* at the best chunk or segment size: by the model, then as measured */
+    double seconds;      /* at the best chunk or segment size: by the model, then as measured */
     uint32_t first, end; /* its candidates of the sweep */
 };
 
 enum { MAX_STARTS = 32 };
 
 /* Of a schedule with any of the chunk or segment sizes it may have. */
-static double best_predicted(const struct tuner *tuner, const tg_space *space,
-                             const tg_schedule *base)
+static double best_predicted(const struct tuner *tuner, const tg_space *space, const tg_schedule *base)
 {
     struct option_value values[TG_MAX_VALUES];
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
-                            base->chunk};
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, base->chunk};
     tg_cost cost = {0};
     tg_cost_estimate(base, tuner->target, &tuner->class, &sizes, &cost, &silent_sink);
     for (uint32_t v = 0; space && v < space->n_vary; v++) {
-        const uint32_t n =
-            is_cut(&space->vary[v]) ? accepted_values(tuner, base, &space->vary[v], values) : 0;
+        const uint32_t n = is_cut(&space->vary[v]) ? accepted_values(tuner, base, &space->vary[v], values) : 0;
         for (uint32_t i = 0; i < n; i++)
             cost.seconds = values[i].seconds < cost.seconds ? values[i].seconds : cost.seconds;
     }
@@ -193,8 +184,7 @@ static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedul
     const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
     const tg_schedule *schedule = space->schedule;
     if (tg_plan_check(schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
-        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes,
-                                       &tuner->context->sink);
+        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes, &tuner->context->sink);
     if (!schedule || schedule->n_rows != space->schedule->n_rows)
         return false;
     *base = *schedule;
@@ -219,8 +209,7 @@ static int by_seconds(const void *a, const void *b)
 static void put_default_first(const struct tuner *tuner, struct start *starts, uint32_t n)
 {
     const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
-    const tg_schedule *chosen = tg_schedule_default(tuner->variant, tuner->target, &tuner->class,
-                                                    &sizes, &silent_sink);
+    const tg_schedule *chosen = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes, &silent_sink);
     for (uint32_t i = 0; i < n && chosen; i++) {
         if (strcmp(starts[i].base.name, chosen->name) != 0)
             continue;
@@ -297,8 +286,8 @@ static void search_all(struct tuner *tuner)
             starts[n_swept] = starts[i];
             sweep(tuner, &starts[n_swept++]);
         } else {
-            remark("%s is left out: predicted %.3g ms, %s %.3g", starts[i].base.name,
-                   1e3 * starts[i].seconds, starts[0].base.name, 1e3 * default_seconds);
+            remark("%s is left out: predicted %.3g ms, %s %.3g", starts[i].base.name, 1e3 * starts[i].seconds,
+                   starts[0].base.name, 1e3 * default_seconds);
         }
     }
     qsort(starts, n_swept, sizeof starts[0], by_seconds);
@@ -317,8 +306,7 @@ static void decide(struct tuner *tuner)
         struct candidate *next = NULL;
         for (uint32_t i = 0; i < tuner->n_candidates; i++) {
             struct candidate *candidate = &tuner->candidates[i];
-            if (candidate->state == TIMED && !is_done[i] &&
-                (!next || candidate->milliseconds < next->milliseconds))
+            if (candidate->state == TIMED && !is_done[i] && (!next || candidate->milliseconds < next->milliseconds))
                 next = candidate;
         }
         if (!next)
@@ -337,8 +325,8 @@ static bool remember(struct tuner *tuner)
     const char *path = wisdom_path(context);
     tg_wisdom entry;
     if (!wisdom_entry(context, tuner->variant, &tuner->class, &tuner->shape, &entry)) {
-        complain(context, "give what it found with --schedule",
-                 "the name of %s with its group is too long for wisdom", tuner->variant->name);
+        complain(context, "give what it found with --schedule", "the name of %s with its group is too long for wisdom",
+                 tuner->variant->name);
         return false;
     }
     entry.chunk = tuner->best->schedule.chunk;
@@ -352,8 +340,8 @@ static bool remember(struct tuner *tuner)
         return false;
     tuner_keep_kernel(tuner, &tuner->best->schedule);
     if (!context->options.json)
-        printf("\n  best: %s\n  remembered in %s, which goes before the wisdom that tegula brings\n",
-               tuner->best->text, path);
+        printf("\n  best: %s\n  remembered in %s, which goes before the wisdom that tegula brings\n", tuner->best->text,
+               path);
     return true;
 }
 
@@ -426,8 +414,8 @@ int command_tune(struct context *context)
     if (!tuner.variant || (options->dtype && !dtype_parse(context, options->dtype, &io)))
         return CODE_USAGE;
     if (options->n_shapes != 1) {
-        complain(context, "--shape B=8,NH=16,T=8192,dqk=128,dhv=256",
-                 "`tegula tune` needs one --shape, found %u", options->n_shapes);
+        complain(context, "--shape B=8,NH=16,T=8192,dqk=128,dhv=256", "`tegula tune` needs one --shape, found %u",
+                 options->n_shapes);
         return CODE_USAGE;
     }
     tuner.shape = options->shapes[0];
@@ -436,8 +424,7 @@ int command_tune(struct context *context)
     tuner.class = shape_class_of(&tuner.shape, io);
     if (!shape_class_check(context, &tuner.class) || !choose_target(&tuner))
         return CODE_USAGE;
-    tuner.deadline =
-        now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);
+    tuner.deadline = now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);
     tuner.candidates = calloc(MAX_CANDIDATES, sizeof *tuner.candidates);
     int code = CODE_FAILED;
     if (tuner.candidates)

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 /* The chunk size is a run-time value: code is the same for all of them. */
-static void code_text(const struct tuner *tuner, const tg_schedule *schedule,
-                      char text[SCHEDULE_TEXT])
+static void code_text(const struct tuner *tuner, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
 {
     tg_schedule same = *schedule;
     same.chunk = 0;
@@ -45,8 +44,8 @@ static void *worker(void *user)
     const tg_compile_options how = {.ptxas = tuner->context->options.ptxas};
     for (uint32_t i; (i = atomic_fetch_add(&jobs->next, 1)) < tuner->n_ready;) {
         struct ready *ready = &tuner->ready[i];
-        if (tg_compile(tuner->variant, &ready->schedule, tuner->target, &tuner->class, &how,
-                       &ready->program, &silent_sink) != TG_OK)
+        if (tg_compile(tuner->variant, &ready->schedule, tuner->target, &tuner->class, &how, &ready->program,
+                       &silent_sink) != TG_OK)
             ready->program = NULL;
     }
     return NULL;
@@ -60,8 +59,7 @@ void tuner_prepare(struct tuner *tuner, const tg_schedule *const *schedules, uin
     forget_ready(tuner);
     for (uint32_t i = 0; i < n && tuner->n_ready < MAX_READY; i++) {
         code_text(tuner, schedules[i], text);
-        if (find_ready(tuner, text) ||
-            (tuner->kernel.program && strcmp(text, tuner->kernel_text) == 0))
+        if (find_ready(tuner, text) || (tuner->kernel.program && strcmp(text, tuner->kernel_text) == 0))
             continue;
         struct ready *ready = &tuner->ready[tuner->n_ready++];
         *ready = (struct ready){.schedule = *schedules[i]};
@@ -103,8 +101,7 @@ void tuner_keep_kernel(struct tuner *tuner, const tg_schedule *schedule)
 {
     struct kernel kernel;
     kernel_free(&tuner->kernel);
-    if (kernel_build(tuner->context, tuner->variant, schedule, &tuner->class, &kernel,
-                     &silent_sink))
+    if (kernel_build(tuner->context, tuner->variant, schedule, &tuner->class, &kernel, &silent_sink))
         kernel_free(&kernel);
 }
 

@@ -25,8 +25,7 @@ static void print_row(const struct tuner *tuner, const struct candidate *candida
 {
     char workspace[32];
     printf("  %10.3f ms  %9.0f GB/s  %7.1f TFLOP/s  %10s  ", candidate->milliseconds,
-           candidate->cost.bytes / candidate->milliseconds / 1e6,
-           candidate->cost.flops / candidate->milliseconds / 1e9,
+           candidate->cost.bytes / candidate->milliseconds / 1e6, candidate->cost.flops / candidate->milliseconds / 1e9,
            bytes_text(candidate->workspace, workspace));
     if (!tuner->is_prediction)
         printf("rms %.1e  ", candidate->verdict.error.rms_ratio);
@@ -45,8 +44,7 @@ static void print_table(const struct tuner *tuner)
         if (i < TOP && is_usable(sorted[i]))
             print_row(tuner, sorted[i]);
     }
-    printf("  %u candidates%s", tuner->n_candidates,
-           tuner->n_candidates > TOP ? ", the best shown" : "");
+    printf("  %u candidates%s", tuner->n_candidates, tuner->n_candidates > TOP ? ", the best shown" : "");
     printf(failed ? "; %u could not be built, run or verified\n" : "\n", failed);
 }
 
@@ -94,8 +92,7 @@ static void print_chart(const struct tuner *tuner)
         const struct candidate *candidate = swept[i];
         char workspace[32], cut[32];
         if (strcmp(shown, candidate->schedule.name) != 0)
-            printf("\n  %s\n  %9s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time",
-                   "workspace");
+            printf("\n  %s\n  %9s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time", "workspace");
         shown = candidate->schedule.name;
         printf("  %9s  ", cut_text(&candidate->schedule, cut));
         bar(candidate->milliseconds, slowest);
@@ -108,9 +105,9 @@ static void print_chart(const struct tuner *tuner)
 void tuner_print(const struct tuner *tuner)
 {
     const struct shape *shape = &tuner->shape;
-    printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", tuner->variant->name,
-           tg_dtype_name(tuner->class.io), (long long)shape->batch, (long long)shape->heads,
-           (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv);
+    printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", tuner->variant->name, tg_dtype_name(tuner->class.io),
+           (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
+           (long long)shape->dhv);
     if (shape->group > 1)
         printf(" group=%lld", (long long)shape->group);
     printf(shape->packed ? " packed, " : ", ");
@@ -127,9 +124,9 @@ static json_t *candidate_json(const struct candidate *candidate)
 {
     static const char *const states[] = {"timed", "predicted", "not built", "wrong", "not timed"};
     json_t *json = json_pack("{s:s, s:i, s:s, s:f, s:f, s:f}", "schedule", candidate->text, "chunk",
-                             (int)candidate->schedule.chunk, "state", states[candidate->state],
-                             "workspace_bytes", candidate->workspace, "model_ms",
-                             1e3 * candidate->cost.seconds, "model_bytes", candidate->cost.bytes);
+                             (int)candidate->schedule.chunk, "state", states[candidate->state], "workspace_bytes",
+                             candidate->workspace, "model_ms", 1e3 * candidate->cost.seconds, "model_bytes",
+                             candidate->cost.bytes);
     if (is_usable(candidate))
         json_object_set_new(json, "ms", json_number(candidate->milliseconds));
     if (candidate->verdict.name)
@@ -142,11 +139,10 @@ json_t *tuner_json(const struct tuner *tuner)
     json_t *candidates = json_array();
     for (uint32_t i = 0; i < tuner->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&tuner->candidates[i]));
-    return json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o}", "variant", tuner->variant->name, "device",
-        tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
-                             : tuner->context->machine.device.name,
-        "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
-        tg_dtype_name(tuner->class.io), "shape", shape_json(&tuner->shape), "candidates",
-        candidates, "best", tuner->best ? candidate_json(tuner->best) : json_null());
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o}", "variant", tuner->variant->name, "device",
+                     tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
+                                          : tuner->context->machine.device.name,
+                     "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
+                     tg_dtype_name(tuner->class.io), "shape", shape_json(&tuner->shape), "candidates", candidates,
+                     "best", tuner->best ? candidate_json(tuner->best) : json_null());
 }

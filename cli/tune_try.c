@@ -46,8 +46,8 @@ static bool feed(struct tuner *tuner, const struct shape *shape, struct problem 
     struct truth truth;
     if (!variant)
         return true;
-    if (!problem_random(tuner->context, variant, shape, tuner->class.io,
-                        (uint64_t)tuner->context->options.seed, &forward))
+    if (!problem_random(tuner->context, variant, shape, tuner->class.io, (uint64_t)tuner->context->options.seed,
+                        &forward))
         return false;
     bool ok = truth_compute(tuner->context, &forward, &truth);
     for (uint32_t i = 0; i < forward.n_tensors && ok; i++) {
@@ -77,8 +77,8 @@ static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
     if (tuner->n_cases == MAX_TRUTHS)
         case_free(&tuner->cases[--tuner->n_cases]);
     struct reference_case *reference = &tuner->cases[tuner->n_cases];
-    if (!problem_random(tuner->context, tuner->variant, &shape, tuner->class.io,
-                        (uint64_t)tuner->context->options.seed, &reference->problem))
+    if (!problem_random(tuner->context, tuner->variant, &shape, tuner->class.io, (uint64_t)tuner->context->options.seed,
+                        &reference->problem))
         return NULL;
     if (!feed(tuner, &shape, &reference->problem) ||
         !truth_compute(tuner->context, &reference->problem, &reference->truth)) {
@@ -97,8 +97,8 @@ static bool is_right(struct tuner *tuner, struct candidate *candidate)
     if (!reference)
         return false;
     struct problem *problem = &reference->problem;
-    tg_status status = call_open(&call, &tuner->context->machine, &tuner->kernel, problem, chunk,
-                                 &tuner->context->sink);
+    tg_status status =
+        call_open(&call, &tuner->context->machine, &tuner->kernel, problem, chunk, &tuner->context->sink);
     if (status != TG_OK)
         return false;
     status = call_run(&call, &tuner->context->sink);
@@ -118,11 +118,10 @@ static bool bind(struct tuner *tuner, int64_t chunk)
     const tg_sink *sink = &tuner->context->sink;
     if (tuner->is_call_open)
         return call_rebind(&tuner->call, &tuner->kernel, chunk, sink) == TG_OK;
-    if (!problem_layout(tuner->context, tuner->variant, &tuner->shape, tuner->class.io,
-                        &tuner->timed))
+    if (!problem_layout(tuner->context, tuner->variant, &tuner->shape, tuner->class.io, &tuner->timed))
         return false;
-    tuner->is_call_open = call_open_pattern(&tuner->call, &tuner->context->machine, &tuner->kernel,
-                                            &tuner->timed, chunk, sink) == TG_OK;
+    tuner->is_call_open =
+        call_open_pattern(&tuner->call, &tuner->context->machine, &tuner->kernel, &tuner->timed, chunk, sink) == TG_OK;
     return tuner->is_call_open;
 }
 
@@ -133,8 +132,7 @@ static bool time_it(struct tuner *tuner, struct candidate *candidate, uint32_t r
               call_time(&tuner->call, runs, true, times, &tuner->context->sink) == TG_OK;
     if (ok) {
         candidate->milliseconds = median_of(times, runs);
-        candidate->workspace =
-            (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
+        candidate->workspace = (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
     }
     free(times);
     return ok;
@@ -165,33 +163,28 @@ struct candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule)
     candidate = &tuner->candidates[tuner->n_candidates++];
     *candidate = (struct candidate){.schedule = *schedule};
     memcpy(candidate->text, text, sizeof candidate->text);
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens,
-                            schedule->chunk};
-    tg_cost_estimate(schedule, tuner->target, &tuner->class, &sizes, &candidate->cost,
-                     &silent_sink);
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, schedule->chunk};
+    tg_cost_estimate(schedule, tuner->target, &tuner->class, &sizes, &candidate->cost, &silent_sink);
     if (tuner->is_prediction) {
         candidate->state = PREDICTED;
         candidate->milliseconds = 1e3 * candidate->cost.seconds;
         candidate->workspace = candidate->cost.workspace;
     } else {
-        progress(tuner->context, "candidate %u: %s%s", tuner->n_candidates, text,
-                 tuner->best ? "" : " (the first)");
+        progress(tuner->context, "candidate %u: %s%s", tuner->n_candidates, text, tuner->best ? "" : " (the first)");
         candidate->state = measure(tuner, candidate);
         if (candidate->state == WRONG)
             remark("%s is not within tolerance and is left out: %s has rms %.2e", text,
                    candidate->verdict.name ? candidate->verdict.name : "the run failed, nothing",
                    candidate->verdict.error.rms_ratio);
     }
-    if (candidate->state <= PREDICTED &&
-        (!tuner->best || candidate->milliseconds < tuner->best->milliseconds))
+    if (candidate->state <= PREDICTED && (!tuner->best || candidate->milliseconds < tuner->best->milliseconds))
         tuner->best = candidate;
     return candidate;
 }
 
 bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t runs)
 {
-    return tuner_kernel(tuner, &candidate->schedule) &&
-           time_it(tuner, candidate, runs_wanted(tuner, runs));
+    return tuner_kernel(tuner, &candidate->schedule) && time_it(tuner, candidate, runs_wanted(tuner, runs));
 }
 
 void tuner_free(struct tuner *tuner)

@@ -14,11 +14,8 @@ static const char *type_of(const tg_tensor *tensor)
  */
 static json_t *axes_of(const tg_tensor *tensor)
 {
-    static const char *const names[TG_N_AXES] = {[TG_T] = "T",
-                                                 [TG_CHUNK] = "chunk",
-                                                 [TG_DQK] = "dqk",
-                                                 [TG_DHV] = "dhv",
-                                                 [TG_PARTS] = "parts"};
+    static const char *const names[TG_N_AXES] = {
+        [TG_T] = "T", [TG_CHUNK] = "chunk", [TG_DQK] = "dqk", [TG_DHV] = "dhv", [TG_PARTS] = "parts"};
     json_t *axes = json_array();
     if (!(tensor->flags & TG_NO_BATCH))
         json_array_append_new(axes, json_string("B"));
@@ -31,16 +28,14 @@ static json_t *axes_of(const tg_tensor *tensor)
 
 static json_t *tensor_json(const tg_tensor *tensor)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", tensor->name, "role",
-                     tensor->flags & TG_IN ? "in" : "out", "dtype", type_of(tensor), "optional",
-                     (tensor->flags & TG_OPTIONAL) != 0, "axes", axes_of(tensor));
+    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", tensor->name, "role", tensor->flags & TG_IN ? "in" : "out",
+                     "dtype", type_of(tensor), "optional", (tensor->flags & TG_OPTIONAL) != 0, "axes", axes_of(tensor));
 }
 
 static void tensor_print(const tg_tensor *tensor)
 {
     json_t *axes = axes_of(tensor);
-    printf("    %-3s %-10s %-4s [", tensor->flags & TG_IN ? "in" : "out", tensor->name,
-           type_of(tensor));
+    printf("    %-3s %-10s %-4s [", tensor->flags & TG_IN ? "in" : "out", tensor->name, type_of(tensor));
     for (size_t i = 0; i < json_array_size(axes); i++)
         printf("%s%s", i ? ", " : "", json_string_value(json_array_get(axes, i)));
     printf("]%s\n", tensor->flags & TG_OPTIONAL ? "  optional" : "");
@@ -61,8 +56,7 @@ static json_t *scalars_json(const tg_algorithm *algorithm)
     json_t *json = json_object();
     for (uint32_t i = 0; i < n; i++) /* null: a scale by dqk */
         json_object_set_new(json, scalars[i].name,
-                            i == 0 && scalars[0].value == 0 ? json_null()
-                                                            : json_real((double)scalars[i].value));
+                            i == 0 && scalars[0].value == 0 ? json_null() : json_real((double)scalars[i].value));
     return json;
 }
 
@@ -90,11 +84,9 @@ static json_t *variant_json(const tg_variant *variant)
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
         json_array_append_new(schedules, json_string((*s)->name));
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
-                             variant->algorithm->title, "aliases", aliases, "scalars",
-                             scalars_json(variant->algorithm), "tensors", tensors, "schedules",
-                             schedules, "oracle", variant->oracle != NULL);
-    json_object_set_new(json, "backward",
-                        variant->backward ? variant_json(variant->backward) : json_null());
+                             variant->algorithm->title, "aliases", aliases, "scalars", scalars_json(variant->algorithm),
+                             "tensors", tensors, "schedules", schedules, "oracle", variant->oracle != NULL);
+    json_object_set_new(json, "backward", variant->backward ? variant_json(variant->backward) : json_null());
     return json;
 }
 
@@ -130,8 +122,7 @@ static void variant_print(const tg_variant *variant)
     printf("%s", variant->name);
     for (const char *const *alias = variant->aliases; alias && *alias; alias++)
         printf("%s%s", alias == variant->aliases ? " (also " : ", ", *alias);
-    printf("%s\n  %s\n", variant->aliases && *variant->aliases ? ")" : "",
-           variant->algorithm->title);
+    printf("%s\n  %s\n", variant->aliases && *variant->aliases ? ")" : "", variant->algorithm->title);
     scalars_print(variant->algorithm);
     puts("  tensors (io: bf16, f16 or f32, as the inputs are)");
     tensors_print(variant, NULL);

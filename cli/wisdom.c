@@ -23,8 +23,7 @@ struct wanted {
     int64_t chunk;  /* that is asked for; 0: any */
 };
 
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
-                 char name[sizeof((tg_wisdom *)0)->variant])
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant])
 {
     const size_t size = sizeof((tg_wisdom *)0)->variant;
     char group[16] = "", tokens[16] = "";
@@ -32,12 +31,12 @@ bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape,
         snprintf(group, sizeof group, "+g%u", shape->group);
     if (shape->tokens)
         snprintf(tokens, sizeof tokens, "+t%u", shape->tokens);
-    return snprintf(name, size, "%s%s%s%s%s", variant->name, group, tokens,
-                    shape->packed ? "+cu" : "", shape->pooled ? "+pool" : "") < (int)size;
+    return snprintf(name, size, "%s%s%s%s%s", variant->name, group, tokens, shape->packed ? "+cu" : "",
+                    shape->pooled ? "+pool" : "") < (int)size;
 }
 
-bool wisdom_entry(const struct context *context, const tg_variant *variant,
-                  const tg_shape_class *shape, const struct shape *sizes, tg_wisdom *entry)
+bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
+                  const struct shape *sizes, tg_wisdom *entry)
 {
     const tg_device *device = &context->machine.device;
     *entry = (tg_wisdom){.cc = device->cc_major * 10 + device->cc_minor,
@@ -60,8 +59,7 @@ const char *wisdom_path(const struct context *context)
  * two. Blocks that suit 128 heads leave most of a GPU idle at 16. */
 static bool is_near(const tg_wisdom *found, const tg_wisdom *like)
 {
-    const double heads =
-        (double)(found->batch * found->heads) / (double)(like->batch * like->heads);
+    const double heads = (double)(found->batch * found->heads) / (double)(like->batch * like->heads);
     const double tokens = (double)found->tokens / (double)like->tokens;
     return heads >= 0.5 && heads <= 2 && tokens >= 0.5 && tokens <= 2;
 }
@@ -83,12 +81,10 @@ static double behind(const struct wanted *wanted, const tg_schedule *schedule, c
     return chosen ? predicted(wanted, schedule, sizes) / predicted(wanted, chosen, sizes) : 1;
 }
 
-static bool keeps_up(const struct wanted *wanted, const tg_schedule *schedule,
-                     const tg_wisdom *found)
+static bool keeps_up(const struct wanted *wanted, const tg_schedule *schedule, const tg_wisdom *found)
 {
     const tg_wisdom *like = &wanted->like;
-    const bool is_same =
-        found->batch == like->batch && found->heads == like->heads && found->tokens == like->tokens;
+    const bool is_same = found->batch == like->batch && found->heads == like->heads && found->tokens == like->tokens;
     return is_same || behind(wanted, schedule, like) <= tie * behind(wanted, schedule, found);
 }
 
@@ -99,12 +95,11 @@ static bool takes_chunk(const struct wanted *wanted, const tg_schedule *schedule
            tg_plan_check(&changed, wanted->target, wanted->shape, &silent_sink) == TG_OK;
 }
 
-static bool take(struct context *context, const struct wanted *wanted, const tg_wisdom *found,
-                 tg_schedule *schedule)
+static bool take(struct context *context, const struct wanted *wanted, const tg_wisdom *found, tg_schedule *schedule)
 {
     return is_near(found, &wanted->like) &&
-           schedule_from_text(context, wanted->variant, wanted->target, wanted->shape, NULL,
-                              found->schedule, schedule) &&
+           schedule_from_text(context, wanted->variant, wanted->target, wanted->shape, NULL, found->schedule,
+                              schedule) &&
            tg_plan_check(schedule, wanted->target, wanted->shape, &context->sink) == TG_OK &&
            takes_chunk(wanted, schedule) && keeps_up(wanted, schedule, found);
 }
@@ -116,26 +111,23 @@ static bool take_own(struct context *context, const struct wanted *wanted, tg_sc
     tg_wisdom found;
     int is_found = 0;
     return *path && access(path, F_OK) == 0 &&
-           tg_wisdom_find(path, &wanted->like, &found, &is_found, &context->sink) == TG_OK &&
-           is_found && take(context, wanted, &found, schedule);
+           tg_wisdom_find(path, &wanted->like, &found, &is_found, &context->sink) == TG_OK && is_found &&
+           take(context, wanted, &found, schedule);
 }
 
 /* What came with the command. It is of the schedules it was built with: a loaded variant may have
  * others by the same names. */
-static bool take_shipped(struct context *context, const struct wanted *wanted,
-                         tg_schedule *schedule)
+static bool take_shipped(struct context *context, const struct wanted *wanted, tg_schedule *schedule)
 {
     tg_wisdom found;
     int is_found = 0;
     return tg_variant_find(wanted->variant->name) == wanted->variant &&
-           tg_wisdom_find_in(shipped_wisdom, shipped_name, &wanted->like, &found, &is_found,
-                             &context->sink) == TG_OK &&
+           tg_wisdom_find_in(shipped_wisdom, shipped_name, &wanted->like, &found, &is_found, &context->sink) == TG_OK &&
            is_found && take(context, wanted, &found, schedule);
 }
 
-bool schedule_remembered(struct context *context, const tg_variant *variant,
-                         const tg_target *target, const tg_shape_class *shape,
-                         const struct shape *sizes, int64_t chunk, struct choice *choice)
+bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
+                         const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice)
 {
     struct wanted wanted = {variant, target, shape, {.cc = 0}, chunk};
     if (context->options.no_wisdom || !context->machine.driver || context->machine.is_emulator ||

@@ -16,7 +16,8 @@ static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 
 static bool has_value(const struct op *op)
 {
-    return op->kind != OP_NEST && op->kind != OP_END && op->kind != OP_COMMIT && op->kind != OP_WAIT && op->kind != OP_BARRIER && op->kind != OP_PROLOGUE;
+    return op->kind != OP_NEST && op->kind != OP_END && op->kind != OP_COMMIT && op->kind != OP_WAIT &&
+           op->kind != OP_BARRIER && op->kind != OP_PROLOGUE;
 }
 
 static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
@@ -25,7 +26,8 @@ static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         bool uses = op->v == v && has_value(op);
-        uses |= ((op->kind == OP_CONTRACT || op->kind == OP_DOT) && (op->a == v || op->b == v)) || (op->kind == OP_COPY && op->a == v);
+        uses |= ((op->kind == OP_CONTRACT || op->kind == OP_DOT) && (op->a == v || op->b == v)) ||
+                (op->kind == OP_COPY && op->a == v);
         if (op->kind == OP_MAP) {
             tg_operand reads[TG_MAX_READS];
             const uint32_t n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
@@ -94,10 +96,11 @@ static bool check_registers(struct plan *p)
     if (p->registers <= limit)
         return true;
     const struct value *v = &p->values[p->ops[worst].v];
-    plan_refuse(p, "TG0530", p->row->line, "use smaller blocks or more warps",
-                "kernel %s: %s %u x %s %u fp32 accumulators and what is alive beside them need %u registers a thread; at most %u",
-                p->row->name, v->n_dims ? tg_dim_name(v->dims[0]) : "", v->extent[0], v->n_dims > 1 ? tg_dim_name(v->dims[1]) : "",
-                v->extent[1], p->registers, limit);
+    plan_refuse(
+        p, "TG0530", p->row->line, "use smaller blocks or more warps",
+        "kernel %s: %s %u x %s %u fp32 accumulators and what is alive beside them need %u registers a thread; at most %u",
+        p->row->name, v->n_dims ? tg_dim_name(v->dims[0]) : "", v->extent[0],
+        v->n_dims > 1 ? tg_dim_name(v->dims[1]) : "", v->extent[1], p->registers, limit);
     return false;
 }
 

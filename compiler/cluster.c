@@ -59,19 +59,23 @@ static bool check_sum(const struct plan *p)
     if (p->segment)
         return refuse(p, "take TG_P, or another block", "clusters do not walk segments");
     return (p->along[p->adds] == 2 && p->tiles == 1) ||
-           refuse(p, "take TG_P, or another block", "a cluster is of two thread blocks, each with one tile of 64 columns for each four warps");
+           refuse(p, "take TG_P, or another block",
+                  "a cluster is of two thread blocks, each with one tile of 64 columns for each four warps");
 }
 
 /* Blocks of the grid that follow one another, and as many of each dimension in every cluster. */
 static bool check_neighbours(const struct plan *p)
 {
-    const bool parted = p->along[TG_DQK] > 1 && p->row->row[TG_DHV].role == TG_ROLE_P && plan_blocks(p, TG_DHV) != p->along[TG_DHV];
+    const bool parted =
+        p->along[TG_DQK] > 1 && p->row->row[TG_DHV].role == TG_ROLE_P && plan_blocks(p, TG_DHV) != p->along[TG_DHV];
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if (p->along[d] > 1 && plan_blocks(p, d) % p->along[d])
             return refuse(p, "take TG_P, or another block", "its thread blocks cannot be dealt out to clusters");
     if (p->cluster > TG_MAX_CLUSTER)
         return refuse(p, "let fewer thread blocks share", "a cluster is of at most 8 thread blocks");
-    return !parted || refuse(p, "let all blocks of dhv be in it, or take TG_P", "neighbours of dqk are no neighbours in the grid, for dhv has more blocks than are in the cluster");
+    return !parted ||
+           refuse(p, "let all blocks of dhv be in it, or take TG_P",
+                  "neighbours of dqk are no neighbours in the grid, for dhv has more blocks than are in the cluster");
 }
 
 static bool check_loads(const struct plan *p)
@@ -79,7 +83,8 @@ static bool check_loads(const struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         if (v->space == SPACE_MATRIX && v->extent[1] / WALK_TILE % plan_sharers(p, v)) {
-            plan_refuse(p, "TG0518", p->row->line, "take TG_P, or let fewer thread blocks share", "kernel %s on warpgroups: %u columns of %s cannot be shared out to %u thread blocks by 64",
+            plan_refuse(p, "TG0518", p->row->line, "take TG_P, or let fewer thread blocks share",
+                        "kernel %s on warpgroups: %u columns of %s cannot be shared out to %u thread blocks by 64",
                         p->row->name, v->extent[1], plan_tensor(p, v)->name, plan_sharers(p, v));
             return false;
         }

@@ -43,11 +43,13 @@ static bool check_shape(const tg_shape_class *shape, const tg_sink *sink)
             ok = false;
         }
     if (shape->io != TG_BF16 && shape->io != TG_F16 && shape->io != TG_F32) {
-        tg_report(sink, TG_ERROR, "TG0541", NULL, 0, NULL, "input type %s; expected bf16, f16 or f32", tg_dtype_name(shape->io));
+        tg_report(sink, TG_ERROR, "TG0541", NULL, 0, NULL, "input type %s; expected bf16, f16 or f32",
+                  tg_dtype_name(shape->io));
         ok = false;
     }
     if (group_of(shape) > 65536) {
-        tg_report(sink, TG_ERROR, "TG0544", NULL, 0, NULL, "group is %u; a group has at most 65536 heads", shape->group);
+        tg_report(sink, TG_ERROR, "TG0544", NULL, 0, NULL, "group is %u; a group has at most 65536 heads",
+                  shape->group);
         ok = false;
     }
     return ok;
@@ -69,12 +71,13 @@ static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
     const uint32_t multiple = plan_chunk_multiple(s);
     if (s->chunk % multiple == 0)
         return true;
-    tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, NULL, "schedule %s: chunk size %u is not a multiple of its position blocks (%u)",
-              s->name, s->chunk, multiple);
+    tg_report(sink, TG_ERROR, "TG0542", s->file, s->rows[0].line, NULL,
+              "schedule %s: chunk size %u is not a multiple of its position blocks (%u)", s->name, s->chunk, multiple);
     return false;
 }
 
-tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
+tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                        const tg_sink *sink)
 {
     if (!schedule || !target || !shape)
         return TG_E_ARGUMENT;
@@ -119,8 +122,8 @@ static void replay(const struct text *messages, const tg_sink *sink)
         const char *field[6];
         for (int i = 0; i < 6; i++, at += strlen(at) + 1)
             field[i] = at;
-        tg_report(sink, (tg_severity)atoi(field[0]), field[2], *field[3] ? field[3] : NULL, atoi(field[1]), *field[4] ? field[4] : NULL, "%s",
-                  field[5]);
+        tg_report(sink, (tg_severity)atoi(field[0]), field[2], *field[3] ? field[3] : NULL, atoi(field[1]),
+                  *field[4] ? field[4] : NULL, "%s", field[5]);
     }
 }
 
@@ -158,7 +161,8 @@ static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES]
     kernel->n_grid = plan_grid(p, kernel->grid);
     kernel->n_args = plan_args(p, kernel->args);
     for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE || kernel->args[i].kind == TG_ARG_MAP)
+        if (kernel->args[i].kind == TG_ARG_POINTER || kernel->args[i].kind == TG_ARG_STRIDE ||
+            kernel->args[i].kind == TG_ARG_MAP)
             kernel->args[i].index = index[kernel->args[i].index];
     kernel->cluster = (uint8_t)p->cluster;
     kernel->overlap = p->groups != 0; /* it waits itself, lower/walk.c: it begins while the kernel before ends */
@@ -209,8 +213,8 @@ static bool keep_images(tg_program *program, const struct job *jobs)
     return true;
 }
 
-static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
-                              const tg_compile_options *options, const tg_sink *sink)
+static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, const tg_target *target,
+                              const tg_shape_class *shape, const tg_compile_options *options, const tg_sink *sink)
 {
     struct job jobs[TG_MAX_ROWS] = {0};
     uint8_t index[TG_MAX_TILES] = {0};
@@ -242,8 +246,9 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
     return status;
 }
 
-tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
-                     const tg_compile_options *options, tg_program **out, const tg_sink *sink)
+tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
+                     const tg_shape_class *shape, const tg_compile_options *options, tg_program **out,
+                     const tg_sink *sink)
 {
     if (!out)
         return TG_E_ARGUMENT;
@@ -265,13 +270,15 @@ tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, con
     return status;
 }
 
-void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const char *ptxas, char key[33])
+void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                    const char *ptxas, char key[33])
 {
     struct text text = {0};
     const tg_writer writer = {text_write, &text};
-    tg_printf(&writer, "tegula %d %s %u %u %u %s\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv,
-              ptxas ? "cubin" : "ptx");
-    tg_printf(&writer, "group %u packed %u pooled %u built %s\n", group_of(shape), shape->packed, shape->pooled, TEGULA_BUILD_ID);
+    tg_printf(&writer, "tegula %d %s %u %u %u %s\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk,
+              shape->dhv, ptxas ? "cubin" : "ptx");
+    tg_printf(&writer, "group %u packed %u pooled %u built %s\n", group_of(shape), shape->packed, shape->pooled,
+              TEGULA_BUILD_ID);
     tg_schedule_key(schedule, &writer);
     const XXH128_hash_t hash = XXH3_128bits(text.bytes ? text.bytes : "", text.size);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);

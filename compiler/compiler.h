@@ -14,18 +14,18 @@ extern "C" {
 
 /* A GPU as the compiler sees it. A value: compiling needs no GPU and no driver. */
 typedef struct tg_target {
-    char arch[16];             /* "sm_80", "sm_90a" */
-    uint16_t cc;               /* 80, 90 */
-    uint8_t exact;             /* code runs on this arch only */
-    uint8_t ptx;               /* PTX ISA version x 10 that its features need */
-    uint32_t shared_optin;     /* bytes of shared memory a thread block may have */
+    char arch[16];         /* "sm_80", "sm_90a" */
+    uint16_t cc;           /* 80, 90 */
+    uint8_t exact;         /* code runs on this arch only */
+    uint8_t ptx;           /* PTX ISA version x 10 that its features need */
+    uint32_t shared_optin; /* bytes of shared memory a thread block may have */
     uint32_t shared_per_sm;
     uint32_t registers_per_sm;
-    uint32_t sms;              /* of the GPU named below; for the cost model */
-    double bandwidth;          /* bytes/s, copy; of the GPU named below; for the cost model */
-    double matrix_flops;       /* bf16 flop/s through mma.sync; for the cost model */
-    double wgmma_flops;        /* the same through wgmma; 0: it has none */
-    const char *gpu;           /* the GPU these numbers are of */
+    uint32_t sms;        /* of the GPU named below; for the cost model */
+    double bandwidth;    /* bytes/s, copy; of the GPU named below; for the cost model */
+    double matrix_flops; /* bf16 flop/s through mma.sync; for the cost model */
+    double wgmma_flops;  /* the same through wgmma; 0: it has none */
+    const char *gpu;     /* the GPU these numbers are of */
 } tg_target;
 
 /* The target with that name ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"); NULL if none. */
@@ -48,11 +48,11 @@ typedef struct tg_shape_class {
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;
 
 typedef struct tg_compile_options {
-    const char *ptxas;        /* path of ptxas, or NULL: no cubin, no register facts */
+    const char *ptxas; /* path of ptxas, or NULL: no cubin, no register facts */
     /* Receives the text of every stage of every kernel; NULL: none. */
     void (*stage)(void *user, const char *kernel, tg_stage stage, const char *text);
     void *user;
-    uint8_t strict;           /* spills and C75xx messages of ptxas are errors (TG_E_COMPILE) */
+    uint8_t strict; /* spills and C75xx messages of ptxas are errors (TG_E_COMPILE) */
 } tg_compile_options;
 
 /* Can this schedule be compiled for this target and shape class? Microseconds, no LLVM. Every refusal
@@ -62,8 +62,8 @@ TG_API tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *tar
 
 /* Compiles. Thread-safe; milliseconds. The program owns its images; tg_program_free. */
 TG_API tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
-                            const tg_shape_class *shape, const tg_compile_options *options,
-                            tg_program **program, const tg_sink *sink);
+                            const tg_shape_class *shape, const tg_compile_options *options, tg_program **program,
+                            const tg_sink *sink);
 
 /* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
  * the model thinks it takes on the target's GPU. A prediction, never a measurement. No kernel is faster

@@ -15,11 +15,13 @@ bool pass_compose(struct plan *p)
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
         const int s = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
         const tg_stmt *stmt = &p->algorithm->body[s];
-        const int v = plan_add_value(p, stmt->out, s, -1), decay = stmt->decay ? plan_add_value(p, stmt->decay, -1, -1) : v;
+        const int v = plan_add_value(p, stmt->out, s, -1),
+                  decay = stmt->decay ? plan_add_value(p, stmt->decay, -1, -1) : v;
         if (v < 0 || decay < 0)
             return false;
         if (p->values[decay].n_dims && decay != v) {
-            plan_refuse(p, "TG0521", stmt->line, "take a schedule without segments", "kernel %s composes segments by %s, which is not one number a chunk", p->row->name,
+            plan_refuse(p, "TG0521", stmt->line, "take a schedule without segments",
+                        "kernel %s composes segments by %s, which is not one number a chunk", p->row->name,
                         plan_tensor(p, &p->values[decay])->name);
             return false;
         }

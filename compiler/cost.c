@@ -28,10 +28,11 @@ static const double thread_block_seconds = 5.9e-6;
 static const double loopless_block_seconds = 4.7e-6; /* no loop's first loads to wait for */
 static const double thread_step_seconds = 0.02e-6;
 static const double token_seconds = 0.78e-6; /* of several tokens a decode step */
-static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
+static const double thread_sum_rate = 12e9;  /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
-static const double short_step_seconds = 1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
+static const double short_step_seconds =
+    1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
 static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
 static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9;      /* bytes a second of a multiprocessor, of a segment's first state */
@@ -86,7 +87,8 @@ static double causal_part(const struct plan *p, const tg_sizes *s, const struct 
 {
     if (!nest->causal_end && !nest->causal_begin)
         return 1;
-    const double length = fmin((double)s->chunk, (double)s->tokens), block = p->block[nest->causal_end ? TG_LQ : TG_LKV];
+    const double length = fmin((double)s->chunk, (double)s->tokens),
+                 block = p->block[nest->causal_end ? TG_LQ : TG_LKV];
     return fmin(1.0, 0.5 + 0.5 * block / length);
 }
 
@@ -109,7 +111,9 @@ static double thread_blocks(const struct plan *p, const tg_sizes *s)
                                 [TG_SIZE_BATCH] = (double)s->batch,
                                 [TG_SIZE_HEADS] = (double)s->heads,
                                 [TG_SIZE_TOKENS] = (double)s->tokens,
-                                [TG_SIZE_CHUNKS] = count(p, s, TG_CHUNK) * (p->shape.packed && !p->segment ? (double)s->batch : 1), /* others leave at once */
+                                [TG_SIZE_CHUNKS] =
+                                    count(p, s, TG_CHUNK) *
+                                    (p->shape.packed && !p->segment ? (double)s->batch : 1), /* others leave at once */
                                 [TG_SIZE_CHUNK] = count(p, s, TG_LQ)};
         blocks *= ceil(sizes[terms[i].size] / terms[i].div) * terms[i].mul;
     }
@@ -122,8 +126,10 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];
     const double batch = t->flags & TG_NO_BATCH ? 1 : (double)s->batch;
-    const double heads = t->flags & TG_NO_HEADS ? 1 : (double)s->heads / (t->flags & TG_SHARED ? group_of(&p->shape) : 1);
-    double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads * plan_parts(p->schedule, &p->shape, tile);
+    const double heads =
+        t->flags & TG_NO_HEADS ? 1 : (double)s->heads / (t->flags & TG_SHARED ? group_of(&p->shape) : 1);
+    double bytes =
+        tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads * plan_parts(p->schedule, &p->shape, tile);
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)
         bytes *= t->axes[i] == TG_T ? (double)s->tokens : count(p, s, t->axes[i]);
     const uint32_t segment = tg_tile_segment(p->schedule, tile);
@@ -175,7 +181,8 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
         work->on_chip += times * loaded(p, v);
         break;
     case OP_STORE: /* of segments in order, one state each */
-        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / (p->starts ? p->starts : 1);
+        work->on_chip +=
+            times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / (p->starts ? p->starts : 1);
         break;
     default:
         break;
@@ -207,7 +214,8 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
 
 static double resident_blocks(const struct plan *p)
 {
-    const uint32_t by_threads = THREADS_PER_SM / p->threads, by_shared = p->target->shared_per_sm / (p->shared_bytes + SHARED_OF_DRIVER);
+    const uint32_t by_threads = THREADS_PER_SM / p->threads,
+                   by_shared = p->target->shared_per_sm / (p->shared_bytes + SHARED_OF_DRIVER);
     uint32_t n = by_threads < by_shared ? by_threads : by_shared;
     if (p->registers) {
         const uint32_t registers = p->registers < MOST_REGISTERS ? round_up(p->registers, 8) : MOST_REGISTERS;
@@ -244,10 +252,14 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
 {
     const double sms = p->target->sms, products = work->flops * sms / matrix_rate(p);
     if (p->starts)
-        return block_seconds + hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
+        return block_seconds +
+               hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
-    const double step = p->makes_segments ? state_step_seconds : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds : walk_step_seconds;
-    return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) + work->sums / walk_sum_rate;
+    const double step = p->makes_segments                                      ? state_step_seconds
+                        : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds
+                                                                               : walk_step_seconds;
+    return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) +
+           work->sums / walk_sum_rate;
 }
 
 /* Threads for each that has an element, where threads have several: the others keep no memory busy. */
@@ -270,7 +282,8 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
         const double start = work->steps > 0 || p->schedule->max_tokens ? thread_block_seconds : loopless_block_seconds;
         const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0; /* their gates, once */
-        return waves * (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
+        return waves *
+               (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
     }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
     const double alone = hypot(products, work->on_chip / chip_bandwidth);
@@ -315,8 +328,8 @@ static double workspace_of(const struct plan *p, const tg_sizes *s, const uint8_
     return bytes;
 }
 
-tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const tg_sizes *sizes,
-                          tg_cost costs[TG_MAX_ROWS], const tg_sink *sink)
+tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                          const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink)
 {
     if (!schedule || !target || !shape || !sizes || !costs)
         return TG_E_ARGUMENT;
@@ -344,8 +357,8 @@ tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, 
     return status;
 }
 
-tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape, const tg_sizes *sizes,
-                           tg_cost *cost, const tg_sink *sink)
+tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                           const tg_sizes *sizes, tg_cost *cost, const tg_sink *sink)
 {
     tg_cost costs[TG_MAX_ROWS];
     if (!cost)

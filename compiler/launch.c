@@ -24,11 +24,14 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
             fixed *= blocks;
         else
             terms[n++] = (tg_term){.size = dims[i] == TG_CHUNK || dims[i] == TG_SEG ? TG_SIZE_CHUNKS : TG_SIZE_CHUNK,
-                                   .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]], .mul = 1};
+                                   .div = dims[i] == TG_CHUNK ? 1 : p->block[dims[i]],
+                                   .mul = 1};
     }
-    const bool by_group = p->row->row[TG_MEMBER].role != TG_ROLE_NONE, by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
+    const bool by_group = p->row->row[TG_MEMBER].role != TG_ROLE_NONE,
+               by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
     terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = by_group ? group_of(&p->shape) : 1, .mul = fixed};
-    if (p->row->row[TG_BATCH].role == TG_ROLE_NONE && !by_slot) /* the chunks of packed sequences are numbered through */
+    if (p->row->row[TG_BATCH].role == TG_ROLE_NONE &&
+        !by_slot) /* the chunks of packed sequences are numbered through */
         terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};
     return n;
 }
@@ -57,7 +60,8 @@ static tg_bits tensors_of(const struct plan *p)
 static bool is_tile_store(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]) && plan_memory_dtype(p, op->tile) != TG_F32;
+    return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]) &&
+           plan_memory_dtype(p, op->tile) != TG_F32;
 }
 
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])

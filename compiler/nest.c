@@ -52,8 +52,8 @@ static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
             return false;
         }
         const uint32_t size = d == TG_MEMBER ? group_of(&p->shape) : plan_dim_size(p, d);
-        nest->loops[nest->n_loops++] =
-            (struct loop){.dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
+        nest->loops[nest->n_loops++] = (struct loop){
+            .dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
     }
     return true;
 }
@@ -94,8 +94,9 @@ static bool extend(struct builder *b, uint32_t domain)
     if (before.n_loops == nest->n_loops)
         return true;
     if (before.loops[0].dim != nest->loops[0].dim) {
-        plan_refuse(p, "TG0508", p->row->line, "reorder the statements", "kernel %s: a loop over %s would have to be put around statements already placed",
-                    p->row->name, tg_dim_name(nest->loops[0].dim));
+        plan_refuse(p, "TG0508", p->row->line, "reorder the statements",
+                    "kernel %s: a loop over %s would have to be put around statements already placed", p->row->name,
+                    tg_dim_name(nest->loops[0].dim));
         return false;
     }
     for (uint32_t i = b->nest_begin + 1; i < p->n_ops && i < PLAN_MAX_OPS; i++)
@@ -167,7 +168,8 @@ static bool find_direction(struct plan *p)
     }
     p->backwards = ways == 2;
     if (ways == 3 || (p->backwards && p->thread_dim != TG_CHUNK))
-        plan_refuse(p, "TG0519", p->row->line, "let a row of their own with the role W for chunk make them", "kernel %s scans the chunks backwards%s", p->row->name,
+        plan_refuse(p, "TG0519", p->row->line, "let a row of their own with the role W for chunk make them",
+                    "kernel %s scans the chunks backwards%s", p->row->name,
                     ways == 3 ? " and forwards" : ", but a thread has none of its own");
     return ways < 3 && (!p->backwards || p->thread_dim == TG_CHUNK);
 }
@@ -185,10 +187,11 @@ bool pass_nest(struct plan *p)
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
-        const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
-                           ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
-                           (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
-                           (p->row->mma == TG_MMA_WGMMA && (d == TG_LQ || d == TG_LKV));
+        const bool whole =
+            (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
+            ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
+            (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
+            (p->row->mma == TG_MMA_WGMMA && (d == TG_LQ || d == TG_LKV));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }
@@ -205,8 +208,8 @@ bool pass_nest(struct plan *p)
     store_sums(&b, -1);
     find_causal(p);
     if (p->n_ops > PLAN_MAX_OPS) {
-        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows", "kernel %s needs more than %d tile operations",
-                    p->row->name, PLAN_MAX_OPS);
+        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
+                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
         return false;
     }
     return true;

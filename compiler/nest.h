@@ -7,15 +7,15 @@
 
 struct builder {
     struct plan *p;
-    uint32_t loop_dims;               /* set of looped and walked dimensions with more than one block */
-    int carry_at;                     /* op that first changes the open nest's state, or -1 */
-    int nest;                         /* open nest or -1 */
-    uint32_t nest_begin;              /* its place in ops */
-    uint32_t domain[TG_MAX_BODY];    /* of each statement done */
+    uint32_t loop_dims;           /* set of looped and walked dimensions with more than one block */
+    int carry_at;                 /* op that first changes the open nest's state, or -1 */
+    int nest;                     /* open nest or -1 */
+    uint32_t nest_begin;          /* its place in ops */
+    uint32_t domain[TG_MAX_BODY]; /* of each statement done */
     uint32_t free[TG_MAX_BODY];
-    int8_t value[TG_MAX_BODY];       /* value that each statement made */
-    int8_t in_nest[TG_MAX_BODY];     /* nest in which it ran */
-    uint32_t n_deferred;              /* updates of states, for the end of the step: everything else reads what arrived */
+    int8_t value[TG_MAX_BODY];   /* value that each statement made */
+    int8_t in_nest[TG_MAX_BODY]; /* nest in which it ran */
+    uint32_t n_deferred;         /* updates of states, for the end of the step: everything else reads what arrived */
     struct op deferred[8];
 };
 

@@ -36,8 +36,8 @@ static bool fill_rings(struct plan *p)
             continue;
         struct nest *nest = &p->nests[v->nest];
         if (nest->n_loads == PLAN_MAX_LOADS) {
-            plan_refuse(p, "TG0520", p->row->line, "split the kernel into two rows", "kernel %s loads more than %d tiles in one loop",
-                        p->row->name, PLAN_MAX_LOADS);
+            plan_refuse(p, "TG0520", p->row->line, "split the kernel into two rows",
+                        "kernel %s loads more than %d tiles in one loop", p->row->name, PLAN_MAX_LOADS);
             return false;
         }
         nest->loads[nest->n_loads++] = (uint8_t)i;
@@ -96,7 +96,8 @@ static void insert_copies(struct plan *p)
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
-            if (v->stmt < 0 && v->nest < 0 && !v->direct && !is_loaded_late(p, v) && plan_is_async(p, v) == (pass == 0)) {
+            if (v->stmt < 0 && v->nest < 0 && !v->direct && !is_loaded_late(p, v) &&
+                plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
             }
@@ -179,7 +180,9 @@ static uint32_t scratch_bytes(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
-        const uint32_t wanted = sums ? 8 * (p->threads / 32) : plan_is_masked(p, op) ? 4 * p->values[op->b].extent[1] : 0;
+        const uint32_t wanted = sums                    ? 8 * (p->threads / 32)
+                                : plan_is_masked(p, op) ? 4 * p->values[op->b].extent[1]
+                                                        : 0;
         bytes = wanted > bytes ? wanted : bytes;
     }
     return round_up(bytes, 16);
@@ -207,8 +210,8 @@ bool pass_pipeline(struct plan *p)
         plan_share_out(p);
     insert_copies(p);
     if (p->n_ops > PLAN_MAX_OPS) {
-        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows", "kernel %s needs more than %d tile operations",
-                    p->row->name, PLAN_MAX_OPS);
+        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
+                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
         return false;
     }
     place_shared(p);

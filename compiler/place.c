@@ -101,13 +101,15 @@ static bool place_value(struct plan *p, uint32_t i)
     v->dtype = (v->stmt >= 0 || v->direct) && in_memory != TG_F32X2 ? TG_F32 : in_memory;
     if (v->nest >= 0 && p->nests[v->nest].n_loops == 2) {
         const uint32_t inner = p->nests[v->nest].loops[1].dim;
-        const uint32_t mask = tg_operand_mask(p->algorithm, v->operand) | tg_tile_implicit(p->algorithm, TG_OPERAND_TILE(v->operand));
+        const uint32_t mask =
+            tg_operand_mask(p->algorithm, v->operand) | tg_tile_implicit(p->algorithm, TG_OPERAND_TILE(v->operand));
         v->outer = !(mask >> inner & 1);
     }
     if (v->space == SPACE_NONE) {
-        plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line, "let an earlier row (roles: chunk P, Lkv W) write it",
-                    "kernel %s computes the vector %s, but a kernel with matrix products takes vectors from memory", p->row->name,
-                    tensor->name);
+        plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line,
+                    "let an earlier row (roles: chunk P, Lkv W) write it",
+                    "kernel %s computes the vector %s, but a kernel with matrix products takes vectors from memory",
+                    p->row->name, tensor->name);
         return false;
     }
     if (v->space == SPACE_MATRIX)
@@ -167,9 +169,11 @@ static bool split_warps(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         if (v->space == SPACE_FRAGMENT)
-            plan_refuse(p, "TG0512", p->row->line, "change warps or the block so that every warp gets a multiple of 16 rows",
-                        "kernel %s: %u warps cannot share tile %s of %u x %u%s", p->row->name, p->row->warps, plan_tensor(p, v)->name,
-                        v->extent[0], v->extent[1], chained ? " by rows (its product feeds another one)" : "");
+            plan_refuse(p, "TG0512", p->row->line,
+                        "change warps or the block so that every warp gets a multiple of 16 rows",
+                        "kernel %s: %u warps cannot share tile %s of %u x %u%s", p->row->name, p->row->warps,
+                        plan_tensor(p, v)->name, v->extent[0], v->extent[1],
+                        chained ? " by rows (its product feeds another one)" : "");
     }
     return false;
 }
@@ -178,7 +182,8 @@ static bool split_warps(struct plan *p)
 static bool check_thread_kernel(const struct plan *p)
 {
     if (!p->thread_dim) {
-        plan_refuse(p, "TG0513", p->row->line, "make one block 32 x warps", "kernel %s has no matrix products: one of its dimensions must have a block of %u (32 x warps)",
+        plan_refuse(p, "TG0513", p->row->line, "make one block 32 x warps",
+                    "kernel %s has no matrix products: one of its dimensions must have a block of %u (32 x warps)",
                     p->row->name, p->threads);
         return false;
     }
@@ -187,7 +192,8 @@ static bool check_thread_kernel(const struct plan *p)
         if (d == p->thread_dim || (p->held >> d & 1) || !used || d == TG_BATCH || d == TG_MEMBER)
             continue;
         if (p->row->row[d].role == TG_ROLE_NONE || p->block[d] != 1) {
-            plan_refuse(p, "TG0514", p->row->line, "give it a role and the block 1", "kernel %s has no matrix products: its block of %s must be 1, not %u", p->row->name,
+            plan_refuse(p, "TG0514", p->row->line, "give it a role and the block 1",
+                        "kernel %s has no matrix products: its block of %s must be 1, not %u", p->row->name,
                         tg_dim_name(d), p->row->row[d].role == TG_ROLE_NONE ? 0 : p->block[d]);
             return false;
         }
@@ -201,7 +207,8 @@ static bool check_instruction(const struct plan *p)
     const bool is_f32 = p->shape.io == TG_F32;
     if (p->row->mma == TG_MMA_NONE || (p->row->mma == TG_MMA_TF32X3) == is_f32)
         return true;
-    plan_refuse(p, "TG0515", p->row->line, is_f32 ? "use a schedule with TG_MMA_TF32X3" : "use a schedule with TG_MMA_SYNC",
+    plan_refuse(p, "TG0515", p->row->line,
+                is_f32 ? "use a schedule with TG_MMA_TF32X3" : "use a schedule with TG_MMA_SYNC",
                 "kernel %s: mma.sync m16n8k%u takes %s operands, the inputs are %s", p->row->name, is_f32 ? 16 : 8,
                 is_f32 ? "bf16 or f16" : "f32", tg_dtype_name(p->shape.io));
     return false;
@@ -213,7 +220,8 @@ static bool check_whole_chunk(const struct plan *p)
 {
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
         if (p->row->row[d].role == TG_ROLE_P && ((p->slice.summed | p->slice.scanned) >> d & 1)) {
-            plan_refuse(p, "TG0516", p->row->line, "give it the role L or W", "kernel %s sums over %s, which is parallel: that is a whole sum at one chunk size only",
+            plan_refuse(p, "TG0516", p->row->line, "give it the role L or W",
+                        "kernel %s sums over %s, which is parallel: that is a whole sum at one chunk size only",
                         p->row->name, tg_dim_name(d));
             return false;
         }

@@ -30,7 +30,8 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
     uint8_t dims[TG_MAX_AXES];
     const uint32_t n = tg_operand_dims(p->algorithm, operand, dims);
     for (uint32_t i = 0; i < n && v->n_dims < 3; i++) {
-        const bool by_chunk = (p->held >> TG_CHUNK & 1) && (dims[i] == TG_CHUNK || dims[i] == TG_LQ || dims[i] == TG_LKV);
+        const bool by_chunk =
+            (p->held >> TG_CHUNK & 1) && (dims[i] == TG_CHUNK || dims[i] == TG_LQ || dims[i] == TG_LKV);
         const uint8_t dim = by_chunk ? TG_CHUNK : dims[i]; /* held chunks have one position */
         if ((dim == TG_CHUNK && p->thread_dim != TG_CHUNK && !by_chunk) || (by_chunk && plan_has_dim(v, TG_CHUNK)))
             continue;
@@ -191,7 +192,8 @@ bool plan_is_pooled(const struct plan *p, uint32_t tile)
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];
     const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
-    return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !(mask & (1u << TG_T | 1u << TG_CHUNK));
+    return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) &&
+           !(mask & (1u << TG_T | 1u << TG_CHUNK));
 }
 
 uint32_t plan_together(const struct plan *p, uint32_t tile)
@@ -227,10 +229,12 @@ static void find_threads(struct plan *p)
     p->held = p->each > 1 ? 1u << p->thread_dim : 0;
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
         const uint32_t most = p->schedule->max_tokens;
-        if (d != p->thread_dim && p->row->row[d].role == TG_ROLE_L && (p->block[d] > 1 || (most && p->block[d] >= most)))
+        if (d != p->thread_dim && p->row->row[d].role == TG_ROLE_L &&
+            (p->block[d] > 1 || (most && p->block[d] >= most)))
             p->held |= 1u << d;
     }
-    if (p->schedule->max_tokens && p->row->row[TG_CHUNK].role == TG_ROLE_W && p->block[TG_CHUNK] > 1 && p->thread_dim != TG_CHUNK)
+    if (p->schedule->max_tokens && p->row->row[TG_CHUNK].role == TG_ROLE_W && p->block[TG_CHUNK] > 1 &&
+        p->thread_dim != TG_CHUNK)
         p->held |= 1u << TG_CHUNK;
 }
 
@@ -266,14 +270,15 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     if (!tg_row_slice(schedule, row, &p->slice))
         return false;
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
-        plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out", "kernel %s has segments, but does not run on warpgroups", p->row->name);
+        plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out",
+                    "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }
     if (p->composes)
         return pass_compose(p) && plan_verify(p, "budget");
     if (p->row->mma == TG_MMA_WGMMA)
-        return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
-               pass_walk(p) && plan_verify(p, "walk");   /* tiles to warpgroups and shared memory */
+        return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
+               pass_walk(p) && plan_verify(p, "walk");       /* tiles to warpgroups and shared memory */
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
            pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
            pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */

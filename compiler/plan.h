@@ -30,12 +30,12 @@ enum space {
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
-    SPACE_COLUMNS,  /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
-    SPACE_SUM,      /* one for all elements of them, in the same way */
+    SPACE_COLUMNS, /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
+    SPACE_SUM,     /* one for all elements of them, in the same way */
     SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
-    SPACE_GATHERED, /* sums over positions of a loaded matrix times a vector: parts in shared memory, two buffers */
-    SPACE_CARRIED,  /* made of such, from chunk to chunk: shared memory, two buffers of each warpgroup */
-    SPACE_TILE,     /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
+    SPACE_GATHERED,  /* sums over positions of a loaded matrix times a vector: parts in shared memory, two buffers */
+    SPACE_CARRIED,   /* made of such, from chunk to chunk: shared memory, two buffers of each warpgroup */
+    SPACE_TILE,      /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
     SPACE_N_KINDS
 };
 
@@ -43,18 +43,18 @@ enum space {
  * two values. */
 struct value {
     tg_operand operand;
-    uint8_t n_dims;   /* on-chip dimensions: without chunk */
-    uint8_t dims[3];     /* three only in thread kernels that hold chunks */
+    uint8_t n_dims;     /* on-chip dimensions: without chunk */
+    uint8_t dims[3];    /* three only in thread kernels that hold chunks */
     uint32_t extent[3]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
     enum space space;
-    tg_dtype dtype;   /* element type where it lives */
-    int8_t stmt;      /* statement that computes it here, or -1: loaded from memory */
-    int8_t nest;      /* nest that it is loaded or computed in; -1: outside of nests */
-    bool outer;       /* in a nest of two loops: belongs to the outer one */
-    bool stored;      /* written to memory by this kernel */
+    tg_dtype dtype;     /* element type where it lives */
+    int8_t stmt;        /* statement that computes it here, or -1: loaded from memory */
+    int8_t nest;        /* nest that it is loaded or computed in; -1: outside of nests */
+    bool outer;         /* in a nest of two loops: belongs to the outer one */
+    bool stored;        /* written to memory by this kernel */
     int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
-    bool direct;      /* loaded straight into fragments, right before its only use */
-    bool staged;      /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
+    bool direct;        /* loaded straight into fragments, right before its only use */
+    bool staged;        /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
@@ -80,8 +80,8 @@ enum op_kind {
     OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
-    OP_COMPOSE,  /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
-    OP_STORE,    /* v -> memory; `tile` says which tensor */
+    OP_COMPOSE, /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
+    OP_STORE, /* v -> memory; `tile` says which tensor */
     OP_N_KINDS
 };
 
@@ -114,11 +114,11 @@ struct nest {
     uint32_t stages;
     uint32_t n_loads;
     uint8_t loads[PLAN_MAX_LOADS]; /* values filled by the ring, one commit group a step */
-    bool causal_end;   /* key blocks above the diagonal are not visited */
-    bool causal_begin; /* query blocks above the diagonal are not visited */
-    bool reverse;      /* chunks from the last to the first */
-    bool shared_out;   /* the threads share out what is uniform in it (share.c) */
-    tg_bits kept;      /* ... and leave these values in shared memory meanwhile, for they do not touch them */
+    bool causal_end;               /* key blocks above the diagonal are not visited */
+    bool causal_begin;             /* query blocks above the diagonal are not visited */
+    bool reverse;                  /* chunks from the last to the first */
+    bool shared_out;               /* the threads share out what is uniform in it (share.c) */
+    tg_bits kept; /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
 struct plan {
@@ -145,9 +145,9 @@ struct plan {
     uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
-    uint32_t composes;         /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
-    uint32_t starts;           /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
-    bool carries;              /* a kernel on warpgroups: vectors beside the state */
+    uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
+    uint32_t starts;   /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
+    bool carries;      /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */
@@ -155,10 +155,11 @@ struct plan {
     uint32_t tiles;      /* of a group */
     uint8_t state;       /* value */
     uint8_t left, right; /* values whose product is added to the state; left, positions x owner, to the output too */
-    uint32_t barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
+    uint32_t
+        barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
 
-    bool by_member;      /* a tile kernel that does its work for every head of a group, one after the other */
+    bool by_member; /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
     struct value values[PLAN_MAX_VALUES];
@@ -168,9 +169,9 @@ struct plan {
     struct op ops[PLAN_MAX_OPS];
 
     uint32_t shared_bytes;
-    uint32_t scratch_offset;    /* shared memory for sums across warps, or marks of columns */
-    uint32_t sums_offset;       /* shared memory for the uniform sums of nests that are shared out, a float a warp */
-    uint32_t registers;         /* estimate per thread */
+    uint32_t scratch_offset; /* shared memory for sums across warps, or marks of columns */
+    uint32_t sums_offset;    /* shared memory for the uniform sums of nests that are shared out, a float a warp */
+    uint32_t registers;      /* estimate per thread */
 };
 
 /* Makes the plan of one row; false after reporting why not. */
@@ -209,7 +210,8 @@ enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row o
 /* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
 void plan_find_cluster(struct plan *p);
 bool plan_check_cluster(const struct plan *p);
-uint32_t plan_cluster_step(const struct plan *p, uint32_t dim); /* thread blocks from one to its neighbour in a dimension */
+uint32_t plan_cluster_step(const struct plan *p,
+                           uint32_t dim); /* thread blocks from one to its neighbour in a dimension */
 /* In which dimension are those that share the loads of a matrix (0: each loads it for itself), and how many? Do any? */
 uint32_t plan_shared_along(const struct plan *p, const struct value *v);
 uint32_t plan_sharers(const struct plan *p, const struct value *v);
@@ -235,8 +237,8 @@ bool plan_has_dim(const struct value *v, uint32_t dim);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
-uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
-uint32_t plan_blocks(const struct plan *p, uint32_t dim); /* that it is cut into; 0 for run-time sizes */
+uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
+uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */
 /* The values that an operation of a thread kernel reads; returns their number. */
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Elements of a tile that a thread moves at once: all that it has side by side, where the tile has them so too. */
@@ -277,10 +279,12 @@ int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t ax
 
 /* signature.c */
 uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
-uint32_t plan_chunk_most(const tg_schedule *schedule); /* 0: any */
+uint32_t plan_chunk_most(const tg_schedule *schedule);     /* 0: any */
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
-bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);
-void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape);
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape,
+                  uint8_t index[TG_MAX_TILES], const tg_sink *sink);
+void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
+                 const tg_shape_class *shape);
 void plan_copy_name(char *to, size_t size, const char *from);
 
 static inline uint32_t round_up(uint32_t x, uint32_t to)

@@ -1,13 +1,16 @@
 /* compiler/print.c - a plan as text: what `tegula explain --stage plan` shows and tests compare. */
 #include "compiler/plan.h"
 
-static const char *const space_names[] = {"-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "columns", "sum", "shared rows", "gathered", "carried", "shared tile"};
+static const char *const space_names[] = {
+    "-",       "fragment", "on the fly", "shared",      "shared vector", "row registers", "thread",
+    "uniform", "columns",  "sum",        "shared rows", "gathered",      "carried",       "shared tile"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const op_names[] = {
-    [OP_LOAD] = "load",   [OP_COMMIT] = "commit", [OP_WAIT] = "wait",       [OP_BARRIER] = "barrier", [OP_PROLOGUE] = "prologue",
-    [OP_NEST] = "nest",   [OP_END] = "end",       [OP_ZERO] = "zero",       [OP_COPY] = "copy",       [OP_INIT] = "init",
-    [OP_ENTER] = "enter", [OP_MAP] = "map",       [OP_SCAN] = "scan",       [OP_TOTAL] = "total",     [OP_CONTRACT] = "contract",
-    [OP_DOT] = "dot",     [OP_DECAY] = "decay",   [OP_WALK] = "walk",       [OP_COMPOSE] = "compose", [OP_STORE] = "store"};
+    [OP_LOAD] = "load",         [OP_COMMIT] = "commit", [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
+    [OP_PROLOGUE] = "prologue", [OP_NEST] = "nest",     [OP_END] = "end",           [OP_ZERO] = "zero",
+    [OP_COPY] = "copy",         [OP_INIT] = "init",     [OP_ENTER] = "enter",       [OP_MAP] = "map",
+    [OP_SCAN] = "scan",         [OP_TOTAL] = "total",   [OP_CONTRACT] = "contract", [OP_DOT] = "dot",
+    [OP_DECAY] = "decay",       [OP_WALK] = "walk",     [OP_COMPOSE] = "compose",   [OP_STORE] = "store"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
@@ -41,7 +44,8 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
         for (uint32_t i = 0; i < nest->n_loads; i++)
             tg_printf(w, " v%u", nest->loads[i]);
     }
-    tg_printf(w, "%s%s%s%s", nest->shared_out ? ", what is uniform shared out first" : "", nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
+    tg_printf(w, "%s%s%s%s", nest->shared_out ? ", what is uniform shared out first" : "",
+              nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
               nest->reverse ? ", last chunk first" : "");
     (void)p;
 }
@@ -57,7 +61,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " v%u", op->v);
     if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
         tg_printf(w, " += v%u v%u", op->a, op->b);
-    if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY || op->kind == OP_COMPOSE)
+    if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||
+        op->kind == OP_COMPOSE)
         tg_printf(w, ", v%u", op->a);
     if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE) && op->tile)
         tg_printf(w, " %s %s", op->kind == OP_STORE ? "to" : "from", p->algorithm->tensors[op->tile].name);
@@ -68,8 +73,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
 
 void plan_print(const struct plan *p, const tg_writer *w)
 {
-    tg_printf(w, "kernel %s: %u threads (%u x %u warps), %u bytes of shared memory, about %u registers\n", p->name, p->threads,
-              p->warps_m, p->warps_n, p->shared_bytes, p->registers);
+    tg_printf(w, "kernel %s: %u threads (%u x %u warps), %u bytes of shared memory, about %u registers\n", p->name,
+              p->threads, p->warps_m, p->warps_n, p->shared_bytes, p->registers);
     tg_printf(w, " tiles\n");
     for (uint32_t i = 0; i < p->n_values; i++)
         print_value(p, i, w);

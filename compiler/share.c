@@ -51,7 +51,8 @@ static bool is_separable(const struct plan *p, const struct op *op)
 {
     uint8_t reads[TG_MAX_READS];
     const uint32_t n = plan_reads(p, op, reads);
-    const bool is_known = op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_MAP || op->kind == OP_DOT || op->kind == OP_WALK;
+    const bool is_known = op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_MAP ||
+                          op->kind == OP_DOT || op->kind == OP_WALK;
     for (uint32_t i = 0; i < n; i++)
         if (!is_uniform(p, reads[i]))
             return false;

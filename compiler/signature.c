@@ -68,17 +68,19 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
 {
     if (shape->packed) {
         index[TILE_CU] = (uint8_t)program->n_tensors;
-        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
+        program->tensors[program->n_tensors++] = (tg_tensor_info){
+            .name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
     }
     if (shape->pooled) {
         index[TILE_INDEX] = (uint8_t)program->n_tensors;
-        program->tensors[program->n_tensors++] = (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+        program->tensors[program->n_tensors++] =
+            (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     }
 }
 
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
-bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape, uint8_t index[TG_MAX_TILES],
-                         const tg_sink *sink)
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape,
+                  uint8_t index[TG_MAX_TILES], const tg_sink *sink)
 {
     const tg_algorithm *a = schedule->algorithm;
     const tg_bits set = memory_tiles(schedule);
@@ -89,7 +91,8 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
             if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
                 continue;
             if (program->n_tensors == TG_MAX_TENSORS - 2) {
-                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory", a->name, TG_MAX_TENSORS - 2);
+                tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory",
+                          a->name, TG_MAX_TENSORS - 2);
                 return false;
             }
             index[t] = (uint8_t)program->n_tensors;
@@ -132,7 +135,7 @@ static void fill_scalars(tg_program *program, const tg_algorithm *a, const tg_sh
 }
 
 void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
-                        const tg_shape_class *shape)
+                 const tg_shape_class *shape)
 {
     program->struct_size = sizeof *program;
     program->version = TG_PROGRAM_VERSION;
@@ -152,4 +155,3 @@ void plan_header(tg_program *program, const char *variant, const tg_schedule *sc
     program->chunk_most = plan_chunk_most(schedule);
     fill_scalars(program, schedule->algorithm, shape);
 }
-

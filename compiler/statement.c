@@ -96,7 +96,8 @@ static uint8_t guard_of(const struct builder *b, const tg_stmt *s, uint32_t doma
             continue; /* read as it arrives */
         if (from >= 0 && b->in_nest[from] == b->nest && (b->domain[from] & inner))
             return GUARD_LAST;
-        if (from >= 0 && b->in_nest[from] == b->nest && guard_of(b, &b->p->algorithm->body[from], b->domain[from]) == GUARD_LAST)
+        if (from >= 0 && b->in_nest[from] == b->nest &&
+            guard_of(b, &b->p->algorithm->body[from], b->domain[from]) == GUARD_LAST)
             return GUARD_LAST;
     }
     return GUARD_FIRST;
@@ -129,7 +130,10 @@ static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t dom
 {
     struct plan *p = b->p;
     const struct nest *nest = b->nest >= 0 ? &p->nests[b->nest] : NULL;
-    struct op op = {.kind = init >= 0 ? OP_COPY : OP_ZERO, .stmt = (int8_t)stmt, .v = (uint8_t)v, .a = (uint8_t)(init >= 0 ? init : 0)};
+    struct op op = {.kind = init >= 0 ? OP_COPY : OP_ZERO,
+                    .stmt = (int8_t)stmt,
+                    .v = (uint8_t)v,
+                    .a = (uint8_t)(init >= 0 ? init : 0)};
     if (free == domain) { /* nothing looped is summed over */
         op.guard = guard_of(b, &p->algorithm->body[stmt], domain);
         *plan_add_op(p, OP_ZERO, stmt) = op;
@@ -182,7 +186,9 @@ static bool add_walk(struct builder *b, int i, const tg_stmt *s, uint32_t domain
     const int nest = domain ? b->nest : -1;
     const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
     if (decay < 0 || va < 0 || vb < 0 || !s->final_ || (s->flags & TG_REVERSE)) {
-        plan_refuse(p, "TG0506", s->line, "use TG_W(1)", "kernel %s holds the chunks: its state needs a decay, a final tensor, and the forward direction", p->row->name);
+        plan_refuse(p, "TG0506", s->line, "use TG_W(1)",
+                    "kernel %s holds the chunks: its state needs a decay, a final tensor, and the forward direction",
+                    p->row->name);
         return false;
     }
     const int v = plan_add_value(p, s->out, i, nest), w = plan_add_value(p, s->final_, i, nest);
@@ -209,8 +215,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     struct plan *p = b->p;
     const bool walks = domain >> TG_CHUNK & 1;
     if ((walks && p->nests[b->nest].n_loops != 1) || (!walks && !p->schedule->max_tokens)) {
-        plan_refuse(p, "TG0506", s->line, "give chunk the role W and let nothing else be looped", "kernel %s computes a carried state but does not walk the chunks alone",
-                    p->row->name);
+        plan_refuse(p, "TG0506", s->line, "give chunk the role W and let nothing else be looped",
+                    "kernel %s computes a carried state but does not walk the chunks alone", p->row->name);
         return false;
     }
     if (p->held >> TG_CHUNK & 1)
@@ -219,7 +225,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
-    const struct op init = {.kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
+    const struct op init = {
+        .kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
     if (walks) {
         insert_before_nest(b, init);
         p->nests[b->nest].reverse = s->flags & TG_REVERSE;
@@ -252,8 +259,10 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
     struct plan *p = b->p;
     const bool lacks_start = p->segment && !p->makes_segments && !(p->slice.loads >> TG_OPERAND_TILE(s->out) & 1);
     if (lacks_start || p->starts) {
-        plan_refuse(p, "TG0521", s->line, "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
-                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, lacks_start ? "begins in the middle of the sequence" : "makes one state alone");
+        plan_refuse(p, "TG0521", s->line, "let an earlier row write it",
+                    "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
+                    lacks_start ? "begins in the middle of the sequence" : "makes one state alone");
         return false;
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
@@ -294,7 +303,8 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
             nest_store(b, v, i, GUARD_ALWAYS);
         if (decay >= 0)
             defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
-        defer(b, (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+        defer(b,
+              (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
         return true;
     }
     nest_store(b, v, i, GUARD_FIRST);
@@ -365,7 +375,8 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     if (p->thread_dim)
         return true; /* states change at the end of the step */
     const int from_a = nest_producer(p, s->a), from_b = s->b ? nest_producer(p, s->b) : -1;
-    const bool of_carry = (from_a >= 0 && p->algorithm->body[from_a].op == TG_STMT_CARRY) || (from_b >= 0 && p->algorithm->body[from_b].op == TG_STMT_CARRY);
+    const bool of_carry = (from_a >= 0 && p->algorithm->body[from_a].op == TG_STMT_CARRY) ||
+                          (from_b >= 0 && p->algorithm->body[from_b].op == TG_STMT_CARRY);
     if (of_carry && b->carry_at >= 0)
         move_before_carry(b, begin);
     return true;
@@ -382,8 +393,8 @@ static bool feeds_product(const struct plan *p, const tg_stmt *map)
 {
     for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
         const tg_stmt *s = &p->algorithm->body[i];
-        if ((p->slice.stmts >> i & 1) && (s->op == TG_STMT_CONTRACT || s->op == TG_STMT_CARRY) && is_matrix_product(p, s) &&
-            (s->a == map->out || s->b == map->out))
+        if ((p->slice.stmts >> i & 1) && (s->op == TG_STMT_CONTRACT || s->op == TG_STMT_CARRY) &&
+            is_matrix_product(p, s) && (s->a == map->out || s->b == map->out))
             return true;
     }
     return false;
@@ -441,11 +452,13 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
         return add_member_sum(b, i, s);
     const uint32_t positions = p->held >> TG_CHUNK & 1 ? 1u << TG_LQ | 1u << TG_LKV : 0;
-    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0) | positions;
+    const uint32_t single =
+        (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0) | positions;
     if (along & ~looped & ~on_chip & ~single) {
-        plan_refuse(p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
-                    "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,
-                    along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
+        plan_refuse(
+            p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
+            "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name,
+            p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name, along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
         return false;
     }
     if (looped || (along & on_chip))
@@ -476,7 +489,8 @@ bool nest_add(struct builder *b, int i)
     case TG_STMT_TOTAL:
         return add_total(b, i, s, domain, free);
     case TG_STMT_CONTRACT:
-        return is_matrix_product(p, s) && !p->thread_dim ? add_contract(b, i, s, domain, free) : add_dot(b, i, s, domain, free);
+        return is_matrix_product(p, s) && !p->thread_dim ? add_contract(b, i, s, domain, free)
+                                                         : add_dot(b, i, s, domain, free);
     default:
         return p->thread_dim ? add_carry_thread(b, i, s, domain) : add_carry(b, i, s, domain);
     }

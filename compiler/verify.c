@@ -11,8 +11,9 @@ static bool broken(const struct plan *p, const char *stage, uint32_t at, const c
 
 static bool is_defining(const struct op *op)
 {
-    return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
-           op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || op->kind == OP_WALK;
+    return op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_INIT ||
+           op->kind == OP_ENTER || op->kind == OP_MAP || op->kind == OP_SCAN || op->kind == OP_TOTAL ||
+           op->kind == OP_DOT || op->kind == OP_WALK;
 }
 
 /* Nests open and close in order, guards only where there are two loops, values are defined before use. */
@@ -51,7 +52,8 @@ static bool check_sync(const struct plan *p, const char *stage)
     bool loaded = false, waited = false, visible = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        const bool shared = op->kind == OP_LOAD && (p->values[op->v].space == SPACE_MATRIX || p->values[op->v].space == SPACE_VECTOR);
+        const bool shared =
+            op->kind == OP_LOAD && (p->values[op->v].space == SPACE_MATRIX || p->values[op->v].space == SPACE_VECTOR);
         loaded |= shared;
         waited |= op->kind == OP_WAIT;
         visible |= (op->kind == OP_BARRIER && waited) || (op->kind == OP_NEST && p->nests[op->n].n_loads > 0);
@@ -63,7 +65,8 @@ static bool check_sync(const struct plan *p, const char *stage)
 
 static bool is_shared(const struct plan *p, const struct value *v)
 {
-    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM || v->space == SPACE_POSITIONS || v->space == SPACE_GATHERED ||
+    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS ||
+                         v->space == SPACE_SUM || v->space == SPACE_POSITIONS || v->space == SPACE_GATHERED ||
                          v->space == SPACE_CARRIED;
     return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->staged || (p->groups && of_walk);
 }
@@ -79,7 +82,8 @@ static bool is_second(const struct plan *p, const struct value *v)
     if (!p->groups || v->shared_with < 0)
         return false;
     const struct value *w = &p->values[v->shared_with];
-    return v->offset == w->offset && v->stage_bytes == w->stage_bytes && TG_OPERAND_TILE(v->operand) == TG_OPERAND_TILE(w->operand);
+    return v->offset == w->offset && v->stage_bytes == w->stage_bytes &&
+           TG_OPERAND_TILE(v->operand) == TG_OPERAND_TILE(w->operand);
 }
 
 /* Shared tiles do not overlap and keep their alignment. */
@@ -93,7 +97,8 @@ static bool check_shared(const struct plan *p, const char *stage)
             return broken(p, stage, i, "a shared tile outside of shared memory or misaligned");
         for (uint32_t k = 0; k < i && !is_second(p, v); k++) {
             const struct value *w = &p->values[k];
-            const bool apart = !p->groups && v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
+            const bool apart =
+                !p->groups && v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
             if (!apart && is_shared(p, w) && v->offset < end_of(w) && w->offset < end_of(v))
                 return broken(p, stage, i, "two shared tiles overlap");
         }
@@ -117,7 +122,8 @@ static bool check_ring(const struct plan *p, const char *stage)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         const bool swizzled = v->space == SPACE_MATRIX || v->space == SPACE_TILE;
-        if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE || v->row_bytes != WALK_SPAN_BYTES))
+        if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE ||
+                         v->row_bytes != WALK_SPAN_BYTES))
             return broken(p, stage, i, "a matrix that is not spans of 64 swizzled rows");
         if (v->stmt < 0 && is_shared(p, v) && (v->stages != p->nests[0].stages || is_loaded(p, i) == is_second(p, v)))
             return broken(p, stage, i, "a tile that the ring does not load, or loads twice");
@@ -138,7 +144,8 @@ static bool is_by_tile(const struct plan *p, const struct op *op)
 static bool reads_tile(const struct plan *p, const struct op *op, uint32_t tile)
 {
     const bool reads = op->kind == OP_CONTRACT || op->kind == OP_DOT;
-    return reads && (TG_OPERAND_TILE(p->values[op->a].operand) == tile || TG_OPERAND_TILE(p->values[op->b].operand) == tile);
+    return reads &&
+           (TG_OPERAND_TILE(p->values[op->a].operand) == tile || TG_OPERAND_TILE(p->values[op->b].operand) == tile);
 }
 
 /* `left` is fetched once, for one product by a tile, which adds to something (walk_careful.c); where it was the output
@@ -148,8 +155,10 @@ static bool check_left(const struct plan *p, const char *stage)
     const struct value *state = &p->values[p->state], *left = &p->values[p->left], *right = &p->values[p->right];
     uint32_t n = 0;
     bool stored = false;
-    if (state->space != SPACE_FRAGMENT || left->space != SPACE_MATRIX || right->space != SPACE_MATRIX || !plan_is_owned(p, left) || plan_is_owned(p, right))
-        return broken(p, stage, p->left, "a state that is not made of a tile of the output's dimension and one of the other");
+    if (state->space != SPACE_FRAGMENT || left->space != SPACE_MATRIX || right->space != SPACE_MATRIX ||
+        !plan_is_owned(p, left) || plan_is_owned(p, right))
+        return broken(p, stage, p->left,
+                      "a state that is not made of a tile of the output's dimension and one of the other");
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         n += is_by_tile(p, op);

@@ -37,7 +37,8 @@ static bool find_owner(struct plan *p)
             output = op;
     }
     if (!state || (!output && !plan_is_state_alone(p)))
-        return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state", "it walks a state and writes no tile that reads it");
+        return refuse(p, 0, "list one output of positions by dqk or dhv that needs the state",
+                      "it walks a state and writes no tile that reads it");
     p->state = state->v;
     p->owner = output ? p->values[output->v].dims[1] : plan_owner_of_state(p);
     p->groups = p->row->warps / 4u;
@@ -54,7 +55,8 @@ static bool find_owner(struct plan *p)
 static bool check_blocks(const struct plan *p)
 {
     const uint32_t other = p->owner == TG_DQK ? TG_DHV : TG_DQK;
-    bool ok = p->shape.io != TG_F32 || refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
+    bool ok = p->shape.io != TG_F32 ||
+              refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
     if (p->target->cc != 90 || !p->target->exact)
         ok = refuse(p, 0, "take a schedule with TG_MMA_SYNC", "wgmma is an instruction of sm_90a");
     bool one_tile = p->schedule->chunk == WALK_TILE;
@@ -67,11 +69,14 @@ static bool check_blocks(const struct plan *p)
     if (p->shape.dqk % WALK_TILE || p->shape.dhv % WALK_TILE)
         ok = refuse(p, 0, "take another schedule", "dqk and dhv must be multiples of 64");
     else if (p->tiles * WALK_TILE * p->groups != p->block[p->owner] || plan_dim_size(p, p->owner) % p->block[p->owner])
-        ok = refuse(p, 0, "change the block or warps", "the output's block must be 64 columns, or 128, for each four warps, and divide the dimension");
+        ok = refuse(p, 0, "change the block or warps",
+                    "the output's block must be 64 columns, or 128, for each four warps, and divide the dimension");
     else if (plan_dim_size(p, other) % p->block[other] || p->block[other] % WALK_TILE)
-        ok = refuse(p, 0, "change the block", "the block of what its state is split by must be a multiple of 64 and divide the dimension");
+        ok = refuse(p, 0, "change the block",
+                    "the block of what its state is split by must be a multiple of 64 and divide the dimension");
     else if (p->tiles * p->block[other] > 256)
-        ok = refuse(p, 0, "give the output's dimension a smaller block", "the state needs more than 128 registers a thread");
+        ok = refuse(p, 0, "give the output's dimension a smaller block",
+                    "the state needs more than 128 registers a thread");
     return ok;
 }
 
@@ -120,7 +125,8 @@ static enum space space_of_sum(const struct plan *p, uint32_t i)
         if (op->kind != OP_DOT || op->v != i)
             continue;
         const bool of_state = op->a == p->state || op->b == p->state;
-        const bool by_columns = plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0);
+        const bool by_columns =
+            plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0);
         return of_state ? SPACE_SUM : by_columns ? SPACE_COLUMNS : SPACE_ROWS;
     }
     return SPACE_NONE;
@@ -177,7 +183,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v)
 {
     tg_operand reads[TG_MAX_READS];
-    const uint32_t n = p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
+    const uint32_t n =
+        p->values[v].space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], reads) : 0;
     for (uint32_t k = 0; k < n; k++) {
         const int a = plan_find(p, reads[k], p->values[v].nest);
         if (p->values[a].n_dims == 2)
@@ -207,7 +214,8 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     const bool matrix = v->space == SPACE_MATRIX;
     v->dtype = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
     v->row_bytes = matrix ? WALK_SPAN_BYTES : 0;
-    v->stage_bytes = round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
+    v->stage_bytes =
+        round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
     v->stages = (uint8_t)p->nests[v->nest].stages;
     if (share_tile(p, i))
         return;
@@ -250,7 +258,8 @@ static void place_shared(struct plan *p)
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
     p->barrier_offset = round_up(offset, 16);
-    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) + (plan_shares(p) ? 8u * p->nests[0].stages : 0);
+    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
+                      (plan_shares(p) ? 8u * p->nests[0].stages : 0);
 }
 
 /* A product with the state's axes that is only summed up together with it. */
@@ -271,7 +280,8 @@ static bool find_products(struct plan *p)
             continue;
         const uint32_t first = plan_is_owned(p, &p->values[sides[0]]), own = sides[!first];
         if (left >= 0 && TG_OPERAND_TILE(p->values[left].operand) != TG_OPERAND_TILE(p->values[own].operand))
-            return refuse(p, p->algorithm->body[op->stmt].line, "compute the other output in another row", "output and state are made from different tiles of the output's dimension");
+            return refuse(p, p->algorithm->body[op->stmt].line, "compute the other output in another row",
+                          "output and state are made from different tiles of the output's dimension");
         left = (int)own;
         if (op->v == p->state)
             p->right = (uint8_t)sides[first];
@@ -288,14 +298,19 @@ static bool check_carried(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
-        const bool gathers = op->kind == OP_DOT && v->space == SPACE_GATHERED, adds = op->kind == OP_DOT && v->space == SPACE_CARRIED;
+        const bool gathers = op->kind == OP_DOT && v->space == SPACE_GATHERED,
+                   adds = op->kind == OP_DOT && v->space == SPACE_CARRIED;
         if (gathers && !(a->space == SPACE_MATRIX && b->space == SPACE_VECTOR && a->extent[1] / 2 <= 128 * p->groups))
-            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "it sums a matrix with more pairs of columns than there are threads, or something else over the positions");
+            return refuse(
+                p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
+                "it sums a matrix with more pairs of columns than there are threads, or something else over the positions");
         if (adds && a->space != SPACE_GATHERED)
-            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it", "a carried vector is not made of sums over the positions of its chunk");
+            return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
+                          "a carried vector is not made of sums over the positions of its chunk");
         const bool shared = !p->segment && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
         if (op->kind == OP_STORE && v->space == SPACE_CARRIED && shared && p->shape.pooled)
-            return refuse(p, 0, "let a row of its own write it", "several thread blocks begin with a vector whose end goes to the same slot");
+            return refuse(p, 0, "let a row of its own write it",
+                          "several thread blocks begin with a vector whose end goes to the same slot");
     }
     return true;
 }
@@ -310,11 +325,15 @@ static bool check_stores(const struct plan *p)
         const struct value *v = &p->values[op->v];
         if (op->kind != OP_STORE || !in_chunk || v->n_dims < 2)
             continue;
-        const bool to_caller = plan_memory_dtype(p, op->tile) == TG_F32 && ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
+        const bool to_caller =
+            plan_memory_dtype(p, op->tile) == TG_F32 &&
+            ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
         const bool is_state = p->starts && op->v == p->state;
         if (has_output || to_caller || (!is_state && !plan_is_position(v->dims[0]))) {
-            plan_refuse(p, "TG0518", p->row->line, "let another row write it", "kernel %s on warpgroups: it writes one matrix in each chunk, to the caller in the input type, and cannot write %s",
-                        p->row->name, plan_tensor(p, v)->name);
+            plan_refuse(
+                p, "TG0518", p->row->line, "let another row write it",
+                "kernel %s on warpgroups: it writes one matrix in each chunk, to the caller in the input type, and cannot write %s",
+                p->row->name, plan_tensor(p, v)->name);
             return false;
         }
         has_output = true;
@@ -346,7 +365,8 @@ static bool check_range(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_TILE && p->shape.io == TG_F16 && adds_to_part(p, &p->values[i]))
-            return refuse(p, p->algorithm->body[p->values[i].stmt].line, "take another schedule, or bf16", "parts of a tile of positions may be too large for f16");
+            return refuse(p, p->algorithm->body[p->values[i].stmt].line, "take another schedule, or bf16",
+                          "parts of a tile of positions may be too large for f16");
     return true;
 }
 
@@ -359,10 +379,12 @@ bool pass_walk(struct plan *p)
         v->shared_with = -1;
         v->space = space_of(p, i);
         p->carries |= v->space == SPACE_CARRIED;
-        v->dtype = v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+        v->dtype =
+            v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
         if (v->space == SPACE_NONE) {
-            plan_refuse(p, "TG0510", v->stmt < 0 ? 0 : p->algorithm->body[v->stmt].line, "let an earlier row write it", "kernel %s on warpgroups cannot %s %s",
-                        p->row->name, v->stmt < 0 ? "load" : "compute", plan_tensor(p, v)->name);
+            plan_refuse(p, "TG0510", v->stmt < 0 ? 0 : p->algorithm->body[v->stmt].line, "let an earlier row write it",
+                        "kernel %s on warpgroups cannot %s %s", p->row->name, v->stmt < 0 ? "load" : "compute",
+                        plan_tensor(p, v)->name);
             return false;
         }
     }
@@ -371,10 +393,13 @@ bool pass_walk(struct plan *p)
     if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
         return false;
     place_shared(p);
-    p->registers = p->row->warps == 8 ? 240 : p->starts ? 56 + p->tiles * p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] / 2 : 255;
+    p->registers = p->row->warps == 8 ? 240
+                   : p->starts        ? 56 + p->tiles * p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] / 2
+                                      : 255;
     if (p->shared_bytes <= p->target->shared_optin)
         return true;
-    plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages", "kernel %s needs %u bytes of shared memory; at most %u", p->row->name,
-                p->shared_bytes, p->target->shared_optin);
+    plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",
+                "kernel %s needs %u bytes of shared memory; at most %u", p->row->name, p->shared_bytes,
+                p->target->shared_optin);
     return false;
 }

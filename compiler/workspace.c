@@ -15,13 +15,15 @@ static bool is_intermediate(const tg_schedule *schedule, uint32_t tile)
 static bool same_size(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t a, uint32_t b)
 {
     const tg_tensor *x = &schedule->algorithm->tensors[a], *y = &schedule->algorithm->tensors[b];
-    return tg_dtype_bytes(plan_dtype_of(x, shape)) == tg_dtype_bytes(plan_dtype_of(y, shape)) && x->flags == y->flags && memcmp(x->axes, y->axes, sizeof x->axes) == 0 &&
-           plan_parts(schedule, shape, a) == plan_parts(schedule, shape, b) && tg_tile_segment(schedule, a) == tg_tile_segment(schedule, b);
+    return tg_dtype_bytes(plan_dtype_of(x, shape)) == tg_dtype_bytes(plan_dtype_of(y, shape)) && x->flags == y->flags &&
+           memcmp(x->axes, y->axes, sizeof x->axes) == 0 &&
+           plan_parts(schedule, shape, a) == plan_parts(schedule, shape, b) &&
+           tg_tile_segment(schedule, a) == tg_tile_segment(schedule, b);
 }
 
 /* A place whose last reader runs before the row, or the tile's own. */
-static uint32_t find_place(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile, uint32_t row, const uint8_t place[TG_MAX_TILES],
-                           const uint8_t busy[TG_MAX_TILES])
+static uint32_t find_place(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile, uint32_t row,
+                           const uint8_t place[TG_MAX_TILES], const uint8_t busy[TG_MAX_TILES])
 {
     for (uint32_t t = 1; t < schedule->algorithm->n_tensors; t++)
         if (place[t] == t && busy[t] < row && same_size(schedule, shape, tile, t))

@@ -43,21 +43,18 @@ bool tg_check_header(struct check *check, enum tg_code code, const char *what, u
         return true;
     if (struct_size >= expected_size && version >= TG_DSL_VERSION) {
         check->newer = true;
-        hint =
-            "it was compiled for a later Tegula; use that one, or compile it again with this one";
+        hint = "it was compiled for a later Tegula; use that one, or compile it again with this one";
     }
     check->file = NULL; /* whatever is in this struct, it is not where we look for it */
     check->line = 0;
-    tg_fault(check, code, hint,
-             "%s: struct_size %u and version %u, expected struct_size %u and version %u", what,
+    tg_fault(check, code, hint, "%s: struct_size %u and version %u, expected struct_size %u and version %u", what,
              struct_size, version, expected_size, (uint32_t)TG_DSL_VERSION);
     return false;
 }
 
 static bool is_name_char(char c, bool dash)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (dash && c == '-');
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (dash && c == '-');
 }
 
 bool tg_is_name(const char *name, uint32_t longest, bool dash)
@@ -73,8 +70,8 @@ bool tg_is_name(const char *name, uint32_t longest, bool dash)
     return false;
 }
 
-static bool check_name(struct check *check, enum tg_code code, const char *what, const char *name,
-                       uint32_t longest, bool dash)
+static bool check_name(struct check *check, enum tg_code code, const char *what, const char *name, uint32_t longest,
+                       bool dash)
 {
     if (tg_is_name(name, longest, dash))
         return true;
@@ -88,8 +85,8 @@ static bool check_name(struct check *check, enum tg_code code, const char *what,
     for (; length <= longest && name[length]; length++)
         shown[length] = (char)(name[length] > ' ' && name[length] <= '~' ? name[length] : '?');
     shown[length] = '\0';
-    tg_fault(check, code, "choose another name", "%s: the name '%s%s' is not 1 to %u %s", what,
-             shown, length > longest ? "..." : "", longest, allowed);
+    tg_fault(check, code, "choose another name", "%s: the name '%s%s' is not 1 to %u %s", what, shown,
+             length > longest ? "..." : "", longest, allowed);
     return false;
 }
 
@@ -124,8 +121,8 @@ const char *tg_mask_text(uint32_t dims, struct tg_text *text)
     text->chars[0] = '\0';
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (dims & 1u << dim)
-            used += (size_t)snprintf(text->chars + used, sizeof text->chars - used, "%s%s",
-                                     used ? ", " : "", tg_dim_name(dim));
+            used += (size_t)snprintf(text->chars + used, sizeof text->chars - used, "%s%s", used ? ", " : "",
+                                     tg_dim_name(dim));
     return used ? text->chars : "none";
 }
 
@@ -200,16 +197,15 @@ tg_status tg_space_check(const tg_space *space, const tg_sink *sink)
 enum { MAX_LIST = 64 }; /* entries of a NULL-terminated list of a variant */
 
 /* Entries of such a list; more than MAX_LIST are taken for a missing end. */
-#define COUNT_LIST(list, length)                                                                   \
-    for ((length) = 0; (list) && (length) <= MAX_LIST && (list)[length];)                          \
+#define COUNT_LIST(list, length)                                                                                       \
+    for ((length) = 0; (list) && (length) <= MAX_LIST && (list)[length];)                                              \
     (length)++
 
 static uint32_t checked_length(struct check *check, uint32_t length, const char *what)
 {
     if (length <= MAX_LIST)
         return length;
-    tg_fault(check, TG0410, "end the list with NULL", "%s has more than %d entries", what,
-             MAX_LIST);
+    tg_fault(check, TG0410, "end the list with NULL", "%s has more than %d entries", what, MAX_LIST);
     return MAX_LIST;
 }
 
@@ -236,15 +232,18 @@ static bool same_interface(const tg_algorithm *a, const tg_algorithm *b)
     const uint32_t most = a->n_tensors > b->n_tensors ? a->n_tensors : b->n_tensors;
     bool same = a->scalars == b->scalars && a->n_scalars == b->n_scalars && tg_same_name(a->name, b->name);
     for (uint32_t t = 1; same && t < most; t++) {
-        const tg_tensor none = {0}, *x = t < a->n_tensors ? &a->tensors[t] : &none, *y = t < b->n_tensors ? &b->tensors[t] : &none;
+        const tg_tensor none = {0}, *x = t < a->n_tensors ? &a->tensors[t] : &none,
+                        *y = t < b->n_tensors ? &b->tensors[t] : &none;
         if ((x->flags | y->flags) & (TG_IN | TG_OUT))
-            same = tg_same_name(x->name, y->name) && x->dtype == y->dtype && x->flags == y->flags && memcmp(x->axes, y->axes, sizeof x->axes) == 0;
+            same = tg_same_name(x->name, y->name) && x->dtype == y->dtype && x->flags == y->flags &&
+                   memcmp(x->axes, y->axes, sizeof x->axes) == 0;
     }
     return same;
 }
 
 /* The schedule's algorithm is the variant's, or a sound one that computes the same. */
-static bool check_schedule_algorithm(struct check *check, const tg_schedule *schedule, const tg_variant *variant, bool algorithm_ok)
+static bool check_schedule_algorithm(struct check *check, const tg_schedule *schedule, const tg_variant *variant,
+                                     bool algorithm_ok)
 {
     const tg_algorithm *own = schedule->algorithm;
     if (own == variant->algorithm || !own || !algorithm_ok)
@@ -270,13 +269,13 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
         const bool ours = readable && check_schedule_algorithm(check, schedules[i], variant, algorithm_ok);
         tg_check_schedule(check, schedules[i], algorithm_ok && ours);
         if (readable && schedules[i]->algorithm && !ours)
-            tg_fault(check, TG0407, "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
+            tg_fault(check, TG0407,
+                     "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
                      "schedule %u is of another algorithm than the variant", i);
         for (uint32_t j = 0; readable && j < i; j++)
             if (schedules[j]->struct_size == sizeof *schedules[j] &&
                 tg_same_name(schedules[i]->name, schedules[j]->name))
-                tg_fault(check, TG0404, "rename one", "schedules %u and %u have the same name", j,
-                         i);
+                tg_fault(check, TG0404, "rename one", "schedules %u and %u have the same name", j, i);
         if (check->errors == before && algorithm_ok)
             sound |= (uint64_t)1 << i;
     }
@@ -292,8 +291,7 @@ static void check_spaces(struct check *check, const tg_variant *variant, uint64_
     for (uint32_t i = 0; i < n; i++) {
         const bool readable = spaces[i]->struct_size == sizeof *spaces[i];
         int at = -1;
-        for (int s = 0; readable && variant->schedules && s < MAX_LIST && variant->schedules[s];
-             s++)
+        for (int s = 0; readable && variant->schedules && s < MAX_LIST && variant->schedules[s]; s++)
             if (variant->schedules[s] == spaces[i]->schedule)
                 at = s;
         tg_check_space(check, spaces[i], at >= 0 && (sound >> at & 1));
@@ -310,17 +308,14 @@ tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink)
         tg_fault(&check, TG0401, "pass a tg_variant", "the variant is NULL");
         return TG_E_DECLARATION;
     }
-    if (!tg_check_header(&check, TG0402, "variant", variant->struct_size, sizeof *variant,
-                         variant->version))
+    if (!tg_check_header(&check, TG0402, "variant", variant->struct_size, sizeof *variant, variant->version))
         return tg_check_status(&check);
 
     bool algorithm_ok = false;
     if (variant->algorithm) {
         tg_check_algorithm(&check, variant->algorithm);
         algorithm_ok = check.errors == 0;
-        check.file = variant->algorithm->struct_size == sizeof(tg_algorithm)
-                         ? variant->algorithm->file
-                         : NULL;
+        check.file = variant->algorithm->struct_size == sizeof(tg_algorithm) ? variant->algorithm->file : NULL;
         check.line = 0;
     } else {
         tg_fault(&check, TG0405, "set .algorithm", "the variant has no algorithm");

@@ -26,12 +26,11 @@ const char *tg_code_name(enum tg_code code);
 const char *tg_code_meaning(enum tg_code code);
 
 /* Error or warning at the current place. The hint says what to do. */
-#define tg_fault(check, code, hint, ...)                                                           \
-    ((check)->errors++, tg_report((check)->sink, TG_ERROR, tg_code_name(code), (check)->file,      \
-                                  (check)->line, (hint), __VA_ARGS__))
-#define tg_warn(check, code, hint, ...)                                                            \
-    tg_report((check)->sink, TG_WARNING, tg_code_name(code), (check)->file, (check)->line, (hint), \
-              __VA_ARGS__)
+#define tg_fault(check, code, hint, ...)                                                                               \
+    ((check)->errors++,                                                                                                \
+     tg_report((check)->sink, TG_ERROR, tg_code_name(code), (check)->file, (check)->line, (hint), __VA_ARGS__))
+#define tg_warn(check, code, hint, ...)                                                                                \
+    tg_report((check)->sink, TG_WARNING, tg_code_name(code), (check)->file, (check)->line, (hint), __VA_ARGS__)
 
 /* The status of a finished check. */
 tg_status tg_check_status(const struct check *check);
@@ -44,8 +43,7 @@ bool tg_check_header(struct check *check, enum tg_code code, const char *what, u
 enum { TG_MAX_IDENTIFIER = 15, TG_MAX_NAME = 31 };
 
 /* `what` is said in the message: "tile 7". */
-bool tg_check_identifier(struct check *check, enum tg_code code, const char *what,
-                         const char *name);
+bool tg_check_identifier(struct check *check, enum tg_code code, const char *what, const char *name);
 bool tg_check_name(struct check *check, enum tg_code code, const char *what, const char *name);
 bool tg_is_name(const char *name, uint32_t longest, bool dash);
 bool tg_same_name(const char *a, const char *b); /* false when one is NULL */
@@ -59,8 +57,7 @@ const char *tg_mask_text(uint32_t dims, struct tg_text *text); /* "Lhq, dqk" */
 
 /* Scalars that the algorithm has: those it lists, or the scale alone. */
 uint32_t tg_scalar_count(const tg_algorithm *algorithm);
-bool tg_scalars_are_listed(
-    const tg_algorithm *algorithm); /* the array is there as its count says */
+bool tg_scalars_are_listed(const tg_algorithm *algorithm); /* the array is there as its count says */
 const char *tg_scalar_text(const tg_algorithm *algorithm, uint32_t scalar, struct tg_text *text);
 
 /* ---- check_algorithm.c, check_stmt.c ---- */
@@ -95,8 +92,7 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
 
 /* What a field must be, when it cannot have that value; NULL when it can. `slice` is of the row, or
  * NULL when there is none. */
-const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim,
-                           uint32_t block);
+const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim, uint32_t block);
 const char *tg_number_fault(tg_field field, uint32_t value);
 
 /* ---- check_space.c ---- */

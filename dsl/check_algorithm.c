@@ -24,24 +24,19 @@ static void check_axes(struct check *check, const tg_tensor *tensor, const char 
             continue;
         }
         if (ended)
-            tg_fault(check, TG0108, "list the axes without gaps",
-                     "%s: axis %u follows an empty one", name, i);
+            tg_fault(check, TG0108, "list the axes without gaps", "%s: axis %u follows an empty one", name, i);
         if (seen & 1u << axis)
-            tg_fault(check, TG0108, "every axis once", "%s: axis %s is given twice", name,
-                     tg_dim_name(axis));
+            tg_fault(check, TG0108, "every axis once", "%s: axis %s is given twice", name, tg_dim_name(axis));
         seen |= 1u << axis;
     }
     if ((seen & positions) && (tensor->flags & (TG_IN | TG_OUT)))
         tg_fault(check, TG0109, "use TG_T: positions inside a chunk exist only in kernels",
-                 "%s: a tensor of the caller has axis %s", name,
-                 tg_dim_name(seen & 1u << TG_LQ ? TG_LQ : TG_LKV));
+                 "%s: a tensor of the caller has axis %s", name, tg_dim_name(seen & 1u << TG_LQ ? TG_LQ : TG_LKV));
     const uint32_t exclusive = seen & (positions | 1u << TG_T);
     struct tg_text text;
     if (((seen & 1u << TG_T) && (seen & positions)) || (exclusive && (seen & 1u << TG_CHUNK)))
-        tg_fault(check, TG0115,
-                 "TG_T, TG_LQ and TG_LKV imply the chunk; TG_T is read as TG_LQ or TG_LKV",
-                 "%s: axes %s exclude each other", name,
-                 tg_mask_text(exclusive | (seen & 1u << TG_CHUNK), &text));
+        tg_fault(check, TG0115, "TG_T, TG_LQ and TG_LKV imply the chunk; TG_T is read as TG_LQ or TG_LKV",
+                 "%s: axes %s exclude each other", name, tg_mask_text(exclusive | (seen & 1u << TG_CHUNK), &text));
 }
 
 bool tg_tensor_unused(const tg_tensor *tensor)
@@ -62,12 +57,11 @@ static void check_flags(struct check *check, uint32_t flags, const char *name)
         tg_fault(check, TG0107, "use TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH and TG_SHARED",
                  "%s: flags 0x%x are unknown", name, flags & ~known);
     if ((flags & TG_IN) && (flags & TG_OUT))
-        tg_fault(check, TG0107,
-                 "declare two tensors; the caller may pass the same memory for states",
+        tg_fault(check, TG0107, "declare two tensors; the caller may pass the same memory for states",
                  "%s is TG_IN and TG_OUT", name);
     if ((flags & TG_OPTIONAL) && !(flags & (TG_IN | TG_OUT)))
-        tg_fault(check, TG0107, "add TG_IN or TG_OUT, or remove TG_OPTIONAL",
-                 "%s is TG_OPTIONAL but an intermediate", name);
+        tg_fault(check, TG0107, "add TG_IN or TG_OUT, or remove TG_OPTIONAL", "%s is TG_OPTIONAL but an intermediate",
+                 name);
 }
 
 static void check_tensor(struct check *check, const tg_algorithm *algorithm, uint32_t tile)
@@ -81,8 +75,7 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
     if (tg_check_identifier(check, TG0103, what, tensor->name))
         for (uint32_t other = 1; other < tile; other++)
             if (tg_same_name(algorithm->tensors[other].name, tensor->name))
-                tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other,
-                         tile, tensor->name);
+                tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other, tile, tensor->name);
     const char *name = tg_tile_text(algorithm, tile, &text);
     if (tensor->dtype == TG_I32)
         tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
@@ -99,8 +92,7 @@ static void check_scalars(struct check *check, const tg_algorithm *algorithm)
     const uint32_t n = algorithm->n_scalars;
     if (!tg_scalars_are_listed(algorithm)) {
         tg_fault(check, TG0104, "use TG_COUNT(scalars), or leave both out: the scale alone",
-                 "%u scalars%s, expected 1 to %d", n,
-                 algorithm->scalars ? "" : " (the array is NULL)", TG_MAX_SCALARS);
+                 "%u scalars%s, expected 1 to %d", n, algorithm->scalars ? "" : " (the array is NULL)", TG_MAX_SCALARS);
         return;
     }
     for (uint32_t i = 0; algorithm->scalars && i < n; i++) {
@@ -111,11 +103,11 @@ static void check_scalars(struct check *check, const tg_algorithm *algorithm)
         if (tg_check_identifier(check, TG0103, what, scalar->name)) {
             for (uint32_t other = 0; other < i; other++)
                 if (tg_same_name(algorithm->scalars[other].name, scalar->name))
-                    tg_fault(check, TG0116, "rename one", "scalars %u and %u are both named '%s'",
-                             other, i, scalar->name);
+                    tg_fault(check, TG0116, "rename one", "scalars %u and %u are both named '%s'", other, i,
+                             scalar->name);
             if (i == 0 && !tg_same_name(scalar->name, "scale"))
-                tg_fault(check, TG0117, "list {\"scale\", 0} first",
-                         "scalar 0 is named '%s', expected 'scale'", scalar->name);
+                tg_fault(check, TG0117, "list {\"scale\", 0} first", "scalar 0 is named '%s', expected 'scale'",
+                         scalar->name);
         }
         if (!isfinite(scalar->value))
             tg_fault(check, TG0118, "give a finite default", "%s: its default is not finite",
@@ -162,8 +154,7 @@ static void gather(struct usage *use, const tg_algorithm *algorithm)
     }
 }
 
-static void check_write(struct check *check, const tg_algorithm *algorithm, struct usage *use,
-                        tg_operand out)
+static void check_write(struct check *check, const tg_algorithm *algorithm, struct usage *use, tg_operand out)
 {
     struct tg_text text;
     const uint32_t tile = TG_OPERAND_TILE(out);
@@ -173,14 +164,13 @@ static void check_write(struct check *check, const tg_algorithm *algorithm, stru
     if (algorithm->tensors[tile].flags & TG_IN)
         tg_fault(check, TG0128, "write to another tile", "%s is an input and is written", name);
     if (use->so_far & TG_BIT(tile))
-        tg_fault(check, TG0127, "give the second value a tile of its own",
-                 "%s is written twice, first at line %d", name,
-                 algorithm->body[use->by[tile]].line);
+        tg_fault(check, TG0127, "give the second value a tile of its own", "%s is written twice, first at line %d",
+                 name, algorithm->body[use->by[tile]].line);
     use->so_far |= TG_BIT(tile);
 }
 
-static void check_read(struct check *check, const tg_algorithm *algorithm, const struct usage *use,
-                       const tg_stmt *stmt, tg_operand operand)
+static void check_read(struct check *check, const tg_algorithm *algorithm, const struct usage *use, const tg_stmt *stmt,
+                       tg_operand operand)
 {
     struct tg_text text;
     const uint32_t tile = TG_OPERAND_TILE(operand);
@@ -193,16 +183,16 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
     const struct tg_product product = tg_stmt_product(algorithm, stmt);
     const bool is_summed = stmt->op == TG_STMT_CONTRACT && !product.m && !product.n;
     if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial && !is_number && !is_summed)
-        tg_fault(check, TG0140, "remove TG_OPTIONAL",
-                 "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent", name);
+        tg_fault(
+            check, TG0140, "remove TG_OPTIONAL",
+            "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent",
+            name);
     if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT))
         tg_fault(check, TG0139, "read the state that arrives at a chunk: the out of the CARRY",
                  "%s is the final state of a CARRY: it exists when all chunks are done", name);
-    else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) &&
-             !((use->so_far | use->arriving) & TG_BIT(tile)))
-        tg_fault(check, TG0126, "move the statement that writes it up",
-                 "%s is read before it is written at line %d", name,
-                 algorithm->body[use->by[tile]].line);
+    else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) && !((use->so_far | use->arriving) & TG_BIT(tile)))
+        tg_fault(check, TG0126, "move the statement that writes it up", "%s is read before it is written at line %d",
+                 name, algorithm->body[use->by[tile]].line);
 }
 
 static void check_order(struct check *check, const tg_algorithm *algorithm, struct usage *use)
@@ -286,23 +276,20 @@ void tg_check_algorithm(struct check *check, const tg_algorithm *algorithm)
         tg_fault(check, TG0101, "pass a tg_algorithm", "the algorithm is NULL");
         return;
     }
-    if (!tg_check_header(check, TG0102, "algorithm", algorithm->struct_size, sizeof *algorithm,
-                         algorithm->version))
+    if (!tg_check_header(check, TG0102, "algorithm", algorithm->struct_size, sizeof *algorithm, algorithm->version))
         return;
     check->file = algorithm->file;
     tg_check_name(check, TG0103, "algorithm", algorithm->name);
 
-    const bool tensors_ok =
-        algorithm->tensors && algorithm->n_tensors >= 2 && algorithm->n_tensors <= TG_MAX_TILES;
-    const bool body_ok =
-        algorithm->body && algorithm->n_body >= 1 && algorithm->n_body <= TG_MAX_BODY;
+    const bool tensors_ok = algorithm->tensors && algorithm->n_tensors >= 2 && algorithm->n_tensors <= TG_MAX_TILES;
+    const bool body_ok = algorithm->body && algorithm->n_body >= 1 && algorithm->n_body <= TG_MAX_BODY;
     if (!tensors_ok)
         tg_fault(check, TG0104, "tile 0 is reserved: number them from 1, and count it",
                  "%u tensors%s, expected 2 to %d", algorithm->n_tensors,
                  algorithm->tensors ? "" : " (the array is NULL)", TG_MAX_TILES);
     if (!body_ok)
-        tg_fault(check, TG0104, "use TG_COUNT(body)", "%u statements%s, expected 1 to %d",
-                 algorithm->n_body, algorithm->body ? "" : " (the array is NULL)", TG_MAX_BODY);
+        tg_fault(check, TG0104, "use TG_COUNT(body)", "%u statements%s, expected 1 to %d", algorithm->n_body,
+                 algorithm->body ? "" : " (the array is NULL)", TG_MAX_BODY);
     for (uint32_t tile = 1; tensors_ok && tile < algorithm->n_tensors; tile++)
         check_tensor(check, algorithm, tile);
     check_scalars(check, algorithm);

@@ -29,8 +29,8 @@ static bool is_held(const struct kernel *k, uint32_t dim)
     const uint32_t most = k->schedule->max_tokens;
     if (dim == TG_CHUNK)
         return is_thread_kernel(k) && axis->role == TG_ROLE_W && most > 1 && axis->block == most && most <= MAX_HELD;
-    return is_thread_kernel(k) && (1u << dim & POSITIONS) && axis->role == TG_ROLE_L &&
-           axis->block > 1 && axis->block <= MAX_HELD;
+    return is_thread_kernel(k) && (1u << dim & POSITIONS) && axis->role == TG_ROLE_L && axis->block > 1 &&
+           axis->block <= MAX_HELD;
 }
 
 /* One block covers the dimension, so that a parallel role does not split it. */
@@ -217,12 +217,11 @@ static void check_sum(const struct kernel *k, uint32_t dim)
     const bool summed = 1u << dim & POSITIONS ? (k->slice.summed >> dim & 1) : stmt != NULL;
     if (!summed || is_whole(k, dim))
         return;
-    const char *made =
-        stmt ? tg_tile_text(k->schedule->algorithm, TG_OPERAND_TILE(stmt->out), &text) : NULL;
+    const char *made = stmt ? tg_tile_text(k->schedule->algorithm, TG_OPERAND_TILE(stmt->out), &text) : NULL;
     if (block > 1)
         tg_fault(k->check, TG0217, "use TG_L: thread blocks do not add to one another",
-                 "%s: %s is parallel in blocks of %u, but this kernel sums over it%s%s", k->name,
-                 tg_dim_name(dim), block, made ? " to make " : "", made ? made : "");
+                 "%s: %s is parallel in blocks of %u, but this kernel sums over it%s%s", k->name, tg_dim_name(dim),
+                 block, made ? " to make " : "", made ? made : "");
     else
         tg_fault(k->check, TG0217, "use TG_L: thread blocks do not add to one another",
                  "%s: %s is parallel, but this kernel sums over it%s%s", k->name, tg_dim_name(dim),
@@ -247,11 +246,11 @@ static void check_walk(const struct kernel *k, uint32_t dim)
     const char *name = tg_dim_name(dim);
     const bool carry = dim == TG_CHUNK && computes_carry(k);
     const bool carried = carry || (k->slice.scanned & 1u << dim);
-    const bool gathers = is_thread_kernel(k) &&
-                         ((k->slice.summed & 1u << dim) || k->row->row[dim].block == threads_of(k));
+    const bool gathers =
+        is_thread_kernel(k) && ((k->slice.summed & 1u << dim) || k->row->row[dim].block == threads_of(k));
     if (role == TG_ROLE_W && !carried && !gathers)
-        tg_fault(k->check, TG0215, "use TG_P or TG_L",
-                 "%s: %s is walked, but nothing is carried over it", k->name, name);
+        tg_fault(k->check, TG0215, "use TG_P or TG_L", "%s: %s is walked, but nothing is carried over it", k->name,
+                 name);
     if (role == TG_ROLE_W || !carried || is_whole(k, dim))
         return;
     if (carry)
@@ -283,7 +282,8 @@ static bool is_composed(const struct kernel *k, uint32_t tile)
 static bool is_in_memory(const struct kernel *k, uint32_t tile)
 {
     const int writer = tg_tile_row(k->schedule, tile);
-    return (k->schedule->algorithm->tensors[tile].flags & TG_IN) || (writer >= 0 ? &k->schedule->rows[writer] < k->row : tg_tile_kept(k->schedule, tile));
+    return (k->schedule->algorithm->tensors[tile].flags & TG_IN) ||
+           (writer >= 0 ? &k->schedule->rows[writer] < k->row : tg_tile_kept(k->schedule, tile));
 }
 
 /* In the place of what another row has made of as many chunks. */
@@ -293,13 +293,14 @@ static void check_composing(const struct kernel *k)
         struct tg_text text;
         const uint32_t tile = k->row->outputs[i], chunks = tg_tile_segment(k->schedule, tile);
         const int writer = tg_tile_row(k->schedule, tile);
-        const uint32_t decay = TG_OPERAND_TILE(k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)].decay);
+        const uint32_t decay =
+            TG_OPERAND_TILE(k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)].decay);
         if (decay && !is_in_memory(k, decay))
             tg_fault(k->check, TG0242, "list it in the .outputs of an earlier kernel",
                      "%s: it composes segments of %s by its decay, which is not in memory", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text));
-        if (writer < 0 || &k->schedule->rows[writer] >= k->row || !tg_row_makes_segments(k->schedule, (uint32_t)writer) ||
-            chunks != k->row->row[TG_SEG].block)
+        if (writer < 0 || &k->schedule->rows[writer] >= k->row ||
+            !tg_row_makes_segments(k->schedule, (uint32_t)writer) || chunks != k->row->row[TG_SEG].block)
             tg_fault(k->check, TG0242, "let an earlier row with TG_P and the same block of seg make it",
                      "%s: it composes segments of %u chunks of %s, which no row has made", k->name,
                      k->row->row[TG_SEG].block, tg_tile_text(k->schedule->algorithm, tile, &text));
@@ -323,7 +324,8 @@ static void check_segment(const struct kernel *k)
         const bool entered = chunks && tg_row_has_segments(k->row) && segment->block == chunks;
         starts |= entered;
         if (entered && !is_composed(k, tile))
-            tg_fault(k->check, TG0225, "let a row before it list the tile with TG_W and the same block of seg, without chunk",
+            tg_fault(k->check, TG0225,
+                     "let a row before it list the tile with TG_W and the same block of seg, without chunk",
                      "%s: it reads %s, which each segment has made by itself and no row has composed", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text));
         if (!entered && chunks)
@@ -333,16 +335,13 @@ static void check_segment(const struct kernel *k)
     }
     if (segment->role == TG_ROLE_W) {
         if (!tg_row_starts_segments(k->schedule, row) || segment->block == 0)
-            tg_fault(k->check, TG0242,
-                     "list the out of a carry, walk chunk, and give seg a block; or use TG_P",
-                     "%s: it walks all segments, but not to write the states with which they begin",
-                     k->name);
+            tg_fault(k->check, TG0242, "list the out of a carry, walk chunk, and give seg a block; or use TG_P",
+                     "%s: it walks all segments, but not to write the states with which they begin", k->name);
     } else if ((segment->role != TG_ROLE_NONE || segment->block != 0) &&
                !(starts && segment->role == TG_ROLE_P && segment->block > 0 && computes_carry(k)))
         tg_fault(k->check, TG0225,
                  "walk chunk, and let an earlier kernel with the same segments write the state; or leave seg out",
-                 "%s: seg has a role or block, but its segments have no states to start from",
-                 k->name);
+                 "%s: seg has a role or block, but its segments have no states to start from", k->name);
 }
 
 static void check_crossing(const struct kernel *k)
@@ -350,12 +349,11 @@ static void check_crossing(const struct kernel *k)
     for (uint32_t tile = 1; tile < TG_MAX_TILES; tile++) {
         struct tg_text text;
         if ((k->slice.crossing & TG_BIT(tile)) && !(is_whole(k, TG_LQ) && is_whole(k, TG_LKV)))
-            tg_fault(
-                k->check, TG0221, "make both blocks the chunk, or let an earlier kernel write it",
-                "%s: %s is computed at one position and read at the other, but Lhq is in blocks of "
-                "%u and Lkv of %u, chunk is %u",
-                k->name, tg_tile_text(k->schedule->algorithm, tile, &text),
-                k->row->row[TG_LQ].block, k->row->row[TG_LKV].block, k->schedule->chunk);
+            tg_fault(k->check, TG0221, "make both blocks the chunk, or let an earlier kernel write it",
+                     "%s: %s is computed at one position and read at the other, but Lhq is in blocks of "
+                     "%u and Lkv of %u, chunk is %u",
+                     k->name, tg_tile_text(k->schedule->algorithm, tile, &text), k->row->row[TG_LQ].block,
+                     k->row->row[TG_LKV].block, k->schedule->chunk);
     }
 }
 
@@ -398,8 +396,7 @@ static void check_thread_role(const struct kernel *k, uint32_t dims)
             tg_fault(k->check, TG0228, "use TG_W: one thread block takes all chunks",
                      "%s: chunk is the dimension of its threads and not walked", k->name);
         if ((1u << dim & STATE) && role != TG_ROLE_P)
-            tg_fault(k->check, TG0228, "use TG_P",
-                     "%s: %s is the dimension of its threads and not parallel", k->name,
+            tg_fault(k->check, TG0228, "use TG_P", "%s: %s is the dimension of its threads and not parallel", k->name,
                      tg_dim_name(dim));
     }
 }
@@ -410,8 +407,8 @@ static void check_held(const struct kernel *k, uint32_t dim)
     if (!takes_part(k, dim) || !is_held(k, dim) || is_whole(k, dim))
         return;
     tg_fault(k->check, TG0234, "hold the whole chunk, or use TG_W(1)",
-             "%s: %u of %s are held in registers, but %s is %u", k->name, k->row->row[dim].block,
-             tg_dim_name(dim), most ? "max_tokens" : "chunk", most ? most : k->schedule->chunk);
+             "%s: %u of %s are held in registers, but %s is %u", k->name, k->row->row[dim].block, tg_dim_name(dim),
+             most ? "max_tokens" : "chunk", most ? most : k->schedule->chunk);
 }
 
 static void check_threads(const struct kernel *k)
@@ -422,27 +419,23 @@ static void check_threads(const struct kernel *k)
     if (threads == 0 || k->row->warps > MAX_WARPS)
         return;
     if (k->slice.matrix && (!one || unheld))
-        tg_fault(
-            k->check, TG0222,
-            "set .mma = TG_MMA_SYNC; or give one dimension a block of 32 x warps, the others 1",
-            "%s: it computes matrix products, but mma is TG_MMA_NONE", k->name);
+        tg_fault(k->check, TG0222, "set .mma = TG_MMA_SYNC; or give one dimension a block of 32 x warps, the others 1",
+                 "%s: it computes matrix products, but mma is TG_MMA_NONE", k->name);
     else if (!dims)
         tg_fault(k->check, TG0227, "give Lhq, Lkv, chunk, dqk or dhv that block",
-                 "%s: no dimension has a block of %u, one element a thread (32 x warps)", k->name,
-                 threads);
+                 "%s: no dimension has a block of %u, one element a thread (32 x warps)", k->name, threads);
     else if (!one)
         tg_fault(k->check, TG0227, "give the others the block 1",
-                 "%s: %s have blocks of %u (32 x warps), expected one dimension", k->name,
-                 tg_mask_text(dims, &text), threads);
+                 "%s: %s have blocks of %u (32 x warps), expected one dimension", k->name, tg_mask_text(dims, &text),
+                 threads);
     else
         check_thread_role(k, dims);
     for (uint32_t dim = 1; one && !k->slice.matrix && dim < TG_N_DIMS; dim++)
         if (unheld & 1u << dim)
-            tg_fault(k->check, TG0229,
-                     "a kernel without matrix products shares no tiles among threads",
+            tg_fault(k->check, TG0229, "a kernel without matrix products shares no tiles among threads",
                      "%s: block %u of %s, expected 1, %sor %u (32 x warps) in its place", k->name,
-                     k->row->row[dim].block, tg_dim_name(dim),
-                     1u << dim & POSITIONS ? "2 to 16 with role L, " : "", threads);
+                     k->row->row[dim].block, tg_dim_name(dim), 1u << dim & POSITIONS ? "2 to 16 with role L, " : "",
+                     threads);
     check_held(k, TG_LQ);
     check_held(k, TG_LKV);
 }
@@ -462,8 +455,7 @@ static void check_matrix(const struct kernel *k)
         check_threads(k);
     else if (!k->slice.matrix && !sums_tiles(k))
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
-                 "%s: it computes no matrix product or plain sum, but mma is not TG_MMA_NONE",
-                 k->name);
+                 "%s: it computes no matrix product or plain sum, but mma is not TG_MMA_NONE", k->name);
 }
 
 /* ---- the whole ---- */
@@ -474,18 +466,17 @@ static void check_block(const struct kernel *k, uint32_t dim)
     const char *expected = tg_block_fault(k->row, &k->slice, dim, block);
     if (!expected)
         return;
-    const bool step =
-        block <= TG_MAX_BLOCK && block != 0 && dim != TG_CHUNK && !(1u << dim & AROUND);
-    tg_fault(k->check, step ? TG0219 : TG0218, "give another block",
-             "%s: block %u of %s, expected %s", k->name, block, tg_dim_name(dim), expected);
+    const bool step = block <= TG_MAX_BLOCK && block != 0 && dim != TG_CHUNK && !(1u << dim & AROUND);
+    tg_fault(k->check, step ? TG0219 : TG0218, "give another block", "%s: block %u of %s, expected %s", k->name, block,
+             tg_dim_name(dim), expected);
 }
 
 static void report_unvisited(const struct kernel *k, uint32_t dim)
 {
     if (k->row->row[dim].role != TG_ROLE_NONE || k->row->row[dim].block != 0)
         tg_fault(k->check, TG0214, "remove it",
-                 "%s: %s has a role or block, but no statement of this kernel has that axis",
-                 k->name, tg_dim_name(dim));
+                 "%s: %s has a role or block, but no statement of this kernel has that axis", k->name,
+                 tg_dim_name(dim));
 }
 
 /* Sequences and heads of a group are parallel unless the row loops over them. */
@@ -507,11 +498,10 @@ static void check_around(const struct kernel *k, uint32_t dim)
     check_block(k, dim);
     if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
         tg_fault(k->check, TG0235, "use TG_L(1), or leave it out",
-                 "%s: %s is %s; it is parallel by itself unless it is looped", k->name,
-                 tg_dim_name(dim), axis->role == TG_ROLE_P ? "TG_P" : "TG_W");
+                 "%s: %s is %s; it is parallel by itself unless it is looped", k->name, tg_dim_name(dim),
+                 axis->role == TG_ROLE_P ? "TG_P" : "TG_W");
     else if (dim == TG_BATCH && axis->role == TG_ROLE_NONE)
-        check_sum(k,
-                  dim); /* a sum over heads is none where a group is one head: the compiler knows */
+        check_sum(k, dim); /* a sum over heads is none where a group is one head: the compiler knows */
 }
 
 /* Thread blocks that add up what they have of a sum. */
@@ -522,9 +512,10 @@ static void check_cluster(const struct kernel *k, uint32_t dim)
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
         sums |= tg_is_cluster_sum(k->schedule->algorithm, k->row, k->row->outputs[i], dim);
     if ((axis->cluster & TG_ADDS) && !(axis->role == TG_ROLE_P && on_warpgroups(k) && sums))
-        tg_fault(k->check, TG0240, "use TG_P",
-                 "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions without %s to add up",
-                 k->name, tg_dim_name(dim), tg_dim_name(dim));
+        tg_fault(
+            k->check, TG0240, "use TG_P",
+            "%s: %s is a cluster, expected role P, TG_MMA_WGMMA and a listed tile of positions without %s to add up",
+            k->name, tg_dim_name(dim), tg_dim_name(dim));
 }
 
 /* ... and those that load once what they share. */
@@ -534,9 +525,10 @@ static void check_sharing(const struct kernel *k, uint32_t dim)
     const uint32_t sharing = tg_sharing(*axis);
     const bool several = sharing == 2 || (sharing == 4 && !(axis->cluster & TG_ADDS));
     if (sharing && !(several && axis->role == TG_ROLE_P && on_warpgroups(k) && (1u << dim & STATE)))
-        tg_fault(k->check, TG0241, "use TG_P",
-                 "%s: %u neighbours of %s share what they load, expected 2, or 4 that add up nothing, of dqk or dhv with role P and TG_MMA_WGMMA",
-                 k->name, sharing, tg_dim_name(dim));
+        tg_fault(
+            k->check, TG0241, "use TG_P",
+            "%s: %u neighbours of %s share what they load, expected 2, or 4 that add up nothing, of dqk or dhv with role P and TG_MMA_WGMMA",
+            k->name, sharing, tg_dim_name(dim));
 }
 
 static void check_dim(const struct kernel *k, uint32_t dim)
@@ -547,8 +539,8 @@ static void check_dim(const struct kernel *k, uint32_t dim)
         return;
     }
     if (axis->role == TG_ROLE_NONE) {
-        tg_fault(k->check, TG0213, "give it TG_P, TG_L or TG_W",
-                 "%s: %s has no role, but this kernel visits it", k->name, tg_dim_name(dim));
+        tg_fault(k->check, TG0213, "give it TG_P, TG_L or TG_W", "%s: %s has no role, but this kernel visits it",
+                 k->name, tg_dim_name(dim));
         return;
     }
     check_block(k, dim);

@@ -4,18 +4,11 @@
 
 #include <stdio.h>
 
-enum {
-    POSITIONS = 1 << TG_LQ | 1 << TG_LKV,
-    MAX_WARPS = 16,
-    MAX_DEPTH = 8,
-    MAX_BLOCKS_PER_SM = 16,
-    MATRIX_STEP = 16
-};
+enum { POSITIONS = 1 << TG_LQ | 1 << TG_LKV, MAX_WARPS = 16, MAX_DEPTH = 8, MAX_BLOCKS_PER_SM = 16, MATRIX_STEP = 16 };
 
 /* ---- numbers: the same rules for a schedule's fields and for a space's values ---- */
 
-const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim,
-                           uint32_t block)
+const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slice, uint32_t dim, uint32_t block)
 {
     const uint32_t bit = 1u << dim;
     const bool threads = row->mma == TG_MMA_NONE; /* its rules need the whole row: check_roles.c */
@@ -52,8 +45,7 @@ static void check_number(const struct kernel *k, const char *field, tg_field id,
 {
     const char *expected = tg_number_fault(id, value);
     if (expected)
-        tg_fault(k->check, TG0223, "see dsl/tegula.h", "%s: %s is %u, expected %s", k->name, field,
-                 value, expected);
+        tg_fault(k->check, TG0223, "see dsl/tegula.h", "%s: %s is %u, expected %s", k->name, field, value, expected);
 }
 
 /* What can be said of a row without knowing the algorithm. */
@@ -67,11 +59,10 @@ static void check_row_alone(const struct kernel *k)
                  "%s: mma %u is unknown", k->name, k->row->mma);
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++)
         if (k->row->row[dim].role > TG_ROLE_W)
-            tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: role %u of %s is unknown",
-                     k->name, k->row->row[dim].role, tg_dim_name(dim));
+            tg_fault(k->check, TG0212, "use TG_P, TG_L or TG_W", "%s: role %u of %s is unknown", k->name,
+                     k->row->row[dim].role, tg_dim_name(dim));
     if (k->row->outputs[0] == 0)
-        tg_fault(k->check, TG0206, "list the tiles it writes in .outputs", "%s writes nothing",
-                 k->name);
+        tg_fault(k->check, TG0206, "list the tiles it writes in .outputs", "%s writes nothing", k->name);
 }
 
 /* ---- outputs ---- */
@@ -99,8 +90,8 @@ static bool check_composed(const struct kernel *k, uint32_t tile, const char *na
     const bool ok = is_state || !tg_row_composes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
     if (!ok)
         tg_fault(k->check, TG0242, "let another kernel write it",
-                 "%s writes %s, which is no state, but walks segments without chunk to compose their states",
-                 k->name, name);
+                 "%s writes %s, which is no state, but walks segments without chunk to compose their states", k->name,
+                 name);
     return ok;
 }
 
@@ -156,8 +147,8 @@ static void check_chunk_blocks(const struct kernel *k)
         const uint32_t block = k->row->row[dim].block;
         if (block && block <= TG_MAX_BLOCK && k->schedule->chunk % block != 0)
             tg_fault(k->check, TG0220, "make chunk a multiple of all blocks of Lhq and Lkv",
-                     "%s: chunk is %u, not a multiple of the block %u of %s", k->name,
-                     k->schedule->chunk, block, tg_dim_name(dim));
+                     "%s: chunk is %u, not a multiple of the block %u of %s", k->name, k->schedule->chunk, block,
+                     tg_dim_name(dim));
     }
 }
 
@@ -167,11 +158,11 @@ static void check_tensor_count(struct check *check, const tg_schedule *schedule)
 {
     uint32_t count = 0;
     for (uint32_t tile = 1; tile < schedule->algorithm->n_tensors; tile++)
-        count += (schedule->algorithm->tensors[tile].flags & (TG_IN | TG_OUT)) ||
-                 tg_tile_row(schedule, tile) >= 0 || tg_tile_kept(schedule, tile);
+        count += (schedule->algorithm->tensors[tile].flags & (TG_IN | TG_OUT)) || tg_tile_row(schedule, tile) >= 0 ||
+                 tg_tile_kept(schedule, tile);
     if (count > TG_MAX_TENSORS)
-        tg_fault(check, TG0226, "write fewer intermediates to memory",
-                 "%u tensors in memory, at most %d", count, TG_MAX_TENSORS);
+        tg_fault(check, TG0226, "write fewer intermediates to memory", "%u tensors in memory, at most %d", count,
+                 TG_MAX_TENSORS);
 }
 
 /* The caller has memory for intermediates that some statement computes, each once. */
@@ -195,8 +186,7 @@ static void check_kept(struct check *check, const tg_schedule *schedule)
         else if (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS)
             fault = "whose axes are positions inside a chunk";
         if (fault)
-            tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s",
-                     name, fault);
+            tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s", name, fault);
         for (uint32_t before = 0; before < i; before++)
             if (schedule->kept[before] == tile)
                 tg_fault(check, TG0238, "list it once", "kept: %s is listed twice", name);
@@ -219,27 +209,24 @@ static void check_written(struct check *check, const tg_schedule *schedule, tg_b
     const tg_algorithm *algorithm = schedule->algorithm;
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
         struct tg_text text;
-        if ((algorithm->tensors[tile].flags & TG_OUT) && !(stores & TG_BIT(tile)) &&
-            tg_tile_row(schedule, tile) < 0)
-            tg_fault(check, TG0209, "list it in the .outputs of a kernel",
-                     "output %s is written by no kernel", tg_tile_text(algorithm, tile, &text));
+        if ((algorithm->tensors[tile].flags & TG_OUT) && !(stores & TG_BIT(tile)) && tg_tile_row(schedule, tile) < 0)
+            tg_fault(check, TG0209, "list it in the .outputs of a kernel", "output %s is written by no kernel",
+                     tg_tile_text(algorithm, tile, &text));
     }
 }
 
-static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r,
-                      bool algorithm_ok, tg_bits *stores, tg_bits *loads)
+static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r, bool algorithm_ok, tg_bits *stores,
+                      tg_bits *loads)
 {
     char name[TG_MAX_IDENTIFIER + 16];
-    struct kernel k = {
-        .check = check, .schedule = schedule, .row = &schedule->rows[r], .name = name};
+    struct kernel k = {.check = check, .schedule = schedule, .row = &schedule->rows[r], .name = name};
     (void)snprintf(name, sizeof name, "kernel %u", r);
     check->line = k.row->line;
     if (tg_check_identifier(check, TG0203, name, k.row->name)) {
         (void)snprintf(name, sizeof name, "kernel %s", k.row->name);
         for (uint32_t other = 0; other < r; other++)
             if (tg_same_name(schedule->rows[other].name, k.row->name))
-                tg_fault(check, TG0224, "rename one", "kernels %u and %u are both named '%s'",
-                         other, r, k.row->name);
+                tg_fault(check, TG0224, "rename one", "kernels %u and %u are both named '%s'", other, r, k.row->name);
     }
     check_row_alone(&k);
     check_chunk_blocks(&k);
@@ -259,8 +246,7 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
         tg_fault(check, TG0201, "pass a tg_schedule", "the schedule is NULL");
         return;
     }
-    if (!tg_check_header(check, TG0202, "schedule", schedule->struct_size, sizeof *schedule,
-                         schedule->version))
+    if (!tg_check_header(check, TG0202, "schedule", schedule->struct_size, sizeof *schedule, schedule->version))
         return;
     check->file = schedule->file;
     tg_check_name(check, TG0203, "schedule", schedule->name);
@@ -268,14 +254,12 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
         tg_fault(check, TG0205, "set .algorithm", "the schedule has no algorithm");
     const char *expected = tg_number_fault(TG_FIELD_CHUNK, schedule->chunk);
     if (expected)
-        tg_fault(check, TG0220, "set .chunk", "chunk is %u, expected %s", schedule->chunk,
-                 expected);
+        tg_fault(check, TG0220, "set .chunk", "chunk is %u, expected %s", schedule->chunk, expected);
     if (schedule->max_tokens > UINT16_MAX)
-        tg_fault(check, TG0236, "set .max_tokens, or leave it out",
-                 "max_tokens is %u, expected 0 to %d", schedule->max_tokens, UINT16_MAX);
+        tg_fault(check, TG0236, "set .max_tokens, or leave it out", "max_tokens is %u, expected 0 to %d",
+                 schedule->max_tokens, UINT16_MAX);
     if (schedule->n_rows < 1 || schedule->n_rows > TG_MAX_ROWS) {
-        tg_fault(check, TG0204, "set .n_rows", "%u kernels, expected 1 to %d", schedule->n_rows,
-                 TG_MAX_ROWS);
+        tg_fault(check, TG0204, "set .n_rows", "%u kernels, expected 1 to %d", schedule->n_rows, TG_MAX_ROWS);
         return;
     }
     const uint32_t before = check->errors;

@@ -54,8 +54,8 @@ static bool check_field(struct varied *v)
         return true;
     }
     if (vary->row >= schedule->n_rows || vary->row >= TG_MAX_ROWS) {
-        tg_fault(v->check, TG0307, "rows are numbered from 0", "%s: the schedule has %u kernels",
-                 v->name, schedule->n_rows);
+        tg_fault(v->check, TG0307, "rows are numbered from 0", "%s: the schedule has %u kernels", v->name,
+                 schedule->n_rows);
         return false;
     }
     if (!tg_field_exists(schedule, v->at) || !is_visited(schedule, v->at)) {
@@ -70,22 +70,19 @@ static void check_values(const struct varied *v, bool schedule_ok)
 {
     const uint32_t count = value_count(v->vary);
     struct tg_slice slice;
-    const bool sliced = schedule_ok && v->at.field != TG_FIELD_CHUNK &&
-                        tg_row_slice(v->space->schedule, v->at.row, &slice);
+    const bool sliced =
+        schedule_ok && v->at.field != TG_FIELD_CHUNK && tg_row_slice(v->space->schedule, v->at.row, &slice);
     if (count == 0)
         tg_fault(v->check, TG0309, "the values end at the first 0", "%s has no values", v->name);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t value = v->vary->values[i];
-        const char *expected = v->at.field == TG_FIELD_BLOCK
-                                   ? tg_block_fault(&v->space->schedule->rows[v->at.row],
-                                                    sliced ? &slice : NULL, v->at.dim, value)
-                                   : tg_number_fault((tg_field)v->at.field, value);
+        const char *expected = v->at.field == TG_FIELD_BLOCK ? tg_block_fault(&v->space->schedule->rows[v->at.row],
+                                                                              sliced ? &slice : NULL, v->at.dim, value)
+                                                             : tg_number_fault((tg_field)v->at.field, value);
         if (expected)
-            tg_fault(v->check, TG0311, "give another value", "%s: value %u, expected %s", v->name,
-                     value, expected);
+            tg_fault(v->check, TG0311, "give another value", "%s: value %u, expected %s", v->name, value, expected);
         if (has_value(v->vary, i, value))
-            tg_fault(v->check, TG0310, "give it once", "%s: value %u is given twice", v->name,
-                     value);
+            tg_fault(v->check, TG0310, "give it once", "%s: value %u is given twice", v->name, value);
     }
 }
 
@@ -94,10 +91,9 @@ static void check_twice(const struct varied *v)
     for (const tg_vary *other = v->space->vary; other < v->vary; other++)
         if (other->field == v->vary->field &&
             (other->field == TG_FIELD_CHUNK ||
-             (other->row == v->at.row &&
-              (other->field != TG_FIELD_BLOCK || other->dim == v->at.dim))))
-            tg_fault(v->check, TG0312, "put all values in one row",
-                     "%s is varied already at line %d", v->name, other->line);
+             (other->row == v->at.row && (other->field != TG_FIELD_BLOCK || other->dim == v->at.dim))))
+            tg_fault(v->check, TG0312, "put all values in one row", "%s is varied already at line %d", v->name,
+                     other->line);
 }
 
 /* A chunk size that no choice of this block divides. */
@@ -107,8 +103,7 @@ static void check_divides(const struct varied *v, uint32_t row, uint32_t dim)
     const struct tg_field_at at = {TG_FIELD_BLOCK, (uint8_t)row, (uint8_t)dim};
     const tg_vary *blocks = NULL;
     for (uint32_t i = 0; i < v->space->n_vary; i++)
-        if (v->space->vary[i].field == TG_FIELD_BLOCK && v->space->vary[i].row == row &&
-            v->space->vary[i].dim == dim)
+        if (v->space->vary[i].field == TG_FIELD_BLOCK && v->space->vary[i].row == row && v->space->vary[i].dim == dim)
             blocks = &v->space->vary[i];
     const uint32_t fixed = tg_field_get(schedule, at);
     const uint32_t count = value_count(v->vary), n_blocks = blocks ? value_count(blocks) : 0;
@@ -119,13 +114,12 @@ static void check_divides(const struct varied *v, uint32_t row, uint32_t dim)
             fits = fits || chunk % blocks->values[b] == 0;
         if (!fits)
             tg_warn(v->check, TG0313, "remove it, or vary the block too",
-                    "chunk: value %u is no multiple of any block of %s in row %u, %s", chunk,
-                    tg_dim_name(dim), row, blocks ? "which is varied" : "which is fixed");
+                    "chunk: value %u is no multiple of any block of %s in row %u, %s", chunk, tg_dim_name(dim), row,
+                    blocks ? "which is varied" : "which is fixed");
     }
 }
 
-static void check_row(struct check *check, const tg_space *space, const tg_vary *vary,
-                      bool schedule_ok)
+static void check_row(struct check *check, const tg_space *space, const tg_vary *vary, bool schedule_ok)
 {
     struct varied v = {.check = check, .space = space, .vary = vary};
     check->line = vary->line;
@@ -148,8 +142,7 @@ void tg_check_space(struct check *check, const tg_space *space, bool schedule_ok
         tg_fault(check, TG0301, "pass a tg_space", "the tuning space is NULL");
         return;
     }
-    if (!tg_check_header(check, TG0302, "tuning space", space->struct_size, sizeof *space,
-                         space->version))
+    if (!tg_check_header(check, TG0302, "tuning space", space->struct_size, sizeof *space, space->version))
         return;
     check->file = space->file;
     tg_check_name(check, TG0303, "tuning space", space->name);
@@ -157,8 +150,8 @@ void tg_check_space(struct check *check, const tg_space *space, bool schedule_ok
         tg_fault(check, TG0304, "set .schedule", "the tuning space has no schedule");
     const bool vary_ok = space->vary && space->n_vary >= 1 && space->n_vary <= MAX_VARY;
     if (!vary_ok)
-        tg_fault(check, TG0305, "use TG_COUNT(vary)", "%u varied fields%s, expected 1 to %d",
-                 space->n_vary, space->vary ? "" : " (the array is NULL)", MAX_VARY);
+        tg_fault(check, TG0305, "use TG_COUNT(vary)", "%u varied fields%s, expected 1 to %d", space->n_vary,
+                 space->vary ? "" : " (the array is NULL)", MAX_VARY);
     if (!vary_ok || !space->schedule || space->schedule->struct_size != sizeof *space->schedule)
         return;
     for (uint32_t i = 0; i < space->n_vary; i++)

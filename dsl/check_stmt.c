@@ -22,8 +22,7 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_REVERSE | TG_MAXIMUM | TG_EXCLUSIVE},
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
     [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT, 0},
-    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL,
-                       TG_REVERSE},
+    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL, TG_REVERSE},
 };
 
 /* One statement under check. */
@@ -63,11 +62,9 @@ static bool check_operand(const struct subject *s, const char *field, tg_operand
     const uint32_t tile = TG_OPERAND_TILE(operand), at = TG_OPERAND_AT(operand);
     if (!tg_check_tile_exists(s->algorithm, operand)) {
         const bool empty = tg_tile_tensor(s->algorithm, tile) != NULL;
-        tg_fault(s->check, TG0121,
-                 empty ? "declare it" : "tiles are numbered from 1 to n_tensors - 1",
+        tg_fault(s->check, TG0121, empty ? "declare it" : "tiles are numbered from 1 to n_tensors - 1",
                  "%s: %s is tile %u, %s %u", s->kind, field, tile,
-                 empty ? "whose entry in the table of tensors is empty; they are" : "of",
-                 s->algorithm->n_tensors);
+                 empty ? "whose entry in the table of tensors is empty; they are" : "of", s->algorithm->n_tensors);
         return false;
     }
     const char *name = tg_tile_text(s->algorithm, tile, &text);
@@ -76,18 +73,16 @@ static bool check_operand(const struct subject *s, const char *field, tg_operand
             return true;
         if (at == 0)
             tg_fault(s->check, TG0124, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
-                     "%s: %s has axis TG_T and is used as %s without a position", s->kind, name,
-                     field);
+                     "%s: %s has axis TG_T and is used as %s without a position", s->kind, name, field);
         else
             tg_fault(s->check, TG0125, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
-                     "%s: %s is used as %s at position %u, which is none", s->kind, name, field,
-                     at);
+                     "%s: %s is used as %s at position %u, which is none", s->kind, name, field, at);
         return false;
     }
     if (at == 0)
         return true;
-    tg_fault(s->check, TG0125, "remove TG_AT_Q or TG_AT_KV",
-             "%s: %s has no axis TG_T but is used as %s at a position", s->kind, name, field);
+    tg_fault(s->check, TG0125, "remove TG_AT_Q or TG_AT_KV", "%s: %s has no axis TG_T but is used as %s at a position",
+             s->kind, name, field);
     return false;
 }
 
@@ -108,8 +103,7 @@ static bool check_fields(const struct subject *s)
     };
     bool ok = true;
     if (s->stmt->out == 0) {
-        tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1", "%s: out is missing",
-                 s->kind);
+        tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1", "%s: out is missing", s->kind);
         ok = false;
     } else {
         ok = check_operand(s, "out", s->stmt->out);
@@ -117,13 +111,13 @@ static bool check_fields(const struct subject *s)
     for (uint32_t i = 0; i < TG_COUNT(fields); i++) {
         if (fields[i].value == 0) {
             if (kind->needs & fields[i].bit) {
-                tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1",
-                         "%s: %s is missing", s->kind, fields[i].name);
+                tg_fault(s->check, TG0122, "tile 0 is 'none': number them from 1", "%s: %s is missing", s->kind,
+                         fields[i].name);
                 ok = false;
             }
         } else if (!((kind->needs | kind->may) & fields[i].bit)) {
-            tg_fault(s->check, TG0123, "remove it", "%s: field %s is set but has no meaning here",
-                     s->kind, fields[i].name);
+            tg_fault(s->check, TG0123, "remove it", "%s: field %s is set but has no meaning here", s->kind,
+                     fields[i].name);
         } else if (!check_operand(s, fields[i].name, fields[i].value)) {
             ok = false;
         }
@@ -137,8 +131,7 @@ static bool check_fields(const struct subject *s)
                  "TG_REVERSE is for CARRY and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN",
                  "%s: flags 0x%x have no meaning here", s->kind, strange);
     if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
-        tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here",
-                 s->kind);
+        tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here", s->kind);
     return ok;
 }
 
@@ -147,13 +140,12 @@ static bool check_fields(const struct subject *s)
 static void check_read_axes(const struct subject *s, tg_operand operand)
 {
     struct tg_text name, extra;
-    const uint32_t more = (mask_of(s, operand) | implicit_of(s, operand)) &
-                          ~(mask_of(s, s->stmt->out) | implicit_of(s, s->stmt->out));
+    const uint32_t more =
+        (mask_of(s, operand) | implicit_of(s, operand)) & ~(mask_of(s, s->stmt->out) | implicit_of(s, s->stmt->out));
     if (more)
         tg_fault(s->check, TG0155, "sum over it with CONTRACT or TOTAL, or give it to the result",
                  "MAP: %s has axis %s, which the result lacks",
-                 tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name),
-                 tg_mask_text(more, &extra));
+                 tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name), tg_mask_text(more, &extra));
 }
 
 /* A code by itself, whatever is on the stack. */
@@ -165,11 +157,9 @@ static void check_code(const struct subject *s, uint32_t i, bool out_ok)
     if (x->op == TG_X_NUMBER && !isfinite(x->number))
         tg_fault(s->check, TG0157, "masks are TG_CAUSAL, not infinities",
                  "MAP: number %u of the expression is not finite", i);
-    if (x->op == TG_X_SCALAR && tg_scalars_are_listed(s->algorithm) &&
-        x->operand >= tg_scalar_count(s->algorithm))
+    if (x->op == TG_X_SCALAR && tg_scalars_are_listed(s->algorithm) && x->operand >= tg_scalar_count(s->algorithm))
         tg_fault(s->check, TG0158, "list it in the algorithm's .scalars",
-                 "MAP: code %u of the expression is scalar %u, of %u", i, x->operand,
-                 tg_scalar_count(s->algorithm));
+                 "MAP: code %u of the expression is scalar %u, of %u", i, x->operand, tg_scalar_count(s->algorithm));
     if (x->op == TG_X_CAUSAL && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
         tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",
                  "MAP: TG_CAUSAL compares two positions, but the result has not both");
@@ -188,22 +178,20 @@ static void check_expr(const struct subject *s, bool out_ok)
         const tg_x *x = &s->stmt->expr[i];
         const int arity = tg_expr_arity(x->op);
         if (arity < 0) {
-            tg_fault(s->check, TG0152, "use the TG_X_ codes",
-                     "MAP: code %u of the expression is %u", i, x->op);
+            tg_fault(s->check, TG0152, "use the TG_X_ codes", "MAP: code %u of the expression is %u", i, x->op);
             return; /* how it changes the stack is not known */
         }
         if (depth < (uint32_t)arity) {
             tg_fault(s->check, TG0153, "operands come before their operation",
-                     "MAP: code %u of the expression needs %d operands and finds %u", i, arity,
-                     depth);
+                     "MAP: code %u of the expression needs %d operands and finds %u", i, arity, depth);
             depth = (uint32_t)arity;
         }
         depth = depth - (uint32_t)arity + 1;
         check_code(s, i, out_ok);
     }
     if (depth > 1)
-        tg_fault(s->check, TG0154, "add the missing operation",
-                 "MAP: the expression leaves %u values, expected 1", depth);
+        tg_fault(s->check, TG0154, "add the missing operation", "MAP: the expression leaves %u values, expected 1",
+                 depth);
 }
 
 /* ---- SCAN, TOTAL ---- */
@@ -211,8 +199,8 @@ static void check_expr(const struct subject *s, bool out_ok)
 static void report_axes(const struct subject *s, const char *hint)
 {
     struct tg_text a, out;
-    tg_fault(s->check, TG0129, hint, "%s: out has axes %s, a has %s", s->kind,
-             axes(s, s->stmt->out, &out), axes(s, s->stmt->a, &a));
+    tg_fault(s->check, TG0129, hint, "%s: out has axes %s, a has %s", s->kind, axes(s, s->stmt->out, &out),
+             axes(s, s->stmt->a, &a));
 }
 
 /* Along positions when a has TG_T, else along chunks. */
@@ -246,12 +234,10 @@ static void check_total(const struct subject *s)
     const uint32_t summed = from & ~to;
     const uint32_t may = CHUNK | (has_t ? (uint32_t)Q_AND_KV : 0);
     if (to & ~from)
-        report_axes(s,
-                    "out has the axes of a, with TG_CHUNK in the place of TG_T where positions are "
-                    "summed");
+        report_axes(s, "out has the axes of a, with TG_CHUNK in the place of TG_T where positions are "
+                       "summed");
     else if (summed & ~may)
-        tg_fault(s->check, TG0129, "use TG_SUM_TO", "TOTAL: it would sum over %s",
-                 tg_mask_text(summed & ~may, &text));
+        tg_fault(s->check, TG0129, "use TG_SUM_TO", "TOTAL: it would sum over %s", tg_mask_text(summed & ~may, &text));
     else if ((summed & CHUNK) && (summed & Q_AND_KV))
         tg_fault(s->check, TG0129, "sum over the positions first, into a tile with axis TG_CHUNK",
                  "TOTAL: it would sum over positions and chunks at once");
@@ -280,11 +266,10 @@ static void check_product_implicit(const struct subject *s)
 {
     struct tg_text text;
     const tg_stmt *stmt = s->stmt;
-    const uint32_t lost =
-        (implicit_of(s, stmt->a) | implicit_of(s, stmt->b)) & ~implicit_of(s, stmt->out);
+    const uint32_t lost = (implicit_of(s, stmt->a) | implicit_of(s, stmt->b)) & ~implicit_of(s, stmt->out);
     if (lost)
-        tg_fault(s->check, TG0130, "use TG_TOTAL_TO, or give out the flags of a and b",
-                 "%s: it would sum over %s", s->kind, tg_mask_text(lost, &text));
+        tg_fault(s->check, TG0130, "use TG_TOTAL_TO, or give out the flags of a and b", "%s: it would sum over %s",
+                 s->kind, tg_mask_text(lost, &text));
 }
 
 static void check_product(const struct subject *s)
@@ -297,21 +282,19 @@ static void check_product(const struct subject *s)
     const uint32_t extra = out & ~operands & ~(uint32_t)CHUNK, one_sided = product.wrong & ~out;
     const char *nowhere = stmt->b ? "neither a nor b has" : "a lacks";
     if (extra)
-        tg_fault(s->check, TG0131, "every axis of out is one of a or b",
-                 "%s: out has axis %s, which %s", s->kind, tg_mask_text(extra, &text), nowhere);
+        tg_fault(s->check, TG0131, "every axis of out is one of a or b", "%s: out has axis %s, which %s", s->kind,
+                 tg_mask_text(extra, &text), nowhere);
     if (one_sided)
         tg_fault(s->check, TG0130, "a summed axis is in a and in b; other axes are in out",
-                 "%s: axis %s is in one operand only and not in out", s->kind,
-                 tg_mask_text(one_sided, &text));
+                 "%s: axis %s is in one operand only and not in out", s->kind, tg_mask_text(one_sided, &text));
     if (!product.k && !one_sided && !extra)
         tg_fault(s->check, TG0130, "use MAP for element-wise products, TOTAL for sums over chunks",
                  "%s: nothing is summed over", s->kind);
     if (!(out & CHUNK) && (operands & CHUNK))
-        tg_fault(s->check, TG0130, "use CARRY, or TOTAL", "%s: it would sum over the chunks",
-                 s->kind);
+        tg_fault(s->check, TG0130, "use CARRY, or TOTAL", "%s: it would sum over the chunks", s->kind);
     if ((out & CHUNK) && !(operands & CHUNK))
-        tg_fault(s->check, TG0131, "every axis of out is one of a or b",
-                 "%s: out has one value a chunk, which %s", s->kind, nowhere);
+        tg_fault(s->check, TG0131, "every axis of out is one of a or b", "%s: out has one value a chunk, which %s",
+                 s->kind, nowhere);
     check_product_implicit(s);
     check_product_type(s, "a", stmt->a);
     if (stmt->b)
@@ -329,16 +312,14 @@ static void check_contract(const struct subject *s)
     const uint32_t lost = implicit_of(s, stmt->init) & ~implicit_of(s, stmt->out);
     if (mask_of(s, stmt->init) != mask_of(s, stmt->out))
         tg_fault(s->check, TG0132, "accumulate onto a tile with the axes of out",
-                 "CONTRACT: init has axes %s, out has %s", axes(s, stmt->init, &init),
-                 axes(s, stmt->out, &out));
+                 "CONTRACT: init has axes %s, out has %s", axes(s, stmt->init, &init), axes(s, stmt->out, &out));
     else if (lost)
         tg_fault(s->check, TG0132, "accumulate onto a tile with the flags of out",
                  "CONTRACT: init has axis %s, which out lacks", tg_mask_text(lost, &init));
 }
 
 /* An initial or final state: the axes of the state without the chunk, in the caller's memory. */
-static void check_boundary(const struct subject *s, const char *field, tg_operand operand,
-                           uint8_t flag)
+static void check_boundary(const struct subject *s, const char *field, tg_operand operand, uint8_t flag)
 {
     struct tg_text name, have, want;
     if (operand == 0)
@@ -354,8 +335,8 @@ static void check_boundary(const struct subject *s, const char *field, tg_operan
                  tg_mask_text(expected, &want));
     else if (other)
         tg_fault(s->check, TG0136, "give it the same of TG_NO_BATCH and TG_SHARED",
-                 "CARRY: %s is %s, which %s axis %s, other than the state", field, tile,
-                 own & other ? "has" : "lacks", tg_mask_text(other, &have));
+                 "CARRY: %s is %s, which %s axis %s, other than the state", field, tile, own & other ? "has" : "lacks",
+                 tg_mask_text(other, &have));
     const uint32_t flags = s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags;
     const bool is_intermediate = flag == TG_OUT && !(flags & TG_IN);
     if (!(flags & flag) && !is_intermediate)
@@ -371,8 +352,7 @@ static void check_added(const struct subject *s)
     const tg_stmt *stmt = s->stmt;
     if (mask_of(s, stmt->a) != mask_of(s, stmt->out))
         tg_fault(s->check, TG0141, "give b, or add a tile with TG_CHUNK and the axes of the state",
-                 "CARRY: a has axes %s, the state has %s", axes(s, stmt->a, &a),
-                 axes(s, stmt->out, &out));
+                 "CARRY: a has axes %s, the state has %s", axes(s, stmt->a, &a), axes(s, stmt->out, &out));
     check_product_implicit(s);
     check_product_type(s, "a", stmt->a);
     check_product_type(s, "out", stmt->out);
@@ -386,8 +366,7 @@ static void check_decay(const struct subject *s)
     const uint32_t lost = implicit_of(s, stmt->decay) & ~implicit_of(s, stmt->out);
     if (stmt->decay && (!(decay & CHUNK) || (decay & ~out)))
         tg_fault(s->check, TG0137, "TG_CHUNK alone, or with axes of the state",
-                 "CARRY: decay has axes %s, the state has %s", tg_mask_text(decay, &have),
-                 tg_mask_text(out, &want));
+                 "CARRY: decay has axes %s, the state has %s", tg_mask_text(decay, &have), tg_mask_text(out, &want));
     else if (lost)
         tg_fault(s->check, TG0137, "give the state the flags of its decay",
                  "CARRY: decay has axis %s, which the state lacks", tg_mask_text(lost, &have));
@@ -417,8 +396,7 @@ static void check_carry(const struct subject *s)
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)
 {
     if (stmt->op == TG_STMT_NONE || stmt->op >= TG_STMT_N_OPS) {
-        tg_fault(check, TG0120,
-                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO",
+        tg_fault(check, TG0120, "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO",
                  "statement kind %u is unknown", stmt->op);
         return;
     }

@@ -19,8 +19,7 @@ bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at)
 {
     if (at.field == TG_FIELD_CHUNK)
         return true;
-    if (at.field <= TG_FIELD_NONE || at.field > TG_FIELD_BLOCKS_PER_SM ||
-        at.row >= row_count(schedule))
+    if (at.field <= TG_FIELD_NONE || at.field > TG_FIELD_BLOCKS_PER_SM || at.row >= row_count(schedule))
         return false;
     return at.field != TG_FIELD_BLOCK || memchr(block_dims, at.dim, sizeof block_dims) != NULL;
 }
@@ -131,8 +130,7 @@ void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, cons
         if (at.field == TG_FIELD_CHUNK)
             tg_printf(writer, "%schunk=%u", separator, value);
         else
-            tg_printf(writer, "%s%s.%s=%u", separator, row_name(schedule, at.row),
-                      tg_field_name(at), value);
+            tg_printf(writer, "%s%s.%s=%u", separator, row_name(schedule, at.row), tg_field_name(at), value);
         separator = " ";
     }
 }
@@ -147,8 +145,7 @@ struct span {
 
 static bool span_is(struct span span, const char *text)
 {
-    return strlen(text) == (size_t)span.length &&
-           memcmp(text, span.start, (size_t)span.length) == 0;
+    return strlen(text) == (size_t)span.length && memcmp(text, span.start, (size_t)span.length) == 0;
 }
 
 /* Names for "expected ..." lists: as long as those of all rows. */
@@ -170,8 +167,7 @@ static void list_add(struct list *list, const char *name)
     list->used += length;
 }
 
-static bool find_row(struct check *check, const tg_schedule *schedule, struct span name,
-                     uint8_t *row)
+static bool find_row(struct check *check, const tg_schedule *schedule, struct span name, uint8_t *row)
 {
     struct list expected = {{0}, 0};
     for (uint32_t r = 0; r < row_count(schedule); r++) {
@@ -181,13 +177,13 @@ static bool find_row(struct check *check, const tg_schedule *schedule, struct sp
         }
         list_add(&expected, row_name(schedule, r));
     }
-    tg_fault(check, TG0231, "use a kernel of this schedule",
-             "no kernel '%.*s', expected one of: %s", name.length, name.start, expected.text);
+    tg_fault(check, TG0231, "use a kernel of this schedule", "no kernel '%.*s', expected one of: %s", name.length,
+             name.start, expected.text);
     return false;
 }
 
-static bool find_field(struct check *check, const tg_schedule *schedule, struct span name,
-                       uint8_t row, struct tg_field_at *at)
+static bool find_field(struct check *check, const tg_schedule *schedule, struct span name, uint8_t row,
+                       struct tg_field_at *at)
 {
     struct list expected = {{0}, 0};
     for (struct tg_field_at field = {0}; tg_field_next(schedule, &field);) {
@@ -199,13 +195,13 @@ static bool find_field(struct check *check, const tg_schedule *schedule, struct 
         }
         list_add(&expected, tg_field_name(field));
     }
-    tg_fault(check, TG0232, "use a field of a kernel", "no field '%.*s', expected one of: %s",
-             name.length, name.start, expected.text);
+    tg_fault(check, TG0232, "use a field of a kernel", "no field '%.*s', expected one of: %s", name.length, name.start,
+             expected.text);
     return false;
 }
 
-static bool parse_value(struct check *check, const tg_schedule *schedule, struct span text,
-                        struct tg_field_at at, uint32_t *value)
+static bool parse_value(struct check *check, const tg_schedule *schedule, struct span text, struct tg_field_at at,
+                        uint32_t *value)
 {
     const tg_kernel_row *row = &schedule->rows[at.row];
     uint32_t number = 0;
@@ -223,8 +219,8 @@ static bool parse_value(struct check *check, const tg_schedule *schedule, struct
     }
     if (!expected)
         return true;
-    tg_fault(check, TG0233, "give a value in that range", "%s is '%.*s', expected %s",
-             tg_field_name(at), text.length, text.start, expected);
+    tg_fault(check, TG0233, "give a value in that range", "%s is '%.*s', expected %s", tg_field_name(at), text.length,
+             text.start, expected);
     return false;
 }
 
@@ -234,8 +230,7 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
     const char *equals = memchr(item.start, '=', (size_t)item.length);
     const char *dot = memchr(item.start, '.', (size_t)(equals ? equals - item.start : item.length));
     if (!equals) {
-        tg_fault(check, TG0230, "write fields as chunk=128 H.Lhq=64", "'%.*s' has no '='",
-                 item.length, item.start);
+        tg_fault(check, TG0230, "write fields as chunk=128 H.Lhq=64", "'%.*s' has no '='", item.length, item.start);
         return;
     }
     const struct span number = {equals + 1, item.length - (int)(equals + 1 - item.start)};
@@ -252,8 +247,7 @@ static void apply_item(struct check *check, tg_schedule *schedule, struct span i
         uint8_t row = 0;
         const struct span kernel = {item.start, (int)(dot - item.start)};
         const struct span field = {dot + 1, (int)(equals - dot - 1)};
-        if (!find_row(check, schedule, kernel, &row) ||
-            !find_field(check, schedule, field, row, &at))
+        if (!find_row(check, schedule, kernel, &row) || !find_field(check, schedule, field, row, &at))
             return;
     }
     if (parse_value(check, schedule, number, at, &value))
@@ -265,8 +259,7 @@ tg_status tg_schedule_apply(const char *text, tg_schedule *schedule, const tg_si
     struct check check = {.sink = sink};
     enum { LONGEST = 4096 };
     if (!text || !schedule || schedule->struct_size != sizeof *schedule) {
-        tg_fault(&check, TG0230, "pass a text and a schedule",
-                 "the text or the schedule is missing");
+        tg_fault(&check, TG0230, "pass a text and a schedule", "the text or the schedule is missing");
         return TG_E_ARGUMENT;
     }
     tg_schedule changed = *schedule; /* all of the text, or nothing */
@@ -274,8 +267,7 @@ tg_status tg_schedule_apply(const char *text, tg_schedule *schedule, const tg_si
         const size_t blank = strspn(text, " \t\n");
         const size_t length = strcspn(text + blank, " \t\n");
         if (length > LONGEST) {
-            tg_fault(&check, TG0230, "separate fields by blanks", "a field of %zu characters",
-                     length);
+            tg_fault(&check, TG0230, "separate fields by blanks", "a field of %zu characters", length);
             break;
         }
         if (length)

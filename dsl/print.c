@@ -24,8 +24,7 @@ void tg_printf(const tg_writer *writer, const char *format, ...)
         char *whole = malloc((size_t)length + 1);
         if (whole)
             (void)vsnprintf(whole, (size_t)length + 1, format, again);
-        writer->write(writer->user, whole ? whole : brief,
-                      whole ? (size_t)length : sizeof brief - 1);
+        writer->write(writer->user, whole ? whole : brief, whole ? (size_t)length : sizeof brief - 1);
         free(whole);
     }
     va_end(again);
@@ -71,15 +70,13 @@ static void print_tile(const struct printer *p, uint32_t tile)
 }
 
 /* "q[i,dqk]". `from` is printed as `to`: the running index of a scan, the chunk after this one. */
-static void print_indexed(const struct printer *p, tg_operand operand, uint32_t from,
-                          const char *to)
+static void print_indexed(const struct printer *p, tg_operand operand, uint32_t from, const char *to)
 {
     uint8_t dims[TG_MAX_AXES];
     const uint32_t count = tg_operand_dims(p->algorithm, operand, dims);
     print_tile(p, TG_OPERAND_TILE(operand));
     for (uint32_t i = 0; i < count; i++)
-        tg_printf(p->writer, "%s%s", i ? "," : "[",
-                  from != TG_AXIS_NONE && dims[i] == from ? to : index_name(dims[i]));
+        tg_printf(p->writer, "%s%s", i ? "," : "[", from != TG_AXIS_NONE && dims[i] == from ? to : index_name(dims[i]));
     if (count)
         tg_printf(p->writer, "]");
 }
@@ -131,8 +128,7 @@ static int value_start(const tg_stmt *stmt, int last)
     return -1;
 }
 
-static void print_value(const struct printer *p, const tg_stmt *stmt, int last,
-                        enum precedence least);
+static void print_value(const struct printer *p, const tg_stmt *stmt, int last, enum precedence least);
 
 static void print_leaf(const struct printer *p, const tg_x *x, enum precedence least)
 {
@@ -172,17 +168,13 @@ static void print_unary(const struct printer *p, const tg_stmt *stmt, int last)
 {
     const struct notation *notation = &notations[stmt->expr[last].op];
     tg_printf(p->writer, "%s%s", notation->text, notation->precedence == ATOM ? "(" : "");
-    print_value(p, stmt, last - 1,
-                notation->precedence == ATOM   ? SUM
-                : notation->precedence == SIGN ? POWER
-                                               : ATOM);
+    print_value(p, stmt, last - 1, notation->precedence == ATOM ? SUM : notation->precedence == SIGN ? POWER : ATOM);
     if (notation->precedence == ATOM)
         tg_printf(p->writer, ")");
 }
 
 /* The value that ends at `last`, in parentheses when it binds weaker than `least`. */
-static void print_value(const struct printer *p, const tg_stmt *stmt, int last,
-                        enum precedence least)
+static void print_value(const struct printer *p, const tg_stmt *stmt, int last, enum precedence least)
 {
     const tg_x *x = &stmt->expr[last];
     const int arity = tg_expr_arity(x->op);
@@ -331,8 +323,8 @@ static void print_tensors(const struct printer *p, const char *title, uint8_t fl
         tg_printf(p->writer, "%s", separator);
         print_operand(p, (tg_operand)tile);
         const tg_dtype dtype = tensor->dtype ? (tg_dtype)tensor->dtype : TG_F32;
-        tg_printf(p->writer, " %s%s%s", tg_dtype_name(dtype),
-                  tensor->flags & TG_OPTIONAL ? "?" : "", shared_by(tensor->flags));
+        tg_printf(p->writer, " %s%s%s", tg_dtype_name(dtype), tensor->flags & TG_OPTIONAL ? "?" : "",
+                  shared_by(tensor->flags));
         separator = ", ";
     }
     if (separator != title)
@@ -345,8 +337,7 @@ static void print_scalars(const struct printer *p)
     const uint32_t n = p->algorithm->scalars ? tg_scalar_count(p->algorithm) : 0;
     for (uint32_t i = 0; i < n; i++) {
         struct tg_text text;
-        tg_printf(p->writer, "%s%s = ", i ? ", " : "  with ",
-                  tg_scalar_text(p->algorithm, i, &text));
+        tg_printf(p->writer, "%s%s = ", i ? ", " : "  with ", tg_scalar_text(p->algorithm, i, &text));
         if (i == 0 && p->algorithm->scalars[i].value == 0)
             tg_printf(p->writer, "1/sqrt(dqk)");
         else
@@ -365,8 +356,7 @@ void tg_algorithm_print(const tg_algorithm *algorithm, const tg_writer *writer)
     const struct printer p = {algorithm, writer};
     const bool named = tg_is_name(algorithm->name, TG_MAX_NAME, true);
     tg_printf(writer, "%s", named ? algorithm->name : "(no name)");
-    tg_printf(writer, "%s%s\n", algorithm->title ? ": " : "",
-              algorithm->title ? algorithm->title : "");
+    tg_printf(writer, "%s%s\n", algorithm->title ? ": " : "", algorithm->title ? algorithm->title : "");
     if (!algorithm->tensors || !algorithm->body) {
         tg_printf(writer, "  (no %s)\n", algorithm->tensors ? "statements" : "tensors");
         return;

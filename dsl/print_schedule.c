@@ -7,27 +7,9 @@
 
 /* ---- the table ---- */
 
-enum column {
-    KERNEL,
-    BATCH,
-    SEG,
-    CHUNK,
-    LHQ,
-    LKV,
-    DQK,
-    DHV,
-    MEMBER,
-    WRITES,
-    WARPS,
-    STAGES,
-    MMA,
-    PER_SM,
-    N_COLUMNS
-};
+enum column { KERNEL, BATCH, SEG, CHUNK, LHQ, LKV, DQK, DHV, MEMBER, WRITES, WARPS, STAGES, MMA, PER_SM, N_COLUMNS };
 
-enum {
-    CELL = (TG_MAX_OUTPUTS + 2) * (TG_MAX_IDENTIFIER + 1)
-}; /* the widest: what a kernel writes */
+enum { CELL = (TG_MAX_OUTPUTS + 2) * (TG_MAX_IDENTIFIER + 1) }; /* the widest: what a kernel writes */
 
 struct table {
     char cells[TG_MAX_ROWS + 1][N_COLUMNS][CELL];
@@ -191,8 +173,8 @@ static void key_tensor(const tg_schedule *schedule, uint32_t tile, const tg_writ
 
 static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
 {
-    tg_printf(writer, "s%u:%u,%x,%x,%x,%x,%x,%x", stmt->op, stmt->flags, stmt->out, stmt->a,
-              stmt->b, stmt->init, stmt->decay, stmt->final_);
+    tg_printf(writer, "s%u:%u,%x,%x,%x,%x,%x,%x", stmt->op, stmt->flags, stmt->out, stmt->a, stmt->b, stmt->init,
+              stmt->decay, stmt->final_);
     const uint32_t length = tg_expr_length(stmt);
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];
@@ -235,8 +217,7 @@ void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer)
         return;
     const tg_algorithm *algorithm = schedule->algorithm;
     tg_printf(writer, "tegula-dsl %d;", TG_DSL_VERSION);
-    if (algorithm && algorithm->struct_size == sizeof *algorithm && algorithm->tensors &&
-        algorithm->body) {
+    if (algorithm && algorithm->struct_size == sizeof *algorithm && algorithm->tensors && algorithm->body) {
         for (uint32_t tile = 1; tile < algorithm->n_tensors && tile < TG_MAX_TILES; tile++)
             key_tensor(schedule, tile, writer);
         for (uint32_t s = 0; s < algorithm->n_body && s < TG_MAX_BODY; s++)

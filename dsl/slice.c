@@ -26,8 +26,7 @@ bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile)
     return false;
 }
 
-uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand,
-                         uint8_t dims[TG_MAX_AXES])
+uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand, uint8_t dims[TG_MAX_AXES])
 {
     const tg_tensor *tensor = tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand));
     const uint8_t at = (uint8_t)TG_OPERAND_AT(operand);
@@ -190,7 +189,8 @@ bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile)
 bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile, uint32_t dim)
 {
     const uint8_t *axes = algorithm->tensors[tile].axes;
-    return (row->row[dim].cluster & TG_ADDS) && axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV) && axes[1] != dim;
+    return (row->row[dim].cluster & TG_ADDS) && axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV) &&
+           axes[1] != dim;
 }
 
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)
@@ -225,15 +225,13 @@ uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim)
 
 static bool is_carry_out(const tg_algorithm *algorithm, uint32_t tile, int stmt)
 {
-    return stmt >= 0 && algorithm->body[stmt].op == TG_STMT_CARRY &&
-           TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
+    return stmt >= 0 && algorithm->body[stmt].op == TG_STMT_CARRY && TG_OPERAND_TILE(algorithm->body[stmt].out) == tile;
 }
 
 static bool lists_carry_out(const tg_schedule *schedule, const tg_kernel_row *row)
 {
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
-        if (is_carry_out(schedule->algorithm, row->outputs[i],
-                         tg_tile_stmt(schedule->algorithm, row->outputs[i])))
+        if (is_carry_out(schedule->algorithm, row->outputs[i], tg_tile_stmt(schedule->algorithm, row->outputs[i])))
             return true;
     return false;
 }
@@ -247,8 +245,7 @@ bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row)
 bool tg_row_starts_segments(const tg_schedule *schedule, uint32_t row)
 {
     const tg_kernel_row *r = &schedule->rows[row];
-    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_W &&
-           lists_carry_out(schedule, r);
+    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_W && lists_carry_out(schedule, r);
 }
 
 bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
@@ -259,8 +256,7 @@ bool tg_row_writes_segments(const tg_schedule *schedule, uint32_t row)
 bool tg_row_composes_segments(const tg_schedule *schedule, uint32_t row)
 {
     const tg_kernel_row *r = &schedule->rows[row];
-    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_NONE &&
-           lists_carry_out(schedule, r);
+    return r->row[TG_SEG].role == TG_ROLE_W && r->row[TG_CHUNK].role == TG_ROLE_NONE && lists_carry_out(schedule, r);
 }
 
 int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile)
@@ -500,7 +496,8 @@ static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt)
         return false;
     for (uint32_t r = 0; r < row; r++) {
         struct tg_slice earlier;
-        if (!tg_row_makes_segments(schedule, r) && slice_outputs(schedule, r, &earlier) && (earlier.stmts & TG_BIT(stmt)))
+        if (!tg_row_makes_segments(schedule, r) && slice_outputs(schedule, r, &earlier) &&
+            (earlier.stmts & TG_BIT(stmt)))
             return false;
     }
     return true;
@@ -530,7 +527,8 @@ static uint32_t sums_of(const tg_schedule *schedule, const struct tg_slice *slic
         return 0;
     *visited |= TG_BIT(s);
     const tg_stmt *stmt = &algorithm->body[s];
-    uint32_t sums = stmt->op == TG_STMT_CONTRACT ? tg_stmt_product(algorithm, stmt).k & (1u << TG_DQK | 1u << TG_DHV) : 0;
+    uint32_t sums =
+        stmt->op == TG_STMT_CONTRACT ? tg_stmt_product(algorithm, stmt).k & (1u << TG_DQK | 1u << TG_DHV) : 0;
     tg_operand reads[TG_MAX_READS];
     const uint32_t count = tg_stmt_reads(stmt, reads);
     for (uint32_t i = 0; i < count; i++)

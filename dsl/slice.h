@@ -28,18 +28,18 @@ enum { TG_MAX_TILES = 128, TG_MAX_BODY = 128, TG_MAX_READS = TG_MAX_EXPR };
 #define TG_BIT(n) ((tg_bits)1 << (n))
 
 struct tg_slice {
-    tg_bits stmts;  /* body statements this row computes */
-    tg_bits loads;  /* tiles it reads from memory */
-    tg_bits stores; /* tiles it writes to memory: its outputs, and the final_ of a carry it owns */
-    tg_bits at_q;  /* tiles with axis TG_T that it needs (loaded or computed) at query positions */
-    tg_bits at_kv; /* ... at key/value positions */
+    tg_bits stmts;    /* body statements this row computes */
+    tg_bits loads;    /* tiles it reads from memory */
+    tg_bits stores;   /* tiles it writes to memory: its outputs, and the final_ of a carry it owns */
+    tg_bits at_q;     /* tiles with axis TG_T that it needs (loaded or computed) at query positions */
+    tg_bits at_kv;    /* ... at key/value positions */
     tg_bits crossing; /* tiles that it computes by a statement of both positions at one, and reads
                           at the other */
-    uint32_t dims;     /* bit per dimension that it visits (never TG_SEG) */
-    uint32_t summed;   /* ... that a CONTRACT, CARRY or TOTAL of it sums over; not dqk or dhv where the sum goes
+    uint32_t dims;    /* bit per dimension that it visits (never TG_SEG) */
+    uint32_t summed;  /* ... that a CONTRACT, CARRY or TOTAL of it sums over; not dqk or dhv where the sum goes
                           to memory in parts, one a thread block */
-    uint32_t scanned;  /* ... that a SCAN of it runs over */
-    uint32_t matrix;   /* ... that take part in a matrix product */
+    uint32_t scanned; /* ... that a SCAN of it runs over */
+    uint32_t matrix;  /* ... that take part in a matrix product */
 };
 
 /* How the dimensions of `out = sum a * b` (CONTRACT, CARRY) take part, as bit masks; without b as if a were
@@ -54,8 +54,7 @@ struct tg_product {
 
 /* Dimensions of an operand, in order, TG_T replaced by the position it is read at (TG_LQ, TG_LKV;
  * left as TG_T when there is none). Returns how many; 0 for a tile that does not exist. */
-uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand,
-                         uint8_t dims[TG_MAX_AXES]);
+uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand, uint8_t dims[TG_MAX_AXES]);
 
 /* The same as a bit mask; TG_CHUNK is added where there is a position, since a position is one of a
  * chunk. */

@@ -44,63 +44,117 @@ typedef struct tg_tensor {
 
 /* A tile as an operand: a tile with axis TG_T is read at query or at key/value positions. */
 typedef uint16_t tg_operand;
-#define TG_AT_Q(tile) ((tg_operand)((tile) | (TG_LQ << 8)))
-#define TG_AT_KV(tile) ((tg_operand)((tile) | (TG_LKV << 8)))
-#define TG_OPERAND_TILE(operand) ((operand) & 0xff)
-#define TG_OPERAND_AT(operand) ((operand) >> 8)
+#define TG_AT_Q(tile)            ((tg_operand)((tile) | (TG_LQ << 8)))
+#define TG_AT_KV(tile)           ((tg_operand)((tile) | (TG_LKV << 8)))
+#define TG_OPERAND_TILE(operand) ((operand)&0xff)
+#define TG_OPERAND_AT(operand)   ((operand) >> 8)
 
 /* ---- element-wise expressions -------------------------------------------------------------------
  * Reverse Polish code. Tiles of fewer axes are broadcast by axis. Cumulative logs are base 2: on the
  * hardware e^x is ex2, so gates are scaled by log2(e) once, where they are made. */
 typedef enum tg_x_op {
     TG_X_END = 0,
-    TG_X_TILE,    /* push the operand */
-    TG_X_NUMBER,  /* push a constant */
-    TG_X_SCALAR,  /* push a scalar of the call, by its number in `operand`; 0 is the scale */
-    TG_X_ADD,     /* a b -> a + b */
-    TG_X_SUB,     /* a b -> a - b; exact to float for two TG_F32X2 operands */
-    TG_X_MUL,     /* a b -> a * b */
-    TG_X_DIV,     /* a b -> a / b */
-    TG_X_MAX,     /* a b -> max(a, b) */
-    TG_X_MIN,     /* a b -> min(a, b) */
-    TG_X_NEG,     /* a -> -a */
-    TG_X_ABS,     /* a -> |a| */
-    TG_X_EXP2,    /* a -> 2^a */
-    TG_X_LOG2,    /* a -> log2(a) */
-    TG_X_LOGSIG2, /* a -> log2(sigmoid(a)), stable for any a: min(a,0) - log1p(e^-|a|), times log2(e) */
-    TG_X_SIGMOID, /* a -> 1 / (1 + e^-a) */
+    TG_X_TILE,     /* push the operand */
+    TG_X_NUMBER,   /* push a constant */
+    TG_X_SCALAR,   /* push a scalar of the call, by its number in `operand`; 0 is the scale */
+    TG_X_ADD,      /* a b -> a + b */
+    TG_X_SUB,      /* a b -> a - b; exact to float for two TG_F32X2 operands */
+    TG_X_MUL,      /* a b -> a * b */
+    TG_X_DIV,      /* a b -> a / b */
+    TG_X_MAX,      /* a b -> max(a, b) */
+    TG_X_MIN,      /* a b -> min(a, b) */
+    TG_X_NEG,      /* a -> -a */
+    TG_X_ABS,      /* a -> |a| */
+    TG_X_EXP2,     /* a -> 2^a */
+    TG_X_LOG2,     /* a -> log2(a) */
+    TG_X_LOGSIG2,  /* a -> log2(sigmoid(a)), stable for any a: min(a,0) - log1p(e^-|a|), times log2(e) */
+    TG_X_SIGMOID,  /* a -> 1 / (1 + e^-a) */
     TG_X_SOFTPLUS, /* a -> log(1 + e^a), stable for any a */
-    TG_X_STEP,    /* a -> 1 where a > 0, else 0 */
-    TG_X_CAUSAL,  /* a -> a where i >= j (and inside the chunk), else 0: a select, so that no inf or nan leaks */
+    TG_X_STEP,     /* a -> 1 where a > 0, else 0 */
+    TG_X_CAUSAL,   /* a -> a where i >= j (and inside the chunk), else 0: a select, so that no inf or nan leaks */
     TG_X_N_OPS
 } tg_x_op;
 
 typedef struct tg_x {
-    uint8_t op;         /* tg_x_op */
+    uint8_t op; /* tg_x_op */
     uint8_t reserved;
     tg_operand operand; /* of TG_X_TILE; of TG_X_SCALAR the scalar's number */
     float number;       /* of TG_X_NUMBER */
 } tg_x;
 
-#define TG_GET(operand_) {TG_X_TILE, 0, (operand_), 0.0f}
-#define TG_NUM(number_) {TG_X_NUMBER, 0, 0, (number_)}
-#define TG_SCALAR(number_) {TG_X_SCALAR, 0, (number_), 0.0f}
+#define TG_GET(operand_)                                                                                               \
+    {                                                                                                                  \
+        TG_X_TILE, 0, (operand_), 0.0f                                                                                 \
+    }
+#define TG_NUM(number_)                                                                                                \
+    {                                                                                                                  \
+        TG_X_NUMBER, 0, 0, (number_)                                                                                   \
+    }
+#define TG_SCALAR(number_)                                                                                             \
+    {                                                                                                                  \
+        TG_X_SCALAR, 0, (number_), 0.0f                                                                                \
+    }
 #define TG_SCALE TG_SCALAR(0)
-#define TG_ADD {TG_X_ADD, 0, 0, 0.0f}
-#define TG_SUB {TG_X_SUB, 0, 0, 0.0f}
-#define TG_MUL {TG_X_MUL, 0, 0, 0.0f}
-#define TG_DIV {TG_X_DIV, 0, 0, 0.0f}
-#define TG_MAX {TG_X_MAX, 0, 0, 0.0f}
-#define TG_MIN {TG_X_MIN, 0, 0, 0.0f}
-#define TG_NEG {TG_X_NEG, 0, 0, 0.0f}
-#define TG_ABS {TG_X_ABS, 0, 0, 0.0f}
-#define TG_EXP2 {TG_X_EXP2, 0, 0, 0.0f}
-#define TG_LOG2 {TG_X_LOG2, 0, 0, 0.0f}
-#define TG_LOGSIG2 {TG_X_LOGSIG2, 0, 0, 0.0f}
-#define TG_SIGMOID {TG_X_SIGMOID, 0, 0, 0.0f}
-#define TG_SOFTPLUS {TG_X_SOFTPLUS, 0, 0, 0.0f}
-#define TG_STEP {TG_X_STEP, 0, 0, 0.0f}
-#define TG_CAUSAL {TG_X_CAUSAL, 0, 0, 0.0f}
+#define TG_ADD                                                                                                         \
+    {                                                                                                                  \
+        TG_X_ADD, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_SUB                                                                                                         \
+    {                                                                                                                  \
+        TG_X_SUB, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_MUL                                                                                                         \
+    {                                                                                                                  \
+        TG_X_MUL, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_DIV                                                                                                         \
+    {                                                                                                                  \
+        TG_X_DIV, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_MAX                                                                                                         \
+    {                                                                                                                  \
+        TG_X_MAX, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_MIN                                                                                                         \
+    {                                                                                                                  \
+        TG_X_MIN, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_NEG                                                                                                         \
+    {                                                                                                                  \
+        TG_X_NEG, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_ABS                                                                                                         \
+    {                                                                                                                  \
+        TG_X_ABS, 0, 0, 0.0f                                                                                           \
+    }
+#define TG_EXP2                                                                                                        \
+    {                                                                                                                  \
+        TG_X_EXP2, 0, 0, 0.0f                                                                                          \
+    }
+#define TG_LOG2                                                                                                        \
+    {                                                                                                                  \
+        TG_X_LOG2, 0, 0, 0.0f                                                                                          \
+    }
+#define TG_LOGSIG2                                                                                                     \
+    {                                                                                                                  \
+        TG_X_LOGSIG2, 0, 0, 0.0f                                                                                       \
+    }
+#define TG_SIGMOID                                                                                                     \
+    {                                                                                                                  \
+        TG_X_SIGMOID, 0, 0, 0.0f                                                                                       \
+    }
+#define TG_SOFTPLUS                                                                                                    \
+    {                                                                                                                  \
+        TG_X_SOFTPLUS, 0, 0, 0.0f                                                                                      \
+    }
+#define TG_STEP                                                                                                        \
+    {                                                                                                                  \
+        TG_X_STEP, 0, 0, 0.0f                                                                                          \
+    }
+#define TG_CAUSAL                                                                                                      \
+    {                                                                                                                  \
+        TG_X_CAUSAL, 0, 0, 0.0f                                                                                        \
+    }
 
 /* ---- statements ---------------------------------------------------------------------------------
  * Each tile is written by exactly one statement, before it is read (single assignment). Only the out of
@@ -132,35 +186,62 @@ enum { TG_REVERSE = 1, TG_MAXIMUM = 2, TG_EXCLUSIVE = 4 };
 enum { TG_MAX_EXPR = 16 };
 
 typedef struct tg_stmt {
-    uint8_t op;           /* tg_stmt_op */
-    uint8_t flags;        /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
+    uint8_t op;    /* tg_stmt_op */
+    uint8_t flags; /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
     tg_operand out;
-    tg_operand a, b;      /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
-    tg_operand init;      /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
-    tg_operand decay;     /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none */
-    tg_operand final_;    /* CARRY: tensor that receives the final state */
+    tg_operand a, b;   /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
+    tg_operand init;   /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
+    tg_operand decay;  /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none */
+    tg_operand final_; /* CARRY: tensor that receives the final state */
     uint16_t reserved;
     tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
-    const char *file;     /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
+    const char *file;       /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
     int line;
 } tg_stmt;
 
 #define TG_HERE .file = __FILE__, .line = __LINE__
-#define TG_MAP_TO(out_, ...) {.op = TG_STMT_MAP, .out = (out_), .expr = {__VA_ARGS__}, TG_HERE}
-#define TG_SCAN_TO(out_, a_) {.op = TG_STMT_SCAN, .out = (out_), .a = (a_), TG_HERE}
-#define TG_TOTAL_TO(out_, a_) {.op = TG_STMT_TOTAL, .out = (out_), .a = (a_), TG_HERE}
-#define TG_SCAN_MAX_TO(out_, a_) {.op = TG_STMT_SCAN, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE}
-#define TG_TOTAL_MAX_TO(out_, a_) {.op = TG_STMT_TOTAL, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE}
-#define TG_SUM_TO(out_, a_) {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), TG_HERE}
-#define TG_CONTRACT_TO(out_, a_, b_) {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), TG_HERE}
-#define TG_CONTRACT_ONTO(out_, init_, a_, b_)                                                          \
-    {.op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), TG_HERE}
-#define TG_CARRY_TO(out_, final__, init_, decay_, a_, b_)                                              \
-    {.op = TG_STMT_CARRY, .out = (out_), .final_ = (final__), .init = (init_), .decay = (decay_),      \
-     .a = (a_), .b = (b_), TG_HERE}
-#define TG_CARRY_BACK_TO(out_, final__, init_, decay_, a_, b_)                                         \
-    {.op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_),    \
-     .decay = (decay_), .a = (a_), .b = (b_), TG_HERE}
+#define TG_MAP_TO(out_, ...)                                                                                           \
+    {                                                                                                                  \
+        .op = TG_STMT_MAP, .out = (out_), .expr = {__VA_ARGS__}, TG_HERE                                               \
+    }
+#define TG_SCAN_TO(out_, a_)                                                                                           \
+    {                                                                                                                  \
+        .op = TG_STMT_SCAN, .out = (out_), .a = (a_), TG_HERE                                                          \
+    }
+#define TG_TOTAL_TO(out_, a_)                                                                                          \
+    {                                                                                                                  \
+        .op = TG_STMT_TOTAL, .out = (out_), .a = (a_), TG_HERE                                                         \
+    }
+#define TG_SCAN_MAX_TO(out_, a_)                                                                                       \
+    {                                                                                                                  \
+        .op = TG_STMT_SCAN, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE                                     \
+    }
+#define TG_TOTAL_MAX_TO(out_, a_)                                                                                      \
+    {                                                                                                                  \
+        .op = TG_STMT_TOTAL, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE                                    \
+    }
+#define TG_SUM_TO(out_, a_)                                                                                            \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), TG_HERE                                                      \
+    }
+#define TG_CONTRACT_TO(out_, a_, b_)                                                                                   \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), TG_HERE                                           \
+    }
+#define TG_CONTRACT_ONTO(out_, init_, a_, b_)                                                                          \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), TG_HERE                          \
+    }
+#define TG_CARRY_TO(out_, final__, init_, decay_, a_, b_)                                                              \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .out = (out_), .final_ = (final__), .init = (init_), .decay = (decay_), .a = (a_),        \
+        .b = (b_), TG_HERE                                                                                             \
+    }
+#define TG_CARRY_BACK_TO(out_, final__, init_, decay_, a_, b_)                                                         \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_),                 \
+        .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                                               \
+    }
 
 /* ---- algorithm ---------------------------------------------------------------------------------- */
 /* A number that every call may choose. value 0 of scalar 0, the scale, means 1/sqrt(dqk). */
@@ -196,17 +277,36 @@ typedef enum tg_role {
 } tg_role;
 
 typedef struct tg_axis_role {
-    uint8_t role;   /* tg_role */
-    uint8_t cluster; /* with role P, neighbouring thread blocks are a cluster, see below: TG_ADDS; 2 or 4 that share loads; both */
+    uint8_t role; /* tg_role */
+    uint8_t
+        cluster; /* with role P, neighbouring thread blocks are a cluster, see below: TG_ADDS; 2 or 4 that share loads; both */
     uint16_t block; /* elements of one tile; 0: the whole dimension (dqk, dhv), or 1 (chunk, segment) */
 } tg_axis_role;
-#define TG_P(block_) {TG_ROLE_P, 0, (block_)}
-#define TG_L(block_) {TG_ROLE_L, 0, (block_)}
-#define TG_W(block_) {TG_ROLE_W, 0, (block_)}
+#define TG_P(block_)                                                                                                   \
+    {                                                                                                                  \
+        TG_ROLE_P, 0, (block_)                                                                                         \
+    }
+#define TG_L(block_)                                                                                                   \
+    {                                                                                                                  \
+        TG_ROLE_L, 0, (block_)                                                                                         \
+    }
+#define TG_W(block_)                                                                                                   \
+    {                                                                                                                  \
+        TG_ROLE_W, 0, (block_)                                                                                         \
+    }
 enum { TG_ADDS = 1 };
-#define TG_CLUSTER(block_) {TG_ROLE_P, TG_ADDS, (block_)}
-#define TG_CAST(n_, block_) {TG_ROLE_P, (n_), (block_)}
-#define TG_CLUSTER_CAST(block_) {TG_ROLE_P, TG_ADDS | 2, (block_)}
+#define TG_CLUSTER(block_)                                                                                             \
+    {                                                                                                                  \
+        TG_ROLE_P, TG_ADDS, (block_)                                                                                   \
+    }
+#define TG_CAST(n_, block_)                                                                                            \
+    {                                                                                                                  \
+        TG_ROLE_P, (n_), (block_)                                                                                      \
+    }
+#define TG_CLUSTER_CAST(block_)                                                                                        \
+    {                                                                                                                  \
+        TG_ROLE_P, TG_ADDS | 2, (block_)                                                                               \
+    }
 
 /* In a kernel without matrix products (TG_MMA_NONE) a tile is not shared among threads: one dimension has a
  * block of 32 x warps, one element a thread, or, if it is dqk or dhv, of 2 or 4 times that: a thread has so many
@@ -219,10 +319,10 @@ enum { TG_ADDS = 1 };
 /* Which matrix instruction. If the target or the types cannot do it, that is an error with a reason,
  * never a silent fallback. */
 typedef enum tg_mma {
-    TG_MMA_NONE = 0, /* none: every thread computes its elements by itself, see above */
-    TG_MMA_SYNC = 1, /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
+    TG_MMA_NONE = 0,   /* none: every thread computes its elements by itself, see above */
+    TG_MMA_SYNC = 1,   /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
     TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
-    TG_MMA_WGMMA = 3, /* wgmma on bf16 or f16 inputs, sm_90a, in a kernel that walks the chunks: see below */
+    TG_MMA_WGMMA = 3,  /* wgmma on bf16 or f16 inputs, sm_90a, in a kernel that walks the chunks: see below */
 } tg_mma;
 
 /* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
@@ -270,12 +370,12 @@ typedef struct tg_kernel_row {
 typedef struct tg_schedule {
     uint32_t struct_size; /* sizeof(tg_schedule) */
     uint32_t version;
-    const char *name;     /* "tfla" */
-    const char *file;     /* __FILE__ */
+    const char *name; /* "tfla" */
+    const char *file; /* __FILE__ */
     const tg_algorithm *algorithm;
-    uint32_t chunk;       /* default chunk size L; a run-time value otherwise */
-    uint32_t max_tokens;  /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
-    uint32_t by_name;     /* 1: never taken by default, only where it is named or tuning has found it fastest */
+    uint32_t chunk;      /* default chunk size L; a run-time value otherwise */
+    uint32_t max_tokens; /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
+    uint32_t by_name;    /* 1: never taken by default, only where it is named or tuning has found it fastest */
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];
@@ -284,7 +384,14 @@ typedef struct tg_schedule {
 } tg_schedule;
 
 /* ---- tuning space ------------------------------------------------------------------------------- */
-typedef enum tg_field { TG_FIELD_NONE = 0, TG_FIELD_CHUNK, TG_FIELD_BLOCK, TG_FIELD_WARPS, TG_FIELD_STAGES, TG_FIELD_BLOCKS_PER_SM } tg_field;
+typedef enum tg_field {
+    TG_FIELD_NONE = 0,
+    TG_FIELD_CHUNK,
+    TG_FIELD_BLOCK,
+    TG_FIELD_WARPS,
+    TG_FIELD_STAGES,
+    TG_FIELD_BLOCKS_PER_SM
+} tg_field;
 
 enum { TG_MAX_VALUES = 12 };
 
@@ -323,11 +430,11 @@ typedef struct tg_oracle_call {
 typedef struct tg_variant {
     uint32_t struct_size;
     uint32_t version;
-    const char *name;          /* command-line name */
+    const char *name;           /* command-line name */
     const char *const *aliases; /* NULL-terminated; golden-file names */
     const tg_algorithm *algorithm;
-    const tg_schedule *const *schedules; /* NULL-terminated; the first one accepted is the default */
-    const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
+    const tg_schedule *const *schedules;    /* NULL-terminated; the first one accepted is the default */
+    const tg_space *const *spaces;          /* NULL-terminated; may be NULL */
     void (*oracle)(const tg_oracle_call *); /* the recurrence, token by token */
     /* Gradients; NULL: none yet. Its tensors are the inputs by their names, "dX" as input for the gradient
      * that arrives for output X, "dX" as output for the gradient of input X. */
@@ -355,7 +462,8 @@ typedef struct tg_writer {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-TG_API void tg_printf(const tg_writer *writer, const char *format, ...);
+TG_API void
+tg_printf(const tg_writer *writer, const char *format, ...);
 
 /* The algorithm as equations, one line a statement; the schedule as its Table-1 rows. */
 TG_API void tg_algorithm_print(const tg_algorithm *algorithm, const tg_writer *writer);

@@ -1,30 +1,27 @@
 /* access.c - ld, st and the parameter and local spaces. */
 #include "emu.h"
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 static u8 *local_access(struct warp *w, int lane, u64 address, u32 bytes, int what)
 {
     const u32 size = w->kernel->local_bytes;
     if (address >= size || bytes > size - address) {
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "%u bytes at local offset %lld; the thread has %u bytes", bytes, (long long)address,
-              size);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at local offset %lld; the thread has %u bytes", bytes,
+              (long long)address, size);
         return NULL;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane, "%u bytes at local offset %llu", bytes,
-              (unsigned long long)address);
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at local offset %llu", bytes, (unsigned long long)address);
         return NULL;
     }
     const size_t at = (size_t)lane * size + address;
     for (u32 i = 0; i < bytes; i++) {
         if (what & ACCESS_WRITE) {
             w->local_written[at + i] = 1;
-        } else if (!w->local_written[at + i] &&
-                   w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
+        } else if (!w->local_written[at + i] && w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
             fault(w, REPORT_UNWRITTEN, lane, "reads local byte %llu, which nothing has written",
                   (unsigned long long)address + i);
             return NULL;
@@ -37,14 +34,12 @@ static u8 *param_access(struct warp *w, int lane, u64 address, u32 bytes, int wh
 {
     const u32 size = w->kernel->param_bytes;
     if (what & ACCESS_WRITE || address >= size || bytes > size - address) {
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "%u bytes at offset %lld of the %u bytes of parameters%s", bytes, (long long)address,
-              size, what & ACCESS_WRITE ? ": they cannot be written" : "");
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at offset %lld of the %u bytes of parameters%s", bytes,
+              (long long)address, size, what & ACCESS_WRITE ? ": they cannot be written" : "");
         return NULL;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane, "%u bytes at parameter offset %llu", bytes,
-              (unsigned long long)address);
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at parameter offset %llu", bytes, (unsigned long long)address);
         return NULL;
     }
     return w->cta->params + address;
@@ -56,8 +51,7 @@ u32 generic_space(u64 *address)
     static const struct {
         u64 base;
         u32 space;
-    } windows[] = {
-        {LOCAL_WINDOW, SPACE_LOCAL}, {SHARED_WINDOW, SPACE_SHARED}, {PARAM_WINDOW, SPACE_PARAM}};
+    } windows[] = {{LOCAL_WINDOW, SPACE_LOCAL}, {SHARED_WINDOW, SPACE_SHARED}, {PARAM_WINDOW, SPACE_PARAM}};
     for (u32 i = 0; i < 3; i++)
         if (*address - windows[i].base < WINDOW_BYTES) {
             *address -= windows[i].base;
@@ -73,8 +67,7 @@ static int strength(const struct insn *in)
 
 /* Host memory of what the lane accesses; NULL after a fault. Tells where the address, as the
  * instruction has it, really is. */
-u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what,
-                   struct place *p)
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what, struct place *p)
 {
     const u32 named = in->mod[MOD_SPACE];
     p->space = named == SPACE_GENERIC ? generic_space(&p->address) : named;
@@ -130,8 +123,7 @@ static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const
             FOR_LANES(l, mask & ~global) memcpy(&d[l], from[l] + 4 * e, 4);
         } else {
             FOR_LANES(l, mask)
-            operand_store(w, in->op[e], (int)l,
-                          load_element(from[l] + bytes * e, type, global >> l & 1));
+            operand_store(w, in->op[e], (int)l, load_element(from[l] + bytes * e, type, global >> l & 1));
         }
     }
 }
@@ -170,8 +162,7 @@ RUN(st)
 {
     u64 address[LANES];
     u32 shared = 0;
-    const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type),
-              n = in->n_ops - 3; /* base, offset, hint */
+    const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type), n = in->n_ops - 3; /* base, offset, hint */
     w->cta->cluster->store_id++;
     FOR_LANES(l, mask)
     {
@@ -187,8 +178,7 @@ RUN(st)
         address[l] = p.address;
         if (p.space == SPACE_SHARED) {
             shared |= 1u << l;
-            if (shared_store_conflicts(w, p.cta, (int)l, (u32)p.address - SHARED_BASE, bytes * n,
-                                       to, value))
+            if (shared_store_conflicts(w, p.cta, (int)l, (u32)p.address - SHARED_BASE, bytes * n, to, value))
                 return;
         } else if (p.space == SPACE_GLOBAL) {
             w->cta->counters->global_store_bytes += bytes * n;

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 void async_reset(struct warp *w)
@@ -32,9 +32,7 @@ const char *async_describe(const struct cta *c, u32 offset, char *out, size_t si
                 continue;
             describe_insn(insn, sizeof insn, c->kernel, copy->at);
             snprintf(out, size, "cp.async of warp %u lane %u, %s, at %s", i, copy->lane,
-                     copy->group == p->group[copy->lane] ? "never committed"
-                                                         : "committed but not waited for",
-                     insn);
+                     copy->group == p->group[copy->lane] ? "never committed" : "committed but not waited for", insn);
             return out;
         }
     }
@@ -65,8 +63,7 @@ static void finish(struct warp *w, const struct copy *copy)
 {
     struct cta *c = w->cta;
     const bool is_written = copy_data(w, copy);
-    shared_access(w, c, (int)copy->lane, SHARED_BASE + copy->dst, copy->bytes,
-                  ACCESS_WRITE | ACCESS_ARRIVAL);
+    shared_access(w, c, (int)copy->lane, SHARED_BASE + copy->dst, copy->bytes, ACCESS_WRITE | ACCESS_ARRIVAL);
     if (!is_written)
         shared_mark_unwritten(c, copy->dst, copy->bytes);
 }
@@ -75,18 +72,16 @@ static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *
 {
     struct cta *c = w->cta;
     const u64 dst = near_address(w, address_of(w, in, 0, (int)lane));
-    *copy = (struct copy){
-        .lane = lane, .group = w->pending.group[lane], .bytes = (u32)in->imm, .at = in->serial};
+    *copy = (struct copy){.lane = lane, .group = w->pending.group[lane], .bytes = (u32)in->imm, .at = in->serial};
     copy->src = address_of(w, in, 2, (int)lane);
     copy->src_bytes = in->op[4] == NO_OPERAND ? copy->bytes : row32(w, in->op[4])[lane];
     if (copy->src_bytes > copy->bytes) {
-        fault(w, REPORT_OUT_OF_BOUNDS, (int)lane, "cp.async of %u bytes with a source of %u",
-              copy->bytes, copy->src_bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, (int)lane, "cp.async of %u bytes with a source of %u", copy->bytes,
+              copy->src_bytes);
         return false;
     }
     if (copy->src & (copy->bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, (int)lane,
-              "cp.async from global address 0x%llx, which is not a multiple of %u",
+        fault(w, REPORT_MISALIGNED, (int)lane, "cp.async from global address 0x%llx, which is not a multiple of %u",
               (unsigned long long)copy->src, copy->bytes);
         return false;
     }

@@ -5,8 +5,8 @@
  * as on the hardware. */
 #include "float_bits.h"
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 static u64 add_halves(u64 a, u64 b, bool is_bfloat)
@@ -73,18 +73,17 @@ static u64 combine(const struct insn *in, u64 a, u64 b)
 static bool try_swap(u8 *p, u32 bytes, u64 *old, u64 value)
 {
     if (bytes == 8)
-        return __atomic_compare_exchange_n((u64 *)(void *)p, old, value, false, __ATOMIC_SEQ_CST,
-                                           __ATOMIC_SEQ_CST);
+        return __atomic_compare_exchange_n((u64 *)(void *)p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     if (bytes == 4) {
         u32 seen = (u32)*old;
-        const bool done = __atomic_compare_exchange_n((u32 *)(void *)p, &seen, (u32)value, false,
-                                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        const bool done =
+            __atomic_compare_exchange_n((u32 *)(void *)p, &seen, (u32)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         *old = seen;
         return done;
     }
     u16 seen = (u16)*old;
-    const bool done = __atomic_compare_exchange_n((u16 *)(void *)p, &seen, (u16)value, false,
-                                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    const bool done =
+        __atomic_compare_exchange_n((u16 *)(void *)p, &seen, (u16)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     *old = seen;
     return done;
 }

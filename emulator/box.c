@@ -25,8 +25,8 @@ static bool refuse(struct warp *w, const struct bulk *b, u32 i, const char *why)
 {
     const struct tensor_map *m = &b->map;
     fault(w, REPORT_BOX, (int)b->lane,
-          "the box's coordinate %u is %d, of elements of %u bytes, and the dimension has %llu: %s",
-          i, b->coordinate[i], m->element_bytes, m->last[i] + 1ull, why);
+          "the box's coordinate %u is %d, of elements of %u bytes, and the dimension has %llu: %s", i, b->coordinate[i],
+          m->element_bytes, m->last[i] + 1ull, why);
     return false;
 }
 
@@ -35,8 +35,7 @@ static bool refuse(struct warp *w, const struct bulk *b, u32 i, const char *why)
 bool box_check(struct warp *w, const struct bulk *b)
 {
     const struct tensor_map *m = &b->map;
-    const s64 first = (s64)b->coordinate[0] * m->element_bytes,
-              row = ((s64)m->last[0] + 1) * m->element_bytes;
+    const s64 first = (s64)b->coordinate[0] * m->element_bytes, row = ((s64)m->last[0] + 1) * m->element_bytes;
     if (first & 15)
         return refuse(w, b, 0, "a box must begin at a multiple of 16 bytes of a row");
     if (b->kind == BULK_LOAD)
@@ -45,8 +44,7 @@ bool box_check(struct warp *w, const struct bulk *b)
         if (b->coordinate[i] < 0)
             return refuse(w, b, i, "what is written must begin at 0 or above");
     if (row & 15 && first < row && first + m->box[0] * m->element_bytes > row)
-        return refuse(w, b, 0,
-                      "what is written over the end of a row needs rows of a multiple of 16 bytes");
+        return refuse(w, b, 0, "what is written over the end of a row needs rows of a multiple of 16 bytes");
     return true;
 }
 
@@ -88,10 +86,8 @@ static bool walk_row(const struct bulk *b, u32 row, u32 pitch, piece_visit *visi
     u64 global;
     const bool is_inside = locate_row(b, row, &global);
     /* Bytes of the row that are in bounds. */
-    const s64 first = (s64)b->coordinate[0] * m->element_bytes,
-              from = is_inside ? clamp(-first, 0, pitch) : 0,
-              to =
-                  is_inside ? clamp(((s64)m->last[0] + 1) * m->element_bytes - first, 0, pitch) : 0;
+    const s64 first = (s64)b->coordinate[0] * m->element_bytes, from = is_inside ? clamp(-first, 0, pitch) : 0,
+              to = is_inside ? clamp(((s64)m->last[0] + 1) * m->element_bytes - first, 0, pitch) : 0;
     for (u32 i = 0; i < pitch; i += ASYNC_UNIT) {
         struct piece p = {.offset = b->offset + row * pitch + i,
                           .from = (u32)clamp(from - i, 0, ASYNC_UNIT),

@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 void bulk_reset(struct cta *c)
@@ -74,9 +74,8 @@ void bulk_describe_load(const struct cta *c, u32 offset, char *out, size_t size)
         return;
     const struct mbarrier *m = &c->hopper->mbarriers[b->mbarrier];
     describe_insn(insn, sizeof insn, c->kernel, b->at);
-    snprintf(out, size,
-             "the copy of warp %u lane %u reports to the mbarrier at shared offset %u, at %s",
-             b->warp->id, b->lane, m->offset, insn);
+    snprintf(out, size, "the copy of warp %u lane %u reports to the mbarrier at shared offset %u, at %s", b->warp->id,
+             b->lane, m->offset, insn);
 }
 
 /* A load, from there, of any CTA of the cluster. */
@@ -98,15 +97,12 @@ void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size
     *out = 0;
     if (sender) {
         describe_insn(insn, sizeof insn, c->kernel, sender->at);
-        snprintf(out, size,
-                 "by a bulk copy to shared memory: its mbarrier's phase has not ended, at %s",
-                 insn);
+        snprintf(out, size, "by a bulk copy to shared memory: its mbarrier's phase has not ended, at %s", insn);
     }
     if (!b)
         return;
     describe_insn(insn, sizeof insn, c->kernel, b->at);
-    snprintf(out, size, "by a bulk copy of warp %u lane %u, which is %s, at %s", b->warp->id,
-             b->lane,
+    snprintf(out, size, "by a bulk copy of warp %u lane %u, which is %s, at %s", b->warp->id, b->lane,
              b->group == c->hopper->group[b->warp->id][b->lane]
                  ? "never committed"
                  : "committed, and no cp.async.bulk.wait_group by its thread covers it",
@@ -128,8 +124,7 @@ static bool check_piece(void *context, const struct bulk *b, const struct piece 
     const u32 n = p->to - p->from;
     if (!n)
         return true;
-    if (!x->a || p->global - x->a->base >= x->a->bytes ||
-        n > x->a->bytes - (p->global - x->a->base))
+    if (!x->a || p->global - x->a->base >= x->a->bytes || n > x->a->bytes - (p->global - x->a->base))
         x->a = memory_find(x->w->cta->launch->memory, p->global, n);
     if (!x->w->cta->has_waited || !x->a) {
         global_access(x->w, x->w->at, x->lane, p->global, n, 0); /* reports what is wrong */
@@ -144,13 +139,12 @@ static bool check_shared(struct warp *w, const struct bulk *b, u64 address, u32 
     const u64 offset = address - SHARED_BASE;
     if (offset >= c->shared_bytes || b->bytes > c->shared_bytes - offset) {
         fault(w, REPORT_OUT_OF_BOUNDS, (int)b->lane,
-              "a bulk copy of %u bytes at shared offset %lld; the CTA has %u bytes", b->bytes,
-              (long long)offset, c->shared_bytes);
+              "a bulk copy of %u bytes at shared offset %lld; the CTA has %u bytes", b->bytes, (long long)offset,
+              c->shared_bytes);
         return false;
     }
     if (address & (align - 1)) {
-        fault(w, REPORT_MISALIGNED, (int)b->lane,
-              "a bulk copy at shared offset %llu, which is not a multiple of %u",
+        fault(w, REPORT_MISALIGNED, (int)b->lane, "a bulk copy at shared offset %llu, which is not a multiple of %u",
               (unsigned long long)offset, align);
         return false;
     }
@@ -161,9 +155,8 @@ static bool check_plain(struct warp *w, const struct bulk *b, u64 address)
 {
     if (!(address & 15) && !(b->bytes & 15) && b->bytes)
         return true;
-    fault(w, REPORT_MISALIGNED, (int)b->lane,
-          "a bulk copy of %u bytes at address 0x%llx: both must be multiples of 16", b->bytes,
-          (unsigned long long)address);
+    fault(w, REPORT_MISALIGNED, (int)b->lane, "a bulk copy of %u bytes at address 0x%llx: both must be multiples of 16",
+          b->bytes, (unsigned long long)address);
     return false;
 }
 
@@ -201,11 +194,7 @@ static bool read_tensor(struct warp *w, const struct insn *in, u32 k, struct bul
 
 static struct bulk new_bulk(struct warp *w, const struct insn *in, u32 lane, enum bulk_kind kind)
 {
-    return (struct bulk){.kind = kind,
-                         .warp = w,
-                         .lane = lane,
-                         .at = in->serial,
-                         .is_early = random_below(w->cta, 2)};
+    return (struct bulk){.kind = kind, .warp = w, .lane = lane, .at = in->serial, .is_early = random_below(w->cta, 2)};
 }
 
 /* -- loads ----------------------------------------------------------------------------------- */
@@ -370,8 +359,7 @@ static bool find_mbarrier(struct warp *w, struct cta *c, u64 address, struct bul
     if (!m)
         return false;
     b->mbarrier = (u32)(m - c->hopper->mbarriers);
-    if (proxy_was_fenced(w, m->init_agent, m->init_lane, m->init_time, FENCE_INIT) ||
-        mbarrier_is_announced(w, m))
+    if (proxy_was_fenced(w, m->init_agent, m->init_lane, m->init_time, FENCE_INIT) || mbarrier_is_announced(w, m))
         return true;
     describe_insn(insn, sizeof insn, w->kernel, m->init_at);
     fault(w, REPORT_PROXY, (int)b->lane,
@@ -388,8 +376,7 @@ static bool issue_load(struct warp *w, struct cta *c, u64 dst, u64 mbarrier, str
         return false;
     b->offset = (u32)(dst - SHARED_BASE);
     if (!proxy_check_write(w, c, (int)b->lane, b->offset, b->bytes) ||
-        !shared_begin_copy(w, c, b->lane, b->offset, b->bytes,
-                           agent_of(c, AGENT_MBARRIER + b->mbarrier)))
+        !shared_begin_copy(w, c, b->lane, b->offset, b->bytes, agent_of(c, AGENT_MBARRIER + b->mbarrier)))
         return false;
     memset(c->shared + b->offset, 0xff, b->bytes);
     if (b->is_early)
@@ -406,34 +393,29 @@ struct targets {
 };
 
 /* To the CTA that both addresses are in. */
-static bool issue_to_one(struct warp *w, const struct insn *in, const struct targets *t,
-                         struct bulk *b)
+static bool issue_to_one(struct warp *w, const struct insn *in, const struct targets *t, struct bulk *b)
 {
     const int lane = (int)b->lane;
     u64 dst = address_of(w, in, t->dst, lane), mbarrier = address_of(w, in, t->mbarrier, lane);
-    struct cta *c = cluster_target(w, lane, &dst),
-               *other = c ? cluster_target(w, lane, &mbarrier) : NULL;
+    struct cta *c = cluster_target(w, lane, &dst), *other = c ? cluster_target(w, lane, &mbarrier) : NULL;
     if (!other)
         return false;
     if (c == other)
         return issue_load(w, c, dst, mbarrier, b);
-    fault(w, REPORT_OUT_OF_BOUNDS, lane,
-          "a bulk copy to CTA %u of the cluster, which reports to an mbarrier of CTA %u", c->rank,
-          other->rank);
+    fault(w, REPORT_OUT_OF_BOUNDS, lane, "a bulk copy to CTA %u of the cluster, which reports to an mbarrier of CTA %u",
+          c->rank, other->rank);
     return false;
 }
 
 /* To the same place in several CTAs, and to the mbarrier at the same place of each. */
-static bool issue_to_many(struct warp *w, const struct insn *in, const struct targets *t,
-                          struct bulk *b)
+static bool issue_to_many(struct warp *w, const struct insn *in, const struct targets *t, struct bulk *b)
 {
     const struct cluster *k = w->cta->cluster;
     const int lane = (int)b->lane;
     const u32 ctas = row32(w, in->op[t->mask])[lane] & 0xffff;
     u64 dst = address_of(w, in, t->dst, lane), mbarrier = address_of(w, in, t->mbarrier, lane);
     if (!ctas || ctas >> k->n) {
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "copies to the CTAs 0x%x of the cluster, which has %u",
-              ctas, k->n);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "copies to the CTAs 0x%x of the cluster, which has %u", ctas, k->n);
         return false;
     }
     if (!cluster_target(w, lane, &dst) || !cluster_target(w, lane, &mbarrier))
@@ -447,13 +429,11 @@ static bool issue_to_many(struct warp *w, const struct insn *in, const struct ta
     return true;
 }
 
-static bool issue_from_global(struct warp *w, const struct insn *in, const struct targets *t,
-                              struct bulk *b)
+static bool issue_from_global(struct warp *w, const struct insn *in, const struct targets *t, struct bulk *b)
 {
     struct checking x = {.w = w, .lane = (int)b->lane};
     w->cta->counters->global_load_bytes += b->bytes;
-    return box_walk(b, check_piece, &x) &&
-           (t->mask ? issue_to_many(w, in, t, b) : issue_to_one(w, in, t, b));
+    return box_walk(b, check_piece, &x) && (t->mask ? issue_to_many(w, in, t, b) : issue_to_one(w, in, t, b));
 }
 
 static void load_tensor(struct warp *w, const struct insn *in, u32 mask, bool is_multicast)
@@ -624,8 +604,8 @@ static bool issue_store(struct warp *w, const struct insn *in, u32 source, struc
 static bool can_add(struct warp *w, const struct bulk *b)
 {
     const u32 t = b->type;
-    if (b->kind == BULK_STORE || t == TYPE_U32 || t == TYPE_S32 || t == TYPE_U64 || t == TYPE_F16 ||
-        t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64)
+    if (b->kind == BULK_STORE || t == TYPE_U32 || t == TYPE_S32 || t == TYPE_U64 || t == TYPE_F16 || t == TYPE_BF16 ||
+        t == TYPE_F32 || t == TYPE_F64)
         return true;
     fault(w, REPORT_BOX, (int)b->lane,
           "the tensor map's elements are %s; a box of u32, s32, u64, f16, bf16, f32 or f64 can be "
@@ -706,8 +686,7 @@ static void wait_groups(struct warp *w, u32 mask, u64 keep, bool for_reads)
     u32 kept = 0;
     for (u32 i = 0; i < h->stores.n; i++) {
         struct bulk *b = &h->stores.list[i];
-        const bool is_due =
-            b->warp == w && mask >> b->lane & 1 && b->group + keep < h->group[w->id][b->lane];
+        const bool is_due = b->warp == w && mask >> b->lane & 1 && b->group + keep < h->group[w->id][b->lane];
         if (is_due)
             finish_read(w, b);
         if (is_due && !for_reads) {
@@ -754,8 +733,7 @@ static bool was_waited_for(const struct cta *c, const struct mbarrier *m)
 
 static void check_loads_ended(struct cta *c)
 {
-    static const char what[] =
-        "to its shared memory may still be in flight: nobody has waited for it";
+    static const char what[] = "to its shared memory may still be in flight: nobody has waited for it";
     const struct hopper *h = c->hopper;
     if (h->loads.n)
         report_left(c, h->loads.list[0].warp, h->loads.list[0].at, what);

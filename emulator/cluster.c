@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 /* -- addresses ------------------------------------------------------------------------------- */
@@ -60,8 +60,7 @@ RUN(mapa)
         const u64 from = operand_value(w, in->op[1], (int)l);
         const u32 rank = row32(w, in->op[2])[l];
         if (rank >= k->n) {
-            fault(w, REPORT_OUT_OF_BOUNDS, (int)l, "CTA %u of the cluster, which has %u", rank,
-                  k->n);
+            fault(w, REPORT_OUT_OF_BOUNDS, (int)l, "CTA %u of the cluster, which has %u", rank, k->n);
             return;
         }
         operand_store(w, in->op[0], (int)l, (from & ~(0xffull << RANK_SHIFT)) | rank_bits(rank));
@@ -110,8 +109,7 @@ bool cluster_lets_visit(struct warp *w, const struct cta *c, int lane)
     if (c == w->cta)
         return true;
     if (c->has_ended)
-        fault(w, REPORT_CLUSTER, lane,
-              "accesses the shared memory of CTA %u of the cluster, which has ended", c->rank);
+        fault(w, REPORT_CLUSTER, lane, "accesses the shared memory of CTA %u of the cluster, which has ended", c->rank);
     else if (is_checked(c) && !knows_of(w, c))
         fault(w, REPORT_CLUSTER, lane,
               "accesses the shared memory of CTA %u of the cluster, which may not have begun: no "
@@ -160,8 +158,7 @@ static bool is_whole(struct warp *w, u32 mask)
 {
     if (mask == (w->exists & ~w->exited))
         return true;
-    fault(w, REPORT_BARRIER, ALL_LANES,
-          "the cluster's barrier reached by lanes 0x%08x of the warp's 0x%08x", mask,
+    fault(w, REPORT_BARRIER, ALL_LANES, "the cluster's barrier reached by lanes 0x%08x of the warp's 0x%08x", mask,
           w->exists & ~w->exited);
     return false;
 }
@@ -239,8 +236,7 @@ RUN(cluster_wait)
     if (!is_whole(w, mask))
         return;
     if (w->cluster_arrived == w->cluster_waited) {
-        fault(w, REPORT_BARRIER, ALL_LANES,
-              "waits at the cluster's barrier; barrier.cluster.arrive must come before");
+        fault(w, REPORT_BARRIER, ALL_LANES, "waits at the cluster's barrier; barrier.cluster.arrive must come before");
     } else if (w->cluster_arrived == k->phase) {
         w->waits_for_cluster = true;
         w->is_blocked = true;

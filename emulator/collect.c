@@ -1,8 +1,8 @@
 /* collect.c - operations of a warp's lanes together: shuffles, votes, reductions. */
 #include "emu.h"
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 /* The member mask must be the same in all lanes, name each of them, and none that is elsewhere. */
@@ -12,8 +12,7 @@ static bool members_are_here(struct warp *w, u32 operand, u32 mask)
     {
         const u32 members = row32(w, operand)[l] & w->exists;
         if (members != mask) {
-            fault(w, REPORT_DIVERGENT, (int)l, "names lanes 0x%08x, but lanes 0x%08x execute it",
-                  members, mask);
+            fault(w, REPORT_DIVERGENT, (int)l, "names lanes 0x%08x, but lanes 0x%08x execute it", members, mask);
             return false;
         }
     }
@@ -58,8 +57,7 @@ RUN(shfl)
         if (!is_inside)
             source = l;
         if (!(mask >> source & 1)) {
-            fault(w, REPORT_DIVERGENT, (int)l,
-                  "reads from lane %u, which does not execute the shuffle", source);
+            fault(w, REPORT_DIVERGENT, (int)l, "reads from lane %u, which does not execute the shuffle", source);
             return;
         }
         result[l] = a[source];

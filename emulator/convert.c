@@ -5,14 +5,13 @@
 
 #include <math.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 static bool is_float(u32 type)
 {
-    return type == TYPE_F16 || type == TYPE_BF16 || type == TYPE_F32 || type == TYPE_F64 ||
-           type == TYPE_TF32;
+    return type == TYPE_F16 || type == TYPE_BF16 || type == TYPE_F32 || type == TYPE_F64 || type == TYPE_TF32;
 }
 
 static double widen(u64 bits, u32 type)
@@ -56,8 +55,7 @@ static u64 narrow(double x, u32 type, u32 rnd)
         return r;
     const bool went_up = v > x, is_negative = x < 0;
     const u64 step = type == TYPE_TF32 ? 0x2000 : 1;
-    if ((rnd == RND_RZ && went_up != is_negative) || (rnd == RND_RM && went_up) ||
-        (rnd == RND_RP && !went_up)) {
+    if ((rnd == RND_RZ && went_up != is_negative) || (rnd == RND_RM && went_up) || (rnd == RND_RP && !went_up)) {
         const bool away_from_zero = rnd == RND_RZ ? false : (rnd == RND_RM) == is_negative;
         return away_from_zero ? r + step : r - step;
     }
@@ -133,8 +131,7 @@ static u64 convert(const struct insn *in, u64 x)
 {
     const u32 from = in->mod[MOD_FROM], to = in->mod[MOD_TYPE], rnd = in->mod[MOD_RND];
     if (!is_float(from))
-        return is_float(to) ? int_to_float(x, from, to, rnd)
-                            : int_to_int(x, from, to, in->mod[MOD_SAT]);
+        return is_float(to) ? int_to_float(x, from, to, rnd) : int_to_int(x, from, to, in->mod[MOD_SAT]);
     if (in->mod[MOD_FTZ] && from == TYPE_F32)
         x = float_bits(flush_float(bits_float((u32)x), 0x7fffffffu));
     double v = round_to_integer(widen(x, from), rnd);
@@ -145,9 +142,7 @@ static u64 convert(const struct insn *in, u64 x)
     else if (in->mod[MOD_SAT] == SAT_RELU)
         v = v > 0 || v != v ? v : 0;
     const u64 r = narrow(v, to, rnd);
-    return in->mod[MOD_FTZ] && to == TYPE_F32
-               ? float_bits(flush_float(bits_float((u32)r), 0x7fffffffu))
-               : r;
+    return in->mod[MOD_FTZ] && to == TYPE_F32 ? float_bits(flush_float(bits_float((u32)r), 0x7fffffffu)) : r;
 }
 
 /* A destination wider than its type gets the value extended by the type's sign. */
@@ -157,8 +152,7 @@ RUN(cvt)
     FOR_LANES(l, mask)
     {
         const u64 r = convert(in, operand_value(w, in->op[1], (int)l));
-        operand_store(w, in->op[0], (int)l,
-                      type_is_signed(to) ? (u64)sign_extend(r, to) : zero_extend(r, to));
+        operand_store(w, in->op[0], (int)l, type_is_signed(to) ? (u64)sign_extend(r, to) : zero_extend(r, to));
     }
 }
 

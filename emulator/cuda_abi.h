@@ -35,30 +35,29 @@ typedef struct {
 } CUlaunchConfig;
 
 /* X(name, value, text) */
-#define CUDA_RESULTS(X)                                                                            \
-    X(CUDA_SUCCESS, 0, "no error")                                                                 \
-    X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                             \
-    X(CUDA_ERROR_OUT_OF_MEMORY, 2, "out of memory")                                                \
-    X(CUDA_ERROR_NOT_INITIALIZED, 3, "initialization error")                                       \
-    X(CUDA_ERROR_NO_DEVICE, 100, "no CUDA-capable device is detected")                             \
-    X(CUDA_ERROR_INVALID_DEVICE, 101, "invalid device ordinal")                                    \
-    X(CUDA_ERROR_INVALID_IMAGE, 200, "device kernel image is invalid")                             \
-    X(CUDA_ERROR_INVALID_CONTEXT, 201, "invalid device context")                                   \
-    X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209,                                                           \
-      "no kernel image is available for execution on the device")                                  \
-    X(CUDA_ERROR_INVALID_PTX, 218, "a PTX JIT compilation failed")                                 \
-    X(CUDA_ERROR_INVALID_HANDLE, 400, "invalid resource handle")                                   \
-    X(CUDA_ERROR_NOT_FOUND, 500, "named symbol not found")                                         \
-    X(CUDA_ERROR_NOT_READY, 600, "device not ready")                                               \
-    X(CUDA_ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered")                 \
-    X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "too many resources requested for launch")          \
-    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702, "the launch timed out and was terminated")                   \
-    X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed")                                \
-    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715, "an illegal instruction was encountered")               \
-    X(CUDA_ERROR_MISALIGNED_ADDRESS, 716, "misaligned address")                                    \
-    X(CUDA_ERROR_LAUNCH_FAILED, 719, "unspecified launch failure")                                 \
-    X(CUDA_ERROR_NOT_SUPPORTED, 801, "operation not supported")                                    \
-    X(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912, "invalid cluster size")                                \
+#define CUDA_RESULTS(X)                                                                                                \
+    X(CUDA_SUCCESS, 0, "no error")                                                                                     \
+    X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                                                 \
+    X(CUDA_ERROR_OUT_OF_MEMORY, 2, "out of memory")                                                                    \
+    X(CUDA_ERROR_NOT_INITIALIZED, 3, "initialization error")                                                           \
+    X(CUDA_ERROR_NO_DEVICE, 100, "no CUDA-capable device is detected")                                                 \
+    X(CUDA_ERROR_INVALID_DEVICE, 101, "invalid device ordinal")                                                        \
+    X(CUDA_ERROR_INVALID_IMAGE, 200, "device kernel image is invalid")                                                 \
+    X(CUDA_ERROR_INVALID_CONTEXT, 201, "invalid device context")                                                       \
+    X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209, "no kernel image is available for execution on the device")                   \
+    X(CUDA_ERROR_INVALID_PTX, 218, "a PTX JIT compilation failed")                                                     \
+    X(CUDA_ERROR_INVALID_HANDLE, 400, "invalid resource handle")                                                       \
+    X(CUDA_ERROR_NOT_FOUND, 500, "named symbol not found")                                                             \
+    X(CUDA_ERROR_NOT_READY, 600, "device not ready")                                                                   \
+    X(CUDA_ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered")                                     \
+    X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "too many resources requested for launch")                              \
+    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702, "the launch timed out and was terminated")                                       \
+    X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed")                                                    \
+    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715, "an illegal instruction was encountered")                                   \
+    X(CUDA_ERROR_MISALIGNED_ADDRESS, 716, "misaligned address")                                                        \
+    X(CUDA_ERROR_LAUNCH_FAILED, 719, "unspecified launch failure")                                                     \
+    X(CUDA_ERROR_NOT_SUPPORTED, 801, "operation not supported")                                                        \
+    X(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912, "invalid cluster size")                                                    \
     X(CUDA_ERROR_UNKNOWN, 999, "unknown error")
 
 enum {

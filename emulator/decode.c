@@ -13,13 +13,12 @@
 #define FLOAT1(id, pattern, expr)               OP(id, LANE, pattern, "")
 #define FLOAT2(id, pattern, expr)               OP(id, LANE, pattern, "")
 #define FLOAT3(id, pattern, expr)               OP(id, LANE, pattern, "")
-#define HALF1(id, name, modifiers, expr)                                                           \
-    insn_run run_##id##_f16, run_##id##_bf16, run_##id##_f16x2, run_##id##_bf16x2;
-#define HALF2(id, name, modifiers, expr)   HALF1(id, name, modifiers, expr)
-#define HALF3(id, name, modifiers, expr)   HALF1(id, name, modifiers, expr)
-#define OP(id, kind, pattern, operands)    insn_run run_##id;
-#define OP90(id, kind, pattern, operands)  insn_run run_##id;
-#define OP90A(id, kind, pattern, operands) insn_run run_##id;
+#define HALF1(id, name, modifiers, expr)        insn_run run_##id##_f16, run_##id##_bf16, run_##id##_f16x2, run_##id##_bf16x2;
+#define HALF2(id, name, modifiers, expr)        HALF1(id, name, modifiers, expr)
+#define HALF3(id, name, modifiers, expr)        HALF1(id, name, modifiers, expr)
+#define OP(id, kind, pattern, operands)         insn_run run_##id;
+#define OP90(id, kind, pattern, operands)       insn_run run_##id;
+#define OP90A(id, kind, pattern, operands)      insn_run run_##id;
 #include "ops.def"
 #undef OP
 #undef OP90
@@ -46,21 +45,19 @@
 #define LETTER_f64  "d"
 #define LETTER_uf64 "d"
 
-#define LANE1(id, pattern, D, A, expr) OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A)
-#define LANE2(id, pattern, D, A, B, expr)                                                          \
-    OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A " " LETTER_##B)
-#define LANE3(id, pattern, D, A, B, C, expr)                                                       \
+#define LANE1(id, pattern, D, A, expr)    OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A)
+#define LANE2(id, pattern, D, A, B, expr) OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A " " LETTER_##B)
+#define LANE3(id, pattern, D, A, B, C, expr)                                                                           \
     OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A " " LETTER_##B " " LETTER_##C)
-#define LANE4(id, pattern, D, A, B, C, E, expr)                                                    \
-    OP(id, LANE, pattern,                                                                          \
-       "=" LETTER_##D " " LETTER_##A " " LETTER_##B " " LETTER_##C " " LETTER_##E)
+#define LANE4(id, pattern, D, A, B, C, E, expr)                                                                        \
+    OP(id, LANE, pattern, "=" LETTER_##D " " LETTER_##A " " LETTER_##B " " LETTER_##C " " LETTER_##E)
 #define FLOAT1(id, pattern, expr) OP(id, LANE, pattern, "=f f")
 #define FLOAT2(id, pattern, expr) OP(id, LANE, pattern, "=f f f")
 #define FLOAT3(id, pattern, expr) OP(id, LANE, pattern, "=f f f f")
-#define HALF_ROWS(id, name, modifiers, h, r)                                                       \
-    OP(id##_f16, LANE, name "." modifiers ".f16", h)                                               \
-    OP(id##_bf16, LANE, name "." modifiers ".bf16", h)                                             \
-    OP(id##_f16x2, LANE, name "." modifiers ".f16x2", r)                                           \
+#define HALF_ROWS(id, name, modifiers, h, r)                                                                           \
+    OP(id##_f16, LANE, name "." modifiers ".f16", h)                                                                   \
+    OP(id##_bf16, LANE, name "." modifiers ".bf16", h)                                                                 \
+    OP(id##_f16x2, LANE, name "." modifiers ".f16x2", r)                                                               \
     OP(id##_bf16x2, LANE, name "." modifiers ".bf16x2", r)
 #define HALF1(id, name, modifiers, expr)   HALF_ROWS(id, name, modifiers, "=h h", "=r r")
 #define HALF2(id, name, modifiers, expr)   HALF_ROWS(id, name, modifiers, "=h h h", "=r r r")
@@ -183,8 +180,7 @@ u32 fixed_row(struct builder *b, u32 bits, u64 value, const struct symbol *symbo
             return f->row;
     }
     struct fixed_row *f = PUSH(k->fixed, k->n_fixed, b->cap_fixed);
-    *f = (struct fixed_row){
-        .row = k->n_rows, .bits = bits, .value = value, .symbol = symbol, .special = special};
+    *f = (struct fixed_row){.row = k->n_rows, .bits = bits, .value = value, .symbol = symbol, .special = special};
     k->n_rows += bits == 64 ? 2 : 1;
     return f->row;
 }
@@ -216,8 +212,7 @@ static u64 float_immediate(const struct operand *o, bool is_double)
 }
 
 /* The operand as a row of `bits`; false if it is something else. */
-static bool bind_row(struct builder *b, const struct operand *o, u32 bits, bool is_dst,
-                     bool takes_floats, u32 *out)
+static bool bind_row(struct builder *b, const struct operand *o, u32 bits, bool is_dst, bool takes_floats, u32 *out)
 {
     switch (o->kind) {
     case OPERAND_REG:
@@ -251,11 +246,7 @@ static bool bind_any(struct builder *b, const struct operand *o, bool is_dst, u3
     const u32 bytes = type ? type_bytes(type) : 4;
     if (o->kind == OPERAND_REG)
         return bind_row(b, o, o->bits, is_dst, false, out);
-    return bind_row(b, o,
-                    bytes == 8   ? 64
-                    : bytes == 4 ? 32
-                                 : 16,
-                    is_dst, type == TYPE_F32 || type == TYPE_F64, out);
+    return bind_row(b, o, bytes == 8 ? 64 : bytes == 4 ? 32 : 16, is_dst, type == TYPE_F32 || type == TYPE_F64, out);
 }
 
 static bool bind_predicate(const struct operand *o, bool is_dst, u32 *out)
@@ -298,8 +289,7 @@ static bool bind_memory(struct builder *b, const struct operand *o, u32 rank, st
         offset = 0;
         base.bits = 64;
     }
-    if (offset != (s32)offset || base.bits < 32 ||
-        !bind_row(b, &base, base.bits, false, false, &out))
+    if (offset != (s32)offset || base.bits < 32 || !bind_row(b, &base, base.bits, false, false, &out))
         return false;
     note_touched(b, &base);
     push_operand(b, in, out);
@@ -324,8 +314,7 @@ static void add_fixup(struct builder *b, const struct operand *o, bool is_table)
                         .is_table = is_table};
 }
 
-static bool bind_letter(struct builder *b, const struct operand *o, char letter, bool is_dst,
-                        struct insn *in)
+static bool bind_letter(struct builder *b, const struct operand *o, char letter, bool is_dst, struct insn *in)
 {
     u32 out = 0, second = PRED_SINK << 1;
     bool fits = false;
@@ -351,8 +340,7 @@ static bool bind_letter(struct builder *b, const struct operand *o, char letter,
         fits = bind_row(b, o, 64, is_dst, true, &out);
         break;
     case 'x':
-        fits = bind_any(b, o, is_dst,
-                        in->mod[MOD_FROM] && !is_dst ? in->mod[MOD_FROM] : in->mod[MOD_TYPE], &out);
+        fits = bind_any(b, o, is_dst, in->mod[MOD_FROM] && !is_dst ? in->mod[MOD_FROM] : in->mod[MOD_TYPE], &out);
         break;
     case 'p':
     case 'q':
@@ -428,14 +416,12 @@ static bool bind_accumulators(struct builder *b, const struct operand *o, struct
     if (o->kind != OPERAND_VECTOR || o->n != n)
         return false;
     for (u32 i = 0; i < n; i++)
-        if (b->parts[o->first + i].kind != OPERAND_REG ||
-            !bind_letter(b, &b->parts[o->first + i], 'f', true, in))
+        if (b->parts[o->first + i].kind != OPERAND_REG || !bind_letter(b, &b->parts[o->first + i], 'f', true, in))
             return false;
     return true;
 }
 
-static bool bind_slot(struct builder *b, const struct operand *o, const struct slot *slot,
-                      struct insn *in)
+static bool bind_slot(struct builder *b, const struct operand *o, const struct slot *slot, struct insn *in)
 {
     if (slot->letter == 'a')
         return bind_accumulators(b, o, in);
@@ -471,8 +457,7 @@ static bool bind_operands(struct builder *b, const char *signature, struct insn 
 
 /* -- the statement --------------------------------------------------------------------------- */
 
-static bool try_row(struct builder *b, const struct op_row *row, const char *mnemonic,
-                    struct insn *in)
+static bool try_row(struct builder *b, const struct op_row *row, const char *mnemonic, struct insn *in)
 {
     const u32 n_operands = b->n_operands, n_fixups = b->n_fixups, n_touched = b->n_touched;
     if (!may_match(row->pattern, *mnemonic))
@@ -543,8 +528,7 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
         fail(b, "instruction name too long");
     memcpy(name, mnemonic, length);
     name[length] = 0;
-    struct insn in = {
-        .line = b->line, .file = b->file, .src_line = b->src_line, .serial = k->n_code};
+    struct insn in = {.line = b->line, .file = b->file, .src_line = b->src_line, .serial = k->n_code};
     in.guard = guard ? guard->index << 1 | guard->is_negated : PRED_TRUE << 1;
     const u32 first = b->n_operands, first_touched = b->n_touched;
     const u32 n_rows = sizeof op_rows / sizeof *op_rows;

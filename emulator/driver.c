@@ -11,11 +11,10 @@
 
 #define DEVICE_BYTES (24ull << 30)
 
-#define DEFAULT_CONFIG                                                                             \
-    {                                                                                              \
-        .struct_size = sizeof(struct tgemu_config), .seed = 1, .cc_major = 8, .cc_minor = 0,       \
-        .smem_optin = 232448, .sm_count = 4, .threads = 0, .step_limit = 1ull << 32,               \
-        .checks = TGEMU_CHECK_ALL                                                                  \
+#define DEFAULT_CONFIG                                                                                                 \
+    {                                                                                                                  \
+        .struct_size = sizeof(struct tgemu_config), .seed = 1, .cc_major = 8, .cc_minor = 0, .smem_optin = 232448,     \
+        .sm_count = 4, .threads = 0, .step_limit = 1ull << 32, .checks = TGEMU_CHECK_ALL                               \
     }
 
 struct driver driver = {.config = DEFAULT_CONFIG};
@@ -85,9 +84,9 @@ void driver_clear(void)
 API CUresult cuGetErrorName(CUresult error, const char **name)
 {
     switch (error) {
-#define X(id, value, text)                                                                         \
-    case value:                                                                                    \
-        *name = #id;                                                                               \
+#define X(id, value, text)                                                                                             \
+    case value:                                                                                                        \
+        *name = #id;                                                                                                   \
         return CUDA_SUCCESS;
         CUDA_RESULTS(X)
 #undef X
@@ -100,8 +99,8 @@ API CUresult cuGetErrorName(CUresult error, const char **name)
 static const char *plain_text(CUresult error)
 {
     switch (error) {
-#define X(id, value, text)                                                                         \
-    case value:                                                                                    \
+#define X(id, value, text)                                                                                             \
+    case value:                                                                                                        \
         return text;
         CUDA_RESULTS(X)
 #undef X
@@ -136,9 +135,8 @@ API int tgemu_configure(const struct tgemu_config *config)
     c = driver.config;
     memcpy(&c, config, config->struct_size < sizeof c ? config->struct_size : sizeof c);
     c.struct_size = sizeof c;
-    const bool ok = c.cc_major >= 8 && c.cc_minor >= 0 && c.cc_minor < 10 &&
-                    c.smem_optin >= DEFAULT_SHARED && c.smem_optin <= 1 << 20 && c.sm_count > 0 &&
-                    c.threads >= 0 && c.threads <= 256 && c.step_limit;
+    const bool ok = c.cc_major >= 8 && c.cc_minor >= 0 && c.cc_minor < 10 && c.smem_optin >= DEFAULT_SHARED &&
+                    c.smem_optin <= 1 << 20 && c.sm_count > 0 && c.threads >= 0 && c.threads <= 256 && c.step_limit;
     if (ok)
         driver.config = c;
     driver_unlock(CUDA_SUCCESS);
@@ -205,8 +203,7 @@ API CUresult cuDeviceGetCount(int *count)
 
 static CUresult check_device(CUdevice device)
 {
-    return device == 0 ? CUDA_SUCCESS
-                       : driver_error(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", device);
+    return device == 0 ? CUDA_SUCCESS : driver_error(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", device);
 }
 
 API CUresult cuDeviceGet(CUdevice *device, int ordinal)
@@ -354,8 +351,7 @@ API CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
     BEGIN(false)
     if (context != &driver.context || context_depth == MAX_CONTEXT_STACK)
-        result = driver_error(CUDA_ERROR_INVALID_CONTEXT,
-                              "cuCtxPushCurrent: not a context, or too many pushed");
+        result = driver_error(CUDA_ERROR_INVALID_CONTEXT, "cuCtxPushCurrent: not a context, or too many pushed");
     else
         context_stack[context_depth++] = context;
     return driver_unlock(result);
@@ -394,11 +390,9 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
     struct allocation *a = NULL;
     if (!bytes)
         result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuMemAlloc: zero bytes");
-    else if (bytes > DEVICE_BYTES - driver.memory.used ||
-             !(a = memory_alloc(&driver.memory, bytes)))
-        result =
-            driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc: %zu bytes; %llu of %llu are in use",
-                         bytes, (unsigned long long)driver.memory.used, DEVICE_BYTES);
+    else if (bytes > DEVICE_BYTES - driver.memory.used || !(a = memory_alloc(&driver.memory, bytes)))
+        result = driver_error(CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc: %zu bytes; %llu of %llu are in use", bytes,
+                              (unsigned long long)driver.memory.used, DEVICE_BYTES);
     if (a)
         *pointer = a->base;
     return driver_unlock(result);
@@ -411,8 +405,7 @@ API CUresult cuMemFree_v2(CUdeviceptr pointer)
     if (a && a->base == pointer)
         memory_release(&driver.memory, a);
     else if (pointer)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE,
-                              "cuMemFree: 0x%llx is not the start of an allocation", pointer);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuMemFree: 0x%llx is not the start of an allocation", pointer);
     return driver_unlock(result);
 }
 
@@ -424,14 +417,12 @@ API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
     return driver_unlock(result);
 }
 
-static struct allocation *range(const char *what, CUdeviceptr pointer, size_t bytes,
-                                CUresult *result)
+static struct allocation *range(const char *what, CUdeviceptr pointer, size_t bytes, CUresult *result)
 {
     struct allocation *a = memory_find(&driver.memory, pointer, bytes);
     if (!a)
-        *result = driver_error(CUDA_ERROR_INVALID_VALUE,
-                               "%s: %zu bytes at 0x%llx are not within one allocation", what, bytes,
-                               pointer);
+        *result = driver_error(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at 0x%llx are not within one allocation", what,
+                               bytes, pointer);
     return a;
 }
 
@@ -549,8 +540,7 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointe
     BEGIN(true)
     const struct allocation *a = memory_find(&driver.memory, pointer, 1);
     if (!a)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE,
-                              "cuPointerGetAttribute: 0x%llx is no device memory", pointer);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: 0x%llx is no device memory", pointer);
     else if (attribute == POINTER_CONTEXT)
         memcpy(data, &(CUcontext){&driver.context}, sizeof(CUcontext));
     else if (attribute == POINTER_MEMORY_TYPE)
@@ -564,8 +554,7 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointe
     else if (attribute == POINTER_RANGE_SIZE)
         memcpy(data, &(size_t){a->bytes}, sizeof(size_t));
     else
-        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d",
-                              attribute);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d", attribute);
     return driver_unlock(result);
 }
 
@@ -671,8 +660,7 @@ API CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
 {
     BEGIN(true)
     if (!from->is_recorded || !to->is_recorded)
-        result = driver_error(CUDA_ERROR_INVALID_HANDLE,
-                              "cuEventElapsedTime: an event was not recorded");
+        result = driver_error(CUDA_ERROR_INVALID_HANDLE, "cuEventElapsedTime: an event was not recorded");
     else
         *milliseconds = (float)((double)(to->time.tv_sec - from->time.tv_sec) * 1e3 +
                                 (double)(to->time.tv_nsec - from->time.tv_nsec) * 1e-6);

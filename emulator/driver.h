@@ -32,16 +32,15 @@ extern struct driver driver;
 
 void driver_lock(void);
 CUresult driver_unlock(CUresult result);
-CUresult driver_error(CUresult result, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+CUresult driver_error(CUresult result, const char *format, ...) __attribute__((format(printf, 2, 3)));
 CUresult driver_check(bool needs_context);
 void driver_clear(void);
 
 /* From here to `return driver_unlock(result)` the driver is locked and usable. */
-#define BEGIN(needs_context)                                                                       \
-    driver_lock();                                                                                 \
-    CUresult result = driver_check(needs_context);                                                 \
-    if (result)                                                                                    \
+#define BEGIN(needs_context)                                                                                           \
+    driver_lock();                                                                                                     \
+    CUresult result = driver_check(needs_context);                                                                     \
+    if (result)                                                                                                        \
         return driver_unlock(result);
 
 #endif

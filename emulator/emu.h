@@ -29,8 +29,7 @@ enum {
     MAX_CLUSTER = 8, /* CTAs */
     N_BARRIERS = 16,
     ALL_LANES = -1,
-    SHARED_BASE =
-        1024, /* not 0: a kernel that takes shared addresses for offsets is wrong on sm_90 */
+    SHARED_BASE = 1024, /* not 0: a kernel that takes shared addresses for offsets is wrong on sm_90 */
 };
 
 /* Who accesses shared memory: the warps, the wgmma of a warpgroup, the async copies that report to
@@ -62,43 +61,41 @@ enum {
 /* Modifiers. A class names the words that may stand at one place of a mnemonic. insn->mod[class] is
  * the word's place in the list, counted from 1; 0 means none. X(class, name in ops.def patterns,
  * words) */
-#define MOD_CLASSES(X)                                                                             \
-    X(CMP, "cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan")                 \
-    X(BOOL, "bool", "and or xor")                                                                  \
-    X(FTZ, "ftz", "ftz")                                                                           \
-    X(SAT, "sat", "sat relu")                                                                      \
-    X(RND, "rnd", "rn rz rm rp rni rzi rmi rpi rna")                                               \
-    X(SPACE, "space", "global shared local param const shared::cta param::entry shared::cluster")  \
-    X(TYPE, "type",                                                                                \
-      "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")           \
-    X(FROM, "from",                                                                                \
-      "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")           \
-    X(STRONG, "strong", "volatile relaxed acquire release acq_rel")                                \
-    X(SCOPE, "scope", "cta cluster gpu sys")                                                       \
-    X(HINT, "hint",                                                                                \
-      "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first "   \
-      "L1::evict_last "                                                                            \
-      "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal "  \
-      "L2::evict_first L2::evict_unchanged")                                                       \
-    X(HOW, "how", "up down bfly idx")                                                              \
-    X(VOTE, "vote", "all any uni ballot")                                                          \
-    X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                      \
-    X(TRANS, "trans", "trans")                                                                     \
-    X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                    \
-    X(TEST, "test", "finite infinite number notanumber normal subnormal")                          \
-    X(CLAMP, "clamp", "clamp wrap")                                                                \
-    X(RANK, "rank", "1d 2d 3d 4d 5d")                                                              \
-    X(WGMMA16, "wgmma16",                                                                          \
-      "m64n8k16 m64n16k16 m64n24k16 m64n32k16 m64n40k16 m64n48k16 m64n56k16 "                      \
-      "m64n64k16 m64n72k16 m64n80k16 m64n88k16 m64n96k16 m64n104k16 m64n112k16 "                   \
-      "m64n120k16 m64n128k16 m64n136k16 m64n144k16 m64n152k16 m64n160k16 m64n168k16 "              \
-      "m64n176k16 m64n184k16 m64n192k16 m64n200k16 m64n208k16 m64n216k16 m64n224k16 "              \
-      "m64n232k16 m64n240k16 m64n248k16 m64n256k16")                                               \
-    X(WGMMA8, "wgmma8",                                                                            \
-      "m64n8k8 m64n16k8 m64n24k8 m64n32k8 m64n40k8 m64n48k8 m64n56k8 "                             \
-      "m64n64k8 m64n72k8 m64n80k8 m64n88k8 m64n96k8 m64n104k8 m64n112k8 "                          \
-      "m64n120k8 m64n128k8 m64n136k8 m64n144k8 m64n152k8 m64n160k8 m64n168k8 "                     \
-      "m64n176k8 m64n184k8 m64n192k8 m64n200k8 m64n208k8 m64n216k8 m64n224k8 "                     \
+#define MOD_CLASSES(X)                                                                                                 \
+    X(CMP, "cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan")                                     \
+    X(BOOL, "bool", "and or xor")                                                                                      \
+    X(FTZ, "ftz", "ftz")                                                                                               \
+    X(SAT, "sat", "sat relu")                                                                                          \
+    X(RND, "rnd", "rn rz rm rp rni rzi rmi rpi rna")                                                                   \
+    X(SPACE, "space", "global shared local param const shared::cta param::entry shared::cluster")                      \
+    X(TYPE, "type", "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")                 \
+    X(FROM, "from", "b8 u8 s8 b16 u16 s16 f16 bf16 b32 u32 s32 f32 f16x2 bf16x2 tf32 b64 u64 s64 f64")                 \
+    X(STRONG, "strong", "volatile relaxed acquire release acq_rel")                                                    \
+    X(SCOPE, "scope", "cta cluster gpu sys")                                                                           \
+    X(HINT, "hint",                                                                                                    \
+      "weak ca cg cs lu cv wb wt nc noftz L1::evict_normal L1::evict_unchanged L1::evict_first "                       \
+      "L1::evict_last "                                                                                                \
+      "L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_last L2::evict_normal "                      \
+      "L2::evict_first L2::evict_unchanged")                                                                           \
+    X(HOW, "how", "up down bfly idx")                                                                                  \
+    X(VOTE, "vote", "all any uni ballot")                                                                              \
+    X(RMW, "rmw", "add min max and or xor exch inc dec popc")                                                          \
+    X(TRANS, "trans", "trans")                                                                                         \
+    X(PRMT, "prmt", "f4e b4e rc8 ecl ecr rc16")                                                                        \
+    X(TEST, "test", "finite infinite number notanumber normal subnormal")                                              \
+    X(CLAMP, "clamp", "clamp wrap")                                                                                    \
+    X(RANK, "rank", "1d 2d 3d 4d 5d")                                                                                  \
+    X(WGMMA16, "wgmma16",                                                                                              \
+      "m64n8k16 m64n16k16 m64n24k16 m64n32k16 m64n40k16 m64n48k16 m64n56k16 "                                          \
+      "m64n64k16 m64n72k16 m64n80k16 m64n88k16 m64n96k16 m64n104k16 m64n112k16 "                                       \
+      "m64n120k16 m64n128k16 m64n136k16 m64n144k16 m64n152k16 m64n160k16 m64n168k16 "                                  \
+      "m64n176k16 m64n184k16 m64n192k16 m64n200k16 m64n208k16 m64n216k16 m64n224k16 "                                  \
+      "m64n232k16 m64n240k16 m64n248k16 m64n256k16")                                                                   \
+    X(WGMMA8, "wgmma8",                                                                                                \
+      "m64n8k8 m64n16k8 m64n24k8 m64n32k8 m64n40k8 m64n48k8 m64n56k8 "                                                 \
+      "m64n64k8 m64n72k8 m64n80k8 m64n88k8 m64n96k8 m64n104k8 m64n112k8 "                                              \
+      "m64n120k8 m64n128k8 m64n136k8 m64n144k8 m64n152k8 m64n160k8 m64n168k8 "                                         \
+      "m64n176k8 m64n184k8 m64n192k8 m64n200k8 m64n208k8 m64n216k8 m64n224k8 "                                         \
       "m64n232k8 m64n240k8 m64n248k8 m64n256k8")
 
 enum mod_class {
@@ -167,19 +164,7 @@ enum { STRONG_VOLATILE = 1, STRONG_RELAXED, STRONG_ACQUIRE, STRONG_RELEASE, STRO
 enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
 enum { HOW_UP = 1, HOW_DOWN, HOW_BFLY, HOW_IDX };
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
-enum {
-    RMW_ADD = 1,
-    RMW_MIN,
-    RMW_MAX,
-    RMW_AND,
-    RMW_OR,
-    RMW_XOR,
-    RMW_EXCH,
-    RMW_INC,
-    RMW_DEC,
-    RMW_POPC,
-    RMW_CAS
-};
+enum { RMW_ADD = 1, RMW_MIN, RMW_MAX, RMW_AND, RMW_OR, RMW_XOR, RMW_EXCH, RMW_INC, RMW_DEC, RMW_POPC, RMW_CAS };
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL };
 
 static inline u32 type_bytes(u32 type)
@@ -203,10 +188,7 @@ typedef void insn_run(struct warp *w, const struct insn *in, u32 mask);
 #define OPERAND_ROW(x)  ((x)&ROW_MASK)
 #define OPERAND_BITS(x) (8u << ((x) >> 28)) /* 16, 32 or 64 */
 enum { PRED_FALSE, PRED_TRUE, PRED_SINK, N_FIXED_PREDS };
-enum {
-    ROW_SINK,
-    N_FIXED_ROWS = 2
-}; /* `_` as a destination: a row of its own, written and never read */
+enum { ROW_SINK, N_FIXED_ROWS = 2 }; /* `_` as a destination: a row of its own, written and never read */
 
 enum insn_kind {
     KIND_LANE,   /* touches nothing but registers: cannot fault, block or jump */
@@ -245,44 +227,44 @@ struct param {
 
 enum special {
     SPECIAL_NONE,
-#define SPECIALS(X)                                                                                \
-    X(TID_X, "%tid.x")                                                                             \
-    X(TID_Y, "%tid.y")                                                                             \
-    X(TID_Z, "%tid.z")                                                                             \
-    X(NTID_X, "%ntid.x")                                                                           \
-    X(NTID_Y, "%ntid.y")                                                                           \
-    X(NTID_Z, "%ntid.z")                                                                           \
-    X(CTAID_X, "%ctaid.x")                                                                         \
-    X(CTAID_Y, "%ctaid.y")                                                                         \
-    X(CTAID_Z, "%ctaid.z")                                                                         \
-    X(NCTAID_X, "%nctaid.x")                                                                       \
-    X(NCTAID_Y, "%nctaid.y")                                                                       \
-    X(NCTAID_Z, "%nctaid.z")                                                                       \
-    X(LANEID, "%laneid")                                                                           \
-    X(WARPID, "%warpid")                                                                           \
-    X(NWARPID, "%nwarpid")                                                                         \
-    X(SMID, "%smid")                                                                               \
-    X(NSMID, "%nsmid")                                                                             \
-    X(LANEMASK_EQ, "%lanemask_eq")                                                                 \
-    X(LANEMASK_LT, "%lanemask_lt")                                                                 \
-    X(LANEMASK_LE, "%lanemask_le")                                                                 \
-    X(LANEMASK_GT, "%lanemask_gt")                                                                 \
-    X(LANEMASK_GE, "%lanemask_ge")                                                                 \
-    X(DYNAMIC_SMEM, "%dynamic_smem_size")                                                          \
-    X(TOTAL_SMEM, "%total_smem_size")                                                              \
-    X(CLUSTERID_X, "%clusterid.x")                                                                 \
-    X(CLUSTERID_Y, "%clusterid.y")                                                                 \
-    X(CLUSTERID_Z, "%clusterid.z")                                                                 \
-    X(NCLUSTERID_X, "%nclusterid.x")                                                               \
-    X(NCLUSTERID_Y, "%nclusterid.y")                                                               \
-    X(NCLUSTERID_Z, "%nclusterid.z")                                                               \
-    X(CLUSTER_CTAID_X, "%cluster_ctaid.x")                                                         \
-    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y")                                                         \
-    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z")                                                         \
-    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x")                                                       \
-    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y")                                                       \
-    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z")                                                       \
-    X(CLUSTER_CTARANK, "%cluster_ctarank")                                                         \
+#define SPECIALS(X)                                                                                                    \
+    X(TID_X, "%tid.x")                                                                                                 \
+    X(TID_Y, "%tid.y")                                                                                                 \
+    X(TID_Z, "%tid.z")                                                                                                 \
+    X(NTID_X, "%ntid.x")                                                                                               \
+    X(NTID_Y, "%ntid.y")                                                                                               \
+    X(NTID_Z, "%ntid.z")                                                                                               \
+    X(CTAID_X, "%ctaid.x")                                                                                             \
+    X(CTAID_Y, "%ctaid.y")                                                                                             \
+    X(CTAID_Z, "%ctaid.z")                                                                                             \
+    X(NCTAID_X, "%nctaid.x")                                                                                           \
+    X(NCTAID_Y, "%nctaid.y")                                                                                           \
+    X(NCTAID_Z, "%nctaid.z")                                                                                           \
+    X(LANEID, "%laneid")                                                                                               \
+    X(WARPID, "%warpid")                                                                                               \
+    X(NWARPID, "%nwarpid")                                                                                             \
+    X(SMID, "%smid")                                                                                                   \
+    X(NSMID, "%nsmid")                                                                                                 \
+    X(LANEMASK_EQ, "%lanemask_eq")                                                                                     \
+    X(LANEMASK_LT, "%lanemask_lt")                                                                                     \
+    X(LANEMASK_LE, "%lanemask_le")                                                                                     \
+    X(LANEMASK_GT, "%lanemask_gt")                                                                                     \
+    X(LANEMASK_GE, "%lanemask_ge")                                                                                     \
+    X(DYNAMIC_SMEM, "%dynamic_smem_size")                                                                              \
+    X(TOTAL_SMEM, "%total_smem_size")                                                                                  \
+    X(CLUSTERID_X, "%clusterid.x")                                                                                     \
+    X(CLUSTERID_Y, "%clusterid.y")                                                                                     \
+    X(CLUSTERID_Z, "%clusterid.z")                                                                                     \
+    X(NCLUSTERID_X, "%nclusterid.x")                                                                                   \
+    X(NCLUSTERID_Y, "%nclusterid.y")                                                                                   \
+    X(NCLUSTERID_Z, "%nclusterid.z")                                                                                   \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x")                                                                             \
+    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y")                                                                             \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z")                                                                             \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x")                                                                           \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y")                                                                           \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z")                                                                           \
+    X(CLUSTER_CTARANK, "%cluster_ctarank")                                                                             \
     X(CLUSTER_NCTARANK, "%cluster_nctarank")
 #define X(id, text) SPECIAL_##id,
     SPECIALS(X)
@@ -492,28 +474,28 @@ struct cta {
 
 /* -- reports --------------------------------------------------------------------------------- */
 /* X(id, name, CUresult) */
-#define REPORT_KINDS(X)                                                                            \
-    X(OUT_OF_BOUNDS, "out-of-bounds", 700)                                                         \
-    X(MISALIGNED, "misaligned", 716)                                                               \
-    X(SHARED_RACE, "shared-race", 719)                                                             \
-    X(GLOBAL_RACE, "global-race", 719)                                                             \
-    X(LANE_CONFLICT, "lane-conflict", 719)                                                         \
-    X(UNWRITTEN, "unwritten-read", 719)                                                            \
-    X(IN_FLIGHT, "in-flight", 719)                                                                 \
-    X(BARRIER, "barrier-mismatch", 719)                                                            \
-    X(MBARRIER, "mbarrier", 719)                                                                   \
-    X(CLUSTER, "cluster", 719)                                                                     \
-    X(PROXY, "proxy", 719)                                                                         \
-    X(OVERLAP, "overlap", 719)                                                                     \
-    X(TENSOR_MAP, "tensor-map", 719)                                                               \
-    X(BOX, "box", 715)                                                                             \
-    X(WGMMA, "wgmma", 719)                                                                         \
-    X(DIVERGENT, "divergent", 719)                                                                 \
-    X(DEADLOCK, "deadlock", 702)                                                                   \
-    X(STEP_LIMIT, "step-limit", 702)                                                               \
-    X(ARITHMETIC, "arithmetic", 719)                                                               \
-    X(TRAP, "trap", 719)                                                                           \
-    X(INVALID_PTX, "invalid-ptx", 218)                                                             \
+#define REPORT_KINDS(X)                                                                                                \
+    X(OUT_OF_BOUNDS, "out-of-bounds", 700)                                                                             \
+    X(MISALIGNED, "misaligned", 716)                                                                                   \
+    X(SHARED_RACE, "shared-race", 719)                                                                                 \
+    X(GLOBAL_RACE, "global-race", 719)                                                                                 \
+    X(LANE_CONFLICT, "lane-conflict", 719)                                                                             \
+    X(UNWRITTEN, "unwritten-read", 719)                                                                                \
+    X(IN_FLIGHT, "in-flight", 719)                                                                                     \
+    X(BARRIER, "barrier-mismatch", 719)                                                                                \
+    X(MBARRIER, "mbarrier", 719)                                                                                       \
+    X(CLUSTER, "cluster", 719)                                                                                         \
+    X(PROXY, "proxy", 719)                                                                                             \
+    X(OVERLAP, "overlap", 719)                                                                                         \
+    X(TENSOR_MAP, "tensor-map", 719)                                                                                   \
+    X(BOX, "box", 715)                                                                                                 \
+    X(WGMMA, "wgmma", 719)                                                                                             \
+    X(DIVERGENT, "divergent", 719)                                                                                     \
+    X(DEADLOCK, "deadlock", 702)                                                                                       \
+    X(STEP_LIMIT, "step-limit", 702)                                                                                   \
+    X(ARITHMETIC, "arithmetic", 719)                                                                                   \
+    X(TRAP, "trap", 719)                                                                                               \
+    X(INVALID_PTX, "invalid-ptx", 218)                                                                                 \
     X(LAUNCH, "launch", 1)
 
 enum report_kind {
@@ -530,8 +512,7 @@ struct report {
 
 /* report.c */
 int report_result(enum report_kind kind);
-void report_set(struct report *r, enum report_kind kind, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void report_set(struct report *r, enum report_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fault(struct warp *w, enum report_kind kind, int lane, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void describe_insn(char *out, size_t size, const struct kernel *k, u32 serial);
@@ -558,8 +539,7 @@ struct place {
     u32 space;
     struct cta *cta; /* shared memory: whose */
 };
-u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what,
-                   struct place *p);
+u8 *resolve_access(struct warp *w, const struct insn *in, int lane, u32 bytes, int what, struct place *p);
 u32 generic_space(u64 *address);
 
 /* atomic.c */
@@ -571,14 +551,13 @@ struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes);
 void memory_release(struct memory *m, struct allocation *a);
 void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
-u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes,
-                  int what);
+u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what);
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
 
 /* owner.c */
 bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what);
-bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
-                 u8 *to, const u8 *value);
+bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, u8 *to,
+                 const u8 *value);
 bool owner_counts_ctas(const struct cta *c);
 void owner_forget(struct memory *m);
 
@@ -588,8 +567,8 @@ void shadow_reset(struct cta *c);
 void shadow_free(struct shadow *s);
 bool is_before(const struct warp *w, u32 agent, u32 time);
 u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what);
-bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes,
-                            const u8 *old, const u8 *value);
+bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, const u8 *old,
+                            const u8 *value);
 bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 bytes, u32 agent);
 void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes);
 bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what);
@@ -743,9 +722,8 @@ static inline int first_lane(u32 mask)
     return __builtin_ctz(mask);
 }
 
-#define FOR_LANES(lane, mask)                                                                      \
-    for (u32 rest_##lane = (mask), lane = 0;                                                       \
-         rest_##lane && (lane = (u32)__builtin_ctz(rest_##lane), 1);                               \
+#define FOR_LANES(lane, mask)                                                                                          \
+    for (u32 rest_##lane = (mask), lane = 0; rest_##lane && (lane = (u32)__builtin_ctz(rest_##lane), 1);               \
          rest_##lane &= rest_##lane - 1)
 
 #endif

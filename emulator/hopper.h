@@ -25,7 +25,7 @@ struct mbarrier {
     s32 tx; /* bytes expected and not yet arrived */
     u32 phase;
     u32 init_time, init_agent, init_lane, init_at;
-    u32 init_phase; /* of the cluster's barrier, that tells of it even by relaxed arrivals */
+    u32 init_phase;             /* of the cluster's barrier, that tells of it even by relaxed arrivals */
     u32 copied_time, copied_at; /* the last phase to which a copy reported, and the copy */
     const struct warp *copied_by;
     u32 *joined[2];   /* what those who arrived have seen: of the CTA, of others of its cluster */
@@ -155,7 +155,7 @@ struct hopper {
     u8 *mbarrier_at; /* per 8 bytes of shared memory, counted from 1 */
     struct fences fences[MAX_WARPS];
     struct origin fine[MAX_WARPS][MAX_ORIGINS]; /* what the warp's wgmma may read, a part of it */
-    u16 *readers; /* per ASYNC_UNIT of shared memory: operations that will read it */
+    u16 *readers;                               /* per ASYNC_UNIT of shared memory: operations that will read it */
     struct bulks loads, stores;
     u64 *sent;    /* per ASYNC_UNIT: the last copy from there to another place in shared
                      memory, as its mbarrier's agent and a time; made by the first */
@@ -221,10 +221,10 @@ void bulk_describe_store(const struct cta *c, u32 offset, char *out, size_t size
 
 /* matrix_units.c */
 u32 matrix_units(const struct matrix *m, u32 *address);
-void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m,
-                   u32 type, u32 sign, float out[64][16]);
-void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m,
-                   u32 type, u32 sign, float out[16][256]);
+void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m, u32 type, u32 sign,
+                   float out[64][16]);
+void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m, u32 type, u32 sign,
+                   float out[16][256]);
 
 /* multiply.c */
 struct wgmma_tiles {

@@ -175,8 +175,7 @@ static inline u32 dp4a(u32 a, u32 b, bool is_signed)
 {
     u32 r = 0;
     for (u32 i = 0; i < 32; i += 8)
-        r += is_signed ? (u32)((int8_t)(a >> i) * (int8_t)(b >> i))
-                       : (a >> i & 0xff) * (b >> i & 0xff);
+        r += is_signed ? (u32)((int8_t)(a >> i) * (int8_t)(b >> i)) : (a >> i & 0xff) * (b >> i & 0xff);
     return r;
 }
 
@@ -225,87 +224,84 @@ static inline float saturate_f32(float x, bool is_on)
 
 /* -- the loops ------------------------------------------------------------------------------- */
 
-#define EACH_LANE(body)                                                                            \
-    if (mask == FULL_MASK) {                                                                       \
-        _Pragma("GCC ivdep") for (u32 l = 0; l < LANES; l++)                                       \
-        {                                                                                          \
-            body                                                                                   \
-        }                                                                                          \
-    } else {                                                                                       \
-        for (u32 l = 0; l < LANES; l++)                                                            \
-            if (mask >> l & 1) {                                                                   \
-                body                                                                               \
-            }                                                                                      \
+#define EACH_LANE(body)                                                                                                \
+    if (mask == FULL_MASK) {                                                                                           \
+        _Pragma("GCC ivdep") for (u32 l = 0; l < LANES; l++)                                                           \
+        {                                                                                                              \
+            body                                                                                                       \
+        }                                                                                                              \
+    } else {                                                                                                           \
+        for (u32 l = 0; l < LANES; l++)                                                                                \
+            if (mask >> l & 1) {                                                                                       \
+                body                                                                                                   \
+            }                                                                                                          \
     }
 
 #define SOURCE(n, name, T) const value_##T name = GET_##T(p##n, l);
-#define BEGIN(id)                                                                                  \
-    insn_run run_##id;                                                                             \
+#define BEGIN(id)                                                                                                      \
+    insn_run run_##id;                                                                                                 \
     CLONES void run_##id(struct warp *w, const struct insn *in, u32 mask)
 #define OP(id, kind, pattern, operands)
 
-#define LANE1(id, pattern, D, A, expr)                                                             \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        void *p0 = row32(w, in->op[0]);                                                            \
-        const void *p1 = row32(w, in->op[1]);                                                      \
-        EACH_LANE(SOURCE(1, a, A) PUT_##D(p0, l, expr);)                                           \
+#define LANE1(id, pattern, D, A, expr)                                                                                 \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        void *p0 = row32(w, in->op[0]);                                                                                \
+        const void *p1 = row32(w, in->op[1]);                                                                          \
+        EACH_LANE(SOURCE(1, a, A) PUT_##D(p0, l, expr);)                                                               \
     }
-#define LANE2(id, pattern, D, A, B, expr)                                                          \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        void *p0 = row32(w, in->op[0]);                                                            \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                           \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) PUT_##D(p0, l, expr);)                           \
+#define LANE2(id, pattern, D, A, B, expr)                                                                              \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        void *p0 = row32(w, in->op[0]);                                                                                \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                                               \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) PUT_##D(p0, l, expr);)                                               \
     }
-#define LANE3(id, pattern, D, A, B, C, expr)                                                       \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        void *p0 = row32(w, in->op[0]);                                                            \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
-                   *p3 = row32(w, in->op[3]);                                                      \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) PUT_##D(p0, l, expr);)           \
+#define LANE3(id, pattern, D, A, B, C, expr)                                                                           \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        void *p0 = row32(w, in->op[0]);                                                                                \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]);                    \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) PUT_##D(p0, l, expr);)                               \
     }
-#define LANE4(id, pattern, D, A, B, C, E, expr)                                                    \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        void *p0 = row32(w, in->op[0]);                                                            \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
-                   *p3 = row32(w, in->op[3]), *p4 = row32(w, in->op[4]);                           \
-        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) SOURCE(4, e, E)                  \
-                      PUT_##D(p0, l, expr);)                                                       \
+#define LANE4(id, pattern, D, A, B, C, E, expr)                                                                        \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        void *p0 = row32(w, in->op[0]);                                                                                \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]),                    \
+                   *p4 = row32(w, in->op[4]);                                                                          \
+        EACH_LANE(SOURCE(1, a, A) SOURCE(2, b, B) SOURCE(3, c, C) SOURCE(4, e, E) PUT_##D(p0, l, expr);)               \
     }
 
 #define FLOAT_SOURCE(n, name) const float name = flush_float(((const float *)p##n)[l], flush);
-#define FLOAT_MODES                                                                                \
-    const u32 flush = in->mod[MOD_FTZ] ? 0x7fffffffu : 0;                                          \
+#define FLOAT_MODES                                                                                                    \
+    const u32 flush = in->mod[MOD_FTZ] ? 0x7fffffffu : 0;                                                              \
     const bool is_saturated = in->mod[MOD_SAT] == SAT_SAT;
 #define FLOAT_RESULT(expr) p0[l] = saturate_f32(flush_float(expr, flush), is_saturated);
 
-#define FLOAT1(id, pattern, expr)                                                                  \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        FLOAT_MODES                                                                                \
-        float *p0 = (float *)row32(w, in->op[0]);                                                  \
-        const void *p1 = row32(w, in->op[1]);                                                      \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_RESULT(expr))                                           \
+#define FLOAT1(id, pattern, expr)                                                                                      \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        FLOAT_MODES                                                                                                    \
+        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
+        const void *p1 = row32(w, in->op[1]);                                                                          \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_RESULT(expr))                                                               \
     }
-#define FLOAT2(id, pattern, expr)                                                                  \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        FLOAT_MODES                                                                                \
-        float *p0 = (float *)row32(w, in->op[0]);                                                  \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                           \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_RESULT(expr))                        \
+#define FLOAT2(id, pattern, expr)                                                                                      \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        FLOAT_MODES                                                                                                    \
+        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]);                                               \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_RESULT(expr))                                            \
     }
-#define FLOAT3(id, pattern, expr)                                                                  \
-    BEGIN(id)                                                                                      \
-    {                                                                                              \
-        FLOAT_MODES                                                                                \
-        float *p0 = (float *)row32(w, in->op[0]);                                                  \
-        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]),                           \
-                   *p3 = row32(w, in->op[3]);                                                      \
-        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_SOURCE(3, c) FLOAT_RESULT(expr))     \
+#define FLOAT3(id, pattern, expr)                                                                                      \
+    BEGIN(id)                                                                                                          \
+    {                                                                                                                  \
+        FLOAT_MODES                                                                                                    \
+        float *p0 = (float *)row32(w, in->op[0]);                                                                      \
+        const void *p1 = row32(w, in->op[1]), *p2 = row32(w, in->op[2]), *p3 = row32(w, in->op[3]);                    \
+        EACH_LANE(FLOAT_SOURCE(1, a) FLOAT_SOURCE(2, b) FLOAT_SOURCE(3, c) FLOAT_RESULT(expr))                         \
     }
 
 /* -- 16-bit floats --------------------------------------------------------------------------- */
@@ -333,8 +329,7 @@ static const struct half_format bfloat_format = {widen_bfloat, double_to_bfloat,
 
 typedef double half_expr(double a, double b, double c);
 
-static u16 half_compute(const struct half_format *f, const struct insn *in, half_expr *expr,
-                        const u16 *x)
+static u16 half_compute(const struct half_format *f, const struct insn *in, half_expr *expr, const u16 *x)
 {
     double v[3];
     for (u32 i = 0; i < 3; i++) {
@@ -350,8 +345,8 @@ static u16 half_compute(const struct half_format *f, const struct insn *in, half
     return in->mod[MOD_FTZ] && !(bits & f->exponent) ? bits & 0x8000u : bits;
 }
 
-static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const struct half_format *f,
-                       half_expr *expr, u32 n_halves)
+static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const struct half_format *f, half_expr *expr,
+                       u32 n_halves)
 {
     FOR_LANES(l, mask)
     {
@@ -366,32 +361,32 @@ static void half_lanes(struct warp *w, const struct insn *in, u32 mask, const st
     }
 }
 
-#define HALF_RUN(id, format, n_halves)                                                             \
-    insn_run run_##id##_##format;                                                                  \
+#define HALF_RUN(id, format, n_halves)                                                                                 \
+    insn_run run_##id##_##format;                                                                                      \
     void run_##id##_##format(struct warp *w, const struct insn *in, u32 mask)
 
-#define HALF(id, expr)                                                                             \
-    static double half_##id(double a, double b, double c)                                          \
-    {                                                                                              \
-        (void)b;                                                                                   \
-        (void)c;                                                                                   \
-        return expr;                                                                               \
-    }                                                                                              \
-    HALF_RUN(id, f16, 1)                                                                           \
-    {                                                                                              \
-        half_lanes(w, in, mask, &half_format, half_##id, 1);                                       \
-    }                                                                                              \
-    HALF_RUN(id, bf16, 1)                                                                          \
-    {                                                                                              \
-        half_lanes(w, in, mask, &bfloat_format, half_##id, 1);                                     \
-    }                                                                                              \
-    HALF_RUN(id, f16x2, 2)                                                                         \
-    {                                                                                              \
-        half_lanes(w, in, mask, &half_format, half_##id, 2);                                       \
-    }                                                                                              \
-    HALF_RUN(id, bf16x2, 2)                                                                        \
-    {                                                                                              \
-        half_lanes(w, in, mask, &bfloat_format, half_##id, 2);                                     \
+#define HALF(id, expr)                                                                                                 \
+    static double half_##id(double a, double b, double c)                                                              \
+    {                                                                                                                  \
+        (void)b;                                                                                                       \
+        (void)c;                                                                                                       \
+        return expr;                                                                                                   \
+    }                                                                                                                  \
+    HALF_RUN(id, f16, 1)                                                                                               \
+    {                                                                                                                  \
+        half_lanes(w, in, mask, &half_format, half_##id, 1);                                                           \
+    }                                                                                                                  \
+    HALF_RUN(id, bf16, 1)                                                                                              \
+    {                                                                                                                  \
+        half_lanes(w, in, mask, &bfloat_format, half_##id, 1);                                                         \
+    }                                                                                                                  \
+    HALF_RUN(id, f16x2, 2)                                                                                             \
+    {                                                                                                                  \
+        half_lanes(w, in, mask, &half_format, half_##id, 2);                                                           \
+    }                                                                                                                  \
+    HALF_RUN(id, bf16x2, 2)                                                                                            \
+    {                                                                                                                  \
+        half_lanes(w, in, mask, &bfloat_format, half_##id, 2);                                                         \
     }
 #define HALF1(id, name, modifiers, expr) HALF(id, expr)
 #define HALF2(id, name, modifiers, expr) HALF(id, expr)

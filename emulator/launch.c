@@ -66,8 +66,7 @@ static u64 special_value(const struct cta *c, const struct warp *w, u32 special,
     case SPECIAL_CLUSTER_CTAID_X:
     case SPECIAL_CLUSTER_CTAID_Y:
     case SPECIAL_CLUSTER_CTAID_Z:
-        return c->id[special - SPECIAL_CLUSTER_CTAID_X] %
-               cluster[special - SPECIAL_CLUSTER_CTAID_X];
+        return c->id[special - SPECIAL_CLUSTER_CTAID_X] % cluster[special - SPECIAL_CLUSTER_CTAID_X];
     case SPECIAL_CLUSTER_CTARANK:
         return c->rank;
     case SPECIAL_CLUSTER_NCTAID_X:
@@ -351,20 +350,15 @@ static void *work(void *argument)
 static u32 thread_count(const struct launch *l)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const u64 wanted = l->config->threads > 0 ? (u64)l->config->threads
-                       : cores > 0            ? (u64)cores
-                                              : 1;
+    const u64 wanted = l->config->threads > 0 ? (u64)l->config->threads : cores > 0 ? (u64)cores : 1;
     const u64 n = l->n_ctas / l->n_ranks;
     return (u32)(wanted < n ? wanted : n);
 }
 
 void launch_run(const struct launch *l, struct report *r, struct tgemu_counters *counters)
 {
-    struct team t = {.launch = l,
-                     .stop_at = l->n_ctas / l->n_ranks,
-                     .report = r,
-                     .unwritten_at = UINT64_MAX,
-                     .counters = counters};
+    struct team t = {
+        .launch = l, .stop_at = l->n_ctas / l->n_ranks, .report = r, .unwritten_at = UINT64_MAX, .counters = counters};
     pthread_t threads[256];
     u32 n = 0;
     const u32 wanted = thread_count(l);

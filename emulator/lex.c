@@ -25,9 +25,8 @@ void fail(struct builder *b, const char *format, ...)
     while (*text == ' ' || *text == '\t')
         text++;
     const int n = (int)strcspn(text, "\n");
-    report_set(b->report, REPORT_INVALID_PTX, "%s\n  ptx line %u: %.*s%s%s", what, b->line,
-               n > 300 ? 300 : n, text, b->kernel ? "\n  kernel " : "",
-               b->kernel ? b->kernel->name : "");
+    report_set(b->report, REPORT_INVALID_PTX, "%s\n  ptx line %u: %.*s%s%s", what, b->line, n > 300 ? 300 : n, text,
+               b->kernel ? "\n  kernel " : "", b->kernel ? b->kernel->name : "");
     longjmp(b->failed, 1);
 }
 
@@ -122,8 +121,7 @@ struct operand read_number(struct builder *b)
     struct operand o = {.kind = OPERAND_IMM, .second = -1, .bits = 64};
     const bool is_negative = take(b, '-');
     skip_space(b);
-    if (b->at[0] == '0' &&
-        (b->at[1] == 'f' || b->at[1] == 'F' || b->at[1] == 'd' || b->at[1] == 'D')) {
+    if (b->at[0] == '0' && (b->at[1] == 'f' || b->at[1] == 'F' || b->at[1] == 'd' || b->at[1] == 'D')) {
         const bool is_float = b->at[1] == 'f' || b->at[1] == 'F';
         b->at += 2;
         o.kind = is_float ? OPERAND_FLOAT : OPERAND_DOUBLE;

@@ -9,8 +9,8 @@
  * tell. */
 #include "float_bits.h"
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 struct tiles {
@@ -32,9 +32,8 @@ CLONES static void multiply(struct tiles *t, u32 depth)
 }
 
 /* Two columns a register; depth / 4 registers for A, depth / 8 for B. */
-static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a,
-                                                         const u32 *b, u32 depth, bool is_half,
-                                                         struct tiles *t)
+static inline __attribute__((always_inline)) void unpack(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
+                                                         bool is_half, struct tiles *t)
 {
     float low[LANES], high[LANES];
     for (u32 r = 0; r < depth / 4 + depth / 8; r++) {
@@ -42,8 +41,7 @@ static inline __attribute__((always_inline)) void unpack(const struct warp *w, c
         const u32 *row = row32(w, is_a ? a[r] : b[r - depth / 4]);
         for (u32 l = 0; l < LANES; l++) {
             low[l] = is_half ? half_to_float((u16)row[l]) : bits_float(row[l] << 16);
-            high[l] =
-                is_half ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u);
+            high[l] = is_half ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u);
         }
         for (u32 l = 0; l < LANES && is_a; l++) {
             float *out = &t->a[l / 4 + (r & 1) * 8][l % 4 * 2 + (r >> 1) * 8];
@@ -58,8 +56,8 @@ static inline __attribute__((always_inline)) void unpack(const struct warp *w, c
     }
 }
 
-CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
-                                bool is_half, struct tiles *t)
+CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b, u32 depth, bool is_half,
+                                struct tiles *t)
 {
     if (is_half)
         unpack(w, a, b, depth, true, t);
@@ -68,13 +66,11 @@ CLONES static void unpack_pairs(const struct warp *w, const u32 *a, const u32 *b
 }
 
 /* The hardware does not look at the low 13 bits. */
-static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth,
-                        struct tiles *t)
+static void unpack_tf32(const struct warp *w, const u32 *a, const u32 *b, u32 depth, struct tiles *t)
 {
     for (u32 l = 0; l < LANES; l++) {
         for (u32 r = 0; r < depth / 2; r++)
-            t->a[l / 4 + (r & 1) * 8][l % 4 + (r >> 1) * 4] =
-                bits_float(row32(w, a[r])[l] & ~0x1fffu);
+            t->a[l / 4 + (r & 1) * 8][l % 4 + (r >> 1) * 4] = bits_float(row32(w, a[r])[l] & ~0x1fffu);
         for (u32 r = 0; r < depth / 4; r++)
             t->b[l % 4 + r * 4][l / 4] = bits_float(row32(w, b[r])[l] & ~0x1fffu);
     }
@@ -213,8 +209,7 @@ static void stmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
         for (u32 l = 0; l < LANES; l++)
             for (u32 h = 0; h < 2; h++) {
                 const u32 i = l / 4, j = l % 4 * 2 + h;
-                *(in->mod[MOD_TRANS] ? &matrix[m][j][i] : &matrix[m][i][j]) =
-                    (u16)(from[l] >> 16 * h);
+                *(in->mod[MOD_TRANS] ? &matrix[m][j][i] : &matrix[m][i][j]) = (u16)(from[l] >> 16 * h);
             }
     }
     w->cta->cluster->store_id++;
@@ -222,8 +217,7 @@ static void stmatrix(struct warp *w, const struct insn *in, u32 mask, u32 n)
         address[l] = near_address(w, address_of(w, in, 0, (int)l));
         u8 *to = shared_access(w, w->cta, (int)l, address[l], 16, ACCESS_WRITE);
         const u8 *row = (const u8 *)matrix[l / 8][l % 8];
-        if (!to ||
-            shared_store_conflicts(w, w->cta, (int)l, (u32)address[l] - SHARED_BASE, 16, to, row))
+        if (!to || shared_store_conflicts(w, w->cta, (int)l, (u32)address[l] - SHARED_BASE, 16, to, row))
             return;
         memcpy(to, row, 16);
     }

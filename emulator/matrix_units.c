@@ -38,14 +38,12 @@ u32 matrix_units(const struct matrix *m, u32 *address)
     u32 n = 0;
     for (u32 i = 0; i < m->lines && !m->is_lines_first; i++)
         for (u32 u = 0; u < 2; u++)
-            address[n++] = l.start + i % 8 * row + i / 8 * l.stride +
-                           u * (l.width == 1 ? l.leading : ASYNC_UNIT);
+            address[n++] = l.start + i % 8 * row + i / 8 * l.stride + u * (l.width == 1 ? l.leading : ASYNC_UNIT);
     for (u32 k = 0; k < 16 && m->is_lines_first; k++)
         for (u32 u = 0; u < m->lines / 8; u++)
             address[n++] = l.start + k % 8 * row +
                            (l.width == 1 ? u * l.stride + k / 8 * l.leading
-                                         : u % l.width * ASYNC_UNIT + u / l.width * l.leading +
-                                               k / 8 * l.stride);
+                                         : u % l.width * ASYNC_UNIT + u / l.width * l.leading + k / 8 * l.stride);
     for (u32 i = 0; i < n; i++)
         address[i] = swizzle(&l, address[i]);
     return n;
@@ -101,8 +99,8 @@ static float widen_tf32(u32 x, u32 sign)
 }
 
 /* A, by rows. */
-void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m,
-                   u32 type, u32 sign, float out[64][16])
+void matrix_load_a(const struct cta *c, const struct operand_units *units, const struct matrix *m, u32 type, u32 sign,
+                   float out[64][16])
 {
     u16 raw[64][16];
     for (u32 i = 0; i < units->n && type == TYPE_TF32; i++)
@@ -125,17 +123,14 @@ void matrix_load_a(const struct cta *c, const struct operand_units *units, const
 }
 
 /* B, by steps, each eight columns in their order. */
-void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m,
-                   u32 type, u32 sign, float out[16][256])
+void matrix_load_b(const struct cta *c, const struct operand_units *units, const struct matrix *m, u32 type, u32 sign,
+                   float out[16][256])
 {
     u16 raw[16][256];
     for (u32 i = 0; i < units->n && type == TYPE_TF32; i++)
         for (u32 k = 0; k < 4; k++) {
             u32 x;
-            memcpy(&x,
-                   c->shared + units->offset[(i / 16 * 8 + column_order[i / 2 % 8]) * 2 + i % 2] +
-                       4 * k,
-                   sizeof x);
+            memcpy(&x, c->shared + units->offset[(i / 16 * 8 + column_order[i / 2 % 8]) * 2 + i % 2] + 4 * k, sizeof x);
             out[i % 2 * 4 + k][i / 2] = widen_tf32(x, sign);
         }
     if (type == TYPE_TF32)

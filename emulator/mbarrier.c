@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 /* -- objects --------------------------------------------------------------------------------- */
@@ -18,12 +18,10 @@ static bool is_place(struct warp *w, int lane, u64 address)
 {
     const u64 offset = address - SHARED_BASE;
     if (offset >= w->cta->shared_bytes || 8 > w->cta->shared_bytes - offset)
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "an mbarrier at shared offset %lld; the CTA has %u bytes", (long long)offset,
-              w->cta->shared_bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "an mbarrier at shared offset %lld; the CTA has %u bytes",
+              (long long)offset, w->cta->shared_bytes);
     else if (offset & 7)
-        fault(w, REPORT_MISALIGNED, lane,
-              "an mbarrier at shared offset %llu, which is not a multiple of 8",
+        fault(w, REPORT_MISALIGNED, lane, "an mbarrier at shared offset %llu, which is not a multiple of 8",
               (unsigned long long)offset);
     return w->event != EVENT_FAULT;
 }
@@ -43,8 +41,8 @@ struct mbarrier *mbarrier_find(struct warp *w, struct cta *c, int lane, u64 addr
         return NULL;
     const u32 offset = (u32)(address - SHARED_BASE), index = h->mbarrier_at[offset / 8];
     if (!index) {
-        fault(w, REPORT_MBARRIER, lane,
-              "there is no mbarrier at shared offset %u: no mbarrier.init has come before", offset);
+        fault(w, REPORT_MBARRIER, lane, "there is no mbarrier at shared offset %u: no mbarrier.init has come before",
+              offset);
         return NULL;
     }
     struct mbarrier *m = &h->mbarriers[index - 1];
@@ -129,14 +127,12 @@ static void init(struct warp *w, int lane, u64 address, u32 count)
         return;
     const u32 offset = (u32)(address - SHARED_BASE);
     if (!count || count > MAX_MBARRIER_COUNT) {
-        fault(w, REPORT_MBARRIER, lane, "an mbarrier for %u arrivals; 1 to %u are possible", count,
-              MAX_MBARRIER_COUNT);
+        fault(w, REPORT_MBARRIER, lane, "an mbarrier for %u arrivals; 1 to %u are possible", count, MAX_MBARRIER_COUNT);
         return;
     }
     if (h->mbarrier_at[offset / 8]) {
         fault(w, REPORT_MBARRIER, lane,
-              "initialises the mbarrier at shared offset %u again; mbarrier.inval must come before",
-              offset);
+              "initialises the mbarrier at shared offset %u again; mbarrier.inval must come before", offset);
         return;
     }
     if (!shared_access(w, c, lane, address, 8, ACCESS_WRITE))
@@ -145,8 +141,7 @@ static void init(struct warp *w, int lane, u64 address, u32 count)
     while (i < MAX_MBARRIERS && h->mbarriers[i].is_live)
         i++;
     if (i == MAX_MBARRIERS) {
-        fault(w, REPORT_MBARRIER, lane,
-              "more than %u mbarriers at a time; the emulator has no more", MAX_MBARRIERS);
+        fault(w, REPORT_MBARRIER, lane, "more than %u mbarriers at a time; the emulator has no more", MAX_MBARRIERS);
         return;
     }
     struct mbarrier *m = &h->mbarriers[i];
@@ -184,8 +179,7 @@ RUN(mbarrier_inval)
         const u32 index = (u32)(m - w->cta->hopper->mbarriers);
         if (m->tx || bulk_reports_to(w->cta, index)) {
             fault(w, REPORT_MBARRIER, (int)l,
-                  "invalidates the mbarrier at shared offset %u, which waits for %d bytes%s",
-                  m->offset, m->tx,
+                  "invalidates the mbarrier at shared offset %u, which waits for %d bytes%s", m->offset, m->tx,
                   bulk_reports_to(w->cta, index) ? ": a copy will report to it" : "");
             return;
         }
@@ -225,8 +219,7 @@ static void complete_phase(struct mbarrier *m)
 static void check_phase(struct warp *w, int lane, struct mbarrier *m)
 {
     if (m->tx > MAX_MBARRIER_COUNT || m->tx < -MAX_MBARRIER_COUNT) {
-        fault(w, REPORT_MBARRIER, lane,
-              "the mbarrier at shared offset %u then waits for %d bytes; it can count to %d",
+        fault(w, REPORT_MBARRIER, lane, "the mbarrier at shared offset %u then waits for %d bytes; it can count to %d",
               m->offset, m->tx, MAX_MBARRIER_COUNT);
         return;
     }
@@ -234,8 +227,8 @@ static void check_phase(struct warp *w, int lane, struct mbarrier *m)
         return;
     if (m->tx < 0)
         fault(w, REPORT_MBARRIER, lane,
-              "%d bytes more arrive at the mbarrier at shared offset %u than its phase %u expects",
-              -m->tx, m->offset, m->phase);
+              "%d bytes more arrive at the mbarrier at shared offset %u than its phase %u expects", -m->tx, m->offset,
+              m->phase);
     else if (!m->tx)
         complete_phase(m);
 }
@@ -251,8 +244,7 @@ void mbarrier_complete_tx(struct warp *w, int lane, struct mbarrier *m, u32 byte
 static bool expect(struct warp *w, int lane, struct mbarrier *m, u32 bytes)
 {
     if (bytes > MAX_MBARRIER_COUNT) {
-        fault(w, REPORT_MBARRIER, lane, "expects %u bytes at the mbarrier at shared offset %u",
-              bytes, m->offset);
+        fault(w, REPORT_MBARRIER, lane, "expects %u bytes at the mbarrier at shared offset %u", bytes, m->offset);
         return false;
     }
     m->tx += (s32)bytes;
@@ -289,16 +281,14 @@ static bool arrive(struct warp *w, const struct insn *in, int lane, const struct
     if (!m)
         return false;
     if (!a->count || a->count > m->pending) {
-        fault(
-            w, REPORT_MBARRIER, lane,
-            "arrives %u times at the mbarrier at shared offset %u, whose phase %u expects %u more "
-            "of %u arrivals",
-            a->count, m->offset, m->phase, m->pending, m->expected);
+        fault(w, REPORT_MBARRIER, lane,
+              "arrives %u times at the mbarrier at shared offset %u, whose phase %u expects %u more "
+              "of %u arrivals",
+              a->count, m->offset, m->phase, m->pending, m->expected);
         return false;
     }
     if (a->must_not_complete && a->count == m->pending) {
-        fault(w, REPORT_MBARRIER, lane,
-              "arrive.noComplete is the last arrival at the mbarrier at shared offset %u",
+        fault(w, REPORT_MBARRIER, lane, "arrive.noComplete is the last arrival at the mbarrier at shared offset %u",
               m->offset);
         return false;
     }
@@ -313,8 +303,7 @@ static bool arrive(struct warp *w, const struct insn *in, int lane, const struct
     return w->event != EVENT_FAULT;
 }
 
-static void arrive_lanes(struct warp *w, const struct insn *in, u32 mask, bool expects,
-                         struct arrival a)
+static void arrive_lanes(struct warp *w, const struct insn *in, u32 mask, bool expects, struct arrival a)
 {
     w->cta->cluster->idle_polls = 0;
     FOR_LANES(l, mask)
@@ -384,8 +373,7 @@ RUN(mbarrier_pending)
 /* -- waits ----------------------------------------------------------------------------------- */
 
 /* Whether the phase that the lane names has ended. */
-static bool has_ended(struct warp *w, const struct insn *in, int lane, const struct mbarrier *m,
-                      bool by_parity)
+static bool has_ended(struct warp *w, const struct insn *in, int lane, const struct mbarrier *m, bool by_parity)
 {
     if (by_parity) {
         const u32 parity = row32(w, in->op[3])[lane];
@@ -458,8 +446,8 @@ static void fail_to_wait(struct warp *w, const struct insn *in, u32 mask, const 
         return;
     w->mbarrier = (u32)(p->first_left - w->cta->hopper->mbarriers) + 1;
     mbarrier_describe(w->cta, w, what, sizeof what);
-    fault(w, REPORT_DEADLOCK, first_lane(mask & ~p->done),
-          "polls on and on, and no warp arrives: it waits for %s", what);
+    fault(w, REPORT_DEADLOCK, first_lane(mask & ~p->done), "polls on and on, and no warp arrives: it waits for %s",
+          what);
 }
 
 static void test_wait(struct warp *w, const struct insn *in, u32 mask, bool by_parity)

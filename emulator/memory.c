@@ -154,19 +154,15 @@ static void report_bounds(struct warp *w, int lane, u64 address, u32 bytes)
 {
     const struct allocation *a = find_before(w->cta->launch->memory, address);
     if (!a)
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "%u bytes at global address 0x%llx, which is no device memory", bytes,
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at global address 0x%llx, which is no device memory", bytes,
               (unsigned long long)address);
     else if (a->is_freed && address - a->base < a->bytes)
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "%u bytes at 0x%llx, in memory that was freed (0x%llx, %llu bytes)", bytes,
-              (unsigned long long)address, (unsigned long long)a->base,
-              (unsigned long long)a->bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at 0x%llx, in memory that was freed (0x%llx, %llu bytes)", bytes,
+              (unsigned long long)address, (unsigned long long)a->base, (unsigned long long)a->bytes);
     else
-        fault(w, REPORT_OUT_OF_BOUNDS, lane,
-              "%u bytes at 0x%llx: offset %llu of the allocation 0x%llx of %llu bytes", bytes,
-              (unsigned long long)address, (unsigned long long)(address - a->base),
-              (unsigned long long)a->base, (unsigned long long)a->bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at 0x%llx: offset %llu of the allocation 0x%llx of %llu bytes",
+              bytes, (unsigned long long)address, (unsigned long long)(address - a->base), (unsigned long long)a->base,
+              (unsigned long long)a->bytes);
 }
 
 /* Host memory of a device address; NULL after a fault. */
@@ -189,8 +185,7 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
         w->cta->cached[in->serial] = a;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane,
-              "%u bytes at global address 0x%llx, which is not a multiple of %u", bytes,
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at global address 0x%llx, which is not a multiple of %u", bytes,
               (unsigned long long)address, bytes);
         return NULL;
     }

@@ -32,8 +32,7 @@ enum {
 /* Whether CTAs are told apart: some are not ordered, by nature. */
 bool owner_counts_ctas(const struct cta *c)
 {
-    return c->launch->n_ctas > 1 && !c->kernel->has_gpu_fence &&
-           c->launch->config->checks & TGEMU_CHECK_GLOBAL;
+    return c->launch->n_ctas > 1 && !c->kernel->has_gpu_fence && c->launch->config->checks & TGEMU_CHECK_GLOBAL;
 }
 
 /* The table behind *at, made on first use; NULL if there is no memory for it. */
@@ -89,8 +88,7 @@ static bool enter_reader(const struct cta *c, u32 *place, u32 self)
         return false;
     if (!c->is_parallel)
         *place = old ? SEVERAL : self;
-    else if (old || !__atomic_compare_exchange_n(place, &old, self, false, __ATOMIC_RELAXED,
-                                                 __ATOMIC_RELAXED))
+    else if (old || !__atomic_compare_exchange_n(place, &old, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(place, SEVERAL, __ATOMIC_RELAXED);
     return true;
 }
@@ -108,8 +106,8 @@ static void enter_readers(struct warp *w, struct allocation *a, u64 first, u64 l
     const struct cta *c = w->cta;
     bool is_new = false;
     const u32 self = (u32)c->cluster->index + 1;
-    u32 *table = shared_table((void **)&a->reader[what & ACCESS_STRONG ? 1 : 0],
-                              granule(w, a, a->base + a->bytes) + 1, sizeof *table);
+    u32 *table = shared_table((void **)&a->reader[what & ACCESS_STRONG ? 1 : 0], granule(w, a, a->base + a->bytes) + 1,
+                              sizeof *table);
     for (u64 g = first; table && g <= last; g++) {
         if (!(g & 1) && g < last && are_entered(&table[g], self))
             g++;
@@ -152,8 +150,7 @@ static void lock_block(u64 *block)
         if (old & LOCKED) {
             sched_yield();
             old = __atomic_load_n(block, __ATOMIC_RELAXED);
-        } else if (__atomic_compare_exchange_n(block, &old, old | LOCKED, false, __ATOMIC_ACQUIRE,
-                                               __ATOMIC_RELAXED)) {
+        } else if (__atomic_compare_exchange_n(block, &old, old | LOCKED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             return;
         }
     }
@@ -209,10 +206,8 @@ static bool check_readers(const struct store *s)
     if (!reader)
         return true;
     if (reader != SEVERAL)
-        snprintf(who, sizeof who, "%s %u has", s->w->cta->cluster->n > 1 ? "cluster" : "CTA",
-                 reader - 1);
-    fault(s->w, REPORT_GLOBAL_RACE, s->lane,
-          "writes global address 0x%llx, which %s read, with nothing to order them",
+        snprintf(who, sizeof who, "%s %u has", s->w->cta->cluster->n > 1 ? "cluster" : "CTA", reader - 1);
+    fault(s->w, REPORT_GLOBAL_RACE, s->lane, "writes global address 0x%llx, which %s read, with nothing to order them",
           (unsigned long long)address_of_granule(s->w, s->a, s->first), who);
     return false;
 }
@@ -268,8 +263,8 @@ static void put_value(const struct store *s)
 
 /* Stores value to the place; an atomic operation, without a value, only announces itself. False
  * after a fault. */
-bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what,
-                 u8 *to, const u8 *value)
+bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, u8 *to,
+                 const u8 *value)
 {
     const struct cta *c = w->cta;
     struct allocation *a = c->cached[in->serial];
@@ -286,8 +281,7 @@ bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u
                       .to = to,
                       .value = value};
     if (c->launch->config->checks & TGEMU_CHECK_GLOBAL)
-        s.owner = shared_table((void **)&a->owner, granule(w, a, a->base + a->bytes) + 1,
-                               sizeof *s.owner);
+        s.owner = shared_table((void **)&a->owner, granule(w, a, a->base + a->bytes) + 1, sizeof *s.owner);
     u64 *lock = NULL;
     if (s.owner && c->is_parallel)
         lock = &s.owner[granule(w, a, address & ~(u64)(BLOCK - 1))];

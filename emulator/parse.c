@@ -25,8 +25,7 @@ static bool find_register(struct builder *b, const char *name, u32 length, struc
     for (u32 i = b->n_ranges; i-- > 0;) {
         struct reg_range *r = &b->ranges[i];
         u32 index = 0, n = r->length;
-        if (length < n || memcmp(name, r->name, n) || (!r->count && length != n) ||
-            (r->count && length == n))
+        if (length < n || memcmp(name, r->name, n) || (!r->count && length != n) || (r->count && length == n))
             continue;
         for (; n < length && isdigit((unsigned char)name[n]) && index < 100000000; n++)
             index = index * 10 + (u32)(name[n] - '0');
@@ -56,8 +55,7 @@ static bool find_special(const char *name, u32 length, struct operand *o)
                                         SPECIALS(X)
 #undef X
     };
-    static const char *const clocks[] = {"%clock", "%clock64", "%globaltimer", "%clock_hi",
-                                         "%globaltimer_lo"};
+    static const char *const clocks[] = {"%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo"};
     for (u32 i = 1; i < N_SPECIALS; i++)
         if (name_is(name, length, names[i])) {
             o->kind = OPERAND_SPECIAL;
@@ -83,8 +81,7 @@ static struct operand resolve(struct builder *b, const char *name, u32 length)
         o.value = LANES;
     } else if (find_register(b, name, length, &o) || find_special(name, length, &o)) {
         return o;
-    } else if ((s = find_symbol(b->locals, name, length)) ||
-               (s = find_symbol(b->module->globals, name, length))) {
+    } else if ((s = find_symbol(b->locals, name, length)) || (s = find_symbol(b->module->globals, name, length))) {
         o.kind = OPERAND_SYMBOL;
         o.symbol = s;
         o.bits = 64;
@@ -194,8 +191,7 @@ static struct operand read_operand(struct builder *b)
     return o;
 }
 
-static void read_statement(struct builder *b, const char *mnemonic, u32 length,
-                           const struct operand *guard)
+static void read_statement(struct builder *b, const char *mnemonic, u32 length, const struct operand *guard)
 {
     const u32 line = b->line;
     if (name_is(mnemonic, length < 4 ? length : 4, "call"))
@@ -224,10 +220,9 @@ static u32 type_bits(struct builder *b, const char *name, u32 length)
     static const struct {
         const char *name;
         u32 bits;
-    } types[] = {{".pred", 1}, {".b8", 8},   {".u8", 8},   {".s8", 8},     {".b16", 16},
-                 {".u16", 16}, {".s16", 16}, {".f16", 16}, {".bf16", 16},  {".b32", 32},
-                 {".u32", 32}, {".s32", 32}, {".f32", 32}, {".f16x2", 32}, {".bf16x2", 32},
-                 {".b64", 64}, {".u64", 64}, {".s64", 64}, {".f64", 64}};
+    } types[] = {{".pred", 1},    {".b8", 8},    {".u8", 8},   {".s8", 8},   {".b16", 16}, {".u16", 16}, {".s16", 16},
+                 {".f16", 16},    {".bf16", 16}, {".b32", 32}, {".u32", 32}, {".s32", 32}, {".f32", 32}, {".f16x2", 32},
+                 {".bf16x2", 32}, {".b64", 64},  {".u64", 64}, {".s64", 64}, {".f64", 64}};
     for (u32 i = 0; i < sizeof types / sizeof *types; i++)
         if (name_is(name, length, types[i].name))
             return types[i].bits;
@@ -297,9 +292,8 @@ static u32 read_variable(struct builder *b, struct symbol *s)
         if (name_is(word, n, ".align"))
             s->align = read_u32(b, 65536, "alignment");
         else if (n && *word == '.' && !name_is(word, n, ".ptr") && !name_is(word, n, ".global") &&
-                 !name_is(word, n, ".shared") && !name_is(word, n, ".const") &&
-                 !name_is(word, n, ".local") && !name_is(word, n, ".v2") &&
-                 !name_is(word, n, ".v4"))
+                 !name_is(word, n, ".shared") && !name_is(word, n, ".const") && !name_is(word, n, ".local") &&
+                 !name_is(word, n, ".v2") && !name_is(word, n, ".v4"))
             bytes = type_bits(b, word, n) / 8;
         else if (!n || *word != '.')
             break;
@@ -430,11 +424,7 @@ static void read_branch_targets(struct builder *b, struct label *l)
     l->table = k->n_tables;
     u32 capacity = 0;
     do {
-        struct fixup f = {.pc = NO_PC,
-                          .scope = b->scope,
-                          .line = b->line,
-                          .table = k->n_tables - 1,
-                          .entry = t->n};
+        struct fixup f = {.pc = NO_PC, .scope = b->scope, .line = b->line, .table = k->n_tables - 1, .entry = t->n};
         f.name = read_name(b, &f.length, false);
         *PUSH(t->target, t->n, capacity) = 0;
         *PUSH(b->fixups, b->n_fixups, b->cap_fixups) = f;
@@ -527,8 +517,7 @@ static void read_parameters(struct builder *b)
         k->param_bytes = (k->param_bytes + align - 1) & ~(align - 1);
         value.address = k->param_bytes;
         struct param *p = PUSH(k->params, k->n_params, b->cap_params);
-        *p = (struct param){copy_name(value.name, (u32)strlen(value.name)), k->param_bytes,
-                            (u32)value.bytes};
+        *p = (struct param){copy_name(value.name, (u32)strlen(value.name)), k->param_bytes, (u32)value.bytes};
         k->param_bytes += (u32)value.bytes;
         add_symbol(&b->locals, value);
     } while (take(b, ','));
@@ -651,8 +640,8 @@ static void read_module_item(struct builder *b)
     u32 n;
     bool is_extern = false;
     const char *word = read_name(b, &n, true);
-    while (name_is(word, n, ".visible") || name_is(word, n, ".extern") ||
-           name_is(word, n, ".weak") || name_is(word, n, ".common")) {
+    while (name_is(word, n, ".visible") || name_is(word, n, ".extern") || name_is(word, n, ".weak") ||
+           name_is(word, n, ".common")) {
         is_extern |= name_is(word, n, ".extern");
         word = read_name(b, &n, true);
     }
@@ -716,12 +705,7 @@ struct module *module_parse(const char *text, size_t size, struct memory *memory
     struct module *m = calloc(1, sizeof *m);
     m->text = copy_name(text, (u32)size);
     index_lines(m);
-    *b = (struct builder){.report = r,
-                          .module = m,
-                          .memory = memory,
-                          .at = m->text,
-                          .end = m->text + size,
-                          .line = 1};
+    *b = (struct builder){.report = r, .module = m, .memory = memory, .at = m->text, .end = m->text + size, .line = 1};
     const bool ok = read_module(b);
     forget_kernel(b);
     free(b->ranges);

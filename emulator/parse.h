@@ -93,15 +93,12 @@ struct builder {
     u32 n_given, n_parts;
 };
 
-#define PUSH(list, n, capacity)                                                                    \
-    ((n) == (capacity) ? (void)((list) = grow_list((list), &(capacity), sizeof *(list)))           \
-                       : (void)0,                                                                  \
-     &(list)[(n)++])
+#define PUSH(list, n, capacity)                                                                                        \
+    ((n) == (capacity) ? (void)((list) = grow_list((list), &(capacity), sizeof *(list))) : (void)0, &(list)[(n)++])
 
 /* lex.c */
 void *grow_list(void *list, u32 *capacity, size_t size);
-void fail(struct builder *b, const char *format, ...)
-    __attribute__((format(printf, 2, 3), noreturn));
+void fail(struct builder *b, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 void skip_space(struct builder *b);
 char peek(struct builder *b);
 bool take(struct builder *b, char c);

@@ -36,9 +36,8 @@ static CUresult check_target(const struct module *m)
     const u32 device = (u32)(c->cc_major * 10 + c->cc_minor);
     if (m->target == device || (m->target < device && !m->is_arch_specific))
         return CUDA_SUCCESS;
-    return driver_error(CUDA_ERROR_INVALID_PTX,
-                        "[invalid-ptx] the module is for sm_%u%s, the device is sm_%u", m->target,
-                        m->is_arch_specific ? "a" : "", device);
+    return driver_error(CUDA_ERROR_INVALID_PTX, "[invalid-ptx] the module is for sm_%u%s, the device is sm_%u",
+                        m->target, m->is_arch_specific ? "a" : "", device);
 }
 
 static CUresult load(struct module **out, const void *image)
@@ -47,8 +46,7 @@ static CUresult load(struct module **out, const void *image)
     if (!image)
         return driver_error(CUDA_ERROR_INVALID_VALUE, "cuModuleLoadData: no image");
     if (is_binary(image))
-        return driver_error(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                            "the emulator runs PTX, not cubins or fat binaries");
+        return driver_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "the emulator runs PTX, not cubins or fat binaries");
     struct module *m = module_parse(image, strlen(image), &driver.memory, &report);
     if (!m)
         return driver_error(CUDA_ERROR_INVALID_PTX, "%s", report.text);
@@ -62,8 +60,7 @@ static CUresult load(struct module **out, const void *image)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n, int *options,
-                                void **values)
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n, int *options, void **values)
 {
     BEGIN(true)
     result = load(module, image);
@@ -103,8 +100,7 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
     return driver_unlock(result);
 }
 
-API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module,
-                                  const char *name)
+API CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name)
 {
     BEGIN(true)
     u64 address = 0, size = 0;
@@ -161,8 +157,7 @@ API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
     if (attribute >= 0 && (size_t)attribute < sizeof values / sizeof *values)
         *value = values[attribute];
     else
-        result =
-            driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: attribute %d", attribute);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: attribute %d", attribute);
     return driver_unlock(result);
 }
 
@@ -173,13 +168,11 @@ API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
     if (!k || attribute == FUNC_CARVEOUT)
         return driver_unlock(result);
     if (attribute != FUNC_MAX_DYNAMIC_SHARED)
-        result =
-            driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d", attribute);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d", attribute);
     else if (value < 0 || (size_t)value + k->static_smem > driver.config.smem_optin)
-        result = driver_error(
-            CUDA_ERROR_INVALID_VALUE,
-            "%s: %d bytes of dynamic and %u of static shared memory; the device allows %zu",
-            k->name, value, k->static_smem, driver.config.smem_optin);
+        result = driver_error(CUDA_ERROR_INVALID_VALUE,
+                              "%s: %d bytes of dynamic and %u of static shared memory; the device allows %zu", k->name,
+                              value, k->static_smem, driver.config.smem_optin);
     else
         k->max_dynamic_smem = (u32)value;
     return driver_unlock(result);
@@ -192,8 +185,7 @@ static size_t dynamic_limit(const struct kernel *k)
     return k->max_dynamic_smem > plain ? k->max_dynamic_smem : plain;
 }
 
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-                                                         int threads, size_t smem)
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t smem)
 {
     BEGIN(true)
     const struct kernel *k = find_kernel(function, &result);
@@ -221,23 +213,20 @@ static CUresult check_shape(const struct kernel *k, const CUlaunchConfig *c)
     const u64 threads = (u64)c->block_x * c->block_y * c->block_z;
     const u32 block[3] = {c->block_x, c->block_y, c->block_z};
     const char *name = k->name;
-    if (!c->grid_x || !c->grid_y || !c->grid_z || c->grid_x > 0x7fffffff || c->grid_y > 65535 ||
-        c->grid_z > 65535)
-        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a grid of %u x %u x %u", name,
-                            c->grid_x, c->grid_y, c->grid_z);
+    if (!c->grid_x || !c->grid_y || !c->grid_z || c->grid_x > 0x7fffffff || c->grid_y > 65535 || c->grid_z > 65535)
+        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a grid of %u x %u x %u", name, c->grid_x, c->grid_y,
+                            c->grid_z);
     if (!threads || threads > 1024 || c->block_z > 64)
-        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a block of %u x %u x %u", name,
-                            c->block_x, c->block_y, c->block_z);
+        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: a block of %u x %u x %u", name, c->block_x,
+                            c->block_y, c->block_z);
     if (threads > max_threads(k) || (k->reqntid[0] && memcmp(block, k->reqntid, sizeof block)))
-        return driver_error(
-            CUDA_ERROR_INVALID_VALUE,
-            "[launch] %s: a block of %u x %u x %u threads; the kernel is compiled for %s%u", name,
-            c->block_x, c->block_y, c->block_z, k->reqntid[0] ? "" : "at most ", max_threads(k));
+        return driver_error(CUDA_ERROR_INVALID_VALUE,
+                            "[launch] %s: a block of %u x %u x %u threads; the kernel is compiled for %s%u", name,
+                            c->block_x, c->block_y, c->block_z, k->reqntid[0] ? "" : "at most ", max_threads(k));
     if (c->shared_bytes > dynamic_limit(k))
-        return driver_error(
-            CUDA_ERROR_INVALID_VALUE,
-            "[launch] %s: %u bytes of dynamic shared memory; %zu are allowed (cuFuncSetAttribute)",
-            name, c->shared_bytes, dynamic_limit(k));
+        return driver_error(CUDA_ERROR_INVALID_VALUE,
+                            "[launch] %s: %u bytes of dynamic shared memory; %zu are allowed (cuFuncSetAttribute)",
+                            name, c->shared_bytes, dynamic_limit(k));
     return CUDA_SUCCESS;
 }
 
@@ -262,13 +251,13 @@ static CUresult find_cluster(const struct kernel *k, const CUlaunchConfig *c, u3
     const u64 n = (u64)out[0] * out[1] * out[2];
     if (!n || n > MAX_CLUSTER || (k->max_cluster && n > k->max_cluster))
         return driver_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
-                            "[launch] %s: clusters of %u x %u x %u; %u CTAs are possible", k->name,
-                            out[0], out[1], out[2], k->max_cluster ? k->max_cluster : MAX_CLUSTER);
+                            "[launch] %s: clusters of %u x %u x %u; %u CTAs are possible", k->name, out[0], out[1],
+                            out[2], k->max_cluster ? k->max_cluster : MAX_CLUSTER);
     for (u32 i = 0; i < 3; i++)
         if (grid[i] % out[i])
             return driver_error(CUDA_ERROR_INVALID_VALUE,
-                                "[launch] %s: a grid of %u x %u x %u in clusters of %u x %u x %u",
-                                k->name, grid[0], grid[1], grid[2], out[0], out[1], out[2]);
+                                "[launch] %s: a grid of %u x %u x %u in clusters of %u x %u x %u", k->name, grid[0],
+                                grid[1], grid[2], out[0], out[1], out[2]);
     return CUDA_SUCCESS;
 }
 
@@ -284,9 +273,8 @@ static CUresult gather_buffer(const struct kernel *k, void **extra, u8 *out)
             size = *(const size_t *)extra[1];
     }
     if (!buffer || size < k->param_bytes)
-        return driver_error(CUDA_ERROR_INVALID_VALUE,
-                            "[launch] %s: %zu bytes of parameters, it takes %u", k->name, size,
-                            k->param_bytes);
+        return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: %zu bytes of parameters, it takes %u", k->name,
+                            size, k->param_bytes);
     memcpy(out, buffer, k->param_bytes);
     return CUDA_SUCCESS;
 }
@@ -297,8 +285,7 @@ static CUresult gather_parameters(const struct kernel *k, void **params, void **
         return gather_buffer(k, extra, out);
     for (u32 i = 0; i < k->n_params; i++) {
         if (!params || !params[i])
-            return driver_error(CUDA_ERROR_INVALID_VALUE,
-                                "[launch] %s: parameter %u of %u is missing", k->name, i,
+            return driver_error(CUDA_ERROR_INVALID_VALUE, "[launch] %s: parameter %u of %u is missing", k->name, i,
                                 k->n_params);
         memcpy(out + k->params[i].offset, params[i], k->params[i].bytes);
     }
@@ -313,8 +300,7 @@ static bool overlaps(const CUlaunchConfig *c)
     return false;
 }
 
-static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 cluster[3],
-                    u8 *params)
+static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 cluster[3], u8 *params)
 {
     const u32 threads = c->block_x * c->block_y * c->block_z;
     const struct launch l = {
@@ -345,8 +331,7 @@ static CUresult run(const struct kernel *k, const CUlaunchConfig *c, const u32 c
     return result;
 }
 
-static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params,
-                       void **extra)
+static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
 {
     BEGIN(true)
     const struct kernel *k = find_kernel(function, &result);
@@ -368,9 +353,9 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     return driver_unlock(result);
 }
 
-API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                            unsigned block_x, unsigned block_y, unsigned block_z,
-                            unsigned shared_bytes, CUstream stream, void **params, void **extra)
+API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **params,
+                            void **extra)
 {
     const CUlaunchConfig config = {.grid_x = grid_x,
                                    .grid_y = grid_y,
@@ -383,8 +368,7 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
     return launch(&config, function, params, extra);
 }
 
-API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
-                              void **extra)
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
 {
     return launch(config, function, params, extra);
 }

@@ -9,16 +9,15 @@
 
 #include <stdio.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 static void note_fence(struct warp *w, u32 mask, u32 covers)
 {
     struct cta *c = w->cta;
     struct fences *f = &c->hopper->fences[w->id];
-    f->list[f->n++ % MAX_FENCES] =
-        (struct fence){.time = c->cluster->now++, .mask = mask, .covers = covers};
+    f->list[f->n++ % MAX_FENCES] = (struct fence){.time = c->cluster->now++, .mask = mask, .covers = covers};
 }
 
 RUN(fence_proxy_async)
@@ -63,8 +62,7 @@ bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 
     return fenced_lanes(w, writer, time, covers) >> lane & 1;
 }
 
-static void report_unfenced(struct warp *w, const struct cta *c, int lane, u32 g, u32 writer,
-                            u32 by, int what)
+static void report_unfenced(struct warp *w, const struct cta *c, int lane, u32 g, u32 writer, u32 by, int what)
 {
     const struct shadow *s = &c->shadow;
     const u32 bytes = 1u << s->granule_log2;
@@ -73,8 +71,7 @@ static void report_unfenced(struct warp *w, const struct cta *c, int lane, u32 g
     fault(w, REPORT_PROXY, lane,
           "%s through the async proxy shared bytes %u..%u, which warp %u lane %u has written: no "
           "fence.proxy.async by that thread comes between\n    at %s",
-          what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1,
-          writer % CTA_AGENTS, by, insn);
+          what & ACCESS_WRITE ? "writes" : "reads", g * bytes, (g + 1) * bytes - 1, writer % CTA_AGENTS, by, insn);
 }
 
 static bool is_checked(const struct warp *w)
@@ -89,8 +86,7 @@ struct stored {
     u32 fenced;
 };
 
-static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int what,
-                      struct stored *same)
+static bool is_fenced(struct warp *w, const struct cta *c, int lane, u32 g, int what, struct stored *same)
 {
     const u64 last = c->shadow.write[g];
     const u32 writer = last & SHADOW_AGENT, by = last >> SHADOW_LANE_SHIFT & (LANES - 1);
@@ -169,16 +165,14 @@ bool proxy_add_origins(struct warp *w, struct origins *o, const struct operand_u
 static bool check_origin(struct warp *w, const struct origin *x)
 {
     const u32 writer = x->word & SHADOW_AGENT, time = (u32)(x->word >> SHADOW_TIME_SHIFT);
-    if (!is_before(w, writer, time) &&
-        !shared_check_read(w, w->cta, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
+    if (!is_before(w, writer, time) && !shared_check_read(w, w->cta, ALL_LANES, x->granule, ACCESS_READ | ACCESS_PROXY))
         return false;
     if (!x->word || !is_warp(writer) || !is_checked(w))
         return true;
     const u32 unfenced = x->lanes & ~fenced_lanes(w, writer, time, FENCE_SHARED);
     if (!unfenced)
         return true;
-    report_unfenced(w, w->cta, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced),
-                    ACCESS_READ);
+    report_unfenced(w, w->cta, ALL_LANES, x->granule, writer, (u32)first_lane(unfenced), ACCESS_READ);
     return false;
 }
 
@@ -227,8 +221,7 @@ bool proxy_lets_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 b
             continue;
         if (!wgmma_describe_reader(c, i, reader, sizeof reader))
             bulk_describe_store(c, i * ASYNC_UNIT, reader, sizeof reader);
-        fault(w, REPORT_IN_FLIGHT, lane, "writes shared byte %u, which is still to be read\n    %s",
-              offset, reader);
+        fault(w, REPORT_IN_FLIGHT, lane, "writes shared byte %u, which is still to be read\n    %s", offset, reader);
         return false;
     }
     return true;

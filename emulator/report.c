@@ -56,8 +56,7 @@ static int append_place(char *out, size_t size, const struct warp *w, int lane)
 {
     const struct cta *c = w->cta;
     const u32 *block = c->launch->block;
-    int n = snprintf(out, size, "  kernel %s, CTA (%u,%u,%u), ", w->kernel->name, c->id[0],
-                     c->id[1], c->id[2]);
+    int n = snprintf(out, size, "  kernel %s, CTA (%u,%u,%u), ", w->kernel->name, c->id[0], c->id[1], c->id[2]);
     if (c->cluster->n > 1)
         n += snprintf(out + n, size - (size_t)n, "%u of its cluster, ", c->rank);
     n += snprintf(out + n, size - (size_t)n, "warp %u", w->id);

@@ -8,10 +8,8 @@
 
 static int rounding_mode(u32 rnd)
 {
-    static const int modes[] = {[RND_RN] = FE_TONEAREST,
-                                [RND_RZ] = FE_TOWARDZERO,
-                                [RND_RM] = FE_DOWNWARD,
-                                [RND_RP] = FE_UPWARD};
+    static const int modes[] = {
+        [RND_RN] = FE_TONEAREST, [RND_RZ] = FE_TOWARDZERO, [RND_RM] = FE_DOWNWARD, [RND_RP] = FE_UPWARD};
     return rnd <= RND_RP ? modes[rnd] : FE_TONEAREST;
 }
 
@@ -28,27 +26,25 @@ static void float_result(struct warp *w, const struct insn *in, u32 l, float x)
     row32(w, in->op[0])[l] = float_bits(x);
 }
 
-#define DIRECTED(id, T, n, load, store, expr)                                                      \
-    insn_run run_directed_##id;                                                                    \
-    void run_directed_##id(struct warp *w, const struct insn *in, u32 mask)                        \
-    {                                                                                              \
-        const int old = fegetround();                                                              \
-        fesetround(rounding_mode(in->mod[MOD_RND]));                                               \
-        FOR_LANES(l, mask)                                                                         \
-        {                                                                                          \
-            volatile T x[3] = {0, 0, 0};                                                           \
-            for (u32 k = 0; k < (n); k++)                                                          \
-                x[k] = load;                                                                       \
-            const volatile T r = expr;                                                             \
-            store;                                                                                 \
-        }                                                                                          \
-        fesetround(old);                                                                           \
+#define DIRECTED(id, T, n, load, store, expr)                                                                          \
+    insn_run run_directed_##id;                                                                                        \
+    void run_directed_##id(struct warp *w, const struct insn *in, u32 mask)                                            \
+    {                                                                                                                  \
+        const int old = fegetround();                                                                                  \
+        fesetround(rounding_mode(in->mod[MOD_RND]));                                                                   \
+        FOR_LANES(l, mask)                                                                                             \
+        {                                                                                                              \
+            volatile T x[3] = {0, 0, 0};                                                                               \
+            for (u32 k = 0; k < (n); k++)                                                                              \
+                x[k] = load;                                                                                           \
+            const volatile T r = expr;                                                                                 \
+            store;                                                                                                     \
+        }                                                                                                              \
+        fesetround(old);                                                                                               \
     }
-#define DIRECTED_F32(id, n, expr)                                                                  \
-    DIRECTED(id, float, n, float_source(w, in, k + 1, l), float_result(w, in, l, r), expr)
-#define DIRECTED_F64(id, n, expr)                                                                  \
-    DIRECTED(id, double, n, bits_double(row64(w, in->op[k + 1])[l]),                               \
-             row64(w, in->op[0])[l] = double_bits(r), expr)
+#define DIRECTED_F32(id, n, expr) DIRECTED(id, float, n, float_source(w, in, k + 1, l), float_result(w, in, l, r), expr)
+#define DIRECTED_F64(id, n, expr)                                                                                      \
+    DIRECTED(id, double, n, bits_double(row64(w, in->op[k + 1])[l]), row64(w, in->op[0])[l] = double_bits(r), expr)
 
 DIRECTED_F32(add_f32, 2, x[0] + x[1])
 DIRECTED_F32(sub_f32, 2, x[0] - x[1])

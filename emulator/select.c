@@ -3,76 +3,76 @@
 
 #include <math.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 /* -- comparison ------------------------------------------------------------------------------ */
 
-#define COMPARE_LOOP(cond)                                                                         \
-    for (u32 l = 0; l < LANES; l++) {                                                              \
-        r |= (u32)(cond) << l;                                                                     \
-    }                                                                                              \
+#define COMPARE_LOOP(cond)                                                                                             \
+    for (u32 l = 0; l < LANES; l++) {                                                                                  \
+        r |= (u32)(cond) << l;                                                                                         \
+    }                                                                                                                  \
     return r;
 
-#define COMPARE_INT(T, name)                                                                       \
-    CLONES static u32 compare_##name(u32 cmp, const T *a, const T *b)                              \
-    {                                                                                              \
-        u32 r = 0;                                                                                 \
-        switch (cmp) {                                                                             \
-        case CMP_EQ:                                                                               \
-            COMPARE_LOOP(a[l] == b[l])                                                             \
-        case CMP_NE:                                                                               \
-            COMPARE_LOOP(a[l] != b[l])                                                             \
-        case CMP_LT:                                                                               \
-        case CMP_LO:                                                                               \
-            COMPARE_LOOP(a[l] < b[l])                                                              \
-        case CMP_LE:                                                                               \
-        case CMP_LS:                                                                               \
-            COMPARE_LOOP(a[l] <= b[l])                                                             \
-        case CMP_GT:                                                                               \
-        case CMP_HI:                                                                               \
-            COMPARE_LOOP(a[l] > b[l])                                                              \
-        default:                                                                                   \
-            COMPARE_LOOP(a[l] >= b[l])                                                             \
-        }                                                                                          \
+#define COMPARE_INT(T, name)                                                                                           \
+    CLONES static u32 compare_##name(u32 cmp, const T *a, const T *b)                                                  \
+    {                                                                                                                  \
+        u32 r = 0;                                                                                                     \
+        switch (cmp) {                                                                                                 \
+        case CMP_EQ:                                                                                                   \
+            COMPARE_LOOP(a[l] == b[l])                                                                                 \
+        case CMP_NE:                                                                                                   \
+            COMPARE_LOOP(a[l] != b[l])                                                                                 \
+        case CMP_LT:                                                                                                   \
+        case CMP_LO:                                                                                                   \
+            COMPARE_LOOP(a[l] < b[l])                                                                                  \
+        case CMP_LE:                                                                                                   \
+        case CMP_LS:                                                                                                   \
+            COMPARE_LOOP(a[l] <= b[l])                                                                                 \
+        case CMP_GT:                                                                                                   \
+        case CMP_HI:                                                                                                   \
+            COMPARE_LOOP(a[l] > b[l])                                                                                  \
+        default:                                                                                                       \
+            COMPARE_LOOP(a[l] >= b[l])                                                                                 \
+        }                                                                                                              \
     }
 
 /* The "u" forms are true when an operand is NaN. */
-#define COMPARE_FLOAT(T, name)                                                                     \
-    CLONES static u32 compare_##name(u32 cmp, const T *a, const T *b)                              \
-    {                                                                                              \
-        u32 r = 0;                                                                                 \
-        switch (cmp) {                                                                             \
-        case CMP_EQ:                                                                               \
-            COMPARE_LOOP(a[l] == b[l])                                                             \
-        case CMP_NE:                                                                               \
-            COMPARE_LOOP(a[l]<b[l] || a[l]> b[l])                                                  \
-        case CMP_LT:                                                                               \
-            COMPARE_LOOP(a[l] < b[l])                                                              \
-        case CMP_LE:                                                                               \
-            COMPARE_LOOP(a[l] <= b[l])                                                             \
-        case CMP_GT:                                                                               \
-            COMPARE_LOOP(a[l] > b[l])                                                              \
-        case CMP_GE:                                                                               \
-            COMPARE_LOOP(a[l] >= b[l])                                                             \
-        case CMP_EQU:                                                                              \
-            COMPARE_LOOP(!(a[l] < b[l] || a[l] > b[l]))                                            \
-        case CMP_NEU:                                                                              \
-            COMPARE_LOOP(!(a[l] == b[l]))                                                          \
-        case CMP_LTU:                                                                              \
-            COMPARE_LOOP(!(a[l] >= b[l]))                                                          \
-        case CMP_LEU:                                                                              \
-            COMPARE_LOOP(!(a[l] > b[l]))                                                           \
-        case CMP_GTU:                                                                              \
-            COMPARE_LOOP(!(a[l] <= b[l]))                                                          \
-        case CMP_GEU:                                                                              \
-            COMPARE_LOOP(!(a[l] < b[l]))                                                           \
-        case CMP_NUM:                                                                              \
-            COMPARE_LOOP(a[l] == a[l] && b[l] == b[l])                                             \
-        default:                                                                                   \
-            COMPARE_LOOP(a[l] != a[l] || b[l] != b[l])                                             \
-        }                                                                                          \
+#define COMPARE_FLOAT(T, name)                                                                                         \
+    CLONES static u32 compare_##name(u32 cmp, const T *a, const T *b)                                                  \
+    {                                                                                                                  \
+        u32 r = 0;                                                                                                     \
+        switch (cmp) {                                                                                                 \
+        case CMP_EQ:                                                                                                   \
+            COMPARE_LOOP(a[l] == b[l])                                                                                 \
+        case CMP_NE:                                                                                                   \
+            COMPARE_LOOP(a[l]<b[l] || a[l]> b[l])                                                                      \
+        case CMP_LT:                                                                                                   \
+            COMPARE_LOOP(a[l] < b[l])                                                                                  \
+        case CMP_LE:                                                                                                   \
+            COMPARE_LOOP(a[l] <= b[l])                                                                                 \
+        case CMP_GT:                                                                                                   \
+            COMPARE_LOOP(a[l] > b[l])                                                                                  \
+        case CMP_GE:                                                                                                   \
+            COMPARE_LOOP(a[l] >= b[l])                                                                                 \
+        case CMP_EQU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] < b[l] || a[l] > b[l]))                                                                \
+        case CMP_NEU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] == b[l]))                                                                              \
+        case CMP_LTU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] >= b[l]))                                                                              \
+        case CMP_LEU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] > b[l]))                                                                               \
+        case CMP_GTU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] <= b[l]))                                                                              \
+        case CMP_GEU:                                                                                                  \
+            COMPARE_LOOP(!(a[l] < b[l]))                                                                               \
+        case CMP_NUM:                                                                                                  \
+            COMPARE_LOOP(a[l] == a[l] && b[l] == b[l])                                                                 \
+        default:                                                                                                       \
+            COMPARE_LOOP(a[l] != a[l] || b[l] != b[l])                                                                 \
+        }                                                                                                              \
     }
 
 COMPARE_INT(u32, u32)
@@ -105,8 +105,7 @@ static void set_predicates(struct warp *w, const struct insn *in, u32 mask, u32 
 
 RUN(setp_u32)
 {
-    set_predicates(w, in, mask,
-                   compare_u32(in->mod[MOD_CMP], row32(w, in->op[2]), row32(w, in->op[3])));
+    set_predicates(w, in, mask, compare_u32(in->mod[MOD_CMP], row32(w, in->op[2]), row32(w, in->op[3])));
 }
 
 RUN(setp_u16)
@@ -132,8 +131,7 @@ RUN(setp_s16)
 
 RUN(setp_u64)
 {
-    set_predicates(w, in, mask,
-                   compare_u64(in->mod[MOD_CMP], row64(w, in->op[2]), row64(w, in->op[3])));
+    set_predicates(w, in, mask, compare_u64(in->mod[MOD_CMP], row64(w, in->op[2]), row64(w, in->op[3])));
 }
 
 RUN(setp_s64)
@@ -198,8 +196,7 @@ RUN(set_s32)
 
 RUN(set_u32)
 {
-    set_register(w, in, mask,
-                 compare_u32(in->mod[MOD_CMP], row32(w, in->op[1]), row32(w, in->op[2])));
+    set_register(w, in, mask, compare_u32(in->mod[MOD_CMP], row32(w, in->op[1]), row32(w, in->op[2])));
 }
 
 RUN(set_f32)
@@ -235,9 +232,8 @@ RUN(testp_f32)
     {
         const float x = bits_float(row32(w, in->op[1])[l]);
         const int c = fpclassify(x);
-        r |= (u32)(class >= TEST_NORMAL
-                       ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class)
-                       : test_class((double)x, class))
+        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class)
+                                        : test_class((double)x, class))
              << l;
     }
     pred_set(w, in->op[0], mask, r);
@@ -251,9 +247,8 @@ RUN(testp_f64)
     {
         const double x = bits_double(row64(w, in->op[1])[l]);
         const int c = fpclassify(x);
-        r |= (u32)(class >= TEST_NORMAL
-                       ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class)
-                       : test_class(x, class))
+        r |= (u32)(class >= TEST_NORMAL ? test_size(c == FP_NORMAL || c == FP_ZERO, c == FP_SUBNORMAL, class)
+                                        : test_class(x, class))
              << l;
     }
     pred_set(w, in->op[0], mask, r);

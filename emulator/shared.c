@@ -95,9 +95,8 @@ static void report_race(struct warp *w, const struct cta *c, int lane, u32 g, in
               c->hopper->mbarriers[other % CTA_AGENTS - AGENT_MBARRIER].offset, insn);
     else
         fault(w, REPORT_SHARED_RACE, lane,
-              "%s shared bytes %u..%u%s, which warp %u%s %s with no barrier between\n    at %s",
-              verb(what), g * bytes, (g + 1) * bytes - 1, place, other % CTA_AGENTS,
-              whose(w, cta_of(c, other), by), other_did, insn);
+              "%s shared bytes %u..%u%s, which warp %u%s %s with no barrier between\n    at %s", verb(what), g * bytes,
+              (g + 1) * bytes - 1, place, other % CTA_AGENTS, whose(w, cta_of(c, other), by), other_did, insn);
 }
 
 static void report_in_flight(struct warp *w, const struct cta *c, int lane, u32 g, int what)
@@ -201,8 +200,7 @@ static bool near_reads_are_before(const struct warp *w, const struct cta *c, u32
 
 static bool reads_are_before(const struct warp *w, const struct cta *c, u32 g, u32 *other)
 {
-    return near_reads_are_before(w, c, g, other) &&
-           (!c->shadow.far_ranks || far_reads_are_before(w, c, g, other));
+    return near_reads_are_before(w, c, g, other) && (!c->shadow.far_ranks || far_reads_are_before(w, c, g, other));
 }
 
 static void note_read(struct warp *w, struct cta *c, u32 g)
@@ -236,11 +234,9 @@ bool shared_check_read(struct warp *w, struct cta *c, int lane, u32 g, int what)
     char place[40];
     if (!check_last_write(w, c, lane, g, what))
         return false;
-    if (!(s->write[g] & (SHADOW_WRITTEN | SHADOW_IN_FLIGHT)) &&
-        c->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
+    if (!(s->write[g] & (SHADOW_WRITTEN | SHADOW_IN_FLIGHT)) && c->launch->config->checks & TGEMU_CHECK_UNWRITTEN) {
         const u32 offset = g << s->granule_log2;
-        fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u%s, which %s", offset,
-              whose(w, c, place),
+        fault(w, REPORT_UNWRITTEN, lane, "reads shared byte %u%s, which %s", offset, whose(w, c, place),
               s->write[g] ? "was copied from global bytes never written" : "nothing has written");
         return false;
     }
@@ -301,13 +297,12 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
 {
     const u64 offset = address - SHARED_BASE;
     if (offset >= c->shared_bytes || bytes > c->shared_bytes - offset) {
-        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at shared offset %lld; the CTA has %u bytes",
-              bytes, (long long)offset, c->shared_bytes);
+        fault(w, REPORT_OUT_OF_BOUNDS, lane, "%u bytes at shared offset %lld; the CTA has %u bytes", bytes,
+              (long long)offset, c->shared_bytes);
         return NULL;
     }
     if (address & (bytes - 1)) {
-        fault(w, REPORT_MISALIGNED, lane,
-              "%u bytes at shared offset %llu, which is not a multiple of %u", bytes,
+        fault(w, REPORT_MISALIGNED, lane, "%u bytes at shared offset %llu, which is not a multiple of %u", bytes,
               (unsigned long long)offset, bytes);
         return NULL;
     }
@@ -333,8 +328,7 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
 static bool is_like_last(const struct shadow *s, u32 g)
 {
     return !((s->write[g] ^ s->write[g - 1]) & ~SHADOW_LANE) && !s->far_ranks &&
-           s->read_mask[g] == s->read_mask[g - 1] && s->read_gen[g] == s->read_gen[g - 1] &&
-           s->read_gen[g] != MIXED;
+           s->read_mask[g] == s->read_mask[g - 1] && s->read_gen[g] == s->read_gen[g - 1] && s->read_gen[g] != MIXED;
 }
 
 /* Whether a bulk copy, issued by the warp, may write these bytes of a CTA's shared memory, which
@@ -347,29 +341,26 @@ bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 
         !proxy_lets_write(w, c, (int)lane, offset, bytes))
         return false;
     for (u32 g = first; g < first + n; g++)
-        if (!(g > first && is_like_last(s, g)) &&
-            !may_write(w, c, (int)lane, g, ACCESS_WRITE | ACCESS_PROXY))
+        if (!(g > first && is_like_last(s, g)) && !may_write(w, c, (int)lane, g, ACCESS_WRITE | ACCESS_PROXY))
             return false;
     memset(s->read_gen + first, 0, n * sizeof *s->read_gen);
     memset(s->read_mask + first, 0, n * sizeof *s->read_mask);
     if (s->far_ranks)
         memset(s->far_ranks + first, 0, n);
-    shared_set_writer(c, offset, bytes,
-                      (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT | agent,
+    shared_set_writer(c, offset, bytes, (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)SHADOW_IN_FLIGHT | agent,
                       w->at->serial);
     return true;
 }
 
 /* Two lanes of one store in one place must agree; `old` is what lies there. */
-bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes,
-                            const u8 *old, const u8 *value)
+bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, const u8 *old,
+                            const u8 *value)
 {
     struct shadow *s = &c->shadow;
     const u32 log2 = s->granule_log2, size = 1u << log2, self = w->cta->cluster->store_id;
     for (u32 i = 0; i < bytes; i += size) {
         u32 *id = &s->store_id[(offset + i) >> log2];
-        if (*id == self && memcmp(old + i, value + i, size) &&
-            c->launch->config->checks & TGEMU_CHECK_RACES) {
+        if (*id == self && memcmp(old + i, value + i, size) && c->launch->config->checks & TGEMU_CHECK_RACES) {
             fault(w, REPORT_LANE_CONFLICT, lane,
                   "writes shared byte %u, to which another lane of the same store writes a "
                   "different value",

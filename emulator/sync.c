@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 insn_run run_bar_red, run_bar_red_popc;
@@ -41,8 +41,7 @@ bool is_convergent(struct warp *w, const struct insn *in, u32 mask)
     (void)in;
     if (mask == FULL_MASK)
         return true;
-    fault(w, REPORT_DIVERGENT, ALL_LANES,
-          "executed by lanes 0x%08x only; all 32 must execute it together%s%s", mask,
+    fault(w, REPORT_DIVERGENT, ALL_LANES, "executed by lanes 0x%08x only; all 32 must execute it together%s%s", mask,
           w->exited ? "; some have exited" : "",
           w->exists != FULL_MASK ? "; the block does not fill its last warp" : "");
     return false;
@@ -52,8 +51,7 @@ static bool is_whole(struct warp *w, u32 mask)
 {
     if (mask == w->exists)
         return true;
-    fault(w, REPORT_BARRIER, ALL_LANES, "a barrier reached by lanes 0x%08x of the warp's 0x%08x%s",
-          mask, w->exists,
+    fault(w, REPORT_BARRIER, ALL_LANES, "a barrier reached by lanes 0x%08x of the warp's 0x%08x%s", mask, w->exists,
           w->exited ? ": some have exited" : ": the others are elsewhere, or are guarded off");
     return false;
 }
@@ -64,9 +62,8 @@ static bool is_uniform(struct warp *w, u32 operand, u32 mask, const char *what)
     FOR_LANES(l, mask)
     {
         if (row[l] != first) {
-            fault(w, REPORT_BARRIER, (int)l,
-                  "the lanes of the warp disagree on the barrier's %s: %u and %u", what, first,
-                  row[l]);
+            fault(w, REPORT_BARRIER, (int)l, "the lanes of the warp disagree on the barrier's %s: %u and %u", what,
+                  first, row[l]);
             return false;
         }
     }
@@ -118,14 +115,12 @@ static bool joins(struct warp *w, const struct barrier *b, u32 id, u32 expected)
         return true;
     describe_insn(first, sizeof first, w->kernel, b->first_at);
     if (b->expected != expected)
-        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u expects %u threads here, %u at %s", id,
-              expected, b->expected, first);
+        fault(w, REPORT_BARRIER, ALL_LANES, "barrier %u expects %u threads here, %u at %s", id, expected, b->expected,
+              first);
     else if (b->present >> w->id & 1)
-        fault(w, REPORT_BARRIER, ALL_LANES,
-              "the warp arrives at barrier %u again before it has completed", id);
+        fault(w, REPORT_BARRIER, ALL_LANES, "the warp arrives at barrier %u again before it has completed", id);
     else if (b->arrived + LANES > expected)
-        fault(w, REPORT_BARRIER, ALL_LANES,
-              "more threads arrive at barrier %u than the %u it expects", id, expected);
+        fault(w, REPORT_BARRIER, ALL_LANES, "more threads arrive at barrier %u than the %u it expects", id, expected);
     return w->event != EVENT_FAULT;
 }
 
@@ -142,8 +137,8 @@ static struct barrier *arrive(struct warp *w, u32 mask, u32 id_operand, u32 coun
     const u32 expected = count == NO_OPERAND ? c->n_warps * LANES : row32(w, count)[lane];
     if (id >= N_BARRIERS || expected % LANES || !expected || expected > c->n_warps * LANES) {
         fault(w, REPORT_BARRIER, ALL_LANES,
-              "barrier %u of %u threads: there are 16 barriers, and the CTA has %u threads", id,
-              expected, c->n_warps * LANES);
+              "barrier %u of %u threads: there are 16 barriers, and the CTA has %u threads", id, expected,
+              c->n_warps * LANES);
         return NULL;
     }
     struct barrier *b = &c->barriers[id];
@@ -210,8 +205,8 @@ RUN(bar_warp)
     {
         const u32 named = row32(w, in->op[0])[l] & w->exists;
         if (!(named >> l & 1) || (named & ~mask)) {
-            fault(w, REPORT_DIVERGENT, (int)l,
-                  "bar.warp.sync names lanes 0x%08x, of which 0x%08x execute it", named, mask);
+            fault(w, REPORT_DIVERGENT, (int)l, "bar.warp.sync names lanes 0x%08x, of which 0x%08x execute it", named,
+                  mask);
             return;
         }
     }
@@ -227,8 +222,7 @@ RUN(fence)
 
 static bool is_at_barrier(const struct cta *c, const struct warp *w)
 {
-    return !w->mbarrier && !w->waits_for_cluster &&
-           !(c->hopper && c->hopper->waits_for_warps[w->id]);
+    return !w->mbarrier && !w->waits_for_cluster && !(c->hopper && c->hopper->waits_for_warps[w->id]);
 }
 
 /* "waits at barrier 1 (64 of 128 threads), line 20: bar.sync 1, 128;" */
@@ -249,8 +243,8 @@ static void describe_wait(const struct warp *w, char *out, size_t size)
     else if (w->mbarrier)
         mbarrier_describe(c, w, what, sizeof what);
     else
-        snprintf(what, sizeof what, "barrier %u (%u of %u threads)", w->barrier,
-                 c->barriers[w->barrier].arrived, c->barriers[w->barrier].expected);
+        snprintf(what, sizeof what, "barrier %u (%u of %u threads)", w->barrier, c->barriers[w->barrier].arrived,
+                 c->barriers[w->barrier].expected);
     snprintf(out, size, "waits %s %s, %s", is_at_barrier(c, w) ? "at" : "for", what, insn);
 }
 
@@ -279,8 +273,7 @@ static bool is_mismatch(const struct cta *c)
     bool is_one = false;
     for (u32 i = 0; i < c->n_warps; i++) {
         const struct warp *w = &c->warps[i];
-        is_one |= !w->is_done && is_at_barrier(c, w) &&
-                  c->barriers[w->barrier].expected == c->n_warps * LANES;
+        is_one |= !w->is_done && is_at_barrier(c, w) && c->barriers[w->barrier].expected == c->n_warps * LANES;
     }
     return is_one;
 }
@@ -298,8 +291,7 @@ static void list_cluster(const struct cluster *k, char *list, size_t size)
             if (first + 1 == r)
                 snprintf(list + n, size - n, "\n   CTA %u of the cluster:%s", first, last);
             else
-                snprintf(list + n, size - n, "\n   CTAs %u to %u of the cluster, each:%s", first,
-                         r - 1, last);
+                snprintf(list + n, size - n, "\n   CTAs %u to %u of the cluster, each:%s", first, r - 1, last);
             first = r;
         }
         memcpy(last, now, sizeof last);

@@ -40,15 +40,12 @@ extern "C" {
 /* Checks, one bit each. What is always checked: addresses, alignment, barriers, convergence,
  * deadlock. */
 enum tgemu_check {
-    TGEMU_CHECK_RACES =
-        1 << 0, /* unordered accesses to shared memory by two warps, or by two lanes of one store;
+    TGEMU_CHECK_RACES = 1 << 0,     /* unordered accesses to shared memory by two warps, or by two lanes of one store;
                    stores that bulk copies or wgmma read with no fence.proxy.async between */
     TGEMU_CHECK_UNWRITTEN = 1 << 1, /* loads of bytes that nothing has written */
-    TGEMU_CHECK_IN_FLIGHT =
-        1 << 2, /* accesses to bytes that an asynchronous copy not yet waited for will write; stores
+    TGEMU_CHECK_IN_FLIGHT = 1 << 2, /* accesses to bytes that an asynchronous copy not yet waited for will write; stores
                    to those that one, or wgmma, will read */
-    TGEMU_CHECK_GLOBAL =
-        1 << 3, /* two warps of one launch storing to the same global word, or one reading it */
+    TGEMU_CHECK_GLOBAL = 1 << 3,    /* two warps of one launch storing to the same global word, or one reading it */
     TGEMU_CHECK_ALL = 0xf,
 };
 
@@ -57,12 +54,11 @@ struct tgemu_config {
     uint64_t seed;      /* order of warps and of asynchronous completions */
     int cc_major;       /* compute capability; PTX for a newer one is refused */
     int cc_minor;
-    size_t smem_optin; /* bytes of shared memory a CTA may ask for through cuFuncSetAttribute */
-    int sm_count;      /* what the device reports; execution does not depend on it */
-    int threads;       /* CPU threads for clusters; 0 = as many as there are cores */
-    uint64_t
-        step_limit;  /* warp instructions a CTA may execute before it counts as an endless loop */
-    unsigned checks; /* enum tgemu_check, or-ed */
+    size_t smem_optin;   /* bytes of shared memory a CTA may ask for through cuFuncSetAttribute */
+    int sm_count;        /* what the device reports; execution does not depend on it */
+    int threads;         /* CPU threads for clusters; 0 = as many as there are cores */
+    uint64_t step_limit; /* warp instructions a CTA may execute before it counts as an endless loop */
+    unsigned checks;     /* enum tgemu_check, or-ed */
 };
 
 struct tgemu_counters {
@@ -73,9 +69,9 @@ struct tgemu_counters {
     uint64_t global_load_bytes;  /* ld and cp.async from global memory, counted by lane */
     uint64_t global_store_bytes; /* st, and red and atom, to global memory */
     uint64_t shared_wavefronts;  /* passes through the shared memory banks */
-    uint64_t bank_conflicts; /* of these, the passes which a conflict-free layout would not need */
-    uint64_t mma;            /* mma.sync, per warp */
-    uint64_t barriers;       /* of CTAs and clusters, completed */
+    uint64_t bank_conflicts;     /* of these, the passes which a conflict-free layout would not need */
+    uint64_t mma;                /* mma.sync, per warp */
+    uint64_t barriers;           /* of CTAs and clusters, completed */
     uint64_t cp_async_bytes;
     uint64_t bulk_bytes; /* by bulk copies, both ways */
     uint64_t wgmma;      /* wgmma.mma_async, per warpgroup */

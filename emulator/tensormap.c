@@ -15,11 +15,10 @@ static const struct {
     u8 bytes, type;
     bool is_float;
 } types[] = {
-    {"uint8", 1, TYPE_U8, false},   {"uint16", 2, TYPE_U16, false},
-    {"uint32", 4, TYPE_U32, false}, {"int32", 4, TYPE_S32, false},
-    {"uint64", 8, TYPE_U64, false}, {"int64", 8, TYPE_S64, false},
-    {"float16", 2, TYPE_F16, true}, {"float32", 4, TYPE_F32, true},
-    {"float64", 8, TYPE_F64, true}, {"bfloat16", 2, TYPE_BF16, true},
+    {"uint8", 1, TYPE_U8, false},     {"uint16", 2, TYPE_U16, false}, {"uint32", 4, TYPE_U32, false},
+    {"int32", 4, TYPE_S32, false},    {"uint64", 8, TYPE_U64, false}, {"int64", 8, TYPE_S64, false},
+    {"float16", 2, TYPE_F16, true},   {"float32", 4, TYPE_F32, true}, {"float64", 8, TYPE_F64, true},
+    {"bfloat16", 2, TYPE_BF16, true},
 };
 
 enum { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 };
@@ -31,8 +30,7 @@ struct request {
     const u32 *box, *steps;
 };
 
-#define REFUSE(...)                                                                                \
-    return driver_error(CUDA_ERROR_INVALID_VALUE, "cuTensorMapEncodeTiled: " __VA_ARGS__)
+#define REFUSE(...) return driver_error(CUDA_ERROR_INVALID_VALUE, "cuTensorMapEncodeTiled: " __VA_ARGS__)
 
 static CUresult check_kind(const struct request *r, int interleave, u32 l2)
 {
@@ -64,8 +62,8 @@ static CUresult check_dimension(const struct request *r, u32 i)
     if (!r->steps[i] || r->steps[i] > MAX_STEP)
         REFUSE("element stride %u in dimension %u; 1 to 8 are possible", r->steps[i], i);
     if (i + 1 < r->rank && (r->strides[i] & 15 || r->strides[i] >= 1ull << 40))
-        REFUSE("stride %llu of dimension %u is not a multiple of 16 below 2^40",
-               (unsigned long long)r->strides[i], i + 1);
+        REFUSE("stride %llu of dimension %u is not a multiple of 16 below 2^40", (unsigned long long)r->strides[i],
+               i + 1);
     return CUDA_SUCCESS;
 }
 
@@ -84,9 +82,9 @@ static CUresult check(const struct request *r, int interleave, u32 l2)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
-                                    const u64 *dims, const u64 *strides, const u32 *box,
-                                    const u32 *steps, int interleave, int swizzle, int l2, int fill)
+API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *dims,
+                                    const u64 *strides, const u32 *box, const u32 *steps, int interleave, int swizzle,
+                                    int l2, int fill)
 {
     const struct request r = {.type = (u32)type,
                               .rank = rank,
@@ -99,8 +97,7 @@ API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *ad
                               .steps = steps};
     BEGIN(false)
     if (!map || (uintptr_t)map & 63)
-        result = driver_error(CUDA_ERROR_INVALID_VALUE,
-                              "cuTensorMapEncodeTiled: the map is not at a multiple of 64");
+        result = driver_error(CUDA_ERROR_INVALID_VALUE, "cuTensorMapEncodeTiled: the map is not at a multiple of 64");
     if (!result)
         result = check(&r, interleave, (u32)l2);
     if (result)
@@ -132,8 +129,7 @@ static const u8 *map_bytes(struct warp *w, int lane, u64 address)
     const u32 space = generic_space(&address);
     if (space == SPACE_PARAM && address + MAP_BYTES <= w->kernel->param_bytes)
         return w->cta->params + address;
-    struct allocation *a =
-        space == SPACE_GLOBAL ? memory_find(w->cta->launch->memory, address, MAP_BYTES) : NULL;
+    struct allocation *a = space == SPACE_GLOBAL ? memory_find(w->cta->launch->memory, address, MAP_BYTES) : NULL;
     if (!a)
         fault(w, REPORT_OUT_OF_BOUNDS, lane, "a tensor map at generic address 0x%llx, which is %s",
               (unsigned long long)given,
@@ -151,8 +147,7 @@ bool tensor_map_read(struct warp *w, int lane, u64 address, struct tensor_map *o
         return false;
     memcpy(out, p, sizeof *out);
     if (address & 63)
-        fault(w, REPORT_MISALIGNED, lane,
-              "a tensor map at generic address 0x%llx, which is not a multiple of 64",
+        fault(w, REPORT_MISALIGNED, lane, "a tensor map at generic address 0x%llx, which is not a multiple of 64",
               (unsigned long long)address);
     else if (out->magic != MAGIC)
         fault(w, REPORT_TENSOR_MAP, lane,

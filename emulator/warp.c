@@ -5,8 +5,8 @@
  * of warps does not matter, so only there may another warp go on, chosen at random. */
 #include "hopper.h"
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 enum { MAX_PATIENCE = 12 };
@@ -143,8 +143,7 @@ static void warp_run(struct warp *w)
         while (w->pc == w->until && !w->is_done)
             pop_frame(w);
         if (++c->steps > limit)
-            fault(w, REPORT_STEP_LIMIT, ALL_LANES,
-                  "more than %llu instructions in one CTA: an endless loop?",
+            fault(w, REPORT_STEP_LIMIT, ALL_LANES, "more than %llu instructions in one CTA: an endless loop?",
                   (unsigned long long)limit);
         if (in->kind >= KIND_ACCESS)
             after_access(w);

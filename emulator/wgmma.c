@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RUN(id)                                                                                    \
-    insn_run run_##id;                                                                             \
+#define RUN(id)                                                                                                        \
+    insn_run run_##id;                                                                                                 \
     void run_##id(struct warp *w, const struct insn *in, u32 mask)
 
 bool wgmma_init(struct cta *c)
@@ -23,8 +23,8 @@ bool wgmma_init(struct cta *c)
     for (u32 i = 0; i < c->n_warps && c->kernel->n_wgmma_rows; i++)
         ok &= (h->held[i] = calloc(c->kernel->n_wgmma_rows, sizeof *h->held[i])) != NULL;
     if (c->kernel->n_wgmma_rows)
-        ok &= (h->wgmma_read = calloc((size_t)(c->shared_bytes / ASYNC_UNIT + 1) * h->n_warpgroups,
-                                      sizeof(u32))) != NULL;
+        ok &=
+            (h->wgmma_read = calloc((size_t)(c->shared_bytes / ASYNC_UNIT + 1) * h->n_warpgroups, sizeof(u32))) != NULL;
     return ok;
 }
 
@@ -49,8 +49,7 @@ void wgmma_reset(struct cta *c)
     for (u32 i = 0; i < c->n_warps && h->held[i]; i++)
         memset(h->held[i], 0, c->kernel->n_wgmma_rows * sizeof *h->held[i]);
     if (h->wgmma_read)
-        memset(h->wgmma_read, 0,
-               (size_t)(c->shared_bytes / ASYNC_UNIT + 1) * h->n_warpgroups * sizeof(u32));
+        memset(h->wgmma_read, 0, (size_t)(c->shared_bytes / ASYNC_UNIT + 1) * h->n_warpgroups * sizeof(u32));
     memset(h->has_fenced, 0, sizeof h->has_fenced);
     memset(h->waits_for_warps, 0, sizeof h->waits_for_warps);
 }
@@ -87,8 +86,7 @@ static bool is_whole(struct warp *w, const struct insn *in, u32 mask)
         return false;
     if (w->id / 4 * 4 + 4 <= c->n_warps)
         return true;
-    fault(w, REPORT_WGMMA, ALL_LANES,
-          "a warpgroup is four warps, the first a multiple of four; the CTA has %u warps",
+    fault(w, REPORT_WGMMA, ALL_LANES, "a warpgroup is four warps, the first a multiple of four; the CTA has %u warps",
           c->n_warps);
     return false;
 }
@@ -137,17 +135,15 @@ static struct wgmma_op *advance(struct warp *w, const struct wgmma_op *now)
     if (op->at != now->at) {
         describe_insn(insn, sizeof insn, w->kernel, op->at);
         fault(w, REPORT_WGMMA, ALL_LANES,
-              "another warp of the warpgroup executes something else in its place\n    at %s",
-              insn);
+              "another warp of the warpgroup executes something else in its place\n    at %s", insn);
         return NULL;
     }
     if (op->a != now->a || op->b != now->b || op->scale_d != now->scale_d) {
-        fault(
-            w, REPORT_WGMMA, ALL_LANES,
-            "the warps of the warpgroup disagree: descriptors 0x%llx, 0x%llx and scale-d %u here, "
-            "0x%llx, 0x%llx and %u in another warp",
-            (unsigned long long)now->a, (unsigned long long)now->b, now->scale_d,
-            (unsigned long long)op->a, (unsigned long long)op->b, op->scale_d);
+        fault(w, REPORT_WGMMA, ALL_LANES,
+              "the warps of the warpgroup disagree: descriptors 0x%llx, 0x%llx and scale-d %u here, "
+              "0x%llx, 0x%llx and %u in another warp",
+              (unsigned long long)now->a, (unsigned long long)now->b, now->scale_d, (unsigned long long)op->a,
+              (unsigned long long)op->b, op->scale_d);
         return NULL;
     }
     g->position[w->id % 4]++;
@@ -158,8 +154,7 @@ static struct wgmma_op *advance(struct warp *w, const struct wgmma_op *now)
 
 static bool log_plain(struct warp *w, const struct insn *in, u32 mask, enum wgmma_kind kind)
 {
-    return is_whole(w, in, mask) &&
-           advance(w, &(struct wgmma_op){.kind = kind, .at = in->serial}) != NULL;
+    return is_whole(w, in, mask) && advance(w, &(struct wgmma_op){.kind = kind, .at = in->serial}) != NULL;
 }
 
 /* -- registers ------------------------------------------------------------------------------- */
@@ -168,10 +163,8 @@ static void report_held(struct warp *w, u32 op)
 {
     char insn[320];
     describe_insn(insn, sizeof insn, w->kernel, op_at(group_of(w), op)->at);
-    fault(
-        w, REPORT_WGMMA, ALL_LANES,
-        "touches a register of a wgmma that no wgmma.wait_group of this warp covers yet\n    at %s",
-        insn);
+    fault(w, REPORT_WGMMA, ALL_LANES,
+          "touches a register of a wgmma that no wgmma.wait_group of this warp covers yet\n    at %s", insn);
 }
 
 /* Of all insns but wgmma.mma_async. */
@@ -193,8 +186,7 @@ static bool report_unfenced(struct warp *w, const struct held *r)
 {
     char insn[320];
     describe_insn(insn, sizeof insn, w->kernel, r->touched - 1);
-    fault(w, REPORT_WGMMA, ALL_LANES,
-          "has a register that was touched after the last wgmma.fence\n    at %s", insn);
+    fault(w, REPORT_WGMMA, ALL_LANES, "has a register that was touched after the last wgmma.fence\n    at %s", insn);
     return false;
 }
 
@@ -286,8 +278,7 @@ static bool is_uniform(struct warp *w, const u64 *row, const char *what)
 {
     for (u32 l = 1; l < LANES; l++)
         if (row[l] != row[0]) {
-            fault(w, REPORT_WGMMA, (int)l, "the lanes of the warp disagree on the descriptor of %s",
-                  what);
+            fault(w, REPORT_WGMMA, (int)l, "the lanes of the warp disagree on the descriptor of %s", what);
             return false;
         }
     return true;
@@ -310,14 +301,13 @@ static bool check_descriptor(struct warp *w, u64 descriptor, const char *name)
     const u64 unused = 3ull << 14 | 3ull << 30 | 7ull << 46 | 0x3ffull << 52;
     if (!(descriptor & unused))
         return true;
-    fault(w, REPORT_WGMMA, ALL_LANES, "the descriptor of %s, 0x%llx, has bits that mean nothing",
-          name, (unsigned long long)descriptor);
+    fault(w, REPORT_WGMMA, ALL_LANES, "the descriptor of %s, 0x%llx, has bits that mean nothing", name,
+          (unsigned long long)descriptor);
     return false;
 }
 
 /* Finds the matrix's places. */
-static bool locate(struct warp *w, const struct matrix *m, const char *name,
-                   struct operand_units *units)
+static bool locate(struct warp *w, const struct matrix *m, const char *name, struct operand_units *units)
 {
     const u32 bytes = w->cta->shared_bytes;
     if (!check_descriptor(w, m->descriptor, name))
@@ -328,8 +318,8 @@ static bool locate(struct warp *w, const struct matrix *m, const char *name,
         if (offset < bytes && ASYNC_UNIT <= bytes - offset)
             continue;
         fault(w, REPORT_OUT_OF_BOUNDS, ALL_LANES,
-              "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes",
-              name, (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
+              "the descriptor of %s, 0x%llx, leads to shared offset %lld; the CTA has %u bytes", name,
+              (unsigned long long)m->descriptor, (long long)(s32)offset, bytes);
         return false;
     }
     return true;
@@ -380,11 +370,9 @@ static void mma(struct warp *w, const struct insn *in, u32 mask, u32 type, bool 
     const u32 index = group_of(w)->position[w->id % 4];
     if (!are_lanes_agreed(w, &m))
         return;
-    struct wgmma_op *op = advance(w, &(struct wgmma_op){.kind = WGMMA_MMA,
-                                                        .at = in->serial,
-                                                        .scale_d = m.scale_d,
-                                                        .a = m.a.descriptor,
-                                                        .b = m.b.descriptor});
+    struct wgmma_op *op = advance(
+        w, &(struct wgmma_op){
+               .kind = WGMMA_MMA, .at = in->serial, .scale_d = m.scale_d, .a = m.a.descriptor, .b = m.b.descriptor});
     if (op && take_registers(w, in, m.n / 2, index))
         issue(w, &m, op);
 }
@@ -424,8 +412,7 @@ RUN(wgmma_tf32_registers)
 static struct mma decode_again(const struct warp *w, const struct wgmma_op *op)
 {
     const struct insn *in = &w->kernel->code[op->at];
-    const bool has_a =
-        in->run == run_wgmma_bf16 || in->run == run_wgmma_f16 || in->run == run_wgmma_tf32;
+    const bool has_a = in->run == run_wgmma_bf16 || in->run == run_wgmma_f16 || in->run == run_wgmma_tf32;
     const u32 type = in->run == run_wgmma_bf16 || in->run == run_wgmma_bf16_registers ? TYPE_BF16
                      : in->run == run_wgmma_f16 || in->run == run_wgmma_f16_registers ? TYPE_F16
                                                                                       : TYPE_TF32;
@@ -450,10 +437,9 @@ static void load_a_registers(const struct warp *w, const struct mma *m, struct w
                 continue;
             }
             out += l % 4 * 2 + 8 * (r >> 1);
-            out[0] = sign *
-                     (m->type == TYPE_F16 ? half_to_float((u16)row[l]) : bits_float(row[l] << 16));
-            out[1] = sign * (m->type == TYPE_F16 ? half_to_float((u16)(row[l] >> 16))
-                                                 : bits_float(row[l] & 0xffff0000u));
+            out[0] = sign * (m->type == TYPE_F16 ? half_to_float((u16)row[l]) : bits_float(row[l] << 16));
+            out[1] =
+                sign * (m->type == TYPE_F16 ? half_to_float((u16)(row[l] >> 16)) : bits_float(row[l] & 0xffff0000u));
         }
     }
 }
@@ -560,8 +546,7 @@ RUN(wgmma_wait)
 RUN(setmaxnreg)
 {
     if (in->imm < 24 || in->imm > 256 || in->imm % 8)
-        fault(w, REPORT_WGMMA, ALL_LANES, "%lld registers; 24, 32 .. 256 are possible",
-              (long long)in->imm);
+        fault(w, REPORT_WGMMA, ALL_LANES, "%lld registers; 24, 32 .. 256 are possible", (long long)in->imm);
     else
         log_plain(w, in, mask, WGMMA_REGISTERS);
 }
@@ -573,14 +558,12 @@ bool wgmma_lets_write(struct warp *w, const struct cta *c, int lane, u32 unit)
 {
     const struct hopper *h = c->hopper;
     for (u32 g = 0; g < h->n_warpgroups; g++) {
-        if (is_before(w, agent_of(c, AGENT_WARPGROUP + g),
-                      h->wgmma_read[unit * h->n_warpgroups + g]))
+        if (is_before(w, agent_of(c, AGENT_WARPGROUP + g), h->wgmma_read[unit * h->n_warpgroups + g]))
             continue;
-        fault(
-            w, REPORT_IN_FLIGHT, lane,
-            "writes shared bytes %u..%u, which wgmma of warpgroup %u reads: no wgmma.wait_group by "
-            "this warp, or by one that it has synchronised with since, comes before",
-            unit * ASYNC_UNIT, (unit + 1) * ASYNC_UNIT - 1, g);
+        fault(w, REPORT_IN_FLIGHT, lane,
+              "writes shared bytes %u..%u, which wgmma of warpgroup %u reads: no wgmma.wait_group by "
+              "this warp, or by one that it has synchronised with since, comes before",
+              unit * ASYNC_UNIT, (unit + 1) * ASYNC_UNIT - 1, g);
         return false;
     }
     return true;
@@ -605,9 +588,7 @@ bool wgmma_describe_reader(const struct cta *c, u32 unit, char *out, size_t size
             if (!x || (!reads_unit(&x->a, unit) && !reads_unit(&x->b, unit)))
                 continue;
             describe_insn(insn, sizeof insn, c->kernel, op_at(g, k)->at);
-            snprintf(out, size,
-                     "by wgmma of warpgroup %u, for which no wgmma.wait_group has come, at %s", i,
-                     insn);
+            snprintf(out, size, "by wgmma of warpgroup %u, for which no wgmma.wait_group has come, at %s", i, insn);
             return true;
         }
     }
@@ -628,8 +609,7 @@ void wgmma_end(struct cta *c)
         for (u32 k = g->retired[i % 4]; k < g->position[i % 4] && !c->report->is_set; k++) {
             w->at = &c->kernel->code[op_at(g, k)->at];
             if (op_at(g, k)->kind == WGMMA_MMA)
-                fault(w, REPORT_WGMMA, ALL_LANES,
-                      "the warp has ended, and no wgmma.wait_group of its covers this");
+                fault(w, REPORT_WGMMA, ALL_LANES, "the warp has ended, and no wgmma.wait_group of its covers this");
         }
     }
 }

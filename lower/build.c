@@ -105,7 +105,8 @@ LLVMValueRef byte_offset(struct emit *e, LLVMValueRef pointer, LLVMValueRef byte
 
 /* The matrix intrinsics lack `convergent` in LLVM 22: without it the optimiser may duplicate them into
  * divergent code, which is undefined. Every call gets it. */
-LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads, LLVMValueRef *args, unsigned n_args)
+LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads,
+                  LLVMValueRef *args, unsigned n_args)
 {
     const unsigned id = LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
     LLVMValueRef function = LLVMGetIntrinsicDeclaration(e->module, id, overloads, n_overloads);
@@ -113,7 +114,8 @@ LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads,
     LLVMValueRef result = LLVMBuildCall2(e->b, type, function, args, n_args, "");
     if (strstr(intrinsic, ".mma.") || strstr(intrinsic, ".ldmatrix.")) {
         const unsigned kind = LLVMGetEnumAttributeKindForName("convergent", strlen("convergent"));
-        LLVMAddCallSiteAttribute(result, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->context, kind, 0));
+        LLVMAddCallSiteAttribute(result, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(e->context, kind, 0));
     }
     return result;
 }
@@ -195,7 +197,8 @@ struct counted loop_from(struct emit *e, LLVMValueRef first, LLVMValueRef end, L
 static void keep_rolled(struct emit *e, LLVMValueRef back)
 {
     static const char name[] = "llvm.loop.unroll.disable";
-    LLVMMetadataRef itself = LLVMTemporaryMDNode(e->context, NULL, 0), text = LLVMMDStringInContext2(e->context, name, sizeof name - 1);
+    LLVMMetadataRef itself = LLVMTemporaryMDNode(e->context, NULL, 0),
+                    text = LLVMMDStringInContext2(e->context, name, sizeof name - 1);
     LLVMMetadataRef parts[2] = {itself, LLVMMDNodeInContext2(e->context, &text, 1)};
     LLVMMetadataRef node = LLVMMDNodeInContext2(e->context, parts, 2);
     LLVMMetadataReplaceAllUsesWith(itself, node);

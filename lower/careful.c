@@ -40,7 +40,8 @@ LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMV
 /* Did this thread copy something bad into the slot? Units are dealt out as in copy.c. */
 static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef slot)
 {
-    const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16, total = v->extent[0] * units, threads = e->p->threads;
+    const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16, total = v->extent[0] * units,
+                   threads = e->p->threads;
     LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
     LLVMTypeRef type = word_type(e, v->dtype);
     LLVMValueRef base = slot_address(e, v, slot), seen = local(e, type, "seen");
@@ -58,7 +59,8 @@ static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef 
             end_if(e, after);
     }
     /* not zero of either sign: NaN */
-    LLVMValueRef bits = as(e, get(e, type, seen), e->i32), signs = imm(e, (int64_t)(v->dtype == TG_F32 ? 0x80000000u : 0x80008000u));
+    LLVMValueRef bits = as(e, get(e, type, seen), e->i32),
+                 signs = imm(e, (int64_t)(v->dtype == TG_F32 ? 0x80000000u : 0x80008000u));
     return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, bits, LLVMBuildNot(e->b, signs, ""), ""), imm(e, 0), "");
 }
 
@@ -87,7 +89,8 @@ static LLVMValueRef marked(struct emit *e, LLVMValueRef column)
 }
 
 /* for (index = thread; index < count; index += threads) body */
-static void for_threads(struct emit *e, uint32_t count, const struct op *op, void (*body)(struct emit *, const struct op *, LLVMValueRef))
+static void for_threads(struct emit *e, uint32_t count, const struct op *op,
+                        void (*body)(struct emit *, const struct op *, LLVMValueRef))
 {
     LLVMValueRef slot = local(e, e->i32, "index");
     set(e, slot, e->tid);

@@ -24,9 +24,12 @@ static LLVMValueRef sum_of_decays(struct emit *e, const struct op *op, LLVMValue
     struct place at = e->at;
     const uint32_t length = e->p->composes;
     for (uint32_t i = 0; i < length; i += 32) {
-        LLVMValueRef chunk = add(e, e->lane, imm(e, i)), counts = i + 32 <= length ? NULL : less(e, chunk, imm(e, length));
-        at.start[TG_CHUNK] = walked_chunk(e, &order, add(e, first, counts ? choose(e, counts, chunk, imm(e, 0)) : chunk));
-        LLVMValueRef from = tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
+        LLVMValueRef chunk = add(e, e->lane, imm(e, i)),
+                     counts = i + 32 <= length ? NULL : less(e, chunk, imm(e, length));
+        at.start[TG_CHUNK] =
+            walked_chunk(e, &order, add(e, first, counts ? choose(e, counts, chunk, imm(e, 0)) : chunk));
+        LLVMValueRef from =
+            tensor_address(e, decay->operand, TG_OPERAND_TILE(decay->operand), &at, decay->dims, NULL, NULL);
         LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, from, "");
         sum = LLVMBuildFAdd(e->b, sum, counts ? choose(e, counts, x, real(e, 0)) : x, "");
     }
@@ -70,7 +73,8 @@ void compose_segments(struct emit *e, const struct op *op)
         sum[i] = local(e, e->f32, "decays");
         set(e, sum[i], real(e, 0));
     }
-    LLVMValueRef chunks = choose(e, less(e, imm(e, 0), e->at.chunks), e->at.chunks, imm(e, 1)); /* an empty sequence has a segment */
+    LLVMValueRef chunks =
+        choose(e, less(e, imm(e, 0), e->at.chunks), e->at.chunks, imm(e, 1)); /* an empty sequence has a segment */
     LLVMValueRef count = ceil_div(e, chunks, e->p->composes);
     const struct counted l = loop_begin(e, count, &segment);
     for (uint32_t i = 0; i < AHEAD; i++) {

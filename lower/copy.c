@@ -31,10 +31,10 @@ LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef sl
 
 static void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid)
 {
-    const char *name = bytes == 16 ? "llvm.nvvm.cp.async.cg.shared.global.16"
+    const char *name = bytes == 16  ? "llvm.nvvm.cp.async.cg.shared.global.16"
                        : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8"
                                     : "llvm.nvvm.cp.async.ca.shared.global.4";
-    const char *name_zero = bytes == 16 ? "llvm.nvvm.cp.async.cg.shared.global.16.s"
+    const char *name_zero = bytes == 16  ? "llvm.nvvm.cp.async.cg.shared.global.16.s"
                             : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8.s"
                                          : "llvm.nvvm.cp.async.ca.shared.global.4.s";
     LLVMValueRef args[3] = {to, from, valid ? choose(e, valid, imm(e, bytes), imm(e, 0)) : NULL};
@@ -56,9 +56,11 @@ static LLVMValueRef rounded_unit(struct emit *e, const struct value *v, LLVMValu
     for (uint32_t half = 0; half < 2; half++) {
         LLVMValueRef x = aligned_load(e, v4f32, byte_offset(e, from, imm64(e, half * 16)), 16);
         for (uint32_t i = 0; i < 2; i++) {
-            LLVMValueRef lo = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i), ""), hi = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i + 1), "");
+            LLVMValueRef lo = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i), ""),
+                         hi = LLVMBuildExtractElement(e->b, x, imm(e, 2 * i + 1), "");
             LLVMValueRef args[2] = {hi, lo};
-            LLVMValueRef packed = call(e, v->dtype == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2);
+            LLVMValueRef packed =
+                call(e, v->dtype == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2);
             unit = LLVMBuildInsertElement(e->b, unit, as(e, packed, e->i32), imm(e, 2 * half + i), "");
         }
     }
@@ -95,9 +97,11 @@ static void copy_matrix(struct emit *e, const struct value *v, const struct plac
         LLVMValueRef row = add(e, row0, imm(e, i * rows_apart)), unit = unit0, from = from0, place = place0;
         if (regular) {
             const uint32_t axis = plan_tensor(e->p, v)->axes[0] == TG_CHUNK ? 3 : 2; /* of the rows */
-            LLVMValueRef step = mul(e, tensor_stride(e, tile, axis), imm64(e, (int64_t)i * rows_apart * tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
+            LLVMValueRef step = mul(e, tensor_stride(e, tile, axis),
+                                    imm64(e, (int64_t)i * rows_apart * tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
             from = byte_offset(e, from0, step);
-            place = rows_apart % 8 == 0 ? add(e, place0, imm(e, i * rows_apart * v->row_bytes)) : swizzled(e, v, row, unit);
+            place =
+                rows_apart % 8 == 0 ? add(e, place0, imm(e, i * rows_apart * v->row_bytes)) : swizzled(e, v, row, unit);
         } else {
             LLVMValueRef index = add(e, e->tid, imm(e, i * threads));
             row = divide(e, index, imm(e, units));
@@ -121,7 +125,8 @@ static void copy_matrix(struct emit *e, const struct value *v, const struct plac
 
 static void copy_vector(struct emit *e, const struct value *v, const struct place *at, LLVMValueRef slot)
 {
-    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype), n = v->n_dims ? v->extent[0] : 1;
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype),
+                   n = v->n_dims ? v->extent[0] : 1;
     LLVMValueRef to = slot_address(e, v, slot);
     for (uint32_t i = 0; i * e->p->threads < n; i++) {
         LLVMValueRef index = add(e, e->tid, imm(e, i * e->p->threads));
@@ -153,7 +158,8 @@ static LLVMValueRef constant_load(struct emit *e, bool constant, LLVMTypeRef typ
 {
     LLVMValueRef x = aligned_load(e, type, from, align);
     if (constant)
-        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(e->context, "invariant.load", 14), LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(e->context, "invariant.load", 14),
+                        LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
     return x;
 }
 
@@ -162,11 +168,13 @@ static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from,
 {
     LLVMValueRef sum = constant_load(e, constant, e->f32, from, 4);
     for (uint32_t i = 1; i < parts; i++)
-        sum = LLVMBuildFAdd(e->b, sum, constant_load(e, constant, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
+        sum =
+            LLVMBuildFAdd(e->b, sum, constant_load(e, constant, e->f32, byte_offset(e, from, imm64(e, 4 * i)), 4), "");
     return sum;
 }
 
-static void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n)
+static void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg,
+                              uint32_t n)
 {
     LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
     LLVMValueRef x = constant_load(e, constant, LLVMVectorType(one, n), from, n * tg_dtype_bytes(dtype));
@@ -204,7 +212,8 @@ void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at)
 {
     const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
-    LLVMValueRef there = e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL; /* absent counts as zero */
+    LLVMValueRef there =
+        e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL; /* absent counts as zero */
     struct element_place place = *at;
     place.valid = there ? both(e, at->valid, there) : at->valid;
     load_tile_element(e, v, tile, reg, &place);
@@ -216,7 +225,9 @@ static void load_rows(struct emit *e, uint32_t v)
     const struct value *value = &e->p->values[v];
     for (uint32_t c = 0; c < value->extent[0] / (8 * e->p->warps_m); c++) {
         LLVMValueRef row = fragment_row(e, value, c);
-        const struct element_place at = {.dims = {value->dims[0]}, .index = {row}, .valid = inside(e, &e->at, value->dims[0], value->extent[0], row)};
+        const struct element_place at = {.dims = {value->dims[0]},
+                                         .index = {row},
+                                         .valid = inside(e, &e->at, value->dims[0], value->extent[0], row)};
         load_element(e, v, &e->registers[v][2 * c], &at);
     }
 }

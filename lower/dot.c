@@ -76,7 +76,8 @@ static void dot_tile(struct emit *e, const struct op *op)
     barrier(e);
     LLVMValueRef total = real(e, 0);
     for (uint32_t w = 0; w < e->p->threads / 32; w++)
-        total = LLVMBuildFAdd(e->b, total, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, scratch, imm(e, 4 * w)), ""), "");
+        total =
+            LLVMBuildFAdd(e->b, total, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, scratch, imm(e, 4 * w)), ""), "");
     accumulate(e, op, 0, total);
 }
 

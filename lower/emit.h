@@ -19,10 +19,10 @@ struct pair {
 
 /* Where the current block of each dimension begins. */
 struct place {
-    LLVMValueRef start[TG_N_DIMS]; /* i32; of TG_CHUNK the number of the chunk */
-    LLVMValueRef token;            /* i32: first token of the chunk, in its sequence */
-    LLVMValueRef length;           /* i32: tokens of the chunk */
-    LLVMValueRef tokens, chunks;   /* i32: of the sequence */
+    LLVMValueRef start[TG_N_DIMS];         /* i32; of TG_CHUNK the number of the chunk */
+    LLVMValueRef token;                    /* i32: first token of the chunk, in its sequence */
+    LLVMValueRef length;                   /* i32: tokens of the chunk */
+    LLVMValueRef tokens, chunks;           /* i32: of the sequence */
     LLVMValueRef first_token, first_chunk; /* i32: of a packed sequence; NULL: 0 */
 };
 
@@ -46,7 +46,7 @@ struct emit {
     LLVMValueRef arena;              /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
     struct place at;
-    bool shares;                     /* a nest has been shared out: others may still read what it left */
+    bool shares;                      /* a nest has been shared out: others may still read what it left */
     LLVMValueRef known[TG_MAX_TILES]; /* address of the tile's element in this step of a loop; NULL: to be computed */
     LLVMValueRef *registers[PLAN_MAX_VALUES]; /* allocas: fragments [tile][4], rows, (hi, lo) of vectors */
     LLVMValueRef *total[PLAN_MAX_VALUES];     /* fp64 allocas of scans and totals, one a register */
@@ -55,10 +55,10 @@ struct emit {
     LLVMValueRef steps[PLAN_MAX_NESTS]; /* i32: number of steps of a nest */
     tg_operand scanned;                 /* operand whose block sums are in scan_..., in this step */
     LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
-    bool scanned_max;                   /* it was the maximum */
-    LLVMValueRef careful;               /* i1: this step has a NaN on the diagonal (careful.c) */
-    int line;                           /* of the statement being emitted */
-    bool abandoned;                     /* LLVM's objects are in an unknown state: leave them */
+    bool scanned_max;     /* it was the maximum */
+    LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
+    int line;             /* of the statement being emitted */
+    bool abandoned;       /* LLVM's objects are in an unknown state: leave them */
 };
 
 /* ---- build.c: short names for LLVM ------------------------------------------------------------- */
@@ -68,23 +68,25 @@ LLVMValueRef real(struct emit *e, double x);   /* f32 */
 LLVMValueRef add(struct emit *e, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef sub(struct emit *e, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef mul(struct emit *e, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef divide(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* unsigned */
-LLVMValueRef modulo(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* unsigned */
+LLVMValueRef divide(struct emit *e, LLVMValueRef a, LLVMValueRef b); /* unsigned */
+LLVMValueRef modulo(struct emit *e, LLVMValueRef a, LLVMValueRef b); /* unsigned */
 LLVMValueRef ceil_div(struct emit *e, LLVMValueRef a, uint32_t b);
-LLVMValueRef wide(struct emit *e, LLVMValueRef a);                      /* i32 -> i64, non-negative */
-LLVMValueRef less(struct emit *e, LLVMValueRef a, LLVMValueRef b);      /* signed */
-LLVMValueRef smaller(struct emit *e, LLVMValueRef a, LLVMValueRef b);   /* min */
-LLVMValueRef both(struct emit *e, LLVMValueRef a, LLVMValueRef b);      /* and; NULL stands for true */
+LLVMValueRef wide(struct emit *e, LLVMValueRef a);                    /* i32 -> i64, non-negative */
+LLVMValueRef less(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* signed */
+LLVMValueRef smaller(struct emit *e, LLVMValueRef a, LLVMValueRef b); /* min */
+LLVMValueRef both(struct emit *e, LLVMValueRef a, LLVMValueRef b);    /* and; NULL stands for true */
 LLVMValueRef choose(struct emit *e, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef local(struct emit *e, LLVMTypeRef type, const char *name); /* alloca in the entry block */
 LLVMValueRef get(struct emit *e, LLVMTypeRef type, LLVMValueRef slot);
 void set(struct emit *e, LLVMValueRef slot, LLVMValueRef value);
 LLVMValueRef byte_offset(struct emit *e, LLVMValueRef pointer, LLVMValueRef bytes);
-LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads, LLVMValueRef *args, unsigned n_args);
+LLVMValueRef call(struct emit *e, const char *intrinsic, LLVMTypeRef *overloads, unsigned n_overloads,
+                  LLVMValueRef *args, unsigned n_args);
 LLVMValueRef call0(struct emit *e, const char *intrinsic);
 LLVMValueRef call1(struct emit *e, const char *intrinsic, LLVMValueRef a);
 LLVMValueRef fma_of(struct emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum); /* a b + sum, fp32 */
-LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x, uint32_t by); /* x of the lane whose number differs in these bits */
+LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x,
+                         uint32_t by); /* x of the lane whose number differs in these bits */
 LLVMValueRef element(struct emit *e, LLVMValueRef aggregate, unsigned i);
 LLVMValueRef as(struct emit *e, LLVMValueRef value, LLVMTypeRef type); /* bitcast */
 void barrier(struct emit *e);
@@ -127,8 +129,8 @@ LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef 
 /* Tokens are chunk tokens + position; the stride of an axis in elements. */
 LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
 /* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */
-LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t *dims,
-                            LLVMValueRef row, LLVMValueRef column);
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at,
+                            const uint8_t *dims, LLVMValueRef row, LLVMValueRef column);
 /* Is local index `i` of dimension `dim` inside the tensor? NULL when it always is. */
 LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i);
 
@@ -177,18 +179,19 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
 LLVMValueRef pack(struct emit *e, LLVMValueRef x0, LLVMValueRef x1); /* two floats, rounded to the input type: i32 */
-LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i); /* one of them: f32 */
+LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i);  /* one of them: f32 */
 
 /* ---- expression.c -------------------------------------------------------------------------------------- */
 /* An element of the tile that a map makes, as the expression sees it. */
 struct element_at {
     uint32_t row_class, column_class; /* elements with equal class have equal index */
     LLVMValueRef row, column;         /* local indices, i32 */
-    LLVMValueRef row_base, column_base; /* of a tile on the diagonal of a walk: their parts that differ by thread, and */
-    int32_t row_offset, column_offset;  /* the rest: a mask compares with constants. NULL: elsewhere */
-    LLVMValueRef self;                /* value of the two-dimensional operand; NULL: from its registers */
-    uint32_t self_index;              /* register of fragments */
-    const uint32_t *held;             /* of a thread kernel: the held positions */
+    LLVMValueRef row_base,
+        column_base;                   /* of a tile on the diagonal of a walk: their parts that differ by thread, and */
+    int32_t row_offset, column_offset; /* the rest: a mask compares with constants. NULL: elsewhere */
+    LLVMValueRef self;                 /* value of the two-dimensional operand; NULL: from its registers */
+    uint32_t self_index;               /* register of fragments */
+    const uint32_t *held;              /* of a thread kernel: the held positions */
 };
 struct expression {
     const tg_stmt *stmt;

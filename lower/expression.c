@@ -41,7 +41,8 @@ LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
  * in [2, 3] is good to one unit in the last place. */
 static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
 {
-    LLVMValueRef s = LLVMBuildFMul(e->b, t, call1(e, "llvm.nvvm.rcp.approx.ftz.f", LLVMBuildFAdd(e->b, t, real(e, 2), "")), "");
+    LLVMValueRef s =
+        LLVMBuildFMul(e->b, t, call1(e, "llvm.nvvm.rcp.approx.ftz.f", LLVMBuildFAdd(e->b, t, real(e, 2), "")), "");
     LLVMValueRef square = LLVMBuildFMul(e->b, s, s, ""), sum = real(e, 1.0 / 17);
     for (int n = 15; n >= 1; n -= 2)
         sum = fma_of(e, sum, square, real(e, 1.0 / n));
@@ -54,7 +55,8 @@ static const double log2_e = 1.4426950408889634;
 static LLVMValueRef log_sigmoid(struct emit *e, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
-    LLVMValueRef low = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
+    LLVMValueRef low =
+        LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
     return LLVMBuildFMul(e->b, LLVMBuildFSub(e->b, low, log1p_series(e, t), ""), real(e, log2_e), "");
 }
 
@@ -62,7 +64,8 @@ static LLVMValueRef log_sigmoid(struct emit *e, LLVMValueRef a)
 static LLVMValueRef softplus(struct emit *e, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
-    LLVMValueRef high = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOLT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
+    LLVMValueRef high =
+        LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOLT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
     return LLVMBuildFAdd(e->b, high, log1p_series(e, t), "");
 }
 
@@ -88,10 +91,13 @@ static LLVMValueRef extremum(struct emit *e, LLVMRealPredicate takes_a, LLVMValu
 /* query >= key, and the query inside of the chunk where gates behind its end matter: few registers for any number of columns. */
 static LLVMValueRef below_diagonal(struct emit *e, const struct element_at *at, bool row_is_query)
 {
-    LLVMValueRef query = row_is_query ? at->row_base : at->column_base, key = row_is_query ? at->column_base : at->row_base;
-    const int32_t query_offset = row_is_query ? at->row_offset : at->column_offset, key_offset = row_is_query ? at->column_offset : at->row_offset;
+    LLVMValueRef query = row_is_query ? at->row_base : at->column_base,
+                 key = row_is_query ? at->column_base : at->row_base;
+    const int32_t query_offset = row_is_query ? at->row_offset : at->column_offset,
+                  key_offset = row_is_query ? at->column_offset : at->row_offset;
     LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, sub(e, query, key), imm(e, key_offset - query_offset), "");
-    return row_is_query ? keep : LLVMBuildAnd(e->b, keep, less(e, imm(e, query_offset), sub(e, e->at.length, query)), "");
+    return row_is_query ? keep
+                        : LLVMBuildAnd(e->b, keep, less(e, imm(e, query_offset), sub(e, e->at.length, query)), "");
 }
 
 static LLVMValueRef causal(struct emit *e, const struct expression *x, const struct element_at *at, LLVMValueRef a)
@@ -100,7 +106,8 @@ static LLVMValueRef causal(struct emit *e, const struct expression *x, const str
         return a;
     if (at->row_base)
         return LLVMBuildSelect(e->b, below_diagonal(e, at, x->out->dims[0] == TG_LQ), a, real(e, 0), "");
-    LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row), column = add(e, e->at.start[x->out->dims[1]], at->column);
+    LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row),
+                 column = add(e, e->at.start[x->out->dims[1]], at->column);
     const bool row_is_query = x->out->dims[0] == TG_LQ;
     LLVMValueRef query = row_is_query ? row : column, key = row_is_query ? column : row;
     LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, query, key, "");
@@ -115,11 +122,13 @@ static struct pair load_pair(struct emit *e, LLVMValueRef from, tg_dtype dtype)
         return (struct pair){LLVMBuildLoad2(e->b, e->f32, from, ""), NULL};
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->v2f32, from, "");
     LLVMSetAlignment(x, 8);
-    return (struct pair){LLVMBuildExtractElement(e->b, x, imm(e, 0), ""), LLVMBuildExtractElement(e->b, x, imm(e, 1), "")};
+    return (struct pair){LLVMBuildExtractElement(e->b, x, imm(e, 0), ""),
+                         LLVMBuildExtractElement(e->b, x, imm(e, 1), "")};
 }
 
 /* The element of an operand. */
-static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at, uint32_t *by)
+static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at,
+                         uint32_t *by)
 {
     const int i = plan_find(e->p, operand, x->out->nest);
     const struct value *v = &e->p->values[i];
@@ -133,7 +142,8 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     case SPACE_MATRIX:
         return (struct pair){at->self, NULL};
     case SPACE_ROWS:
-        return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), two ? get(e, e->f32, e->registers[i][2 * at->row_class + 1]) : NULL};
+        return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]),
+                             two ? get(e, e->f32, e->registers[i][2 * at->row_class + 1]) : NULL};
     case SPACE_POSITIONS:
         if (x->out->space == SPACE_POSITIONS) /* still in registers */
             return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), NULL};
@@ -194,9 +204,11 @@ static struct term in_first_part(struct emit *e, const struct term *t, uint32_t 
     return first;
 }
 
-static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at);
+static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a,
+                         const struct term *b, const struct element_at *at);
 
-static struct pair add_parts(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at)
+static struct pair add_parts(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a,
+                             const struct term *b, const struct element_at *at)
 {
     struct term p = *a, q = *b;
     if (b->split & ~a->split)
@@ -208,7 +220,8 @@ static struct pair add_parts(struct emit *e, const struct expression *x, const t
 }
 
 /* A pair used as a float is its leading part: the rest is below half a unit in the last place. */
-static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a, const struct term *b, const struct element_at *at)
+static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a,
+                         const struct term *b, const struct element_at *at)
 {
     LLVMBuilderRef bld = e->b;
     LLVMValueRef p = a ? a->x.hi : NULL, q = b ? b->x.hi : NULL;
@@ -253,7 +266,8 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
     case TG_X_SOFTPLUS:
         return (struct pair){softplus(e, p), NULL};
     case TG_X_STEP:
-        return (struct pair){LLVMBuildSelect(bld, LLVMBuildFCmp(bld, LLVMRealOGT, p, real(e, 0), ""), real(e, 1), real(e, 0), ""), NULL};
+        return (struct pair){
+            LLVMBuildSelect(bld, LLVMBuildFCmp(bld, LLVMRealOGT, p, real(e, 0), ""), real(e, 1), real(e, 0), ""), NULL};
     default:
         return (struct pair){causal(e, x, at, p), NULL};
     }
@@ -280,7 +294,8 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
         result.by = (a ? a->by : 0) | (b ? b->by : 0) | (code->op == TG_X_CAUSAL ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
         if (code->op == TG_X_TILE) {
             const int v = plan_find(e->p, code->operand, x->out->nest);
-            result.split = e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
+            result.split =
+                e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
             result.by = (x->out->n_dims > 0 && plan_has_dim(&e->p->values[v], x->out->dims[0]) ? BY_ROW : 0) |
                         (x->out->n_dims > 1 && plan_has_dim(&e->p->values[v], x->out->dims[1]) ? BY_COLUMN : 0);
         }
@@ -322,7 +337,8 @@ static void map_fragment(struct emit *e, const struct op *op, bool causal)
         const uint32_t tile_m = r / 4 / s.n, tile_n = r / 4 % s.n;
         if (r % (4 * s.n) == 0)
             load_read_rows(e, x, tile_m);
-        struct element_at at = {.row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
+        struct element_at at = {
+            .row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
         at.row = fragment_row(e, out, at.row_class);
         at.column = fragment_column(e, out, at.column_class);
         set(e, e->registers[op->v][r], expression_element(e, x, &at));
@@ -347,7 +363,8 @@ static void map_causal(struct emit *e, const struct op *op)
     LLVMValueRef last_key = add(e, e->at.start[TG_LKV], imm(e, e->p->block[TG_LKV] - 1));
     LLVMValueRef below = LLVMBuildICmp(e->b, LLVMIntSLE, last_key, e->at.start[TG_LQ], "");
     if (e->p->values[op->v].dims[0] == TG_LKV) /* queries are columns here: none may lie behind the end */
-        below = LLVMBuildAnd(e->b, below, less(e, add(e, e->at.start[TG_LQ], imm(e, e->p->block[TG_LQ] - 1)), e->at.length), "");
+        below = LLVMBuildAnd(e->b, below,
+                             less(e, add(e, e->at.start[TG_LQ], imm(e, e->p->block[TG_LQ] - 1)), e->at.length), "");
     LLVMBuildCondBr(e->b, below, plain, masked);
     LLVMPositionBuilderAtEnd(e->b, masked);
     map_fragment(e, op, true);
@@ -383,7 +400,11 @@ static void map_thread(struct emit *e, const struct op *op, struct expression *x
         LLVMValueRef index[2] = {imm(e, 0), imm(e, 0)};
         for (uint32_t i = 0; i < out->n_dims; i++)
             index[i] = thread_index(e, out->dims[i], held) ? thread_index(e, out->dims[i], held) : index[i];
-        const struct element_at at = {.row_class = held[out->dims[0]], .column_class = held[out->dims[1]], .row = index[0], .column = index[1], .held = held};
+        const struct element_at at = {.row_class = held[out->dims[0]],
+                                      .column_class = held[out->dims[1]],
+                                      .row = index[0],
+                                      .column = index[1],
+                                      .held = held};
         const struct pair result = expression_pair(e, x, &at);
         set_registers(e, &e->registers[op->v][2 * thread_register(e->p, out, held)], &result);
     } while (next_held(e->p, value_dims(out), held));
@@ -402,7 +423,8 @@ void emit_map(struct emit *e, const struct op *op)
         return;
     }
     const bool one_position = e->p->held >> TG_CHUNK & 1; /* in each chunk: nothing to mask */
-    struct expression *x = expression_begin(e, op->stmt, out, !one_position && has_causal(&e->p->algorithm->body[op->stmt]));
+    struct expression *x =
+        expression_begin(e, op->stmt, out, !one_position && has_causal(&e->p->algorithm->body[op->stmt]));
     if (x && e->p->thread_dim)
         map_thread(e, op, x);
     else if (x)

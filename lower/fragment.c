@@ -39,7 +39,9 @@ void emit_zero(struct emit *e, const struct op *op)
         zero_thread(e, op);
         return;
     }
-    const uint32_t n = v->space == SPACE_FRAGMENT ? count(e, v) : v->space == SPACE_ROWS ? 2 * v->extent[0] / (8 * e->p->warps_m) : 2;
+    const uint32_t n = v->space == SPACE_FRAGMENT ? count(e, v)
+                       : v->space == SPACE_ROWS   ? 2 * v->extent[0] / (8 * e->p->warps_m)
+                                                  : 2;
     for (uint32_t i = 0; i < n; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? get(e, e->f32, e->registers[op->a][i]) : real(e, 0));
 }
@@ -47,7 +49,8 @@ void emit_zero(struct emit *e, const struct op *op)
 void emit_member_sum(struct emit *e, const struct op *op)
 {
     for (uint32_t i = 0; i < count(e, &e->p->values[op->v]); i++)
-        set(e, e->registers[op->v][i], LLVMBuildFAdd(e->b, get(e, e->f32, e->registers[op->v][i]), get(e, e->f32, e->registers[op->a][i]), ""));
+        set(e, e->registers[op->v][i],
+            LLVMBuildFAdd(e->b, get(e, e->f32, e->registers[op->v][i]), get(e, e->f32, e->registers[op->a][i]), ""));
 }
 
 /* Optional tensors may be absent: the pointer is null. */
@@ -111,7 +114,8 @@ void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m)
         return;
     for (uint32_t r = tile_m * s.n * 4; r < (tile_m + 1) * s.n * 4; r++)
         set(e, e->registers[v][r], real(e, 0)); /* outside of the tensor */
-    LLVMValueRef there = e->p->algorithm->tensors[op.tile].flags & TG_IN ? present(e, op.tile) : NULL; /* absent counts as zero */
+    LLVMValueRef there =
+        e->p->algorithm->tensors[op.tile].flags & TG_IN ? present(e, op.tile) : NULL; /* absent counts as zero */
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_pair);
     if (after)
@@ -141,8 +145,9 @@ void emit_decay(struct emit *e, const struct op *op)
         decay_thread(e, op);
         return;
     }
-    LLVMValueRef log2_decay = g->space == SPACE_VECTOR ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
-                                                       : get(e, e->f32, e->registers[op->a][0]);
+    LLVMValueRef log2_decay = g->space == SPACE_VECTOR
+                                  ? LLVMBuildLoad2(e->b, e->f32, slot_address(e, g, e->slot[op->a]), "")
+                                  : get(e, e->f32, e->registers[op->a][0]);
     LLVMValueRef decay = exp2_approx(e, log2_decay);
     for (uint32_t i = 0; i < count(e, v); i++)
         set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
@@ -192,7 +197,8 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
 {
     const struct value *v = &e->p->values[op->v];
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
-    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, at->dims, at->index[0], at->index[1]), x = get(e, e->f32, reg[0]);
+    LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, at->dims, at->index[0], at->index[1]),
+                 x = get(e, e->f32, reg[0]);
     if (at->n > 1) {
         x = side_by_side(e, dtype, reg, at->n);
     } else if (dtype == TG_F32X2) {
@@ -219,7 +225,8 @@ static void store_uniform(struct emit *e, const struct op *op)
 LLVMValueRef is_first(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
-    const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) | tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
+    const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) |
+                         tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
     LLVMValueRef first = NULL;
     for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
         if (p->row->row[d].role == TG_ROLE_P && !(own >> d & 1) && plan_dim_size(p, d) > p->block[d])

@@ -152,7 +152,8 @@ static void leave_unless(struct emit *e, LLVMValueRef condition)
 static void emit_early_exit(struct emit *e)
 {
     if (e->p->segment && e->p->shape.packed) /* an empty sequence has one */
-        leave_unless(e, LLVMBuildOr(e->b, less(e, e->at.start[TG_SEG], e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
+        leave_unless(e, LLVMBuildOr(e->b, less(e, e->at.start[TG_SEG], e->at.chunks),
+                                    LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
     if (e->p->makes_segments)
         leave_unless(e, walk_is_inner(e));
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
@@ -196,7 +197,8 @@ static void emit_members(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     const struct counted l = loop_begin(e, imm(e, group_of(&e->p->shape)), &member);
     e->at.start[TG_MEMBER] = member;
     find_thread(e, opaque(e, e->tid));
-    LLVMValueRef *known[] = {&e->at.start[TG_LQ], &e->at.start[TG_LKV], &e->at.start[TG_DQK], &e->at.start[TG_CHUNK], &e->at.token, &e->at.length};
+    LLVMValueRef *known[] = {&e->at.start[TG_LQ],    &e->at.start[TG_LKV], &e->at.start[TG_DQK],
+                             &e->at.start[TG_CHUNK], &e->at.token,         &e->at.length};
     for (uint32_t i = 0; i < sizeof known / sizeof *known; i++)
         *known[i] = LLVMIsConstant(*known[i]) ? *known[i] : opaque(e, *known[i]);
     emit_bases(e, opaque(e, batch), opaque(e, head));
@@ -269,13 +271,15 @@ static void leave_widths(struct emit *e)
         return;
     const char name[] = "noimplicitfloat";
     const unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->context, kind, 0));
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->context, kind, 0));
 }
 
 /* A tensor map: 128 bytes among the parameters, whose address the instructions take. */
 static void pass_by_value(struct emit *e, uint32_t i)
 {
-    const unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5), align = LLVMGetEnumAttributeKindForName("align", 5);
+    const unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5),
+                   align = LLVMGetEnumAttributeKindForName("align", 5);
     LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->context), 128);
     LLVMAddAttributeAtIndex(e->function, i + 1, LLVMCreateTypeAttribute(e->context, byval, bytes));
     LLVMAddAttributeAtIndex(e->function, i + 1, LLVMCreateEnumAttribute(e->context, align, 64));
@@ -305,7 +309,8 @@ static void make_function(struct emit *e)
         add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
     for (uint32_t i = 0; i < n; i++)
         e->args[i] = LLVMGetParam(e->function, i);
-    e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0), "tegula_shared", 3);
+    e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0),
+                                           "tegula_shared", 3);
     LLVMSetLinkage(e->arena, LLVMExternalLinkage);
     LLVMSetAlignment(e->arena, 1024);
 }
@@ -316,10 +321,14 @@ static void make_debug(struct emit *e)
     const char *file = e->p->algorithm->file ? e->p->algorithm->file : "unknown.c";
     e->debug = LLVMCreateDIBuilder(e->module);
     LLVMMetadataRef f = LLVMDIBuilderCreateFile(e->debug, file, strlen(file), "", 0);
-    LLVMDIBuilderCreateCompileUnit(e->debug, LLVMDWARFSourceLanguageC11, f, "tegula", 6, 1, "", 0, 0, "", 0, (LLVMDWARFEmissionKind)3 /* DebugDirectivesOnly: .loc lines without ", debug", which would stop ptxas optimising; missing in the C enum */, 0,
-                                   0, 0, "", 0, "", 0);
+    LLVMDIBuilderCreateCompileUnit(
+        e->debug, LLVMDWARFSourceLanguageC11, f, "tegula", 6, 1, "", 0, 0, "", 0,
+        (LLVMDWARFEmissionKind)3 /* DebugDirectivesOnly: .loc lines without ", debug", which would stop ptxas optimising; missing in the C enum */
+        ,
+        0, 0, 0, "", 0, "", 0);
     LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(e->debug, f, NULL, 0, LLVMDIFlagZero);
-    e->debug_scope = LLVMDIBuilderCreateFunction(e->debug, f, e->p->name, strlen(e->p->name), "", 0, f, 1, type, 0, 1, 1, LLVMDIFlagZero, 1);
+    e->debug_scope = LLVMDIBuilderCreateFunction(e->debug, f, e->p->name, strlen(e->p->name), "", 0, f, 1, type, 0, 1,
+                                                 1, LLVMDIFlagZero, 1);
     LLVMSetSubprogram(e->function, e->debug_scope);
     LLVMValueRef version = LLVMConstInt(e->i32, LLVMDebugMetadataVersion(), 0);
     LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, LLVMValueAsMetadata(version));

@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const passes = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
-                                  "instcombine<no-verify-fixpoint>,simplifycfg,dce)";
+static const char *const passes =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,dce)";
 
 /* LLVM reports what it cannot do by ending the process. As a last resort we jump out instead: what it had
  * allocated for this module is lost, the process is not. */
@@ -43,8 +44,8 @@ static void initialise(void)
 
 static bool failed(const struct plan *p, const char *what, const char *text)
 {
-    tg_report(p->sink, TG_ERROR, "TG0590", NULL, 0, "this is a defect of Tegula: please report it with the schedule", "kernel %s: %s: %s",
-              p->name, what, text ? text : "no details");
+    tg_report(p->sink, TG_ERROR, "TG0590", NULL, 0, "this is a defect of Tegula: please report it with the schedule",
+              "kernel %s: %s: %s", p->name, what, text ? text : "no details");
     return false;
 }
 
@@ -57,9 +58,10 @@ static LLVMTargetMachineRef make_machine(const struct plan *p, char **error)
         return NULL;
     char features[16];
     enum { ST_ASYNC_PTX = 81 }; /* of sums in clusters alone: others run on older drivers */
-    snprintf(features, sizeof features, "+ptx%u", p->adds && p->target->ptx < ST_ASYNC_PTX ? ST_ASYNC_PTX : p->target->ptx);
-    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", p->target->arch, features, LLVMCodeGenLevelAggressive, LLVMRelocDefault,
-                                   LLVMCodeModelDefault);
+    snprintf(features, sizeof features, "+ptx%u",
+             p->adds && p->target->ptx < ST_ASYNC_PTX ? ST_ASYNC_PTX : p->target->ptx);
+    return LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", p->target->arch, features, LLVMCodeGenLevelAggressive,
+                                   LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
 static bool optimise(struct emit *e, LLVMTargetMachineRef machine)

@@ -45,7 +45,8 @@ static void find_matrix(struct emit *e, struct side *s)
     s->slot = slot_address(e, s->matrix, e->slot[from] ? e->slot[from] : imm(e, 0));
 }
 
-static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp, uint32_t warps)
+static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp,
+                             uint32_t warps)
 {
     struct side s = {.v = v, .first = first, .simple = warps == 1 || (per_warp & (per_warp - 1)) == 0};
     find_matrix(e, &s);
@@ -57,7 +58,8 @@ static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLV
 }
 
 /* Address of the row that this lane names for ldmatrix: local row `row` + R, unit `unit` + c with c even. */
-static LLVMValueRef lane_address(struct emit *e, const struct side *s, LLVMValueRef row, uint32_t R, LLVMValueRef unit, uint32_t c, bool split)
+static LLVMValueRef lane_address(struct emit *e, const struct side *s, LLVMValueRef row, uint32_t R, LLVMValueRef unit,
+                                 uint32_t c, bool split)
 {
     const struct value *v = s->matrix;
     if (!split)
@@ -70,7 +72,9 @@ static LLVMValueRef lane_address(struct emit *e, const struct side *s, LLVMValue
 
 static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVMValueRef out[4])
 {
-    LLVMValueRef r = call(e, transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16" : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
+    LLVMValueRef r = call(e,
+                          transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
+                                     : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
                           &e->shared, 1, &address, 1);
     for (uint32_t i = 0; i < 4; i++)
         out[i] = element(e, r, i);
@@ -78,7 +82,8 @@ static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVM
 
 /* The 16 x 16 block (outer block o, step k) of an operand as four registers. `outer_low` says which of the two
  * matrix-number bits of ldmatrix selects the outer half: A wants (rows, k), B wants (k, columns). */
-static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low, LLVMValueRef out[4])
+static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
+                        LLVMValueRef out[4])
 {
     LLVMValueRef in_matrix = modulo(e, e->lane, imm(e, 8)), low = modulo(e, divide(e, e->lane, imm(e, 8)), imm(e, 2)),
                  high = divide(e, e->lane, imm(e, 16));
@@ -96,32 +101,40 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
 LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
 {
     LLVMValueRef args[2] = {hi, lo};
-    return as(e, call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2), e->i32);
+    return as(e,
+              call(e, e->p->shape.io == TG_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, args, 2),
+              e->i32);
 }
 
 LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
 {
     if (e->p->shape.io == TG_BF16) /* a bf16 is the upper half of a float */
-        return as(e, i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""), e->f32);
+        return as(
+            e, i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""),
+            e->f32);
     LLVMValueRef half = LLVMBuildExtractElement(e->b, as(e, word, e->v2f16), imm(e, i), "");
     return LLVMBuildFPExt(e->b, half, e->f32, "");
 }
 
 /* Applies the side's expression to an element at (outer index, summed index). */
-static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef self, LLVMValueRef outer, uint32_t outer_class, LLVMValueRef k,
-                           uint32_t k_class)
+static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef self, LLVMValueRef outer,
+                           uint32_t outer_class, LLVMValueRef k, uint32_t k_class)
 {
     if (!s->x)
         return self;
     const bool k_is_row = s->transposed;
-    const struct element_at at = {.row = k_is_row ? k : outer, .column = k_is_row ? outer : k, .row_class = k_is_row ? k_class : outer_class,
-                                  .column_class = k_is_row ? outer_class : k_class, .self = self};
+    const struct element_at at = {.row = k_is_row ? k : outer,
+                                  .column = k_is_row ? outer : k,
+                                  .row_class = k_is_row ? k_class : outer_class,
+                                  .column_class = k_is_row ? outer_class : k_class,
+                                  .self = self};
     return expression_element(e, s->x, &at);
 }
 
 /* In registers r of a fetched block, both halves: outer index first + 16 o + l/4 + 8 (outer half), summed index
  * 16 k + 2 (l%4) + 8 (k half) + i. */
-static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low, LLVMValueRef block[4])
+static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
+                      LLVMValueRef block[4])
 {
     for (uint32_t r = 0; s->x && r < 4; r++) {
         const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
@@ -150,14 +163,16 @@ static void mma16(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LL
     LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]};
     for (uint32_t i = 0; i < 6 && !bf16; i++)
         args[i] = as(e, args[i], e->v2f16);
-    LLVMValueRef d = call(e, bf16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16" : "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NULL, 0, args, 10);
+    LLVMValueRef d = call(e, bf16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16" : "llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
+                          NULL, 0, args, 10);
     for (uint32_t i = 0; i < 4; i++)
         c[i] = element(e, d, i);
 }
 
-static void contract16(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k, LLVMValueRef *c)
+static void contract16(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
+                       LLVMValueRef *c)
 {
-    LLVMValueRef (*rows)[4] = calloc(s.m, sizeof *rows);
+    LLVMValueRef(*rows)[4] = calloc(s.m, sizeof *rows);
     for (uint32_t k = 0; rows && k < extent_k / 16; k++) {
         for (uint32_t m = 0; m < s.m; m++) {
             if (!a->matrix) {
@@ -198,7 +213,8 @@ static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o
     LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 8 * o8));
     LLVMValueRef k = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 8 * k8 + i));
     LLVMValueRef row = s->transposed ? k : outer, column = s->transposed ? outer : k;
-    LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))), mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
+    LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))),
+                             mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, s->slot, place), "");
     return mapped(e, s, x, outer, o8, k, 2 * k8 + i);
 }
@@ -219,9 +235,10 @@ static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], con
         c[i] = element(e, d, i);
 }
 
-static void contract32(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k, LLVMValueRef *c)
+static void contract32(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
+                       LLVMValueRef *c)
 {
-    LLVMValueRef (*lead)[4] = calloc(s.m, sizeof *lead), (*trail)[4] = calloc(s.m, sizeof *trail);
+    LLVMValueRef(*lead)[4] = calloc(s.m, sizeof *lead), (*trail)[4] = calloc(s.m, sizeof *trail);
     for (uint32_t k = 0; lead && trail && k < extent_k / 8; k++) {
         for (uint32_t m = 0; m < s.m; m++)
             for (uint32_t r = 0; r < 4; r++) { /* (row half, element): (0,0) (1,0) (0,1) (1,1) */
@@ -230,7 +247,8 @@ static void contract32(struct emit *e, const struct side *a, const struct side *
                 trail[m][r] = x.trail;
             }
         for (uint32_t n = 0; n < s.n; n++) {
-            const struct split x = split_tf32(e, fetch_float(e, b, n, k, 0)), y = split_tf32(e, fetch_float(e, b, n, k, 1));
+            const struct split x = split_tf32(e, fetch_float(e, b, n, k, 0)),
+                               y = split_tf32(e, fetch_float(e, b, n, k, 1));
             const LLVMValueRef b_lead[2] = {x.lead, y.lead}, b_trail[2] = {x.trail, y.trail};
             for (uint32_t m = 0; m < s.m; m++) {
                 LLVMValueRef *sum = &c[(m * s.n + n) * 4];

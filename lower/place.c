@@ -76,8 +76,8 @@ LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis)
     return stride ? stride : imm64(e, 1); /* the innermost dqk or dhv */
 }
 
-LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at, const uint8_t *dims,
-                            LLVMValueRef row, LLVMValueRef column)
+LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at,
+                            const uint8_t *dims, LLVMValueRef row, LLVMValueRef column)
 {
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
     const uint32_t position = TG_OPERAND_AT(operand);
@@ -94,7 +94,9 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
         LLVMValueRef index = at->start[dim];
         if (t->axes[axis] == TG_T)
             index = add(e, at->token, index);
-        LLVMValueRef first = t->axes[axis] == TG_T ? at->first_token : t->axes[axis] == TG_CHUNK ? at->first_chunk : NULL;
+        LLVMValueRef first = t->axes[axis] == TG_T       ? at->first_token
+                             : t->axes[axis] == TG_CHUNK ? at->first_chunk
+                                                         : NULL;
         if (first)
             index = add(e, index, first);
         if (row && dims[0] == dim)
@@ -127,7 +129,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t d = dims[i], size = plan_dim_size(p, d);
-        LLVMValueRef count = size          ? imm(e, (size + p->block[d] - 1) / p->block[d])
+        LLVMValueRef count = size            ? imm(e, (size + p->block[d] - 1) / p->block[d])
                              : d == TG_CHUNK ? argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0)
                              : d == TG_SEG   ? ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment)
                                              : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);
@@ -167,7 +169,8 @@ static LLVMValueRef entry_of(struct emit *e, uint32_t tile, LLVMValueRef batch)
 static LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
 {
     const uint32_t group = group_of(&e->p->shape);
-    const bool by_group = e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE, shared = e->p->algorithm->tensors[tile].flags & TG_SHARED;
+    const bool by_group = e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE,
+               shared = e->p->algorithm->tensors[tile].flags & TG_SHARED;
     if (by_group)
         return shared ? head : mul(e, head, imm(e, group));
     return shared && group > 1 ? divide(e, head, imm(e, group)) : head;

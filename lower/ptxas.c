@@ -89,7 +89,8 @@ static bool read_log(const struct plan *p, const char *log, bool strict, struct 
 {
     const char *used = strstr(log, "Used ");
     out->registers = used ? (uint32_t)strtoul(used + 5, NULL, 10) : 0;
-    out->spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads") + number_before(log, "bytes stack frame");
+    out->spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads") +
+                       number_before(log, "bytes stack frame");
     const char *confession = strstr(log, "C75");
     if (!out->spill_bytes && !confession)
         return true;
@@ -97,7 +98,8 @@ static bool read_log(const struct plan *p, const char *log, bool strict, struct 
     if (confession)
         snprintf(line, sizeof line, "%.*s", (int)strcspn(confession, "\n"), confession);
     tg_report(p->sink, strict ? TG_ERROR : TG_WARNING, "TG0592", NULL, 0, "use smaller blocks or more warps",
-              "kernel %s on %s: ptxas reports %u bytes of spills and stack%s%s", p->name, p->target->arch, out->spill_bytes, *line ? "; " : "", line);
+              "kernel %s on %s: ptxas reports %u bytes of spills and stack%s%s", p->name, p->target->arch,
+              out->spill_bytes, *line ? "; " : "", line);
     return !strict;
 }
 

@@ -57,7 +57,8 @@ static void cursor_new(struct emit *e, struct cursor *c, const struct nest *nest
     }
 }
 
-static void place_dim(struct emit *e, struct place *at, const struct nest *nest, const struct loop *loop, LLVMValueRef index)
+static void place_dim(struct emit *e, struct place *at, const struct nest *nest, const struct loop *loop,
+                      LLVMValueRef index)
 {
     if (loop->dim == TG_CHUNK)
         set_chunk(e, at, walked_chunk(e, nest, index));
@@ -170,7 +171,8 @@ static void emit_step(struct emit *e, uint32_t begin, uint32_t end, const struct
             emit_ops(e, i, same);
         } else {
             LLVMValueRef inner = get(e, e->i32, c->inner);
-            LLVMValueRef at = guard == GUARD_FIRST ? imm(e, 0) : sub(e, trips(e, nest, inner_loop(nest), &e->at), imm(e, 1));
+            LLVMValueRef at =
+                guard == GUARD_FIRST ? imm(e, 0) : sub(e, trips(e, nest, inner_loop(nest), &e->at), imm(e, 1));
             LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, inner, at, ""));
             emit_ops(e, i, same);
             end_if(e, after);

@@ -51,7 +51,8 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
 }
 
 /* `reading`: chunks behind the last are read as the last, and not used: no branch stands before a load. */
-static struct element_place place_to(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS], bool reading)
+static struct element_place place_to(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS],
+                                     bool reading)
 {
     struct element_place place = {0};
     uint32_t n = 0;
@@ -97,7 +98,8 @@ void load_thread(struct emit *e, uint32_t v)
         LLVMValueRef *registers = &e->registers[v][2 * thread_register(e->p, value, held)];
         load_element(e, v, registers, &at);
         for (uint32_t i = 0; i < at.n && is_zero_behind(e->p, value); i++)
-            set(e, registers[2 * i], choose(e, less(e, imm(e, held[TG_CHUNK]), e->at.chunks), get(e, e->f32, registers[2 * i]), real(e, 0)));
+            set(e, registers[2 * i],
+                choose(e, less(e, imm(e, held[TG_CHUNK]), e->at.chunks), get(e, e->f32, registers[2 * i]), real(e, 0)));
     } while (next_held(e->p, moved_dims(e, value, tile), held));
 }
 
@@ -127,7 +129,8 @@ static void set_f64(struct emit *e, LLVMValueRef *reg, LLVMValueRef x)
 LLVMValueRef larger_f64(struct emit *e, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef largest = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, a, b, ""), a, b, "");
-    return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, a, b, ""), LLVMBuildFAdd(e->b, a, b, ""), largest, "");
+    return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, a, b, ""), LLVMBuildFAdd(e->b, a, b, ""), largest,
+                           "");
 }
 
 /* How a SCAN or TOTAL puts two values together, and what changes nothing. */
@@ -148,7 +151,8 @@ static LLVMValueRef shuffle_up(struct emit *e, LLVMValueRef x, uint32_t by)
     LLVMValueRef words = as(e, x, e->v2i32), moved = LLVMGetUndef(e->v2i32);
     for (uint32_t i = 0; i < 2; i++) {
         LLVMValueRef args[4] = {imm(e, -1), LLVMBuildExtractElement(e->b, words, imm(e, i), ""), imm(e, by), imm(e, 0)};
-        moved = LLVMBuildInsertElement(e->b, moved, call(e, "llvm.nvvm.shfl.sync.up.i32", NULL, 0, args, 4), imm(e, i), "");
+        moved =
+            LLVMBuildInsertElement(e->b, moved, call(e, "llvm.nvvm.shfl.sync.up.i32", NULL, 0, args, 4), imm(e, i), "");
     }
     return as(e, moved, e->f64);
 }
@@ -181,7 +185,8 @@ static struct scanned block_scan(struct emit *e, bool maximum, LLVMValueRef x)
         total = combine(e, maximum, total, part);
     }
     barrier(e); /* scratch may be written again */
-    return (struct scanned){combine(e, maximum, before, x), combine(e, maximum, before, lane_before(e, maximum, x, 1)), total};
+    return (struct scanned){combine(e, maximum, before, x), combine(e, maximum, before, lane_before(e, maximum, x, 1)),
+                            total};
 }
 
 /* ---- scans and totals ----------------------------------------------------------------------------------------- */
@@ -190,14 +195,16 @@ static struct scanned block_scan(struct emit *e, bool maximum, LLVMValueRef x)
 static LLVMValueRef summand(struct emit *e, uint32_t a, const uint32_t held[TG_N_DIMS], bool maximum)
 {
     const struct value *v = &e->p->values[a];
-    LLVMValueRef x = get_f64(e, &e->registers[a][2 * thread_register(e->p, v, held)]), valid = place_of(e, v, held).valid;
+    LLVMValueRef x = get_f64(e, &e->registers[a][2 * thread_register(e->p, v, held)]),
+                 valid = place_of(e, v, held).valid;
     return valid ? choose(e, valid, x, identity(e, maximum)) : x;
 }
 
 /* The positions along which a scan runs have one running total; NULL: they are all there at once. */
 static LLVMValueRef running_total(struct emit *e, const struct op *op, const uint32_t held[TG_N_DIMS])
 {
-    if (e->p->values[op->a].nest < 0 && plan_is_position(e->p->thread_dim) && plan_has_dim(&e->p->values[op->a], e->p->thread_dim))
+    if (e->p->values[op->a].nest < 0 && plan_is_position(e->p->thread_dim) &&
+        plan_has_dim(&e->p->values[op->a], e->p->thread_dim))
         return NULL;
     const uint32_t along = tg_stmt_along(e->p->algorithm, &e->p->algorithm->body[op->stmt]);
     uint32_t first[TG_N_DIMS];
@@ -235,7 +242,8 @@ void emit_scan(struct emit *e, const struct op *op)
         else
             x.inclusive = x.total = summand(e, op->a, held, maximum);
         LLVMValueRef here = s->flags & TG_EXCLUSIVE ? x.exclusive : x.inclusive;
-        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)], carried ? combine(e, maximum, carried, here) : here);
+        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)],
+                carried ? combine(e, maximum, carried, here) : here);
         if (carried)
             set(e, total, combine(e, maximum, carried, x.total));
     } while (next_held(e->p, value_dims(a), held));
@@ -264,7 +272,8 @@ void emit_thread_dot(struct emit *e, const struct op *op)
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
     const bool plain = !p->algorithm->body[op->stmt].b;
-    const bool across = !plan_has_dim(v, p->thread_dim) && (plan_has_dim(a, p->thread_dim) || plan_has_dim(b, p->thread_dim));
+    const bool across =
+        !plan_has_dim(v, p->thread_dim) && (plan_has_dim(a, p->thread_dim) || plan_has_dim(b, p->thread_dim));
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
@@ -328,7 +337,8 @@ void init_thread(struct emit *e, const struct op *op)
 void walk_thread(struct emit *e, const struct op *op)
 {
     const struct plan *p = e->p;
-    const struct value *a = &p->values[op->a], *b = &p->values[op->b], *decay = &p->values[op->c], *w = &p->values[op->w];
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b], *decay = &p->values[op->c],
+                       *w = &p->values[op->w];
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef slot = e->registers[op->w][2 * thread_register(p, w, held)];
@@ -360,7 +370,9 @@ void store_thread(struct emit *e, const struct op *op)
     do {
         struct element_place at = place_of(e, v, held);
         at.n = plan_together(e->p, op->tile);
-        LLVMValueRef mine = plan_has_dim(v, e->p->thread_dim) ? at.valid : both(e, at.valid, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+        LLVMValueRef mine = plan_has_dim(v, e->p->thread_dim)
+                                ? at.valid
+                                : both(e, at.valid, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
         LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
         store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
         if (after)

@@ -34,8 +34,9 @@ bool is_stored_late(const struct emit *e, const struct nest *nest, uint32_t i)
 void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard)
 {
     for (uint32_t i = begin; i < end; i++)
-        if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT && e->p->ops[i].kind != OP_LOAD /* read early */ &&
-            !plan_is_shared_out(e->p, nest, &e->p->ops[i]) && !is_stored_late(e, nest, i))
+        if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT &&
+            e->p->ops[i].kind != OP_LOAD /* read early */ && !plan_is_shared_out(e->p, nest, &e->p->ops[i]) &&
+            !is_stored_late(e, nest, i))
             emit_ops(e, i, i + 1);
 }
 
@@ -85,7 +86,8 @@ static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, ui
     if (!has_own_work(e->p, nest, begin, end))
         return;
     const uint32_t held[TG_N_DIMS] = {0}; /* the first: what a thread has side by side is inside, or none of it */
-    LLVMValueRef is_inside = inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, held));
+    LLVMValueRef is_inside =
+        inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, held));
     LLVMBasicBlockRef after = is_inside ? begin_if(e, is_inside) : NULL;
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_LOAD)

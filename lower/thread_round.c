@@ -45,7 +45,8 @@ static uint32_t own_registers(const struct plan *p, const struct nest *nest, uin
 }
 
 /* How many steps to load ahead: as many as registers allow. Steps of held chunks are long. */
-static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end, const struct early *early)
+static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end,
+                            const struct early *early)
 {
     uint32_t registers = 0, beside = 0, ahead = STEPS_AHEAD;
     for (uint32_t i = 0; i < early->n; i++)
@@ -54,7 +55,7 @@ static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint3
         beside += plan_held_count(p, &p->values[i]);
     const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : STEPS_AHEAD;
     beside = nest->shared_out ? own_registers(p, nest, begin, end) : beside / 2; /* half of it lives at once */
-    registers *= nest->shared_out ? 2 : 1; /* of the half that is computed, too */
+    registers *= nest->shared_out ? 2 : 1;                                       /* of the half that is computed, too */
     while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
         ahead /= 2;
     ahead = ahead > most ? most : ahead;
@@ -85,7 +86,7 @@ struct round {
     const struct loop *loop;
     uint32_t ahead;
     uint32_t from, to; /* of them, those at hand: all, or half of them */
-    bool whole; /* all of them, in every round */
+    bool whole;        /* all of them, in every round */
     struct place at[STEPS_AHEAD];
     LLVMValueRef address[PLAN_MAX_LOADS]; /* of the nest's loads, in the step before */
     register_sets sets;
@@ -105,13 +106,15 @@ static bool is_one_move(const struct plan *p, const struct op *op)
 }
 
 /* Addresses of a state in the steps of a round, each from the one before: half the instructions of computing it. */
-static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op, LLVMValueRef address[STEPS_AHEAD])
+static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op,
+                        LLVMValueRef address[STEPS_AHEAD])
 {
     const tg_tensor *t = &e->p->algorithm->tensors[op->tile];
     uint32_t axis = 0;
     while (axis < TG_MAX_AXES - 1 && t->axes[axis] != nest->loops[0].dim)
         axis++;
-    LLVMValueRef step = mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
+    LLVMValueRef step =
+        mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
     e->at = r->at[r->from];
     address[r->from] = thread_address(e, op->v, op->tile);
     for (uint32_t i = r->from + 1; i < r->to; i++)
@@ -131,9 +134,11 @@ static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
 static void load_step(struct emit *e, struct round *r, const struct nest *nest, uint32_t load, uint32_t step)
 {
     const uint32_t v = nest->loads[load], tile = TG_OPERAND_TILE(e->p->values[v].operand);
-    const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
+    const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) &&
+                         plan_held_count(e->p, &e->p->values[v]) == 1;
     if (chained)
-        e->known[tile] = r->address[load] = step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);
+        e->known[tile] = r->address[load] =
+            step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);
     load_thread(e, v);
     e->known[tile] = NULL;
 }
@@ -190,7 +195,8 @@ static LLVMBasicBlockRef begin_step(struct emit *e, LLVMValueRef base, uint32_t 
     return i && !whole ? begin_if(e, less(e, add(e, base, imm(e, i)), trips)) : NULL;
 }
 
-static void store_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
+static void store_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end,
+                        LLVMValueRef base, LLVMValueRef trips)
 {
     for (uint32_t o = begin; o < end; o++) {
         const uint32_t tile = e->p->ops[o].tile;
@@ -215,7 +221,8 @@ static void store_round(struct emit *e, struct round *r, const struct nest *nest
     }
 }
 
-static void compute_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef base, LLVMValueRef trips)
+static void compute_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end,
+                          LLVMValueRef base, LLVMValueRef trips)
 {
     for (uint32_t i = r->from; i < r->to; i++) {
         LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
@@ -230,11 +237,13 @@ static void compute_round(struct emit *e, struct round *r, const struct nest *ne
 }
 
 /* Rounds from step `first` on; those that are whole need `ahead` steps before the end. Returns where they have ended. */
-static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end, LLVMValueRef first, LLVMValueRef trips)
+static LLVMValueRef emit_rounds(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end,
+                                LLVMValueRef first, LLVMValueRef trips)
 {
     LLVMValueRef base, last = sub(e, trips, imm(e, 1));
     const struct place outside = e->at;
-    struct counted l = loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
+    struct counted l =
+        loop_from(e, first, r->whole && !r->loop->trips ? sub(e, trips, imm(e, r->ahead - 1)) : trips, &base);
     l.rolled = nest->shared_out; /* unrolled, few rounds would take all registers */
     r->from = 0;
     r->to = r->ahead;

@@ -102,7 +102,8 @@ static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMV
             walk_keep_carried(e, w, &e->p->ops[i], present(e, e->p->ops[i].tile));
         if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_GATHERED)
             walk_store_gathered(e, w, &e->p->ops[i]);
-        if (e->p->ops[i].kind == OP_STORE && (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
+        if (e->p->ops[i].kind == OP_STORE &&
+            (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
             walk_store_sum(e, w, &e->p->ops[i], buffer);
     }
 }
@@ -147,7 +148,8 @@ static bool reads_state(const struct plan *p, const struct op *op)
 static bool adds_tile(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && plan_is_position(v->dims[0]) && !reads_state(p, op);
+    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && plan_is_position(v->dims[0]) &&
+           !reads_state(p, op);
 }
 
 static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t end)
@@ -255,7 +257,8 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
         e->slot[i] = p->values[i].space == SPACE_VECTOR      ? w->stage
                      : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w)
                                                              : NULL;
-    w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
+    w->buffer =
+        p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_CARRIED)
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
@@ -274,7 +277,9 @@ static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
     if (p->starts)
         walk_start_segment(e, w, state_op(p, OP_STORE), add(e, step, imm(e, 1)));
     store_sums(e, w, true, w->buffer);
-    store_late_sums(e, w, step, p->segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, step, imm(e, p->segment)), imm(e, 0), "") : less(e, imm(e, 0), step));
+    store_late_sums(e, w, step,
+                    p->segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, step, imm(e, p->segment)), imm(e, 0), "")
+                               : less(e, imm(e, 0), step));
 }
 
 struct counted walk_begin(struct emit *e, LLVMValueRef *step)
@@ -291,7 +296,8 @@ void walk_end(struct emit *e, const struct counted *l)
     }
     LLVMValueRef next = add(e, get(e, e->i32, l->counter), imm(e, 1)); /* its end needs no register of its own */
     set(e, l->counter, next);
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, next, imm(e, e->p->segment)), imm(e, 0), ""), l->after, l->head);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, next, imm(e, e->p->segment)), imm(e, 0), ""),
+                    l->after, l->head);
     LLVMMoveBasicBlockAfter(l->after, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, l->after);
 }
@@ -330,7 +336,8 @@ static void emit_consumer(struct emit *e, struct walk *w)
     find_thread(e, e->tid);
     emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
     emit_chunk(e, w, step);
-    e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3], e->quad_column = outside[4];
+    e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3],
+    e->quad_column = outside[4];
     LLVMValueRef next = add(e, now, imm(e, 1));
     set(e, round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, 2 * nest->stages), ""), imm(e, 0), next));
     walk_end(e, &l);
@@ -391,7 +398,8 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     LLVMPositionBuilderAtEnd(e->b, producer);
     if (moves_registers)
         set_registers_of_warps(e, false, PRODUCER_REGISTERS);
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, 4 * p->groups), ""));
+    LLVMBasicBlockRef after =
+        begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, 4 * p->groups), ""));
     emit_producer(e, batch, head);
     end_if(e, after);
     LLVMBuildRetVoid(e->b);

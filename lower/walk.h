@@ -25,7 +25,7 @@ void mbarrier_expect(struct emit *e, LLVMValueRef barrier, uint32_t bytes); /* m
 void mbarrier_arrive(struct emit *e, LLVMValueRef barrier);
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity);
 void fence_mbarrier_init(struct emit *e);
-void fence_async(struct emit *e); /* what this thread wrote to shared memory, for tensor maps and wgmma */
+void fence_async(struct emit *e);      /* what this thread wrote to shared memory, for tensor maps and wgmma */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
 void sync_warp(struct emit *e);
@@ -43,7 +43,8 @@ void cluster_barrier(struct emit *e);
 /* A box from a tensor map to shared memory, or back; coordinates as in program.h, tg_map_desc. */
 void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier);
 /* ... to the same place of several thread blocks of the cluster, a bit of `ranks` for each, and to the barrier beside it. */
-void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier, LLVMValueRef ranks);
+void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier,
+                      LLVMValueRef ranks);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
 void map_store_commit(struct emit *e);
 void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
@@ -54,7 +55,8 @@ void store_matrices(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4
 LLVMValueRef descriptor(struct emit *e, LLVMValueRef address, uint32_t span_bytes);
 /* c[n] (+)= a b, n = columns / 2 registers. a: descriptor, or 4 registers. */
 void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRef a, LLVMValueRef b, bool accumulate);
-void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b, bool accumulate, bool b_by_columns);
+void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b,
+                     bool accumulate, bool b_by_columns);
 /* The registers are computed before, and what follows sees them after. */
 void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
 void wgmma_commit(struct emit *e);
@@ -63,26 +65,28 @@ void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); 
 /* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
 void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
-void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span, LLVMValueRef at[5]);
+void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
+               LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
 
 /* ---- walk_product.c ---------------------------------------------------------------------------------------------- */
 /* What is in registers while a chunk is computed. */
 struct walk {
-    LLVMValueRef group;        /* number of this warpgroup */
-    LLVMValueRef batch, head;  /* of the thread block */
-    LLVMValueRef stage;        /* slot of the ring */
-    LLVMValueRef buffer;       /* of shared tiles */
-    uint32_t tile;             /* being emitted, of the group's */
-    LLVMValueRef left[16];     /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
-    LLVMValueRef end;          /* behind the loop: the step that the next segment begins with */
-    LLVMValueRef careful;      /* i1, the same in all lanes: there is a NaN among them, or an infinity */
+    LLVMValueRef group;       /* number of this warpgroup */
+    LLVMValueRef batch, head; /* of the thread block */
+    LLVMValueRef stage;       /* slot of the ring */
+    LLVMValueRef buffer;      /* of shared tiles */
+    uint32_t tile;            /* being emitted, of the group's */
+    LLVMValueRef left[16];    /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
+    LLVMValueRef end;         /* behind the loop: the step that the next segment begins with */
+    LLVMValueRef careful;     /* i1, the same in all lanes: there is a NaN among them, or an infinity */
 };
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
 /* Registers of the value, of the tile being emitted; columns of the state; rows and columns of this lane. */
 LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
 uint32_t other_extent(const struct plan *p);
-LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half); /* of the owner's block of the thread block */
+LLVMValueRef owner_row(struct emit *e, const struct walk *w,
+                       uint32_t half); /* of the owner's block of the thread block */
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
 void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* issues a tile of positions x positions */
 void walk_map(struct emit *e, struct walk *w, const struct op *op);
@@ -108,14 +112,15 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 void walk_init(struct emit *e, const struct walk *w, const struct op *op);
 LLVMValueRef walk_is_inner(struct emit *e); /* i1: another segment follows this thread block's, and needs its state */
-void walk_enter(struct emit *e, const struct walk *w, const struct op *op);  /* with the state that the segment begins with */
+void walk_enter(struct emit *e, const struct walk *w,
+                const struct op *op); /* with the state that the segment begins with */
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
 void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step);
 LLVMValueRef walk_last_start(struct emit *e);
 void walk_final(struct emit *e, const struct walk *w, const struct op *op);
 
 /* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
-LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
+LLVMValueRef warp_of_all(struct emit *e, const struct walk *w);    /* number of this warp */
 bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
 void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
@@ -125,7 +130,8 @@ void walk_positions_vector(struct emit *e, const struct walk *w, const struct op
 void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
 
 /* ---- walk_carry.c ------------------------------------------------------------------------------------------------ */
-void walk_gather(struct emit *e, const struct walk *w, const struct op *op); /* this thread's part of the chunk's sums */
+void walk_gather(struct emit *e, const struct walk *w,
+                 const struct op *op); /* this thread's part of the chunk's sums */
 LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer); /* of this group's copy */
 void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op); /* behind the chunk's barrier */
 /* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read, on a
@@ -135,10 +141,11 @@ void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op)
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition);
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
-LLVMValueRef is_whole(struct emit *e);                           /* i1: the chunk has all its tokens */
+LLVMValueRef is_whole(struct emit *e);                       /* i1: the chunk has all its tokens */
 void clear_behind_end(struct emit *e, const struct walk *w); /* of what has been loaded, before it is read */
 /* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
-void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first, uint32_t n);
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first,
+                     uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef careful_sees(struct emit *e, const struct walk *w);

@@ -22,7 +22,8 @@ LLVMValueRef careful_sees(struct emit *e, const struct walk *w)
     LLVMValueRef sum = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
     for (uint32_t i = 0; i < WORDS; i++)
         sum = add_nothing(e, io, sum, w->left[i]);
-    LLVMValueRef bits = LLVMBuildAnd(e->b, as(e, sum, e->i32), imm(e, 0x7fff7fff), ""); /* zero of either sign, or NaN */
+    LLVMValueRef bits =
+        LLVMBuildAnd(e->b, as(e, sum, e->i32), imm(e, 0x7fff7fff), ""); /* zero of either sign, or NaN */
     LLVMValueRef args[] = {imm(e, -1), LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "")};
     return call(e, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2);
 }
@@ -51,7 +52,8 @@ static LLVMValueRef of_quad(struct emit *e, bool backward, LLVMValueRef x)
 }
 
 /* Takes bad values out of the words. first[row]: the first bad position, or the last one; beyond all if there is none. */
-static void clean(struct emit *e, const struct walk *w, LLVMValueRef words[WORDS], bool backward, LLVMValueRef first[ROWS])
+static void clean(struct emit *e, const struct walk *w, LLVMValueRef words[WORDS], bool backward,
+                  LLVMValueRef first[ROWS])
 {
     const uint32_t exponent = e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00;
     first[0] = first[1] = imm(e, backward ? -NOWHERE : NOWHERE);
@@ -87,9 +89,12 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op)
     LLVMBasicBlockRef after = begin_if(e, w->careful);
     clean(e, w, words, backward, first);
     for (uint32_t r = 0; r < n; r++)
-        spoil(e, e->registers[op->v][r], LLVMBuildICmp(e->b, backward ? LLVMIntSGE : LLVMIntSLE, first[r / 2 % 2], imm(e, r / 4 * 8 + r % 2), ""));
+        spoil(e, e->registers[op->v][r],
+              LLVMBuildICmp(e->b, backward ? LLVMIntSGE : LLVMIntSLE, first[r / 2 % 2], imm(e, r / 4 * 8 + r % 2), ""));
     for (uint32_t r = 0; r < n_state; r++)
-        spoil(e, e->registers[p->state][w->tile * n_state + r], LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first[r / 2 % 2], imm(e, backward ? -WALK_TILE : WALK_TILE), ""));
+        spoil(e, e->registers[p->state][w->tile * n_state + r],
+              LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first[r / 2 % 2],
+                            imm(e, backward ? -WALK_TILE : WALK_TILE), ""));
     end_if(e, after);
     for (uint32_t i = 0; i < WORDS; i++)
         w->left[i] = get(e, e->i32, words[i]);

@@ -33,10 +33,14 @@ void walk_gather(struct emit *e, const struct walk *w, const struct op *op)
     const struct value *matrix = &p->values[op->a], *out = &p->values[op->v];
     const uint32_t pairs = matrix->extent[1] / 2, rows = WALK_TILE / sharers(p, matrix);
     find_thread(e, opaque(e, e->tid)); /* where things are is forgotten again: registers are what is short */
-    LLVMValueRef thread = thread_of_all(e, w), pair = modulo(e, thread, imm(e, pairs)), first = mul(e, divide(e, thread, imm(e, pairs)), imm(e, rows));
-    LLVMValueRef span = mul(e, divide(e, pair, imm(e, 32)), imm(e, WALK_TILE * WALK_SPAN_BYTES)), in_span = modulo(e, pair, imm(e, 32));
-    LLVMValueRef in_unit = add(e, span, mul(e, modulo(e, in_span, imm(e, 4)), imm(e, 4))), unit = divide(e, in_span, imm(e, 4));
-    LLVMValueRef from = slot_address(e, matrix, w->stage), weights = byte_offset(e, slot_address(e, &p->values[op->b], e->slot[op->b]), mul(e, first, imm(e, 4)));
+    LLVMValueRef thread = thread_of_all(e, w), pair = modulo(e, thread, imm(e, pairs)),
+                 first = mul(e, divide(e, thread, imm(e, pairs)), imm(e, rows));
+    LLVMValueRef span = mul(e, divide(e, pair, imm(e, 32)), imm(e, WALK_TILE * WALK_SPAN_BYTES)),
+                 in_span = modulo(e, pair, imm(e, 32));
+    LLVMValueRef in_unit = add(e, span, mul(e, modulo(e, in_span, imm(e, 4)), imm(e, 4))),
+                 unit = divide(e, in_span, imm(e, 4));
+    LLVMValueRef from = slot_address(e, matrix, w->stage),
+                 weights = byte_offset(e, slot_address(e, &p->values[op->b], e->slot[op->b]), mul(e, first, imm(e, 4)));
     LLVMValueRef sum[2] = {real(e, 0), real(e, 0)};
     const uint32_t busy = sharers(p, matrix) * pairs;
     LLVMBasicBlockRef after = busy < 128 * p->groups ? begin_if(e, less(e, thread, imm(e, busy))) : NULL;
@@ -63,7 +67,8 @@ static void for_carried(struct emit *e, const struct walk *w, const struct op *o
 {
     const uint32_t extent = e->p->values[op->v].extent[0];
     for (uint32_t first = 0; first < extent; first += 128) {
-        LLVMBasicBlockRef after = extent % 128 ? begin_if(e, less(e, add(e, e->tid, imm(e, first)), imm(e, extent))) : NULL;
+        LLVMBasicBlockRef after =
+            extent % 128 ? begin_if(e, less(e, add(e, e->tid, imm(e, first)), imm(e, extent))) : NULL;
         each(e, w, op, add(e, e->tid, imm(e, first)));
         if (after)
             end_if(e, after);
@@ -84,12 +89,14 @@ LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRe
 
 static void init_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
-    LLVMValueRef to = carried_address(e, w, op->v, false, index), there = op->tile ? present(e, op->tile) : NULL, x = local(e, e->f32, "carried");
+    LLVMValueRef to = carried_address(e, w, op->v, false, index), there = op->tile ? present(e, op->tile) : NULL,
+                 x = local(e, e->f32, "carried");
     set(e, x, real(e, 0));
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (op->tile) {
         const struct value *v = &e->p->values[op->v];
-        set(e, x, LLVMBuildLoad2(e->b, e->f32, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL), ""));
+        set(e, x,
+            LLVMBuildLoad2(e->b, e->f32, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL), ""));
     }
     if (after)
         end_if(e, after);
@@ -114,12 +121,14 @@ static const struct op *gather_of(const struct plan *p, uint32_t v)
 }
 
 /* x + an element of what has been gathered. */
-static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct op *gather, LLVMValueRef index, LLVMValueRef x)
+static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct op *gather, LLVMValueRef index,
+                              LLVMValueRef x)
 {
     const struct value *matrix = &e->p->values[gather->a];
     LLVMValueRef parts = byte_offset(e, slot_address(e, &e->p->values[gather->v], w->buffer), mul(e, index, imm(e, 4)));
     for (uint32_t i = 0; i < sharers(e->p, matrix); i++)
-        x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
+        x = LLVMBuildFAdd(
+            e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
     return x;
 }
 

@@ -26,14 +26,16 @@ void cast_open(struct emit *e, LLVMValueRef stage)
 {
     LLVMValueRef others = both(e, less(e, imm(e, 0), e->lane), less(e, e->lane, imm(e, e->p->cluster)));
     LLVMBasicBlockRef after = begin_if(e, others); /* a lane for each: numbers are a power of two */
-    mbarrier_arrive_far(e, cluster_address(e, open_barrier(e, stage), LLVMBuildXor(e->b, cluster_rank(e), e->lane, "")));
+    mbarrier_arrive_far(e,
+                        cluster_address(e, open_barrier(e, stage), LLVMBuildXor(e->b, cluster_rank(e), e->lane, "")));
     end_if(e, after);
     sync_warp(e);
 }
 
 void cast_wait(struct emit *e, LLVMValueRef stage, LLVMValueRef parity)
 {
-    mbarrier_wait_far(e, open_barrier(e, stage), LLVMBuildXor(e->b, parity, imm(e, 1), "")); /* it has no round before the first */
+    mbarrier_wait_far(e, open_barrier(e, stage),
+                      LLVMBuildXor(e->b, parity, imm(e, 1), "")); /* it has no round before the first */
 }
 
 LLVMValueRef cast_index(struct emit *e, const struct value *v)

@@ -12,7 +12,11 @@
  * fence before: one at the scope of a cluster is one of the whole GPU. */
 #include "lower/walk.h"
 
-enum { HALF = WALK_TILE / 4, PER_STORE = 4, PITCH = 128 * 16 }; /* of a thread: elements that it sends; of a store; bytes between its stores */
+enum {
+    HALF = WALK_TILE / 4,
+    PER_STORE = 4,
+    PITCH = 128 * 16
+}; /* of a thread: elements that it sends; of a store; bytes between its stores */
 
 static LLVMValueRef group_barrier(struct emit *e, const struct walk *w, bool ready)
 {
@@ -22,7 +26,8 @@ static LLVMValueRef group_barrier(struct emit *e, const struct walk *w, bool rea
 
 static LLVMValueRef of_other(struct emit *e, LLVMValueRef address)
 {
-    return cluster_address(e, address, LLVMBuildXor(e->b, cluster_rank(e), imm(e, plan_cluster_step(e->p, e->p->adds)), ""));
+    return cluster_address(e, address,
+                           LLVMBuildXor(e->b, cluster_rank(e), imm(e, plan_cluster_step(e->p, e->p->adds)), ""));
 }
 
 LLVMValueRef cluster_index(struct emit *e, uint32_t dim)
@@ -34,8 +39,10 @@ LLVMValueRef cluster_index(struct emit *e, uint32_t dim)
 
 void cluster_init(struct emit *e)
 {
-    for (uint32_t i = 0; i < 2 * e->p->groups; i++) /* full: by one thread for all bytes; ready: by one lane of each warp */
-        mbarrier_init(e, shared_address(e, imm(e, e->p->barrier_offset + 16 * e->p->nests[0].stages + 8 * i)), i % 2 ? 4 : 1);
+    for (uint32_t i = 0; i < 2 * e->p->groups;
+         i++) /* full: by one thread for all bytes; ready: by one lane of each warp */
+        mbarrier_init(e, shared_address(e, imm(e, e->p->barrier_offset + 16 * e->p->nests[0].stages + 8 * i)),
+                      i % 2 ? 4 : 1);
 }
 
 void cluster_ready(struct emit *e, const struct walk *w)
@@ -47,7 +54,8 @@ void cluster_ready(struct emit *e, const struct walk *w)
     sync_warp(e);
 }
 
-static void send(struct emit *e, const struct walk *w, LLVMValueRef to, LLVMValueRef first, const LLVMValueRef x[WALK_TILE / 2])
+static void send(struct emit *e, const struct walk *w, LLVMValueRef to, LLVMValueRef first,
+                 const LLVMValueRef x[WALK_TILE / 2])
 {
     LLVMValueRef far = of_other(e, to), full = of_other(e, group_barrier(e, w, false));
     for (uint32_t i = 0; i < HALF; i += PER_STORE) {

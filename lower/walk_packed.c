@@ -26,7 +26,8 @@ void clear_behind_end(struct emit *e, const struct walk *w)
         const struct value *v = &e->p->values[nest->loads[i]];
         LLVMValueRef to = byte_offset(e, slot_address(e, v, stage), mul(e, add(e, begin, unit), imm(e, 16)));
         for (uint32_t span = 0; v->space == SPACE_MATRIX && span < v->stage_bytes / SPAN_BYTES; span++)
-            LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))), 16);
+            LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))),
+                             16);
     }
     loop_end(e, &l, 128 * e->p->groups);
     fence_async(e);
@@ -34,12 +35,14 @@ void clear_behind_end(struct emit *e, const struct walk *w)
     end_if(e, after);
 }
 
-void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef begin, uint32_t n)
+void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef begin,
+                     uint32_t n)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_whole(e), ""));
-    LLVMValueRef thread = opaque(e, e->tid), unit = modulo(e, thread, imm(e, UNITS)), first; /* registers are short in the chunks before */
+    LLVMValueRef thread = opaque(e, e->tid), unit = modulo(e, thread, imm(e, UNITS)),
+                 first; /* registers are short in the chunks before */
     LLVMValueRef column = add(e, mul(e, span, imm(e, WALK_TILE)), mul(e, unit, imm(e, WALK_TILE / UNITS)));
     LLVMValueRef far = add(e, begin, imm(e, n)), end = choose(e, less(e, far, e->at.length), far, e->at.length);
     const struct counted l = loop_from(e, begin, end, &first);

@@ -16,11 +16,13 @@ LLVMValueRef map_argument(struct emit *e, uint32_t tile)
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty)
 {
     const struct plan *p = e->p;
-    LLVMValueRef offset = add(e, mul(e, stage, imm(e, 8)), imm(e, p->barrier_offset + (empty ? 8 * p->nests[0].stages : 0)));
+    LLVMValueRef offset =
+        add(e, mul(e, stage, imm(e, 8)), imm(e, p->barrier_offset + (empty ? 8 * p->nests[0].stages : 0)));
     return shared_address(e, offset);
 }
 
-void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span, LLVMValueRef at[5])
+void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
+               LLVMValueRef at[5])
 {
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
     const uint32_t group = group_of(&e->p->shape);
@@ -31,7 +33,8 @@ void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef h
     at[4] = e->p->shape.packed || (t->flags & TG_NO_BATCH) ? imm(e, 0) : batch;
 }
 
-static void load_matrix(struct emit *e, const struct value *v, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage)
+static void load_matrix(struct emit *e, const struct value *v, LLVMValueRef batch, LLVMValueRef head,
+                        LLVMValueRef stage)
 {
     const uint32_t tile = TG_OPERAND_TILE(v->operand);
     LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, stage, imm(e, v->stage_bytes))));
@@ -50,12 +53,14 @@ static void load_matrix(struct emit *e, const struct value *v, LLVMValueRef batc
 /* The elements of a lane; what lies behind the end of the sequence counts as zero. */
 static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stage)
 {
-    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype), n = v->n_dims ? v->extent[0] : 1;
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype),
+                   n = v->n_dims ? v->extent[0] : 1;
     LLVMTypeRef type = v->dtype == TG_F32X2 ? e->i64 : e->i32;
     LLVMValueRef to = slot_address(e, v, stage);
     for (uint32_t i = 0; i < n; i += 32) {
         LLVMValueRef index = add(e, e->lane, imm(e, i)), word = local(e, type, "word");
-        LLVMValueRef valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], index) : LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), "");
+        LLVMValueRef valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], index)
+                                       : LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), "");
         set(e, word, LLVMConstNull(type));
         LLVMBasicBlockRef after = valid ? begin_if(e, valid) : NULL;
         LLVMValueRef from = tensor_address(e, v->operand, tile, &e->at, v->dims, v->n_dims ? index : NULL, NULL);
@@ -65,7 +70,8 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
         if (after)
             end_if(e, after);
         LLVMBasicBlockRef mine = n < 32 ? begin_if(e, less(e, index, imm(e, n))) : NULL;
-        LLVMSetAlignment(LLVMBuildStore(e->b, get(e, type, word), byte_offset(e, to, mul(e, index, imm(e, bytes)))), bytes);
+        LLVMSetAlignment(LLVMBuildStore(e->b, get(e, type, word), byte_offset(e, to, mul(e, index, imm(e, bytes)))),
+                         bytes);
         if (mine)
             end_if(e, mine);
     }
@@ -123,7 +129,8 @@ void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     mbarrier_wait(e, barrier_address(e, stage, true), parity);
     set_chunk(e, &e->at, walked_chunk(e, nest, step));
     fill_stage(e, batch, head, stage, parity);
-    LLVMValueRef next = add(e, stage, imm(e, 1)), wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
+    LLVMValueRef next = add(e, stage, imm(e, 1)),
+                 wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
     set(e, stage_slot, choose(e, wraps, imm(e, 0), next));
     set(e, parity_slot, choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
     walk_end(e, &l);

@@ -111,14 +111,17 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
     const int matrix = owned ? owned_matrix(e->p, op) : -1;
     LLVMValueRef words[16];
     if (matrix >= 0)
-        load_all_owned(e, w, (uint32_t)matrix, words); /* even `left`: kept, it would take 16 registers beside the state's product */
+        load_all_owned(e, w, (uint32_t)matrix,
+                       words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
         const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
         LLVMValueRef column = tile_column(e, column_class), row = owned ? owner_row(e, w, half) : tile_row(e, half);
-        struct element_at at = {.row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
+        struct element_at at = {
+            .row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
         if (owned) {
-            at = (struct element_at){.row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
+            at = (struct element_at){
+                .row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
             at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
         } else {
             LLVMValueRef first = mul(e, w->group, imm(e, WALK_TILE / e->p->groups));
@@ -148,10 +151,12 @@ static void store_tile(struct emit *e, const struct walk *w, uint32_t v)
     LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, v);
     const uint32_t n = take(e, w, v, x), units = WALK_TILE / e->p->groups / 8;
     LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
-    LLVMValueRef row = add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+    LLVMValueRef row =
+        add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
     LLVMValueRef unit = add(e, mul(e, w->group, imm(e, units)), divide(e, matrix, imm(e, 2)));
     LLVMValueRef first = add(e, base, unit_offset(e, row, unit));
-    for (uint32_t u = 0; u < n / 4; u += 2) { /* bits of the unit's number that are 0 in the first: one address serves all */
+    for (uint32_t u = 0; u < n / 4;
+         u += 2) { /* bits of the unit's number that are 0 in the first: one address serves all */
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
             words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
@@ -259,7 +264,8 @@ void walk_add_tile(struct emit *e, struct walk *w, const struct op *op)
     wgmma_fence(e, w->left, WALK_TILE / 4);
     wgmma_fence(e, x, n);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-        wgmma_registers(e, x, WALK_TILE, w->left + 4 * k, along_rows(e, b, k), k > 0 || e->p->algorithm->body[op->stmt].init, false);
+        wgmma_registers(e, x, WALK_TILE, w->left + 4 * k, along_rows(e, b, k),
+                        k > 0 || e->p->algorithm->body[op->stmt].init, false);
     wgmma_commit(e);
     wgmma_wait(e, x, n, 0);
     put(e, w, op->v, x);
@@ -276,12 +282,14 @@ static void scale_owned(struct emit *e, const struct op *op, const LLVMValueRef 
         LLVMValueRef factor[2];
         for (uint32_t k = 0; x && k < 2; k++) {
             const uint32_t position = i / 2 * 2 + k; /* class of equal positions */
-            const struct element_at at = {.row_class = position, .row = tile_column(e, position), .column = imm(e, 0), .self = real(e, 1)};
+            const struct element_at at = {
+                .row_class = position, .row = tile_column(e, position), .column = imm(e, 0), .self = real(e, 1)};
             factor[k] = expression_element(e, x, &at);
         }
         out[i] = words[i];
         if (x)
-            out[i] = as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, pack(e, factor[0], factor[1]), type), ""), e->i32);
+            out[i] =
+                as(e, LLVMBuildFMul(e->b, as(e, out[i], type), as(e, pack(e, factor[0], factor[1]), type), ""), e->i32);
     }
     free(x);
 }
@@ -296,7 +304,8 @@ void walk_add_state(struct emit *e, struct walk *w, const struct op *op)
     wgmma_fence(e, left, 16);
     wgmma_fence(e, x, n);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-        wgmma_registers(e, x, other_extent(p), left + 4 * k, add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), true, true);
+        wgmma_registers(e, x, other_extent(p), left + 4 * k, add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), true,
+                        true);
     wgmma_commit(e);
     put(e, w, op->v, x);
 }
@@ -306,7 +315,8 @@ static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef rig
 {
     wgmma_fence(e, left, 16);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-        wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, right, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0, true);
+        wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, right, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0,
+                        true);
     wgmma_commit(e);
 }
 
@@ -323,7 +333,8 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
     load_all_owned(e, w, in_order ? a : b, left);
     scale_owned(e, op, left, left);
     LLVMValueRef right = descriptor(e, matrix_address(e, w, in_order ? b : a), SPAN_BYTES);
-    for (uint32_t r = 0; r < WALK_TILE; r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
+    for (uint32_t r = 0; r < WALK_TILE;
+         r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
         x[r % 2][r / 2] = LLVMGetUndef(e->f32);
     for (uint32_t part = 0; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
         if (part < parts)
@@ -347,9 +358,11 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
 static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
 {
     const struct value *v = &e->p->values[op->v];
-    const uint32_t parts = plan_parts(e->p->schedule, &e->p->shape, op->tile), row = parts * plan_dim_size(e->p, e->p->owner);
+    const uint32_t parts = plan_parts(e->p->schedule, &e->p->shape, op->tile),
+                   row = parts * plan_dim_size(e->p, e->p->owner);
     find_thread(e, opaque(e, e->tid));
-    LLVMValueRef column = tile_column(e, 0), first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
+    LLVMValueRef column = tile_column(e, 0),
+                 first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
     first = byte_offset(e, first, mul(e, part_index(e, op->tile), imm(e, 4)));
     for (uint32_t c = 0; c < WALK_TILE / 4; c++) {
         const uint32_t position = c / 2 * 8 + c % 2;
@@ -360,7 +373,7 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
         }
         end_if(e, after);
     }
-    sync_warp(e); /* lanes may have parted, and what follows is for warps */
+    sync_warp(e);      /* lanes may have parted, and what follows is for warps */
     if (e->p->carries) /* what the group carries on is whole: as in walk_store */
         named_barrier(e, add(e, w->group, imm(e, 2)), 128);
 }
@@ -374,12 +387,14 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
         return;
     }
     const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
-    LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)), place = add(e, matrix_address(e, w, e->p->left), offset), begin = imm(e, 0);
+    LLVMValueRef offset = mul(e, owner_span(e, w), imm(e, SPAN_BYTES)),
+                 place = add(e, matrix_address(e, w, e->p->left), offset), begin = imm(e, 0);
     if (e->p->adds) {
         cluster_sum(e, w, place, x);
         begin = cluster_first_position(e);
     }
-    LLVMValueRef skipped = mul(e, begin, imm(e, WALK_SPAN_BYTES)), to = add(e, owned_address(e, w, e->p->left), skipped);
+    LLVMValueRef skipped = mul(e, begin, imm(e, WALK_SPAN_BYTES)),
+                 to = add(e, owned_address(e, w, e->p->left), skipped);
     for (uint32_t u = 0; u < rows / 8; u += 2) {
         LLVMValueRef words[4];
         for (uint32_t i = 0; i < 4; i++)
@@ -390,7 +405,8 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     named_barrier(e, add(e, w->group, imm(e, 2)), 128);
     LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
-        walk_store_rows(e, op, owner_span(e, w), byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset), begin, rows);
+        walk_store_rows(e, op, owner_span(e, w),
+                        byte_offset(e, slot_address(e, &e->p->values[e->p->left], w->stage), offset), begin, rows);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);

@@ -70,12 +70,14 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const struct value *v = &p->values[p->state];
     const bool by_columns = p->owner == v->dims[1];
     const tg_dtype dtype = plan_memory_dtype(p, tile);
-    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, v->dims[by_columns ? 0 : 1])), column = tile_column(e, 0);
+    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, v->dims[by_columns ? 0 : 1])),
+                 column = tile_column(e, 0);
     struct walk w = *walk;
     for (w.tile = 0; w.tile < p->tiles; w.tile++)
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef row = owner_row(e, &w, half);
-            LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row, by_columns ? row : column);
+            LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row,
+                                                by_columns ? row : column);
             for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
@@ -130,9 +132,12 @@ void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
 void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step)
 {
     const struct place outside = e->at;
-    LLVMValueRef length = imm(e, e->p->starts), begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
+    LLVMValueRef length = imm(e, e->p->starts),
+                 begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
     if (plan_final_tile(e->p)) /* it walks on to the end, where none begins */
-        begins = both(e, begins, LLVMBuildOr(e->b, less(e, step, e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));
+        begins = both(
+            e, begins,
+            LLVMBuildOr(e->b, less(e, step, e->at.chunks), LLVMBuildICmp(e->b, LLVMIntEQ, step, imm(e, 0), ""), ""));
     go_to_entry(e, divide(e, step, length));
     when(e, w, op->tile, keep_pair, begins);
     e->at = outside;

@@ -30,12 +30,14 @@ bool walk_is_of_loaded(const struct plan *p, const struct op *op)
 
 /* Elements of a row of a loaded matrix, those of 16-byte unit number lane_unit + unit, where the bits of one are 0 in the
  * other: one address serves all. */
-static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef row, LLVMValueRef lane_unit, uint32_t unit, LLVMValueRef x[8])
+static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef row, LLVMValueRef lane_unit,
+                      uint32_t unit, LLVMValueRef x[8])
 {
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMValueRef offset = LLVMBuildXor(e->b, unit_offset(e, row, lane_unit), imm(e, unit % 8 * 16), "");
     offset = add(e, offset, imm(e, unit / 8 * WALK_TILE * WALK_SPAN_BYTES));
-    LLVMValueRef y = LLVMBuildLoad2(e->b, words, byte_offset(e, slot_address(e, &e->p->values[v], w->stage), offset), "");
+    LLVMValueRef y =
+        LLVMBuildLoad2(e->b, words, byte_offset(e, slot_address(e, &e->p->values[v], w->stage), offset), "");
     LLVMSetAlignment(y, 16);
     for (uint32_t i = 0; i < 8; i++)
         x[i] = unpack(e, LLVMBuildExtractElement(e->b, y, imm(e, i / 2), ""), i % 2);
@@ -76,7 +78,8 @@ static LLVMValueRef tile_row_sum(struct emit *e, const struct op *op, uint32_t h
         if (r / 2 % 2 != half)
             continue;
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][r]);
-        sum = e->p->algorithm->body[op->stmt].b ? fma_of(e, x, get(e, e->f32, e->registers[op->b][r]), sum) : LLVMBuildFAdd(e->b, sum, x, "");
+        sum = e->p->algorithm->body[op->stmt].b ? fma_of(e, x, get(e, e->f32, e->registers[op->b][r]), sum)
+                                                : LLVMBuildFAdd(e->b, sum, x, "");
     }
     return sum;
 }
@@ -88,7 +91,8 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
     if (walk_is_of_loaded(e->p, op))
         matrix_rows(e, w, op, sums);
     for (uint32_t half = 0; half < 2; half++) {
-        LLVMValueRef row = tile_row(e, half), sum = walk_is_of_loaded(e->p, op) ? sums[half] : tile_row_sum(e, op, half);
+        LLVMValueRef row = tile_row(e, half),
+                     sum = walk_is_of_loaded(e->p, op) ? sums[half] : tile_row_sum(e, op, half);
         for (uint32_t by = 1; by < 4; by *= 2)
             sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
         LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
@@ -104,7 +108,9 @@ static LLVMValueRef sum_of_parts(struct emit *e, const struct value *v, LLVMValu
 {
     LLVMValueRef sum = real(e, 0), offset = mul(e, index, imm(e, 4));
     for (uint32_t part = 0; part < plan_sum_parts(e->p, v); part++)
-        sum = LLVMBuildFAdd(e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), offset), ""), "");
+        sum = LLVMBuildFAdd(
+            e->b, sum,
+            LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), offset), ""), "");
     return sum;
 }
 
@@ -122,7 +128,8 @@ void walk_positions_vector(struct emit *e, const struct walk *w, const struct op
             if (p->values[a].space == SPACE_ROWS)
                 set(e, e->registers[a][2 * i], sum_of_parts(e, &p->values[a], w->buffer, index));
         }
-        LLVMValueRef y = expression_element(e, x, &(struct element_at){.row_class = i, .row = index, .column = imm(e, 0)});
+        LLVMValueRef y =
+            expression_element(e, x, &(struct element_at){.row_class = i, .row = index, .column = imm(e, 0)});
         set(e, e->registers[op->v][2 * i], y);
         LLVMBuildStore(e->b, y, byte_offset(e, slot_address(e, out, e->slot[op->v]), mul(e, index, imm(e, 4))));
     }
@@ -149,7 +156,8 @@ static void scatter_sums(struct emit *e, LLVMValueRef x[16])
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
-    const uint32_t matrix = p->values[op->a].space == SPACE_MATRIX ? op->a : op->b, tile = matrix == op->a ? op->b : op->a;
+    const uint32_t matrix = p->values[op->a].space == SPACE_MATRIX ? op->a : op->b,
+                   tile = matrix == op->a ? op->b : op->a;
     const struct value *v = &p->values[op->v];
     LLVMValueRef words[16], x[16];
     for (uint32_t c = 0; c < 16; c++) {
@@ -167,8 +175,10 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
         set(e, e->registers[op->v][i], sum);
         if (w->tile + 1 < p->tiles)
             continue;
-        LLVMValueRef column = add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
-        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
+        LLVMValueRef column =
+            add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
+        LLVMBuildStore(e->b, sum,
+                       byte_offset(e, part_address(e, v, w->buffer, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
     }
 }
 
@@ -196,7 +206,8 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 
 static LLVMValueRef made_position(struct emit *e, uint32_t v)
 {
-    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, slot_address(e, &e->p->values[v], e->slot[v]), mul(e, e->tid, imm(e, 4))), "");
+    return LLVMBuildLoad2(e->b, e->f32,
+                          byte_offset(e, slot_address(e, &e->p->values[v], e->slot[v]), mul(e, e->tid, imm(e, 4))), "");
 }
 
 /* Behind the barrier: the first group adds the parts of the buffer, one thread a position. */

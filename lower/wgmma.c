@@ -11,16 +11,19 @@
 enum { TEXT = 4096, MOST_TIED = 160 };
 
 /* Every one of them concerns other threads: `convergent`, and memory is not what it was. */
-static LLVMValueRef ptx(struct emit *e, LLVMTypeRef result, const char *text, const char *constraints, const LLVMValueRef *args, unsigned n)
+static LLVMValueRef ptx(struct emit *e, LLVMTypeRef result, const char *text, const char *constraints,
+                        const LLVMValueRef *args, unsigned n)
 {
     LLVMTypeRef types[2 * MOST_TIED];
     for (unsigned i = 0; i < n; i++)
         types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, n, 0);
-    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef code =
+        LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
     LLVMValueRef x = LLVMBuildCall2(e->b, type, code, (LLVMValueRef *)(uintptr_t)args, n, "");
     const unsigned kind = LLVMGetEnumAttributeKindForName("convergent", strlen("convergent"));
-    LLVMAddCallSiteAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->context, kind, 0));
+    LLVMAddCallSiteAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(e->context, kind, 0));
     return x;
 }
 
@@ -72,14 +75,16 @@ static void spin_until(struct emit *e, const char *text, LLVMValueRef barrier, L
 
 void mbarrier_wait(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
 {
-    spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", barrier, parity);
+    spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+               barrier, parity);
 }
 
 /* ---- clusters ---- */
 
 LLVMValueRef cluster_rank(struct emit *e)
 {
-    return ptx(e, e->i32, "mov.u32 $0, %cluster_ctarank;", "=r", NULL, 0); /* anew each time: registers are what is short */
+    return ptx(e, e->i32, "mov.u32 $0, %cluster_ctarank;", "=r", NULL,
+               0); /* anew each time: registers are what is short */
 }
 
 LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef rank)
@@ -91,7 +96,8 @@ LLVMValueRef cluster_address(struct emit *e, LLVMValueRef address, LLVMValueRef 
 void store_far(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], LLVMValueRef barrier)
 {
     LLVMValueRef args[] = {address, x[0], x[1], x[2], x[3], barrier};
-    ptx_void(e, "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$0], {$1, $2, $3, $4}, [$5];", "r,f,f,f,f,r,~{memory}", args, 6);
+    ptx_void(e, "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$0], {$1, $2, $3, $4}, [$5];",
+             "r,f,f,f,f,r,~{memory}", args, 6);
 }
 
 void mbarrier_arrive_far(struct emit *e, LLVMValueRef barrier)
@@ -107,7 +113,10 @@ void mbarrier_arrive_expecting(struct emit *e, LLVMValueRef barrier, uint32_t by
 
 void mbarrier_wait_far(struct emit *e, LLVMValueRef barrier, LLVMValueRef parity)
 {
-    spin_until(e, "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", barrier, parity);
+    spin_until(
+        e,
+        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+        barrier, parity);
 }
 
 void cluster_barrier(struct emit *e)
@@ -148,23 +157,28 @@ void set_registers_of_warps(struct emit *e, bool more, uint32_t registers)
 void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier)
 {
     LLVMValueRef args[] = {to, map, at[0], at[1], at[2], at[3], at[4], barrier};
-    ptx_void(e,
-             "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3, $4, $5, $6}], [$7];",
-             "r,l,r,r,r,r,r,r,~{memory}", args, 8);
+    ptx_void(
+        e,
+        "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3, $4, $5, $6}], [$7];",
+        "r,l,r,r,r,r,r,r,~{memory}", args, 8);
 }
 
-void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier, LLVMValueRef ranks)
+void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier,
+                      LLVMValueRef ranks)
 {
-    LLVMValueRef args[] = {to, map, at[0], at[1], at[2], at[3], at[4], barrier, LLVMBuildTrunc(e->b, ranks, e->i16, "")};
-    ptx_void(e,
-             "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, {$2, $3, $4, $5, $6}], [$7], $8;",
-             "r,l,r,r,r,r,r,r,h,~{memory}", args, 9);
+    LLVMValueRef args[] = {
+        to, map, at[0], at[1], at[2], at[3], at[4], barrier, LLVMBuildTrunc(e->b, ranks, e->i16, "")};
+    ptx_void(
+        e,
+        "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, {$2, $3, $4, $5, $6}], [$7], $8;",
+        "r,l,r,r,r,r,r,r,h,~{memory}", args, 9);
 }
 
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5])
 {
     LLVMValueRef args[] = {map, from, at[0], at[1], at[2], at[3], at[4]};
-    ptx_void(e, "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4, $5, $6}], [$1];", "l,r,r,r,r,r,r,~{memory}", args, 7);
+    ptx_void(e, "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4, $5, $6}], [$1];",
+             "l,r,r,r,r,r,r,~{memory}", args, 7);
 }
 
 void map_store_commit(struct emit *e)
@@ -182,7 +196,8 @@ void map_store_wait(struct emit *e, bool read_only)
 void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4])
 {
     LLVMTypeRef words[] = {e->i32, e->i32, e->i32, e->i32};
-    LLVMValueRef x = ptx(e, LLVMStructTypeInContext(e->context, words, 4, 0), "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];",
+    LLVMValueRef x = ptx(e, LLVMStructTypeInContext(e->context, words, 4, 0),
+                         "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];",
                          "=r,=r,=r,=r,r,~{memory}", &address, 1);
     for (unsigned i = 0; i < 4; i++)
         out[i] = element(e, x, i);
@@ -191,7 +206,9 @@ void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4])
 void store_matrices(struct emit *e, LLVMValueRef address, const LLVMValueRef x[4], bool transposed)
 {
     LLVMValueRef args[] = {address, x[0], x[1], x[2], x[3]};
-    ptx_void(e, transposed ? "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};" : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
+    ptx_void(e,
+             transposed ? "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};"
+                        : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
              "r,r,r,r,r,~{memory}", args, 5);
 }
 
@@ -206,7 +223,8 @@ LLVMValueRef descriptor(struct emit *e, LLVMValueRef address, uint32_t span_byte
 }
 
 /* x[i] -> x[i] through `text`, which may name further operands behind the 2n. */
-static void tie(struct emit *e, const char *text, const char *more_constraints, LLVMValueRef *x, uint32_t n, const LLVMValueRef *more, uint32_t n_more)
+static void tie(struct emit *e, const char *text, const char *more_constraints, LLVMValueRef *x, uint32_t n,
+                const LLVMValueRef *more, uint32_t n_more)
 {
     char constraints[TEXT], *at = constraints;
     LLVMTypeRef types[MOST_TIED];
@@ -221,7 +239,8 @@ static void tie(struct emit *e, const char *text, const char *more_constraints, 
     sprintf(at, "%s,~{memory}", more_constraints);
     for (uint32_t i = 0; i < n_more; i++)
         args[n + i] = more[i];
-    LLVMValueRef result = ptx(e, n == 1 ? types[0] : LLVMStructTypeInContext(e->context, types, n, 0), text, constraints, args, n + n_more);
+    LLVMValueRef result = ptx(e, n == 1 ? types[0] : LLVMStructTypeInContext(e->context, types, n, 0), text,
+                              constraints, args, n + n_more);
     for (uint32_t i = 0; i < n; i++)
         x[i] = n == 1 ? result : element(e, result, i);
 }
@@ -246,20 +265,23 @@ void wgmma_shared(struct emit *e, LLVMValueRef *c, uint32_t columns, LLVMValueRe
 {
     char text[TEXT], name[64], *at = text;
     const uint32_t n = columns / 2;
-    at += sprintf(at, "{ .reg .b64 xa, xb; mov.b64 xa, {$%u, %d}; mov.b64 xb, {$%u, %d}; %s ", 2 * n, UPPER, 2 * n + 1, UPPER, instruction(e, name, columns));
+    at += sprintf(at, "{ .reg .b64 xa, xb; mov.b64 xa, {$%u, %d}; mov.b64 xb, {$%u, %d}; %s ", 2 * n, UPPER, 2 * n + 1,
+                  UPPER, instruction(e, name, columns));
     at = accumulators(at, n);
     sprintf(at, ", xa, xb, $%u, 1, 1, 0, 0; }", 2 * n + 2);
     LLVMValueRef more[] = {a, b, LLVMConstInt(e->i1, accumulate, 0)};
     tie(e, text, ",r,r,b", c, n, more, 3);
 }
 
-void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b, bool accumulate, bool b_by_columns)
+void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LLVMValueRef a[4], LLVMValueRef b,
+                     bool accumulate, bool b_by_columns)
 {
     char text[TEXT], name[64], *at = text;
     const uint32_t n = columns / 2;
     at += sprintf(at, "{ .reg .b64 xb; mov.b64 xb, {$%u, %d}; %s ", 2 * n + 4, UPPER, instruction(e, name, columns));
     at = accumulators(at, n);
-    sprintf(at, ", {$%u, $%u, $%u, $%u}, xb, $%u, 1, 1, %d; }", 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, 2 * n + 5, b_by_columns);
+    sprintf(at, ", {$%u, $%u, $%u, $%u}, xb, $%u, 1, 1, %d; }", 2 * n, 2 * n + 1, 2 * n + 2, 2 * n + 3, 2 * n + 5,
+            b_by_columns);
     LLVMValueRef more[] = {a[0], a[1], a[2], a[3], b, LLVMConstInt(e->i1, accumulate, 0)};
     tie(e, text, ",r,r,r,r,r,b", c, n, more, 6);
 }

@@ -31,8 +31,7 @@ struct codec {
 static bool refuse(const struct codec *c, const char *field, uint64_t expected, uint64_t found)
 {
     tg_report(c->sink, TG_ERROR, "TG0715", NULL, 0, NULL,
-              "bundle: %s at byte %zu: expected at most %" PRIu64 ", found %" PRIu64, field, c->at,
-              expected, found);
+              "bundle: %s at byte %zu: expected at most %" PRIu64 ", found %" PRIu64, field, c->at, expected, found);
     return false;
 }
 
@@ -41,8 +40,7 @@ static bool has_room(const struct codec *c, uint64_t n, const char *field)
     if (n <= c->size - c->at)
         return true;
     tg_report(c->sink, TG_ERROR, "TG0713", NULL, 0, NULL,
-              "bundle: %s at byte %zu: expected %" PRIu64 " bytes, found %zu", field, c->at, n,
-              c->size - c->at);
+              "bundle: %s at byte %zu: expected %" PRIu64 " bytes, found %zu", field, c->at, n, c->size - c->at);
     return false;
 }
 
@@ -160,8 +158,7 @@ static bool code_ptx(struct codec *c, tg_kernel *k)
 {
     const void *text = k->ptx;
     uint8_t nul = 0;
-    if (!code_image(c, &text, &k->ptx_bytes, "kernel ptx") ||
-        !code_u8(c, &nul, "end of kernel ptx"))
+    if (!code_image(c, &text, &k->ptx_bytes, "kernel ptx") || !code_u8(c, &nul, "end of kernel ptx"))
         return false;
     k->ptx = text;
     return nul == 0 || refuse(c, "end of kernel ptx", 0, nul);
@@ -176,8 +173,7 @@ static bool code_term(struct codec *c, tg_term *term)
 static bool code_arg(struct codec *c, tg_arg_desc *arg)
 {
     return code_u8(c, &arg->kind, "argument kind") && code_u8(c, &arg->index, "argument index") &&
-           code_u8(c, &arg->axis, "argument axis") &&
-           code_u8(c, &arg->reserved, "argument reserved");
+           code_u8(c, &arg->axis, "argument axis") && code_u8(c, &arg->reserved, "argument reserved");
 }
 
 static bool code_map(struct codec *c, tg_map_desc *map)
@@ -190,14 +186,10 @@ static bool code_map(struct codec *c, tg_map_desc *map)
 static bool code_kernel(struct codec *c, tg_kernel *k)
 {
     bool ok = code_text(c, k->name, sizeof k->name, "kernel name") && code_ptx(c, k) &&
-              code_image(c, &k->cubin, &k->cubin_bytes, "kernel cubin") &&
-              code_u32(c, &k->threads, "kernel threads") &&
-              code_u32(c, &k->shared_bytes, "kernel shared_bytes") &&
-              code_u8(c, &k->cluster, "kernel cluster") &&
-              code_u8(c, &k->overlap, "kernel overlap") &&
-              code_u32(c, &k->registers, "kernel registers") &&
-              code_u32(c, &k->spill_bytes, "kernel spill_bytes") &&
-              code_u32(c, &k->n_mma, "kernel n_mma") &&
+              code_image(c, &k->cubin, &k->cubin_bytes, "kernel cubin") && code_u32(c, &k->threads, "kernel threads") &&
+              code_u32(c, &k->shared_bytes, "kernel shared_bytes") && code_u8(c, &k->cluster, "kernel cluster") &&
+              code_u8(c, &k->overlap, "kernel overlap") && code_u32(c, &k->registers, "kernel registers") &&
+              code_u32(c, &k->spill_bytes, "kernel spill_bytes") && code_u32(c, &k->n_mma, "kernel n_mma") &&
               code_count(c, &k->n_grid, TG_MAX_TERMS, "kernel n_grid");
     for (uint32_t i = 0; ok && i < k->n_grid; i++)
         ok = code_term(c, &k->grid[i]);
@@ -212,11 +204,9 @@ static bool code_kernel(struct codec *c, tg_kernel *k)
 
 static bool code_tensor(struct codec *c, tg_tensor_info *t)
 {
-    return code_text(c, t->name, sizeof t->name, "tensor name") &&
-           code_u8(c, &t->dtype, "tensor dtype") && code_u8(c, &t->flags, "tensor flags") &&
-           code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
-           code_u8(c, &t->parts, "tensor parts") &&
-           code_u16(c, &t->segment, "tensor segment") &&
+    return code_text(c, t->name, sizeof t->name, "tensor name") && code_u8(c, &t->dtype, "tensor dtype") &&
+           code_u8(c, &t->flags, "tensor flags") && code_bytes(c, t->axes, sizeof t->axes, "tensor axes") &&
+           code_u8(c, &t->parts, "tensor parts") && code_u16(c, &t->segment, "tensor segment") &&
            code_u8(c, &t->place, "tensor place");
 }
 
@@ -233,15 +223,12 @@ static bool code_program(struct codec *c, tg_program *p)
 {
     bool ok = code_text(c, p->variant, sizeof p->variant, "variant") &&
               code_text(c, p->schedule, sizeof p->schedule, "schedule") &&
-              code_text(c, p->arch, sizeof p->arch, "arch") &&
-              code_u8(c, &p->arch_exact, "arch_exact") && code_u8(c, &p->io_dtype, "io_dtype") &&
-              code_u8(c, &p->packed, "packed") && code_u8(c, &p->pooled, "pooled") &&
-              code_u32(c, &p->group, "group") && code_u32(c, &p->max_tokens, "max_tokens") &&
-              code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
-              code_u32(c, &p->chunk_multiple, "chunk_multiple") &&
-              code_u32(c, &p->chunk_default, "chunk_default") &&
-              code_u32(c, &p->chunk_most, "chunk_most") &&
-              code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
+              code_text(c, p->arch, sizeof p->arch, "arch") && code_u8(c, &p->arch_exact, "arch_exact") &&
+              code_u8(c, &p->io_dtype, "io_dtype") && code_u8(c, &p->packed, "packed") &&
+              code_u8(c, &p->pooled, "pooled") && code_u32(c, &p->group, "group") &&
+              code_u32(c, &p->max_tokens, "max_tokens") && code_u32(c, &p->dqk, "dqk") && code_u32(c, &p->dhv, "dhv") &&
+              code_u32(c, &p->chunk_multiple, "chunk_multiple") && code_u32(c, &p->chunk_default, "chunk_default") &&
+              code_u32(c, &p->chunk_most, "chunk_most") && code_count(c, &p->n_tensors, TG_MAX_TENSORS, "n_tensors");
     for (uint32_t i = 0; ok && i < p->n_tensors; i++)
         ok = code_tensor(c, &p->tensors[i]);
     ok = ok && code_scalars(c, p) && code_count(c, &p->n_kernels, TG_MAX_KERNELS, "n_kernels");
@@ -258,20 +245,17 @@ static void put_header(uint8_t *bytes, size_t size)
     put_little(bytes + 16, 8, size);
 }
 
-tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size,
-                           const tg_sink *sink)
+tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink)
 {
     if (!bytes || !size)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_bytes: %s is NULL",
-                       bytes ? "size" : "bytes");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_bytes: %s is NULL", bytes ? "size" : "bytes");
     *bytes = NULL;
     *size = 0;
     tg_status status = tg_program_verify(program, sink);
     if (status != TG_OK)
         return status;
     tg_program copy = *program; /* the codec takes fields it may write */
-    struct codec measure = {
-        .mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
+    struct codec measure = {.mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
     if (!code_program(&measure, &copy))
         return TG_E_FORMAT;
     size_t end = measure.at;
@@ -279,8 +263,7 @@ tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size
     if (!buffer)
         return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", end);
     put_header(buffer, end + CHECKSUM_BYTES);
-    struct codec writer = {
-        .mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
+    struct codec writer = {.mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
     (void)code_program(&writer, &copy); /* the measured size is exact */
     put_little(buffer + end, CHECKSUM_BYTES, XXH64(buffer, end, 0));
     *bytes = buffer;
@@ -296,49 +279,41 @@ static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *
                        "bundle: magic: expected \"TEGULA\\r\\n\", found %zu other bytes",
                        size < sizeof magic ? size : sizeof magic);
     if (size < HEADER_BYTES + CHECKSUM_BYTES)
-        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
-                       "bundle: expected at least %d bytes, found %zu",
+        return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL, "bundle: expected at least %d bytes, found %zu",
                        HEADER_BYTES + CHECKSUM_BYTES, size);
     uint64_t version = get_little(bytes + 8, 4), reserved = get_little(bytes + 12, 4);
     if (version != TG_PROGRAM_VERSION)
-        return tg_fail(sink, TG_E_FORMAT, "TG0712", again,
-                       "bundle: version: expected %d, found %" PRIu64, TG_PROGRAM_VERSION, version);
+        return tg_fail(sink, TG_E_FORMAT, "TG0712", again, "bundle: version: expected %d, found %" PRIu64,
+                       TG_PROGRAM_VERSION, version);
     if (reserved != 0)
-        return tg_fail(sink, TG_E_FORMAT, "TG0715", again,
-                       "bundle: header reserved: expected 0, found %" PRIu64, reserved);
+        return tg_fail(sink, TG_E_FORMAT, "TG0715", again, "bundle: header reserved: expected 0, found %" PRIu64,
+                       reserved);
     uint64_t stated = get_little(bytes + 16, 8);
     if (stated != size)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
-                       "bundle: size: expected the %" PRIu64 " bytes it states, found %zu", stated,
-                       size);
+                       "bundle: size: expected the %" PRIu64 " bytes it states, found %zu", stated, size);
     uint64_t expected = get_little(bytes + size - CHECKSUM_BYTES, CHECKSUM_BYTES);
     uint64_t found = XXH64(bytes, size - CHECKSUM_BYTES, 0);
     if (expected != found)
         return tg_fail(sink, TG_E_FORMAT, "TG0714", again,
-                       "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected,
-                       found);
+                       "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected, found);
     return TG_OK;
 }
 
 /* Reads the fields into `program`, whose storage holds the bytes. */
 static tg_status read_fields(tg_program *program, size_t size, const tg_sink *sink)
 {
-    struct codec reader = {.mode = READ,
-                           .bytes = program->storage,
-                           .size = size - CHECKSUM_BYTES,
-                           .at = HEADER_BYTES,
-                           .sink = sink};
+    struct codec reader = {
+        .mode = READ, .bytes = program->storage, .size = size - CHECKSUM_BYTES, .at = HEADER_BYTES, .sink = sink};
     if (!code_program(&reader, program))
         return TG_E_FORMAT;
     if (reader.at != reader.size)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
-                       "bundle: expected its last field to end at byte %zu, found %zu", reader.size,
-                       reader.at);
+                       "bundle: expected its last field to end at byte %zu, found %zu", reader.size, reader.at);
     return tg_program_verify(program, sink);
 }
 
-tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program,
-                           const tg_sink *sink)
+tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink)
 {
     if (!bytes || !program)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_parse: %s is NULL",

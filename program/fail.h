@@ -5,7 +5,7 @@
 #include "program/program.h"
 
 /* Arguments: sink, status, code, hint (may be NULL), format, values... Yields the status. */
-#define tg_fail(sink, status, code, hint, ...)                                                     \
+#define tg_fail(sink, status, code, hint, ...)                                                                         \
     (tg_report((sink), TG_ERROR, (code), NULL, 0, (hint), __VA_ARGS__), (status))
 
 #endif

@@ -119,8 +119,7 @@ static char *expand(const char *template_text, const struct keys *keys)
 static bool is_keyword(const char *name)
 {
     /* What a tensor may be called by mathematicians and not in C or C++. */
-    static const char *const words[] = {"do",  "if",  "or",  "and", "not",
-                                        "xor", "int", "new", "for", "asm"};
+    static const char *const words[] = {"do", "if", "or", "and", "not", "xor", "int", "new", "for", "asm"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return true;
@@ -141,10 +140,7 @@ static void describe_axes(struct text *text, const tg_program *program, uint32_t
         [TG_DHV] = ", dhv",  [TG_PARTS] = ", parts", [TG_CUTS] = ", B+1",
     };
     const tg_tensor_info *t = &program->tensors[tensor];
-    append(text, "[%s",
-           lacks_axis(program, tensor, 0)       ? "1"
-           : tg_tensor_is_slot(program, tensor) ? "slots"
-                                                : "B");
+    append(text, "[%s", lacks_axis(program, tensor, 0) ? "1" : tg_tensor_is_slot(program, tensor) ? "slots" : "B");
     append(text, lacks_axis(program, tensor, 1) ? ", 1" : ", NH");
     if ((t->flags & TG_SHARED) && program->group > 1)
         append(text, "/%" PRIu32, program->group);
@@ -152,8 +148,7 @@ static void describe_axes(struct text *text, const tg_program *program, uint32_t
         if (t->axes[a] == TG_CHUNK && t->segment)
             append(text, ", ceil(%s/%d)", program->packed ? "(T/L+B)" : "T/L", t->segment);
         else
-            append(text, "%s",
-                   t->axes[a] == TG_CHUNK && program->packed ? ", T/L+B" : axes[t->axes[a]]);
+            append(text, "%s", t->axes[a] == TG_CHUNK && program->packed ? ", T/L+B" : axes[t->axes[a]]);
     append(text, "]");
 }
 
@@ -177,8 +172,7 @@ static void add_signature(struct keys *keys, const tg_program *program)
                                                          : "out");
         describe_tensor(signature, program, i);
         append(signature, "\n");
-        append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype,
-               tg_dtype_name((tg_dtype)t->dtype));
+        append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype, tg_dtype_name((tg_dtype)t->dtype));
         append(fields, "    @name@_tensor %s%s; /* ", t->name, suffix(t));
         describe_tensor(fields, program, i);
         append(fields, " */\n");
@@ -194,17 +188,13 @@ static void append_outer(struct text *text, const tg_program *program, uint32_t 
            is_shared ? program->group : 1);
 }
 
-static void append_extent(struct text *text, const tg_program *program, const tg_tensor_info *t,
-                          uint8_t axis)
+static void append_extent(struct text *text, const tg_program *program, const tg_tensor_info *t, uint8_t axis)
 {
     static const char *const sizes[TG_N_AXES] = {
         [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS",  [TG_CHUNK] = "CHUNKS", [TG_DQK] = "ONE",
         [TG_DHV] = "ONE",       [TG_PARTS] = "ONE", [TG_CUTS] = "CUTS",
     };
-    uint32_t width = axis == TG_DQK     ? program->dqk
-                     : axis == TG_DHV   ? program->dhv
-                     : axis == TG_PARTS ? t->parts
-                                        : 1;
+    uint32_t width = axis == TG_DQK ? program->dqk : axis == TG_DHV ? program->dhv : axis == TG_PARTS ? t->parts : 1;
     const uint32_t entries = axis == TG_CHUNK && t->segment ? t->segment : 1;
     append(text, ", {%s, %" PRIu32 ", %" PRIu32 "}", sizes[axis], entries, width);
 }
@@ -234,13 +224,11 @@ static void add_tensors(struct keys *keys, const tg_program *program)
         else
             append(text, "    {0, ");
         int n_axes = count_axes(t);
-        bool is_vector =
-            n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
+        bool is_vector = n_axes > 2 && (t->axes[n_axes - 3] == TG_DQK || t->axes[n_axes - 3] == TG_DHV);
         append(text, "%d, %" PRIu32 ", %d, %d, %d, %d, %d, %d, %" PRIu32 ", %d, {", t->flags,
-               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector,
-               t->dtype == TG_I32, tg_tensor_is_slot(program, i),
-               lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1, map_type(program, i),
-               t->place ? t->place - 1u : i, n_axes);
+               tg_dtype_bytes((tg_dtype)t->dtype), tg_tensor_source(program, i), is_vector, t->dtype == TG_I32,
+               tg_tensor_is_slot(program, i), lacks_axis(program, i, 0) | lacks_axis(program, i, 1) << 1,
+               map_type(program, i), t->place ? t->place - 1u : i, n_axes);
         append_outer(text, program, i);
         for (int a = 0; a < TG_MAX_AXES; a++)
             append_extent(text, program, t, t->axes[a]);
@@ -257,13 +245,12 @@ static void add_kernels(struct keys *keys, const tg_program *program)
         const tg_kernel *k = &program->kernels[i];
         append(text, "    {\"%s\", ptx_%" PRIu32 ", ", k->name, i);
         append(text, k->cubin ? "cubin_%" PRIu32 : "NULL", i);
-        append(text, ", %" PRIu32 ", %" PRIu32 ", %d, %d", k->threads, k->shared_bytes,
-               k->cluster ? k->cluster : 1, k->overlap);
-        append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->n_grid, k->n_args,
-               k->n_maps);
+        append(text, ", %" PRIu32 ", %" PRIu32 ", %d, %d", k->threads, k->shared_bytes, k->cluster ? k->cluster : 1,
+               k->overlap);
+        append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->n_grid, k->n_args, k->n_maps);
         for (uint32_t g = 0; g < k->n_grid; g++)
-            append(text, "%s{%s, %" PRIu32 ", %" PRIu32 "}", g ? ", " : "", sizes[k->grid[g].size],
-                   k->grid[g].div, k->grid[g].mul);
+            append(text, "%s{%s, %" PRIu32 ", %" PRIu32 "}", g ? ", " : "", sizes[k->grid[g].size], k->grid[g].div,
+                   k->grid[g].mul);
         append(text, "},\n     {");
         for (uint32_t a = 0; a < k->n_args; a++) {
             const tg_arg_desc *arg = &k->args[a];
@@ -276,16 +263,15 @@ static void add_kernels(struct keys *keys, const tg_program *program)
         append(text, k->n_args ? "},\n     {" : "{0, 0, 0}},\n     {");
         for (uint32_t m = 0; m < k->n_maps; m++) {
             const tg_map_desc *map = &k->maps[m];
-            append(text, "%s{%d, %d, %d, %d, %d}", m ? ", " : "", map->tensor, map->swizzle,
-                   map->columns, map->rows, map->spans);
+            append(text, "%s{%d, %d, %d, %d, %d}", m ? ", " : "", map->tensor, map->swizzle, map->columns, map->rows,
+                   map->spans);
         }
         append(text, k->n_maps ? "}},\n" : "{0, 0, 0, 0, 0}}},\n");
     }
 }
 
 /* A string literal would be shorter, but C guarantees only 4095 characters of one. */
-static void append_image(struct text *text, const char *kind, uint32_t i, const void *image,
-                         uint64_t n)
+static void append_image(struct text *text, const char *kind, uint32_t i, const void *image, uint64_t n)
 {
     const unsigned char *bytes = image;
     append(text, "ALIGNED(16) static const unsigned char %s_%" PRIu32 "[] = {", kind, i);
@@ -311,8 +297,8 @@ static void append_float(struct text *text, float value)
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     const uint32_t exponent = bits >> 23 & 255, fraction = bits & 0x7fffff;
-    append(text, "(%s0x%" PRIx32 "p%df)", bits >> 31 ? "-" : "",
-           exponent ? fraction | 0x800000 : fraction, (int)(exponent ? exponent : 1) - 150);
+    append(text, "(%s0x%" PRIx32 "p%df)", bits >> 31 ? "-" : "", exponent ? fraction | 0x800000 : fraction,
+           (int)(exponent ? exponent : 1) - 150);
 }
 
 /* A scalar may have the name of another parameter. */
@@ -362,20 +348,15 @@ static void add_notes(struct keys *keys, const tg_program *program)
                " heads of other arrays.\n *\n",
                program->group, program->group);
     if (program->packed)
-        append(
-            notes,
-            " * B sequences of different lengths lie one behind the other on the axis T. T is that "
-            "of all\n * together; cu[b] is where sequence b begins, and cu[B] is T.\n *\n");
+        append(notes, " * B sequences of different lengths lie one behind the other on the axis T. T is that "
+                      "of all\n * together; cu[b] is where sequence b begins, and cu[B] is T.\n *\n");
     if (program->pooled)
-        append(
-            notes,
-            " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
-            "stride leads from\n * slot to slot. Initial and final state may be the same "
-            "memory; in a call of B > 0 without tokens\n * they must be.\n *\n");
+        append(notes, " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
+                      "stride leads from\n * slot to slot. Initial and final state may be the same "
+                      "memory; in a call of B > 0 without tokens\n * they must be.\n *\n");
     if (program->packed || program->pooled)
-        append(notes,
-               " * Arrays of i32 have any positive stride: int64 is the same address with stride "
-               "2.\n *\n");
+        append(notes, " * Arrays of i32 have any positive stride: int64 is the same address with stride "
+                      "2.\n *\n");
     const uint64_t mapped = mapped_tensors(program);
     if (mapped) {
         append(notes, " * Strides of axes longer than 1 are positive and below 2^40 bytes in");
@@ -385,8 +366,7 @@ static void add_notes(struct keys *keys, const tg_program *program)
         append(notes, ",\n * which are read or written through tensor maps.\n *\n");
     }
     if (program->max_tokens)
-        append(notes, " * These are decode steps: T is at most %" PRIu32 ".\n *\n",
-               program->max_tokens);
+        append(notes, " * These are decode steps: T is at most %" PRIu32 ".\n *\n", program->max_tokens);
 }
 
 static void add_numbers(struct keys *keys, const tg_program *program)
@@ -429,8 +409,7 @@ static void add_names(struct keys *keys, const tg_program *program, const char *
 {
     append_comment(add_key(keys, "variant"), program->variant);
     append_comment(add_key(keys, "schedule"), program->schedule);
-    append(add_key(keys, "arch_text"), "%s%s", program->arch,
-           program->arch_exact ? " exactly" : " or newer");
+    append(add_key(keys, "arch_text"), "%s%s", program->arch, program->arch_exact ? " exactly" : " or newer");
     append(add_key(keys, "io"), "%s", tg_dtype_name((tg_dtype)program->io_dtype));
     struct text *upper = add_key(keys, "NAME"), *indent = add_key(keys, "indent");
     for (const char *at = name; *at; at++)
@@ -457,19 +436,16 @@ static char *expand_all(const char *template_text, const struct keys *keys)
     return whole;
 }
 
-tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
-                       const tg_sink *sink)
+tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header, const tg_sink *sink)
 {
     enum { MAX_PREFIX = 64 };
     if (!source || !header)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", NULL, "tg_program_c: %s is NULL",
-                       source ? "header" : "source");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", NULL, "tg_program_c: %s is NULL", source ? "header" : "source");
     *source = *header = NULL;
     if (!is_prefix(name) || strlen(name) > MAX_PREFIX)
-        return tg_fail(
-            sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
-            "tg_program_c: name: expected a C identifier of at most %d characters, found %.80s",
-            MAX_PREFIX, name ? name : "NULL");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
+                       "tg_program_c: name: expected a C identifier of at most %d characters, found %.80s", MAX_PREFIX,
+                       name ? name : "NULL");
     tg_status status = tg_program_verify(program, sink);
     if (status != TG_OK)
         return status;

@@ -60,8 +60,8 @@ typedef struct tg_sink {
 } tg_sink;
 
 /* Formats one message and hands it to the sink. `hint` may be NULL. */
-TG_API void tg_report(const tg_sink *sink, tg_severity severity, const char *code, const char *file,
-                      int line, const char *hint, const char *format, ...)
+TG_API void tg_report(const tg_sink *sink, tg_severity severity, const char *code, const char *file, int line,
+                      const char *hint, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 7, 8)))
 #endif
@@ -118,9 +118,9 @@ typedef struct tg_tensor_info {
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED, TG_NO_HEADS */
     uint8_t axes[TG_MAX_AXES]; /* tg_axis after [B, NH] */
     uint8_t parts;             /* extent of TG_PARTS when that is the last axis, else 0 */
-    uint16_t segment;          /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
+    uint16_t segment; /* chunks to one entry of TG_CHUNK, which then every packed sequence has as many of as the
                                 * longest could need; 0: each chunk has its own */
-    uint8_t place;             /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
+    uint8_t place;    /* n + 1: of workspace, in the place of tensor n, another one of the same size which no kernel
                                 * uses any more where one uses this, itself with a place of its own; 0: its own place */
 } tg_tensor_info;
 
@@ -257,7 +257,7 @@ typedef struct tg_program {
     tg_tensor_info tensors[TG_MAX_TENSORS];
     uint32_t n_scalars;
     tg_scalar_info scalars[TG_MAX_SCALARS]; /* the first is "scale", which multiplies q */
-    uint32_t n_kernels; /* launched in this order, on one stream */
+    uint32_t n_kernels;                     /* launched in this order, on one stream */
     tg_kernel kernels[TG_MAX_KERNELS];
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
@@ -275,19 +275,16 @@ typedef struct tg_sizes {
 /* Checks the sizes against the program, which has passed tg_program_verify: every size below 2^31,
  * chunk_multiple, group, max_tokens, no tokens without sequences when packed, grid below 2^31 and a
  * multiple of the cluster, tensors below 2^56 bytes. Reports all mistakes. */
-TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes,
-                                const tg_sink *sink);
+TG_API tg_status tg_sizes_check(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink);
 
 /* Value of a tg_size, and of a product of terms (saturating). Sizes must have passed
  * tg_sizes_check. */
 TG_API int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t size);
-TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes,
-                              const tg_term *terms, uint32_t n_terms);
+TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms, uint32_t n_terms);
 
 /* Elements of a tensor on one axis: 0 B, 1 NH, 2.. axes. 1 where the tensor has one entry for all
  * sequences or heads; of a slot tensor on axis B the sequences, for nobody here knows the slots. */
-TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
-                                uint32_t axis);
+TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor, uint32_t axis);
 
 /* 1 when the tensor is a pool of slots, so that sequence b has entry index[b] of it and not b: in
  * pooled programs every input and output with neither tokens nor chunks, except TG_I32 tensors and
@@ -297,8 +294,7 @@ TG_API int tg_tensor_is_slot(const tg_program *program, uint32_t tensor);
 /* Bytes of workspace a launch needs (0 is possible), and the offset of a workspace tensor in it.
  * Every workspace tensor starts at a multiple of 256 bytes. */
 TG_API uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes);
-TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes,
-                                    uint32_t tensor);
+TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor);
 
 /* Index of the tensor with that name, or -1. */
 TG_API int tg_program_tensor(const tg_program *program, const char *name);
@@ -323,16 +319,14 @@ TG_API void tg_program_free(tg_program *program);
 
 /* Bundle file: the program as bytes (little endian, versioned, checksummed).
  * tg_program_bytes: `*bytes` is malloc'ed, the caller frees it. */
-TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size,
-                                  const tg_sink *sink);
-TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program,
-                                  const tg_sink *sink);
+TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink);
+TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink);
 
 /* The program as a pair of files NAME.c and NAME.h, C11 and C++17, that load and launch with
  * nothing but the Driver API, opened by path or given as a table of functions. `*source` and
  * `*header` are malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
-TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source,
-                              char **header, const tg_sink *sink);
+TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
+                              const tg_sink *sink);
 
 #ifdef __cplusplus
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void tg_report(const tg_sink *sink, tg_severity severity, const char *code, const char *file,
-               int line, const char *hint, const char *format, ...)
+void tg_report(const tg_sink *sink, tg_severity severity, const char *code, const char *file, int line,
+               const char *hint, const char *format, ...)
 {
     if (!sink || !sink->emit)
         return;

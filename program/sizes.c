@@ -67,8 +67,7 @@ int64_t tg_size_value(const tg_program *program, const tg_sizes *sizes, uint32_t
     return 0;
 }
 
-int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms,
-                       uint32_t n_terms)
+int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const tg_term *terms, uint32_t n_terms)
 {
     int64_t product = 1;
     for (uint32_t i = 0; i < n_terms; i++) {
@@ -78,16 +77,14 @@ int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, const t
     return product;
 }
 
-int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor,
-                         uint32_t axis)
+int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor, uint32_t axis)
 {
     if (lacks_axis(program, tensor, axis))
         return 1;
     if (axis == 0)
         return sizes->batch;
     if (axis == 1)
-        return program->tensors[tensor].flags & TG_SHARED ? sizes->heads / program->group
-                                                          : sizes->heads;
+        return program->tensors[tensor].flags & TG_SHARED ? sizes->heads / program->group : sizes->heads;
     switch ((tg_axis)program->tensors[tensor].axes[axis - 2]) {
     case TG_T:
         return sizes->tokens;
@@ -153,8 +150,8 @@ int tg_program_tensor(const tg_program *program, const char *name)
 int tg_tensor_is_slot(const tg_program *program, uint32_t tensor)
 {
     const tg_tensor_info *info = &program->tensors[tensor];
-    return program->pooled && !is_workspace(info) && !has_tokens(info) &&
-           !(info->flags & TG_NO_BATCH) && info->dtype != TG_I32;
+    return program->pooled && !is_workspace(info) && !has_tokens(info) && !(info->flags & TG_NO_BATCH) &&
+           info->dtype != TG_I32;
 }
 
 /* "S0" for "S" and "dS" for "dS0": the two ends of a state differ by a final 0. */
@@ -163,15 +160,13 @@ static bool is_other_end(const char *name, const char *other)
     size_t n = strlen(name), m = strlen(other);
     const char *longer = n > m ? name : other;
     size_t shorter = n > m ? m : n;
-    return (n > m ? n - m : m - n) == 1 && longer[shorter] == '0' &&
-           memcmp(name, other, shorter) == 0;
+    return (n > m ? n - m : m - n) == 1 && longer[shorter] == '0' && memcmp(name, other, shorter) == 0;
 }
 
 static bool has_same_axes(const tg_tensor_info *a, const tg_tensor_info *b)
 {
     const int missing = TG_NO_BATCH | TG_SHARED | TG_NO_HEADS;
-    return (a->flags & missing) == (b->flags & missing) &&
-           memcmp(a->axes, b->axes, sizeof a->axes) == 0;
+    return (a->flags & missing) == (b->flags & missing) && memcmp(a->axes, b->axes, sizeof a->axes) == 0;
 }
 
 int tg_tensor_source(const tg_program *program, uint32_t tensor)
@@ -195,9 +190,8 @@ static bool check_range(const char *field, int64_t value, int64_t least_value, c
 {
     if (value >= least_value && value <= max_size)
         return true;
-    tg_report(sink, TG_ERROR, "TG0701", NULL, 0, NULL,
-              "sizes.%s: expected %" PRId64 "..%" PRId64 ", found %" PRId64, field, least_value,
-              max_size, value);
+    tg_report(sink, TG_ERROR, "TG0701", NULL, 0, NULL, "sizes.%s: expected %" PRId64 "..%" PRId64 ", found %" PRId64,
+              field, least_value, max_size, value);
     return false;
 }
 
@@ -205,15 +199,13 @@ static bool check_chunk(const tg_program *program, int64_t chunk, const tg_sink 
 {
     if (program->chunk_most && chunk > program->chunk_most) {
         tg_report(sink, TG_ERROR, "TG0701", NULL, 0, "0 means the program's default",
-                  "sizes.chunk: expected at most %" PRIu32 ", found %" PRId64, program->chunk_most,
-                  chunk);
+                  "sizes.chunk: expected at most %" PRIu32 ", found %" PRId64, program->chunk_most, chunk);
         return false;
     }
     if (chunk % program->chunk_multiple == 0)
         return true;
     tg_report(sink, TG_ERROR, "TG0701", NULL, 0, "0 means the program's default",
-              "sizes.chunk: expected a multiple of %" PRIu32 ", found %" PRId64,
-              program->chunk_multiple, chunk);
+              "sizes.chunk: expected a multiple of %" PRIu32 ", found %" PRId64, program->chunk_multiple, chunk);
     return false;
 }
 
@@ -222,9 +214,8 @@ static bool check_heads(const tg_program *program, int64_t heads, const tg_sink 
     if (heads % program->group == 0)
         return true;
     tg_report(sink, TG_ERROR, "TG0703", NULL, 0, NULL,
-              "sizes.heads: expected a multiple of %" PRIu32
-              ", the heads of a group, found %" PRId64,
-              program->group, heads);
+              "sizes.heads: expected a multiple of %" PRIu32 ", the heads of a group, found %" PRId64, program->group,
+              heads);
     return false;
 }
 
@@ -232,15 +223,13 @@ static bool check_tokens(const tg_program *program, const tg_sizes *sizes, const
 {
     if (program->max_tokens && sizes->tokens > program->max_tokens) {
         tg_report(sink, TG_ERROR, "TG0704", NULL, 0, "longer calls need another schedule",
-                  "sizes.tokens: expected at most %" PRIu32
-                  ": schedule %s is for decode steps, found %" PRId64,
+                  "sizes.tokens: expected at most %" PRIu32 ": schedule %s is for decode steps, found %" PRId64,
                   program->max_tokens, program->schedule, sizes->tokens);
         return false;
     }
     if (program->packed && sizes->tokens > 0 && sizes->batch == 0) {
         tg_report(sink, TG_ERROR, "TG0705", NULL, 0, "sizes.batch is the number of sequences",
-                  "sizes.tokens: expected 0 in a packed call of no sequences, found %" PRId64,
-                  sizes->tokens);
+                  "sizes.tokens: expected 0 in a packed call of no sequences, found %" PRId64, sizes->tokens);
         return false;
     }
     return true;
@@ -266,13 +255,12 @@ static bool check_products(const tg_program *program, const tg_sizes *sizes, con
         if (blocks > max_grid) {
             ok = false;
             tg_report(sink, TG_ERROR, "TG0702", NULL, 0, "split the batch, or use a larger chunk",
-                      "kernel %s: expected at most %" PRId64 " blocks, found %" PRId64,
-                      kernel->name, max_grid, blocks);
+                      "kernel %s: expected at most %" PRId64 " blocks, found %" PRId64, kernel->name, max_grid, blocks);
         } else if (kernel->cluster > 1 && blocks % kernel->cluster != 0) {
             ok = false;
             tg_report(sink, TG_ERROR, "TG0706", NULL, 0, "these sizes need another schedule",
-                      "kernel %s: expected a multiple of %d blocks, the cluster, found %" PRId64,
-                      kernel->name, kernel->cluster, blocks);
+                      "kernel %s: expected a multiple of %d blocks, the cluster, found %" PRId64, kernel->name,
+                      kernel->cluster, blocks);
         }
     }
     for (uint32_t i = 0; i < program->n_tensors; i++) {
@@ -281,8 +269,8 @@ static bool check_products(const tg_program *program, const tg_sizes *sizes, con
             continue;
         ok = false;
         tg_report(sink, TG_ERROR, "TG0702", NULL, 0, NULL,
-                  "tensor %s: expected at most %" PRId64 " bytes, found %" PRId64,
-                  program->tensors[i].name, max_bytes, bytes);
+                  "tensor %s: expected at most %" PRId64 " bytes, found %" PRId64, program->tensors[i].name, max_bytes,
+                  bytes);
     }
     return ok;
 }

@@ -18,10 +18,10 @@ enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
 /* Of a tensor map: elements of a box in one dimension, bytes of a span that is not swizzled. */
 enum { MAX_BOX = 256, MAX_SPAN_BYTES = 128 };
 
-#define REQUIRE_CODE(code, condition, ...)                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            return tg_fail(sink, TG_E_FORMAT, code, NULL, __VA_ARGS__);                            \
+#define REQUIRE_CODE(code, condition, ...)                                                                             \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return tg_fail(sink, TG_E_FORMAT, code, NULL, __VA_ARGS__);                                                \
     } while (0)
 #define REQUIRE(condition, ...)     REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
 #define REQUIRE_MAP(condition, ...) REQUIRE_CODE("TG0724", condition, __VA_ARGS__)
@@ -81,13 +81,11 @@ static tg_status verify_flags(const tg_program *program, uint32_t i, const tg_si
             "batch, shared and no heads, found %d",
             i, t->name, t->flags);
     REQUIRE(!(t->flags & TG_OPTIONAL) || !is_workspace(t),
-            "tensors[%" PRIu32 "].flags (%s): expected optional with in or out only, found %d", i,
-            t->name, t->flags);
+            "tensors[%" PRIu32 "].flags (%s): expected optional with in or out only, found %d", i, t->name, t->flags);
     REQUIRE(!(t->flags & TG_SHARED) || !(t->flags & TG_NO_HEADS),
             "tensors[%" PRIu32 "].flags (%s): expected shared or no heads, found both", i, t->name);
     REQUIRE(is_workspace(t) || i == 0 || !is_workspace(&program->tensors[i - 1]),
-            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors",
-            i, t->name);
+            "tensors[%" PRIu32 "].flags (%s): expected the signature before all workspace tensors", i, t->name);
     return TG_OK;
 }
 
@@ -96,8 +94,8 @@ static bool is_in_place(const tg_program *program, const tg_tensor_info *t)
     if (t->place > program->n_tensors)
         return false;
     const tg_tensor_info *other = &program->tensors[t->place - 1];
-    return is_workspace(t) && is_workspace(other) && other->place == 0 && other->flags == t->flags && other->parts == t->parts &&
-           tg_dtype_bytes((tg_dtype)other->dtype) == tg_dtype_bytes((tg_dtype)t->dtype) &&
+    return is_workspace(t) && is_workspace(other) && other->place == 0 && other->flags == t->flags &&
+           other->parts == t->parts && tg_dtype_bytes((tg_dtype)other->dtype) == tg_dtype_bytes((tg_dtype)t->dtype) &&
            other->segment == t->segment && memcmp(other->axes, t->axes, sizeof t->axes) == 0;
 }
 
@@ -105,14 +103,12 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
 {
     const tg_tensor_info *t = &program->tensors[i];
     REQUIRE(is_terminated(t->name, sizeof t->name) && is_identifier(t->name),
-            "tensors[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
-            sizeof t->name - 1);
+            "tensors[%" PRIu32 "].name: expected an identifier of at most %zu characters", i, sizeof t->name - 1);
     REQUIRE(tg_program_tensor(program, t->name) == (int)i,
             "tensors[%" PRIu32 "].name: expected every name once, found %s again", i, t->name);
     REQUIRE(tg_dtype_bytes((tg_dtype)t->dtype) != 0,
-            "tensors[%" PRIu32
-            "].dtype (%s): expected bf16, f16, f32, f32x2 or i32, found value %d",
-            i, t->name, t->dtype);
+            "tensors[%" PRIu32 "].dtype (%s): expected bf16, f16, f32, f32x2 or i32, found value %d", i, t->name,
+            t->dtype);
     tg_status status = verify_flags(program, i, sink);
     if (status != TG_OK)
         return status;
@@ -125,8 +121,7 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
         ended = t->axes[a] == TG_AXIS_NONE;
     }
     REQUIRE(program->packed || !has_axis(t, TG_CUTS),
-            "tensors[%" PRIu32 "].axes (%s): expected axis cuts in packed programs only", i,
-            t->name);
+            "tensors[%" PRIu32 "].axes (%s): expected axis cuts in packed programs only", i, t->name);
     const bool has_parts = has_axis(t, TG_PARTS);
     REQUIRE(has_parts == (t->parts != 0) && !(has_parts && !is_workspace(t)),
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
@@ -137,8 +132,8 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
             "size with place 0, found %d",
             i, t->name, t->place);
     REQUIRE(t->segment == 0 || has_axis(t, TG_CHUNK),
-            "tensors[%" PRIu32 "].segment (%s): expected 0 but for tensors with axis chunk, found %d",
-            i, t->name, t->segment);
+            "tensors[%" PRIu32 "].segment (%s): expected 0 but for tensors with axis chunk, found %d", i, t->name,
+            t->segment);
     return TG_OK;
 }
 
@@ -146,37 +141,31 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
 static tg_status verify_state(const tg_program *program, uint32_t i, const tg_sink *sink)
 {
     int source = tg_tensor_source(program, i);
-    const tg_tensor_info *out = &program->tensors[i],
-                         *in = &program->tensors[source < 0 ? (int)i : source];
-    REQUIRE(in->dtype == out->dtype,
-            "tensors[%" PRIu32 "].dtype (%s): expected %s like %s, found %s", i, out->name,
+    const tg_tensor_info *out = &program->tensors[i], *in = &program->tensors[source < 0 ? (int)i : source];
+    REQUIRE(in->dtype == out->dtype, "tensors[%" PRIu32 "].dtype (%s): expected %s like %s, found %s", i, out->name,
             tg_dtype_name((tg_dtype)in->dtype), in->name, tg_dtype_name((tg_dtype)out->dtype));
     return TG_OK;
 }
 
 /* What packed and pooled kernels read beside the tensors of the algorithm. */
-static tg_status verify_reader(const tg_program *program, const tg_tensor_info *expected,
-                               const char *what, const tg_sink *sink)
+static tg_status verify_reader(const tg_program *program, const tg_tensor_info *expected, const char *what,
+                               const tg_sink *sink)
 {
     int i = tg_program_tensor(program, expected->name);
     const tg_tensor_info *found = i < 0 ? NULL : &program->tensors[i];
     if (found && found->dtype == expected->dtype && found->flags == expected->flags &&
         memcmp(found->axes, expected->axes, sizeof found->axes) == 0)
         return TG_OK;
-    return tg_fail(sink, TG_E_FORMAT, "TG0723", NULL,
-                   "%s program: expected the i32 input %s of axes [%s], found %s", what,
-                   expected->name, expected->axes[0] == TG_CUTS ? "cuts" : "B",
+    return tg_fail(sink, TG_E_FORMAT, "TG0723", NULL, "%s program: expected the i32 input %s of axes [%s], found %s",
+                   what, expected->name, expected->axes[0] == TG_CUTS ? "cuts" : "B",
                    found ? "another tensor of that name" : "none");
 }
 
 static tg_status verify_readers(const tg_program *program, const tg_sink *sink)
 {
-    static const tg_tensor_info cu = {.name = "cu",
-                                      .dtype = TG_I32,
-                                      .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS,
-                                      .axes = {TG_CUTS}};
-    static const tg_tensor_info index = {
-        .name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    static const tg_tensor_info cu = {
+        .name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
+    static const tg_tensor_info index = {.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     tg_status status = TG_OK;
     if (program->packed)
         status = verify_reader(program, &cu, "packed", sink);
@@ -189,52 +178,43 @@ static tg_status verify_scalar(const tg_program *program, uint32_t i, const tg_s
 {
     const tg_scalar_info *s = &program->scalars[i];
     REQUIRE(is_terminated(s->name, sizeof s->name) && is_identifier(s->name),
-            "scalars[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
-            sizeof s->name - 1);
-    REQUIRE(i > 0 || strcmp(s->name, "scale") == 0, "scalars[0].name: expected scale, found %s",
-            s->name);
+            "scalars[%" PRIu32 "].name: expected an identifier of at most %zu characters", i, sizeof s->name - 1);
+    REQUIRE(i > 0 || strcmp(s->name, "scale") == 0, "scalars[0].name: expected scale, found %s", s->name);
     for (uint32_t j = 0; j < i; j++)
         REQUIRE(strcmp(program->scalars[j].name, s->name) != 0,
                 "scalars[%" PRIu32 "].name: expected every name once, found %s again", i, s->name);
-    REQUIRE(isfinite(s->value),
-            "scalars[%" PRIu32 "].value (%s): expected a finite number, found %f", i, s->name,
+    REQUIRE(isfinite(s->value), "scalars[%" PRIu32 "].value (%s): expected a finite number, found %f", i, s->name,
             (double)s->value);
     return TG_OK;
 }
 
-static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, uint32_t i,
-                            const tg_sink *sink)
+static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, uint32_t i, const tg_sink *sink)
 {
     const tg_arg_desc *arg = &kernel->args[i];
-    REQUIRE(arg->kind <= TG_ARG_MAP, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d",
-            kernel->name, i, TG_ARG_MAP, arg->kind);
+    REQUIRE(arg->kind <= TG_ARG_MAP, "kernel %s: args[%" PRIu32 "].kind: expected 0..%d, found %d", kernel->name, i,
+            TG_ARG_MAP, arg->kind);
     uint32_t end = arg->kind == TG_ARG_SIZE     ? TG_SIZE_CHUNK + 1
                    : arg->kind == TG_ARG_SCALAR ? program->n_scalars
                                                 : program->n_tensors;
-    REQUIRE(arg->index < end,
-            "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d",
-            kernel->name, i, end, arg->index);
-    uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES
-                        : arg->kind == TG_ARG_MAP  ? kernel->n_maps
-                                                   : 1;
-    REQUIRE(arg->axis < end_axis,
-            "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d", kernel->name,
-            i, end_axis, arg->axis);
+    REQUIRE(arg->index < end, "kernel %s: args[%" PRIu32 "].index: expected below %" PRIu32 ", found %d", kernel->name,
+            i, end, arg->index);
+    uint32_t end_axis = arg->kind == TG_ARG_STRIDE ? 2 + TG_MAX_AXES : arg->kind == TG_ARG_MAP ? kernel->n_maps : 1;
+    REQUIRE(arg->axis < end_axis, "kernel %s: args[%" PRIu32 "].axis: expected below %" PRIu32 ", found %d",
+            kernel->name, i, end_axis, arg->axis);
     REQUIRE(arg->kind != TG_ARG_STRIDE || arg->axis < 2 ||
                 program->tensors[arg->index].axes[arg->axis - 2] != TG_AXIS_NONE,
             "kernel %s: args[%" PRIu32 "].axis: expected an axis of %s, found %d", kernel->name, i,
             program->tensors[arg->index].name, arg->axis);
     REQUIRE(arg->kind != TG_ARG_MAP || arg->index == kernel->maps[arg->axis].tensor,
-            "kernel %s: args[%" PRIu32 "].index: expected %d, the tensor of its map, found %d",
-            kernel->name, i, kernel->maps[arg->axis].tensor, arg->index);
-    REQUIRE(arg->reserved == 0, "kernel %s: args[%" PRIu32 "].reserved: expected 0, found %d",
-            kernel->name, i, arg->reserved);
+            "kernel %s: args[%" PRIu32 "].index: expected %d, the tensor of its map, found %d", kernel->name, i,
+            kernel->maps[arg->axis].tensor, arg->index);
+    REQUIRE(arg->reserved == 0, "kernel %s: args[%" PRIu32 "].reserved: expected 0, found %d", kernel->name, i,
+            arg->reserved);
     return TG_OK;
 }
 
 /* What the encoder of the driver would refuse, or would take and read other columns with. */
-static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, uint32_t i,
-                            const tg_sink *sink)
+static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, uint32_t i, const tg_sink *sink)
 {
     const tg_map_desc *map = &kernel->maps[i];
     const tg_tensor_info *t = &program->tensors[map->tensor];
@@ -246,15 +226,14 @@ static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, 
                 "%" PRIu32 ", found %d columns, %" PRIu32 " bytes",
                 kernel->name, i, t->name, most, map->columns, bytes);
     REQUIRE_MAP(width % map->columns == 0,
-                "kernel %s: maps[%" PRIu32
-                "].columns (%s): expected a divisor of the width %" PRIu32 ", found %d",
+                "kernel %s: maps[%" PRIu32 "].columns (%s): expected a divisor of the width %" PRIu32 ", found %d",
                 kernel->name, i, t->name, width, map->columns);
     REQUIRE_MAP(map->rows >= 1 && map->rows <= MAX_BOX,
-                "kernel %s: maps[%" PRIu32 "].rows (%s): expected 1..%d, found %d", kernel->name, i,
-                t->name, MAX_BOX, map->rows);
+                "kernel %s: maps[%" PRIu32 "].rows (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
+                map->rows);
     REQUIRE_MAP(map->spans >= 1 && map->spans <= MAX_BOX,
-                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1..%d, found %d", kernel->name,
-                i, t->name, MAX_BOX, map->spans);
+                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
+                map->spans);
     REQUIRE_MAP(bytes * map->rows * map->spans <= kernel->shared_bytes,
                 "kernel %s: maps[%" PRIu32 "] (%s): expected a box within the %" PRIu32
                 " bytes of shared memory, found %" PRIu32,
@@ -262,67 +241,56 @@ static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, 
     return TG_OK;
 }
 
-static tg_status verify_map(const tg_program *program, const tg_kernel *kernel, uint32_t i,
-                            const tg_sink *sink)
+static tg_status verify_map(const tg_program *program, const tg_kernel *kernel, uint32_t i, const tg_sink *sink)
 {
     const tg_map_desc *map = &kernel->maps[i];
     REQUIRE_MAP(map->tensor < program->n_tensors,
-                "kernel %s: maps[%" PRIu32 "].tensor: expected below %" PRIu32 ", found %d",
-                kernel->name, i, program->n_tensors, map->tensor);
+                "kernel %s: maps[%" PRIu32 "].tensor: expected below %" PRIu32 ", found %d", kernel->name, i,
+                program->n_tensors, map->tensor);
     const tg_tensor_info *t = &program->tensors[map->tensor];
-    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV) &&
-                    t->axes[2] == TG_AXIS_NONE,
-                "kernel %s: maps[%" PRIu32
-                "].tensor: expected one of axes [T, dqk] or [T, dhv], found %s",
+    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV) && t->axes[2] == TG_AXIS_NONE,
+                "kernel %s: maps[%" PRIu32 "].tensor: expected one of axes [T, dqk] or [T, dhv], found %s",
                 kernel->name, i, t->name);
     REQUIRE_MAP(t->dtype == TG_BF16 || t->dtype == TG_F16 || t->dtype == TG_F32,
-                "kernel %s: maps[%" PRIu32
-                "].tensor: expected one of bf16, f16 or f32, found %s of %s",
-                kernel->name, i, t->name, tg_dtype_name((tg_dtype)t->dtype));
-    REQUIRE_MAP(map->swizzle <= TG_SWIZZLE_128,
-                "kernel %s: maps[%" PRIu32 "].swizzle (%s): expected 0..%d, found %d", kernel->name,
-                i, t->name, TG_SWIZZLE_128, map->swizzle);
+                "kernel %s: maps[%" PRIu32 "].tensor: expected one of bf16, f16 or f32, found %s of %s", kernel->name,
+                i, t->name, tg_dtype_name((tg_dtype)t->dtype));
+    REQUIRE_MAP(map->swizzle <= TG_SWIZZLE_128, "kernel %s: maps[%" PRIu32 "].swizzle (%s): expected 0..%d, found %d",
+                kernel->name, i, t->name, TG_SWIZZLE_128, map->swizzle);
     uint32_t n_passed = 0;
     for (uint32_t a = 0; a < kernel->n_args; a++) {
         const tg_arg_desc *arg = &kernel->args[a];
         n_passed += arg->kind == TG_ARG_MAP && arg->axis == i;
     }
-    REQUIRE_MAP(n_passed == 1,
-                "kernel %s: maps[%" PRIu32 "] (%s): expected one argument with it, found %" PRIu32,
+    REQUIRE_MAP(n_passed == 1, "kernel %s: maps[%" PRIu32 "] (%s): expected one argument with it, found %" PRIu32,
                 kernel->name, i, t->name, n_passed);
     return verify_box(program, kernel, i, sink);
 }
 
 /* What only sm_90 and newer have. */
-static tg_status verify_hopper(const tg_program *program, const tg_kernel *kernel,
-                               const tg_sink *sink)
+static tg_status verify_hopper(const tg_program *program, const tg_kernel *kernel, const tg_sink *sink)
 {
-    REQUIRE(kernel->cluster <= TG_MAX_CLUSTER, "kernel %s: cluster: expected 0..%d, found %d",
-            kernel->name, TG_MAX_CLUSTER, kernel->cluster);
-    REQUIRE(kernel->overlap <= 1, "kernel %s: overlap: expected 0 or 1, found %d", kernel->name,
-            kernel->overlap);
-    REQUIRE(kernel->n_maps <= TG_MAX_MAPS, "kernel %s: n_maps: expected at most %d, found %" PRIu32,
-            kernel->name, TG_MAX_MAPS, kernel->n_maps);
+    REQUIRE(kernel->cluster <= TG_MAX_CLUSTER, "kernel %s: cluster: expected 0..%d, found %d", kernel->name,
+            TG_MAX_CLUSTER, kernel->cluster);
+    REQUIRE(kernel->overlap <= 1, "kernel %s: overlap: expected 0 or 1, found %d", kernel->name, kernel->overlap);
+    REQUIRE(kernel->n_maps <= TG_MAX_MAPS, "kernel %s: n_maps: expected at most %d, found %" PRIu32, kernel->name,
+            TG_MAX_MAPS, kernel->n_maps);
     const bool is_hopper = strtoul(program->arch + strlen("sm_"), NULL, 10) >= 90;
     REQUIRE(is_hopper || (kernel->cluster <= 1 && !kernel->overlap && kernel->n_maps == 0),
-            "kernel %s: expected sm_90 or newer for tensor maps, a cluster or overlap, found %s",
-            kernel->name, program->arch);
+            "kernel %s: expected sm_90 or newer for tensor maps, a cluster or overlap, found %s", kernel->name,
+            program->arch);
     return TG_OK;
 }
 
 static tg_status verify_grid(const tg_kernel *kernel, const tg_sink *sink)
 {
-    REQUIRE(kernel->n_grid >= 1 && kernel->n_grid <= TG_MAX_TERMS,
-            "kernel %s: n_grid: expected 1..%d, found %" PRIu32, kernel->name, TG_MAX_TERMS,
-            kernel->n_grid);
+    REQUIRE(kernel->n_grid >= 1 && kernel->n_grid <= TG_MAX_TERMS, "kernel %s: n_grid: expected 1..%d, found %" PRIu32,
+            kernel->name, TG_MAX_TERMS, kernel->n_grid);
     for (uint32_t i = 0; i < kernel->n_grid; i++) {
         const tg_term *term = &kernel->grid[i];
-        REQUIRE(term->size <= TG_SIZE_CHUNK,
-                "kernel %s: grid[%" PRIu32 "].size: expected 0..%d, found %" PRIu32, kernel->name,
-                i, TG_SIZE_CHUNK, term->size);
+        REQUIRE(term->size <= TG_SIZE_CHUNK, "kernel %s: grid[%" PRIu32 "].size: expected 0..%d, found %" PRIu32,
+                kernel->name, i, TG_SIZE_CHUNK, term->size);
         REQUIRE(term->div >= 1 && term->mul >= 1,
-                "kernel %s: grid[%" PRIu32 "]: expected div and mul of at least 1, found %" PRIu32
-                " and %" PRIu32,
+                "kernel %s: grid[%" PRIu32 "]: expected div and mul of at least 1, found %" PRIu32 " and %" PRIu32,
                 kernel->name, i, term->div, term->mul);
     }
     return TG_OK;
@@ -330,16 +298,12 @@ static tg_status verify_grid(const tg_kernel *kernel, const tg_sink *sink)
 
 static tg_status verify_images(const tg_kernel *kernel, const tg_sink *sink)
 {
-    REQUIRE(kernel->ptx && kernel->ptx_bytes > 0, "kernel %s: ptx: expected text, found none",
-            kernel->name);
-    REQUIRE(memchr(kernel->ptx, '\0', kernel->ptx_bytes) == NULL &&
-                kernel->ptx[kernel->ptx_bytes] == '\0',
-            "kernel %s: ptx: expected its only NUL after %" PRIu64 " bytes", kernel->name,
-            kernel->ptx_bytes);
+    REQUIRE(kernel->ptx && kernel->ptx_bytes > 0, "kernel %s: ptx: expected text, found none", kernel->name);
+    REQUIRE(memchr(kernel->ptx, '\0', kernel->ptx_bytes) == NULL && kernel->ptx[kernel->ptx_bytes] == '\0',
+            "kernel %s: ptx: expected its only NUL after %" PRIu64 " bytes", kernel->name, kernel->ptx_bytes);
     REQUIRE((kernel->cubin != NULL) == (kernel->cubin_bytes > 0),
-            "kernel %s: cubin: expected a cubin and its size or neither, found %" PRIu64
-            " bytes at %s",
-            kernel->name, kernel->cubin_bytes, kernel->cubin ? "an address" : "NULL");
+            "kernel %s: cubin: expected a cubin and its size or neither, found %" PRIu64 " bytes at %s", kernel->name,
+            kernel->cubin_bytes, kernel->cubin ? "an address" : "NULL");
     return TG_OK;
 }
 
@@ -347,21 +311,18 @@ static tg_status verify_kernel(const tg_program *program, uint32_t i, const tg_s
 {
     const tg_kernel *kernel = &program->kernels[i];
     REQUIRE(is_terminated(kernel->name, sizeof kernel->name) && is_identifier(kernel->name),
-            "kernels[%" PRIu32 "].name: expected an identifier of at most %zu characters", i,
-            sizeof kernel->name - 1);
+            "kernels[%" PRIu32 "].name: expected an identifier of at most %zu characters", i, sizeof kernel->name - 1);
     tg_status status = verify_images(kernel, sink);
     if (status == TG_OK)
         status = verify_grid(kernel, sink);
     if (status != TG_OK)
         return status;
     REQUIRE(kernel->threads >= 1 && kernel->threads <= MAX_THREADS,
-            "kernel %s: threads: expected 1..%d, found %" PRIu32, kernel->name, MAX_THREADS,
-            kernel->threads);
-    REQUIRE(kernel->shared_bytes <= MAX_SHARED_BYTES,
-            "kernel %s: shared_bytes: expected at most %d, found %" PRIu32, kernel->name,
-            MAX_SHARED_BYTES, kernel->shared_bytes);
-    REQUIRE(kernel->n_args <= TG_MAX_ARGS, "kernel %s: n_args: expected at most %d, found %" PRIu32,
-            kernel->name, TG_MAX_ARGS, kernel->n_args);
+            "kernel %s: threads: expected 1..%d, found %" PRIu32, kernel->name, MAX_THREADS, kernel->threads);
+    REQUIRE(kernel->shared_bytes <= MAX_SHARED_BYTES, "kernel %s: shared_bytes: expected at most %d, found %" PRIu32,
+            kernel->name, MAX_SHARED_BYTES, kernel->shared_bytes);
+    REQUIRE(kernel->n_args <= TG_MAX_ARGS, "kernel %s: n_args: expected at most %d, found %" PRIu32, kernel->name,
+            TG_MAX_ARGS, kernel->n_args);
     status = verify_hopper(program, kernel, sink);
     for (uint32_t a = 0; a < kernel->n_args && status == TG_OK; a++)
         status = verify_arg(program, kernel, a, sink);
@@ -372,30 +333,28 @@ static tg_status verify_kernel(const tg_program *program, uint32_t i, const tg_s
 
 static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 {
-    REQUIRE(is_terminated(program->variant, sizeof program->variant) &&
-                is_printable(program->variant),
+    REQUIRE(is_terminated(program->variant, sizeof program->variant) && is_printable(program->variant),
             "variant: expected at most %zu printable characters", sizeof program->variant - 1);
-    REQUIRE(is_terminated(program->schedule, sizeof program->schedule) &&
-                is_printable(program->schedule),
+    REQUIRE(is_terminated(program->schedule, sizeof program->schedule) && is_printable(program->schedule),
             "schedule: expected at most %zu printable characters", sizeof program->schedule - 1);
     REQUIRE(is_terminated(program->arch, sizeof program->arch) && is_arch(program->arch),
             "arch: expected a name like sm_80 or sm_90a");
     REQUIRE(program->arch_exact <= 1, "arch_exact: expected 0 or 1, found %d", program->arch_exact);
     REQUIRE(program->io_dtype >= TG_BF16 && program->io_dtype <= TG_F32,
             "io_dtype: expected bf16, f16 or f32, found value %d", program->io_dtype);
-    REQUIRE(program->dqk >= 1 && program->dqk <= MAX_WIDTH, "dqk: expected 1..%d, found %" PRIu32,
-            MAX_WIDTH, program->dqk);
-    REQUIRE(program->dhv >= 1 && program->dhv <= MAX_WIDTH, "dhv: expected 1..%d, found %" PRIu32,
-            MAX_WIDTH, program->dhv);
+    REQUIRE(program->dqk >= 1 && program->dqk <= MAX_WIDTH, "dqk: expected 1..%d, found %" PRIu32, MAX_WIDTH,
+            program->dqk);
+    REQUIRE(program->dhv >= 1 && program->dhv <= MAX_WIDTH, "dhv: expected 1..%d, found %" PRIu32, MAX_WIDTH,
+            program->dhv);
     REQUIRE(program->chunk_multiple >= 1 && program->chunk_multiple <= MAX_CHUNK,
             "chunk_multiple: expected 1..%d, found %" PRIu32, MAX_CHUNK, program->chunk_multiple);
     REQUIRE(program->chunk_default >= 1 && program->chunk_default <= MAX_CHUNK &&
                 program->chunk_default % program->chunk_multiple == 0,
-            "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32,
-            program->chunk_multiple, MAX_CHUNK, program->chunk_default);
+            "chunk_default: expected a multiple of %" PRIu32 " up to %d, found %" PRIu32, program->chunk_multiple,
+            MAX_CHUNK, program->chunk_default);
     REQUIRE(program->chunk_most == 0 || program->chunk_most >= program->chunk_default,
-            "chunk_most: expected 0 or at least chunk_default, %" PRIu32 ", found %" PRIu32,
-            program->chunk_default, program->chunk_most);
+            "chunk_most: expected 0 or at least chunk_default, %" PRIu32 ", found %" PRIu32, program->chunk_default,
+            program->chunk_most);
     return TG_OK;
 }
 
@@ -403,12 +362,12 @@ static tg_status verify_calls(const tg_program *program, const tg_sink *sink)
 {
     REQUIRE(program->packed <= 1, "packed: expected 0 or 1, found %d", program->packed);
     REQUIRE(program->pooled <= 1, "pooled: expected 0 or 1, found %d", program->pooled);
-    REQUIRE(program->group >= 1 && program->group <= MAX_GROUP,
-            "group: expected 1..%d, found %" PRIu32, MAX_GROUP, program->group);
-    REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32,
-            MAX_TOKENS, program->max_tokens);
-    REQUIRE(!program->packed || program->max_tokens == 0,
-            "max_tokens: expected 0 in a packed program, found %" PRIu32, program->max_tokens);
+    REQUIRE(program->group >= 1 && program->group <= MAX_GROUP, "group: expected 1..%d, found %" PRIu32, MAX_GROUP,
+            program->group);
+    REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32, MAX_TOKENS,
+            program->max_tokens);
+    REQUIRE(!program->packed || program->max_tokens == 0, "max_tokens: expected 0 in a packed program, found %" PRIu32,
+            program->max_tokens);
     return TG_OK;
 }
 
@@ -426,12 +385,10 @@ static tg_status verify_counts(const tg_program *program, const tg_sink *sink)
 tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
 {
     if (!program)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL,
-                       "program: expected a program, found NULL");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL, "program: expected a program, found NULL");
     if (program->struct_size != sizeof *program || program->version != TG_PROGRAM_VERSION)
         return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
-                       "program: expected version %d of %zu bytes, found version %" PRIu32
-                       " of %" PRIu32,
+                       "program: expected version %d of %zu bytes, found version %" PRIu32 " of %" PRIu32,
                        TG_PROGRAM_VERSION, sizeof *program, program->version, program->struct_size);
     tg_status status = verify_identity(program, sink);
     if (status == TG_OK)

@@ -15,16 +15,14 @@ static char *path_of(const char *directory, const char *key)
 {
     XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
     char *path = NULL;
-    int n =
-        asprintf(&path, "%s/%016" PRIx64 "%016" PRIx64 ".tgb", directory, hash.high64, hash.low64);
+    int n = asprintf(&path, "%s/%016" PRIx64 "%016" PRIx64 ".tgb", directory, hash.high64, hash.low64);
     return n < 0 ? NULL : path;
 }
 
 static tg_status make_path(const char *directory, const char *key, char **path, const tg_sink *sink)
 {
     if (!directory || !*directory || !key)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
-                       "cache: expected a directory and a key, found no %s",
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "cache: expected a directory and a key, found no %s",
                        key ? "directory" : "key");
     *path = path_of(directory, key);
     return *path ? TG_OK : tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "cache: no memory");
@@ -43,8 +41,7 @@ static void emit_warning(void *user, const tg_diag *diag)
               "cache file ignored: %s", diag->message);
 }
 
-tg_status tg_cache_get(const char *directory, const char *key, tg_program **program,
-                       const tg_sink *sink)
+tg_status tg_cache_get(const char *directory, const char *key, tg_program **program, const tg_sink *sink)
 {
     char *path = NULL, *bytes = NULL;
     size_t size = 0;
@@ -66,8 +63,7 @@ tg_status tg_cache_get(const char *directory, const char *key, tg_program **prog
     return status;
 }
 
-tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program,
-                       const tg_sink *sink)
+tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program, const tg_sink *sink)
 {
     char *path = NULL;
     void *bytes = NULL;

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
-                           const tg_sink *sink)
+tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value, const tg_sink *sink)
 {
     return DRIVER_CALL(driver, sink, cuDeviceGetAttribute, value, attribute, device);
 }
@@ -15,21 +14,19 @@ tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *si
 }
 
 /* cuDeviceGet says only "invalid device"; people want to know how many there are. */
-static tg_status get_device(const tg_driver *driver, int ordinal, cu_device *device,
-                            const tg_sink *sink)
+static tg_status get_device(const tg_driver *driver, int ordinal, cu_device *device, const tg_sink *sink)
 {
     int count = 0;
     tg_status status = tg_device_count(driver, &count, sink);
     if (status != TG_OK)
         return status;
     if (ordinal < 0 || ordinal >= count)
-        return tg_fail(sink, TG_E_NO_DEVICE, "TG0804", NULL,
-                       "device: expected an ordinal below %d, found %d", count, ordinal);
+        return tg_fail(sink, TG_E_NO_DEVICE, "TG0804", NULL, "device: expected an ordinal below %d, found %d", count,
+                       ordinal);
     return DRIVER_CALL(driver, sink, cuDeviceGet, device, ordinal);
 }
 
-static tg_status query_attributes(const tg_driver *driver, cu_device handle, tg_device *device,
-                                  const tg_sink *sink)
+static tg_status query_attributes(const tg_driver *driver, cu_device handle, tg_device *device, const tg_sink *sink)
 {
     const struct {
         int attribute;
@@ -51,8 +48,7 @@ static tg_status query_attributes(const tg_driver *driver, cu_device handle, tg_
     return status;
 }
 
-tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device,
-                          const tg_sink *sink)
+tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device, const tg_sink *sink)
 {
     if (!driver || !device)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_device_query: %s is NULL",

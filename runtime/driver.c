@@ -29,10 +29,9 @@ static tg_status resolve(tg_driver *driver, const char *path, const tg_sink *sin
          */
         memcpy((char *)driver + entries[i].offset, &address, sizeof address);
         if (!address && entries[i].is_required)
-            status =
-                tg_fail(sink, TG_E_NO_DRIVER, "TG0802",
-                        "the driver is too old (CUDA 11.4 is needed) or this is no CUDA driver",
-                        "%s: expected the function %s, found none", path, entries[i].symbol);
+            status = tg_fail(sink, TG_E_NO_DRIVER, "TG0802",
+                             "the driver is too old (CUDA 11.4 is needed) or this is no CUDA driver",
+                             "%s: expected the function %s, found none", path, entries[i].symbol);
     }
     return status;
 }
@@ -49,8 +48,7 @@ tg_status tg_driver_open(const char *path, tg_driver **driver, const tg_sink *si
     opened->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     tg_status status = TG_OK;
     if (!opened->library)
-        status = tg_fail(sink, TG_E_NO_DRIVER, "TG0801",
-                         "install the NVIDIA driver, or name the emulator's library",
+        status = tg_fail(sink, TG_E_NO_DRIVER, "TG0801", "install the NVIDIA driver, or name the emulator's library",
                          "the driver library cannot be opened: %s", dlerror());
     if (status == TG_OK)
         status = resolve(opened, library, sink);
@@ -86,8 +84,7 @@ static tg_status status_of(cu_result result)
     }
 }
 
-tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what,
-                      const tg_sink *sink)
+tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink)
 {
     const char *name = NULL, *text = NULL;
     char number[32];
@@ -98,14 +95,11 @@ tg_status driver_fail(const tg_driver *driver, cu_result result, const char *wha
     if (driver->cuGetErrorString(result, &text) != CU_SUCCESS || !text)
         text = "no description";
     const char *hint =
-        result == CU_INVALID_CONTEXT
-            ? "make a CUDA context current first, for example with tg_context_acquire"
-            : NULL;
+        result == CU_INVALID_CONTEXT ? "make a CUDA context current first, for example with tg_context_acquire" : NULL;
     return tg_fail(sink, status_of(result), "TG0803", hint, "%s: %s: %s", what, name, text);
 }
 
-tg_status driver_status(const tg_driver *driver, cu_result result, const char *what,
-                        const tg_sink *sink)
+tg_status driver_status(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink)
 {
     return result == CU_SUCCESS ? TG_OK : driver_fail(driver, result, what, sink);
 }

@@ -33,15 +33,13 @@ static bool read_all(int file, char *bytes, size_t size)
     return true;
 }
 
-static tg_status read_open(int file, const char *path, char **bytes, size_t *size,
-                           const tg_sink *sink)
+static tg_status read_open(int file, const char *path, char **bytes, size_t *size, const tg_sink *sink)
 {
     struct stat info;
     if (fstat(file, &info) != 0)
         return fail_errno(sink, path, "read");
     if (!S_ISREG(info.st_mode))
-        return tg_fail(sink, TG_E_FILE, "TG0831", NULL, "cannot read %s: expected a regular file",
-                       path);
+        return tg_fail(sink, TG_E_FILE, "TG0831", NULL, "cannot read %s: expected a regular file", path);
     size_t n = (size_t)info.st_size;
     char *buffer = malloc(n + 1);
     if (!buffer)

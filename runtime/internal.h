@@ -19,35 +19,31 @@ struct tg_module {
 /* driver.c */
 
 /* Reports a failed call as "what: NAME: text" and yields the status that its result maps to. */
-tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what,
-                      const tg_sink *sink);
+tg_status driver_fail(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
 
 /* Calls a driver function; when it fails, reports it by name. Yields the status. */
-#define DRIVER_CALL(driver, sink, function, ...)                                                   \
+#define DRIVER_CALL(driver, sink, function, ...)                                                                       \
     driver_status((driver), (driver)->function(__VA_ARGS__), #function, (sink))
 
-tg_status driver_status(const tg_driver *driver, cu_result result, const char *what,
-                        const tg_sink *sink);
+tg_status driver_status(const tg_driver *driver, cu_result result, const char *what, const tg_sink *sink);
 
 /* launch.c */
 
 /* tg_launch with an event before each kernel and one behind the last: events[n_kernels + 1], or
  * NULL for none. */
 tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                          cu_stream stream, const cu_event *events, const tg_sink *sink);
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, cu_stream stream,
+                          const cu_event *events, const tg_sink *sink);
 
 /* device.c */
-tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value,
-                           const tg_sink *sink);
+tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value, const tg_sink *sink);
 
 /* map.c */
 
 /* Encodes the tensor map of a recipe for the tensor at `address` with these strides (in elements,
  * checked). It is the driver's work on the CPU alone: no allocation, nothing on a stream. */
 cu_result map_encode(const tg_driver *driver, const tg_program *program, const tg_sizes *sizes,
-                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride,
-                     struct cu_tensor_map *map);
+                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride, struct cu_tensor_map *map);
 
 /* file.c */
 

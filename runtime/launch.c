@@ -75,10 +75,8 @@ static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *st
 static void list_signature(const tg_program *program, char *text, size_t capacity)
 {
     size_t length = (size_t)snprintf(text, capacity, "the program has");
-    for (uint32_t i = 0;
-         i < program->n_tensors && !is_workspace(&program->tensors[i]) && length < capacity; i++)
-        length +=
-            (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
+    for (uint32_t i = 0; i < program->n_tensors && !is_workspace(&program->tensors[i]) && length < capacity; i++)
+        length += (size_t)snprintf(text + length, capacity - length, " %s", program->tensors[i].name);
 }
 
 static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t position)
@@ -89,14 +87,13 @@ static tg_status bind_name(struct call *call, const tg_tensor_arg *arg, uint32_t
         char hint[32 + TG_MAX_TENSORS * (sizeof program->tensors[0].name + 1)];
         list_signature(program, hint, sizeof hint);
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0821", hint,
-                       "args[%" PRIu32 "].name: expected a tensor of the signature, found %.64s",
-                       position, arg->name ? arg->name : "NULL");
+                       "args[%" PRIu32 "].name: expected a tensor of the signature, found %.64s", position,
+                       arg->name ? arg->name : "NULL");
     }
     struct bound *bound = &call->bound[i];
     if (bound->is_given)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0822", NULL,
-                       "args[%" PRIu32 "].name: expected every tensor once, found %s again",
-                       position, arg->name);
+                       "args[%" PRIu32 "].name: expected every tensor once, found %s again", position, arg->name);
     bound->is_given = true;
     bound->address = arg->address;
     memcpy(bound->stride, arg->stride, sizeof bound->stride);
@@ -141,25 +138,20 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
         return TG_OK; /* the index is always 0 */
     if (stride > max_reach / extent || stride < -max_reach / extent)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", NULL,
-                       "%s: stride of %s: expected at most %" PRId64 " elements, found %" PRId64,
-                       info->name, name, max_reach / extent, stride);
+                       "%s: stride of %s: expected at most %" PRId64 " elements, found %" PRId64, info->name, name,
+                       max_reach / extent, stride);
     if ((info->flags & TG_OUT) && stride == 0)
-        return tg_fail(
-            call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
-            "%s: stride of %s: expected an output whose elements do not overlap, found 0",
-            info->name, name);
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "only inputs may be broadcast",
+                       "%s: stride of %s: expected an output whose elements do not overlap, found 0", info->name, name);
     if (info->dtype == TG_I32 && stride < 1)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "1, or 2 for int64",
-                       "%s: stride of %s: expected at least 1, found %" PRId64, info->name, name,
-                       stride);
+                       "%s: stride of %s: expected at least 1, found %" PRId64, info->name, name, stride);
     if (is_last && is_vector(info) && stride != 1)
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824",
-                       "make the tensor contiguous in this axis",
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0824", "make the tensor contiguous in this axis",
                        "%s: stride of %s: expected 1, found %" PRId64, info->name, name, stride);
     if (!is_last && is_vector(info) && stride * bytes % VECTOR_BYTES != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
-                       "%s: stride of %s: expected a multiple of %" PRId64
-                       " elements (%d bytes), found "
+                       "%s: stride of %s: expected a multiple of %" PRId64 " elements (%d bytes), found "
                        "%" PRId64,
                        info->name, name, VECTOR_BYTES / bytes, VECTOR_BYTES, stride);
     return check_map_stride(call, tensor, axis);
@@ -183,14 +175,13 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
     if (is_empty(call, tensor) || (bound->address == 0 && (info->flags & TG_OPTIONAL)))
         return TG_OK; /* never followed, whatever its address and strides are */
     if (bound->address == 0)
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL,
-                       "%s: expected an address, found %s", info->name,
+        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0823", NULL, "%s: expected an address, found %s", info->name,
                        bound->is_given ? "0" : "no argument of that name");
     tg_status status = TG_OK;
     if (bound->address % alignment != 0)
         status = tg_fail(call->sink, TG_E_ARGUMENT, "TG0825", NULL,
-                         "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64,
-                         info->name, alignment, bound->address);
+                         "%s: address: expected a multiple of %" PRIu64 ", found 0x%" PRIx64, info->name, alignment,
+                         bound->address);
     if (memcmp(bound->stride, contiguous, sizeof contiguous) == 0)
         set_contiguous(call, tensor, bound->stride);
     for (uint32_t axis = 0; axis < count_axes(info); axis++)
@@ -211,8 +202,7 @@ static tg_status bind_workspace(struct call *call, uint64_t workspace)
     }
     if (workspace % WORKSPACE_ALIGNMENT != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", NULL,
-                       "workspace: expected a multiple of %d, found 0x%" PRIx64,
-                       WORKSPACE_ALIGNMENT, workspace);
+                       "workspace: expected a multiple of %d, found 0x%" PRIx64, WORKSPACE_ALIGNMENT, workspace);
     if (workspace == 0 && bytes != 0)
         return tg_fail(call->sink, TG_E_ARGUMENT, "TG0826", "tg_workspace_bytes says how much",
                        "workspace: expected the address of %" PRIu64 " bytes, found 0", bytes);
@@ -228,18 +218,16 @@ static tg_status check_slots(const struct call *call)
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         const struct bound *to = &call->bound[i];
         int source = tg_tensor_source(program, i);
-        if (source == TG_SOURCE_NONE || !tg_tensor_is_slot(program, i) || to->address == 0 ||
-            is_empty(call, i))
+        if (source == TG_SOURCE_NONE || !tg_tensor_is_slot(program, i) || to->address == 0 || is_empty(call, i))
             continue;
         if (source >= 0 && call->bound[source].address == to->address)
             continue;
-        status =
-            tg_fail(call->sink, TG_E_UNSUPPORTED, "TG0827",
-                    "leave out calls without tokens, or give both states the same memory",
-                    "%s: a call without tokens copies no slots of a pool: expected the "
-                    "address of %s, found 0x%" PRIx64,
-                    program->tensors[i].name,
-                    source < 0 ? "an initial state" : program->tensors[source].name, to->address);
+        status = tg_fail(call->sink, TG_E_UNSUPPORTED, "TG0827",
+                         "leave out calls without tokens, or give both states the same memory",
+                         "%s: a call without tokens copies no slots of a pool: expected the "
+                         "address of %s, found 0x%" PRIx64,
+                         program->tensors[i].name, source < 0 ? "an initial state" : program->tensors[source].name,
+                         to->address);
     }
     return status;
 }
@@ -250,9 +238,8 @@ static bool has_tokens_to_launch(const tg_sizes *sizes)
 }
 
 /* Fills `call` with addresses and strides of every tensor, reporting all mistakes. */
-static tg_status bind_call(struct call *call, const tg_module *module, const tg_sizes *sizes,
-                           const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                           const tg_sink *sink)
+static tg_status bind_call(struct call *call, const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
+                           uint32_t n_args, uint64_t workspace, const tg_sink *sink)
 {
     if (!module || !sizes || (!args && n_args))
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_launch: %s is NULL",
@@ -270,8 +257,7 @@ static tg_status bind_call(struct call *call, const tg_module *module, const tg_
     for (uint32_t i = 0; i < n_args; i++)
         if (bind_name(call, &args[i], i) != TG_OK)
             status = TG_E_ARGUMENT;
-    for (uint32_t i = 0;
-         i < module->program->n_tensors && !is_workspace(&module->program->tensors[i]); i++)
+    for (uint32_t i = 0; i < module->program->n_tensors && !is_workspace(&module->program->tensors[i]); i++)
         if (bind_given(call, i) != TG_OK)
             status = TG_E_ARGUMENT;
     if (bind_workspace(call, workspace) != TG_OK)
@@ -296,8 +282,8 @@ static tg_status bind_scalars(struct call *call, const float *scalars)
     return status;
 }
 
-tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
-                          uint32_t n_args, uint64_t workspace, const tg_sink *sink)
+tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args, uint32_t n_args,
+                          uint64_t workspace, const tg_sink *sink)
 {
     struct call call;
     return bind_call(&call, module, sizes, args, n_args, workspace, sink);
@@ -317,8 +303,8 @@ static bool is_dense(const struct call *call, uint32_t tensor, uint32_t axis)
     return true;
 }
 
-static tg_status define_dense(const tg_driver *driver, uint64_t to, uint64_t from, size_t bytes,
-                              cu_stream stream, const tg_sink *sink)
+static tg_status define_dense(const tg_driver *driver, uint64_t to, uint64_t from, size_t bytes, cu_stream stream,
+                              const tg_sink *sink)
 {
     if (bytes == 0)
         return TG_OK;
@@ -329,9 +315,8 @@ static tg_status define_dense(const tg_driver *driver, uint64_t to, uint64_t fro
 
 /* Defines the elements at `to` on the axes from `axis` on, in as few pieces as the strides allow.
  */
-static tg_status define_axes(const tg_driver *driver, const struct call *call, uint32_t tensor,
-                             uint32_t source, uint32_t axis, uint64_t to, uint64_t from,
-                             cu_stream stream)
+static tg_status define_axes(const tg_driver *driver, const struct call *call, uint32_t tensor, uint32_t source,
+                             uint32_t axis, uint64_t to, uint64_t from, cu_stream stream)
 {
     const tg_tensor_info *info = &call->program->tensors[tensor];
     int64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
@@ -361,8 +346,7 @@ static tg_status define_states(const tg_driver *driver, const struct call *call,
             continue;
         uint32_t from = source == TG_SOURCE_ZERO ? i : (uint32_t)source;
         uint64_t from_address = source == TG_SOURCE_ZERO ? 0 : call->bound[from].address;
-        status =
-            define_axes(driver, call, i, from, 0, call->bound[i].address, from_address, stream);
+        status = define_axes(driver, call, i, from, 0, call->bound[i].address, from_address, stream);
     }
     return status;
 }
@@ -408,8 +392,8 @@ static union value make_value(const struct call *call, const tg_arg_desc *arg)
 }
 
 /* Kernels do not use the map of an absent tensor. */
-static tg_status encode_maps(const tg_module *module, const struct call *call,
-                             const tg_kernel *kernel, struct cu_tensor_map *maps)
+static tg_status encode_maps(const tg_module *module, const struct call *call, const tg_kernel *kernel,
+                             struct cu_tensor_map *maps)
 {
     memset(maps, 0, kernel->n_maps * sizeof *maps);
     for (uint32_t m = 0; m < kernel->n_maps; m++) {
@@ -417,8 +401,8 @@ static tg_status encode_maps(const tg_module *module, const struct call *call,
         const struct bound *bound = &call->bound[recipe->tensor];
         if (bound->address == 0)
             continue;
-        cu_result result = map_encode(module->driver, call->program, call->sizes, recipe,
-                                      bound->address, bound->stride, &maps[m]);
+        cu_result result =
+            map_encode(module->driver, call->program, call->sizes, recipe, bound->address, bound->stride, &maps[m]);
         if (result == CU_SUCCESS)
             continue;
         char what[128];
@@ -431,16 +415,16 @@ static tg_status encode_maps(const tg_module *module, const struct call *call,
 
 /* Overlap only saves time: without the function that can say so, the kernel starts after the one
  * before. tg_load saw to it that clusters have the function. */
-static tg_status launch_blocks(const tg_module *module, const struct call *call, uint32_t i,
-                               uint32_t blocks, cu_stream stream, void **parameters)
+static tg_status launch_blocks(const tg_module *module, const struct call *call, uint32_t i, uint32_t blocks,
+                               cu_stream stream, void **parameters)
 {
     const tg_driver *driver = module->driver;
     const tg_kernel *kernel = &module->program->kernels[i];
     const bool is_plain = (kernel->cluster <= 1 && !kernel->overlap) || !driver->cuLaunchKernelEx;
     cu_result result;
     if (is_plain) {
-        result = driver->cuLaunchKernel(module->functions[i], blocks, 1, 1, kernel->threads, 1, 1,
-                                        kernel->shared_bytes, stream, parameters, NULL);
+        result = driver->cuLaunchKernel(module->functions[i], blocks, 1, 1, kernel->threads, 1, 1, kernel->shared_bytes,
+                                        stream, parameters, NULL);
     } else {
         struct cu_launch_attribute attributes[2] = {0};
         struct cu_launch launch = {.grid = {blocks, 1, 1},
@@ -449,11 +433,10 @@ static tg_status launch_blocks(const tg_module *module, const struct call *call,
                                    .stream = stream,
                                    .attributes = attributes};
         if (kernel->cluster > 1)
-            attributes[launch.n_attributes++] = (struct cu_launch_attribute){
-                .id = CU_LAUNCH_CLUSTER, .cluster = {kernel->cluster, 1, 1}};
-        if (kernel->overlap)
             attributes[launch.n_attributes++] =
-                (struct cu_launch_attribute){.id = CU_LAUNCH_OVERLAP, .overlap = 1};
+                (struct cu_launch_attribute){.id = CU_LAUNCH_CLUSTER, .cluster = {kernel->cluster, 1, 1}};
+        if (kernel->overlap)
+            attributes[launch.n_attributes++] = (struct cu_launch_attribute){.id = CU_LAUNCH_OVERLAP, .overlap = 1};
         result = driver->cuLaunchKernelEx(&launch, module->functions[i], parameters, NULL);
     }
     if (result == CU_SUCCESS)
@@ -463,8 +446,7 @@ static tg_status launch_blocks(const tg_module *module, const struct call *call,
     return driver_fail(driver, result, what, call->sink);
 }
 
-static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i,
-                               cu_stream stream)
+static tg_status launch_kernel(const tg_module *module, const struct call *call, uint32_t i, cu_stream stream)
 {
     const tg_kernel *kernel = &module->program->kernels[i];
     union value values[TG_MAX_ARGS];
@@ -498,8 +480,8 @@ static tg_status launch_kernels(const tg_module *module, const struct call *call
 }
 
 tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                          cu_stream stream, const cu_event *events, const tg_sink *sink)
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, cu_stream stream,
+                          const cu_event *events, const tg_sink *sink)
 {
     struct call call;
     tg_status status = bind_call(&call, module, sizes, args, n_args, workspace, sink);
@@ -508,9 +490,8 @@ tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const 
     return status == TG_OK ? launch_kernels(module, &call, stream, events) : status;
 }
 
-tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                    const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
-                    const tg_sink *sink)
+tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars, const tg_tensor_arg *args,
+                    uint32_t n_args, uint64_t workspace, void *stream, const tg_sink *sink)
 {
     return launch_recorded(module, sizes, scalars, args, n_args, workspace, stream, NULL, sink);
 }

@@ -11,8 +11,7 @@ static int data_type(const tg_tensor_info *info)
 }
 
 cu_result map_encode(const tg_driver *driver, const tg_program *program, const tg_sizes *sizes,
-                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride,
-                     struct cu_tensor_map *map)
+                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride, struct cu_tensor_map *map)
 {
     static const uint32_t every[RANK] = {1, 1, 1, 1, 1};
     static const uint8_t dimensions[] = {4, 3, 1}; /* of the axes B, NH and T */
@@ -28,7 +27,7 @@ cu_result map_encode(const tg_driver *driver, const tg_program *program, const t
         /* The stride of a single entry may be anything, and the driver takes not everything. */
         strides[d] = extents[d] > 1 ? (uint64_t)stride[axis] * bytes : STRIDE_UNIT;
     }
-    return driver->cuTensorMapEncodeTiled(map, data_type(info), RANK, (void *)(uintptr_t)address,
-                                          extents, strides + 1, box, every, CU_MAP_NOT_INTERLEAVED,
-                                          recipe->swizzle, CU_MAP_L2_128, CU_MAP_FILL_ZEROS);
+    return driver->cuTensorMapEncodeTiled(map, data_type(info), RANK, (void *)(uintptr_t)address, extents, strides + 1,
+                                          box, every, CU_MAP_NOT_INTERLEAVED, recipe->swizzle, CU_MAP_L2_128,
+                                          CU_MAP_FILL_ZEROS);
 }

@@ -37,8 +37,7 @@ TG_API tg_status tg_driver_open(const char *path, tg_driver **driver, const tg_s
 TG_API void tg_driver_close(tg_driver *driver);
 
 TG_API tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *sink);
-TG_API tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device,
-                                 const tg_sink *sink);
+TG_API tg_status tg_device_query(const tg_driver *driver, int ordinal, tg_device *device, const tg_sink *sink);
 
 /* Makes the primary context of a device current on this thread / gives it back, after which no
  * context is current. Applications that have a context of their own need neither. */
@@ -49,8 +48,7 @@ TG_API void tg_context_release(const tg_driver *driver, int ordinal);
  * that the driver refuses is a TG_NOTE). Program and driver must outlive the module. Device, arch,
  * shared-memory limits and what the driver can do (tensor maps and clusters need CUDA 12) are checked
  * with a clear message. Unload with the same context current. */
-TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module,
-                         const tg_sink *sink);
+TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module, const tg_sink *sink);
 TG_API void tg_unload(tg_module *module);
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
@@ -75,9 +73,8 @@ typedef struct tg_tensor_arg {
 
 /* Checks sizes and tensors of a call without launching: names, missing or duplicate tensors,
  * strides, alignment. Costs microseconds; reports all mistakes. */
-TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes,
-                                 const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                                 const tg_sink *sink);
+TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
+                                 uint32_t n_args, uint64_t workspace, const tg_sink *sink);
 
 /* Launches every kernel of the program on `stream` (a CUstream, 0 = default). Performs the checks
  * of tg_launch_check. No allocation, no lock, no synchronisation; safe during stream capture.
@@ -88,19 +85,16 @@ TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes,
  * copy: with T = 0 and B > 0, a final state elsewhere than at the address of the initial one is
  * TG_E_UNSUPPORTED. */
 TG_API tg_status tg_launch(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                           const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                           void *stream, const tg_sink *sink);
+                           const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, void *stream,
+                           const tg_sink *sink);
 
 /* Small helpers for tools and tests. Synchronous, current context. */
-TG_API tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address,
-                                 const tg_sink *sink);
+TG_API tg_status tg_memory_alloc(const tg_driver *driver, size_t bytes, uint64_t *address, const tg_sink *sink);
 TG_API void tg_memory_free(const tg_driver *driver, uint64_t address);
 TG_API tg_status tg_memory_in(const tg_driver *driver, uint64_t to, const void *from, size_t bytes,
                               const tg_sink *sink);
-TG_API tg_status tg_memory_out(const tg_driver *driver, void *to, uint64_t from, size_t bytes,
-                               const tg_sink *sink);
-TG_API tg_status tg_memory_fill(const tg_driver *driver, uint64_t to, uint8_t value, size_t bytes,
-                                const tg_sink *sink);
+TG_API tg_status tg_memory_out(const tg_driver *driver, void *to, uint64_t from, size_t bytes, const tg_sink *sink);
+TG_API tg_status tg_memory_fill(const tg_driver *driver, uint64_t to, uint8_t value, size_t bytes, const tg_sink *sink);
 TG_API tg_status tg_synchronize(const tg_driver *driver, const tg_sink *sink);
 
 /* Times a launch on the default stream: `warmup` untimed runs, then `runs` timed with events, the
@@ -108,26 +102,22 @@ TG_API tg_status tg_synchronize(const tg_driver *driver, const tg_sink *sink);
  * is good). All runs are queued before any is waited for. Milliseconds, sorted ascending, into
  * times[runs]. */
 TG_API tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                         const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                         uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
-                         const tg_sink *sink);
+                         const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup, uint32_t runs,
+                         size_t flush_bytes, float *times, const tg_sink *sink);
 
 /* The same kernel by kernel: every run is a whole launch, with events also between its kernels, so that
  * each finds its inputs as the ones before left them. Milliseconds into times[n_kernels][runs], those of
  * each kernel sorted ascending. Together they take longer than tg_time says where kernels overlap. */
-TG_API tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes,
-                                 const float *scalars, const tg_tensor_arg *args, uint32_t n_args,
-                                 uint64_t workspace, uint32_t warmup, uint32_t runs,
-                                 size_t flush_bytes, float *times, const tg_sink *sink);
+TG_API tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes, const float *scalars,
+                                 const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
+                                 uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink);
 
 /* Kernel cache on disk: key -> bundle. A key is any text that says all of what the program depends
  * on. Files are versioned and checksummed, written by rename; a damaged one is reported as a
  * warning and treated as missing. tg_cache_get gives TG_OK with *program NULL when there is none; a
  * program it gives is freed with tg_program_free. tg_cache_put creates `directory` when missing. */
-TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program,
-                              const tg_sink *sink);
-TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program,
-                              const tg_sink *sink);
+TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program, const tg_sink *sink);
+TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program, const tg_sink *sink);
 
 /* Wisdom: a text file of tuning results, one line per (variant, device, dtype, shape):
  *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 |
@@ -145,13 +135,12 @@ typedef struct tg_wisdom {
     int64_t chunk;
     double milliseconds;
 } tg_wisdom;
-TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found,
-                                int *is_found, const tg_sink *sink);
-TG_API tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted,
-                                   tg_wisdom *found, int *is_found, const tg_sink *sink);
-TG_API tg_status tg_wisdom_each(const char *text, const char *name,
-                                void (*visit)(void *user, const tg_wisdom *entry), void *user,
+TG_API tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *found, int *is_found,
                                 const tg_sink *sink);
+TG_API tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted, tg_wisdom *found,
+                                   int *is_found, const tg_sink *sink);
+TG_API tg_status tg_wisdom_each(const char *text, const char *name, void (*visit)(void *user, const tg_wisdom *entry),
+                                void *user, const tg_sink *sink);
 TG_API tg_status tg_wisdom_add(const char *path, const tg_wisdom *entry, const tg_sink *sink);
 
 #ifdef __cplusplus

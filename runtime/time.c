@@ -72,11 +72,9 @@ static tg_status prepare_flush(struct timer *timer, size_t bytes)
     flush->n_words = bytes / 16;
     if (flush->n_words == 0)
         return TG_OK;
-    tg_status status = DRIVER_CALL(driver, timer->sink, cuModuleLoadDataEx, &flush->module,
-                                   flush_ptx, 0, NULL, NULL);
+    tg_status status = DRIVER_CALL(driver, timer->sink, cuModuleLoadDataEx, &flush->module, flush_ptx, 0, NULL, NULL);
     if (status == TG_OK)
-        status = DRIVER_CALL(driver, timer->sink, cuModuleGetFunction, &flush->function,
-                             flush->module, "tegula_flush");
+        status = DRIVER_CALL(driver, timer->sink, cuModuleGetFunction, &flush->function, flush->module, "tegula_flush");
     if (status == TG_OK)
         status = tg_memory_alloc(driver, flush->n_words * 16, &flush->data, timer->sink);
     if (status == TG_OK)
@@ -90,20 +88,18 @@ static tg_status run_flush(const struct timer *timer)
     void *parameters[] = {&data, &n_words};
     if (n_words == 0)
         return TG_OK;
-    return DRIVER_CALL(timer->driver, timer->sink, cuLaunchKernel, timer->flush.function,
-                       FLUSH_BLOCKS, 1, 1, FLUSH_THREADS, 1, 1, 0, NULL, parameters, NULL);
+    return DRIVER_CALL(timer->driver, timer->sink, cuLaunchKernel, timer->flush.function, FLUSH_BLOCKS, 1, 1,
+                       FLUSH_THREADS, 1, 1, 0, NULL, parameters, NULL);
 }
 
 static tg_status create_events(struct timer *timer, uint32_t n)
 {
     timer->events = calloc(n ? n : 1, sizeof *timer->events);
     if (!timer->events)
-        return tg_fail(timer->sink, TG_E_MEMORY, "TG0799", NULL,
-                       "tg_time: no memory for %" PRIu32 " events", n);
+        return tg_fail(timer->sink, TG_E_MEMORY, "TG0799", NULL, "tg_time: no memory for %" PRIu32 " events", n);
     tg_status status = TG_OK;
     while (timer->n_events < n && status == TG_OK) {
-        status = DRIVER_CALL(timer->driver, timer->sink, cuEventCreate,
-                             &timer->events[timer->n_events], 0);
+        status = DRIVER_CALL(timer->driver, timer->sink, cuEventCreate, &timer->events[timer->n_events], 0);
         timer->n_events += status == TG_OK;
     }
     return status;
@@ -132,8 +128,7 @@ struct launch {
 
 static tg_status run_launch(const struct launch *l, const cu_event *events, const tg_sink *sink)
 {
-    return launch_recorded(l->module, l->sizes, l->scalars, l->args, l->n_args, l->workspace, NULL,
-                           events, sink);
+    return launch_recorded(l->module, l->sizes, l->scalars, l->args, l->n_args, l->workspace, NULL, events, sink);
 }
 
 static tg_status record(const struct timer *timer, cu_event event)
@@ -141,8 +136,7 @@ static tg_status record(const struct timer *timer, cu_event event)
     return DRIVER_CALL(timer->driver, timer->sink, cuEventRecord, event, NULL);
 }
 
-static tg_status queue_run(const struct timer *timer, const struct launch *launch, uint32_t run,
-                           bool by_kernel)
+static tg_status queue_run(const struct timer *timer, const struct launch *launch, uint32_t run, bool by_kernel)
 {
     const cu_event *events = timer->events + (size_t)run * timer->marks;
     tg_status status = run_flush(timer);
@@ -162,8 +156,8 @@ static tg_status read_times(const struct timer *timer, uint32_t runs, float *tim
     for (uint32_t part = 0; part + 1 < timer->marks; part++)
         for (uint32_t i = 0; i < runs && status == TG_OK; i++) {
             const cu_event *begin = timer->events + (size_t)i * timer->marks + part;
-            status = DRIVER_CALL(timer->driver, timer->sink, cuEventElapsedTime,
-                                 &times[(size_t)part * runs + i], begin[0], begin[1]);
+            status = DRIVER_CALL(timer->driver, timer->sink, cuEventElapsedTime, &times[(size_t)part * runs + i],
+                                 begin[0], begin[1]);
         }
     return status;
 }
@@ -174,14 +168,13 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tg_status time_launch(const struct launch *launch, bool by_kernel, uint32_t warmup,
-                             uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
+static tg_status time_launch(const struct launch *launch, bool by_kernel, uint32_t warmup, uint32_t runs,
+                             size_t flush_bytes, float *times, const tg_sink *sink)
 {
     enum { MAX_RUNS = 1 << 20 };
     if (!launch->module || (!times && runs) || runs > MAX_RUNS)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
-                       "tg_time: expected a module, room for the times and at most %d runs",
-                       MAX_RUNS);
+                       "tg_time: expected a module, room for the times and at most %d runs", MAX_RUNS);
     struct timer timer = {.driver = launch->module->driver,
                           .sink = sink,
                           .marks = by_kernel ? launch->module->program->n_kernels + 1 : 2};
@@ -200,18 +193,17 @@ static tg_status time_launch(const struct launch *launch, bool by_kernel, uint32
     return status;
 }
 
-tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                  const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
-                  uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
+tg_status tg_time(const tg_module *module, const tg_sizes *sizes, const float *scalars, const tg_tensor_arg *args,
+                  uint32_t n_args, uint64_t workspace, uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
+                  const tg_sink *sink)
 {
     const struct launch launch = {module, sizes, scalars, args, n_args, workspace};
     return time_launch(&launch, false, warmup, runs, flush_bytes, times, sink);
 }
 
 tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes, const float *scalars,
-                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace,
-                          uint32_t warmup, uint32_t runs, size_t flush_bytes, float *times,
-                          const tg_sink *sink)
+                          const tg_tensor_arg *args, uint32_t n_args, uint64_t workspace, uint32_t warmup,
+                          uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink)
 {
     const struct launch launch = {module, sizes, scalars, args, n_args, workspace};
     return time_launch(&launch, true, warmup, runs, flush_bytes, times, sink);

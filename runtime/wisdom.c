@@ -75,10 +75,10 @@ static const char *wrong_field(const tg_wisdom *w)
 static void print_entry(FILE *out, const tg_wisdom *w)
 {
     fprintf(out,
-            "%s | %s | %d %s | dqk %" PRId64 " dhv %" PRId64 " | B %" PRId64 " NH %" PRId64
-            " T %" PRId64 " | %s | L %" PRId64 " | %" PRId64 " ns\n",
-            w->variant, w->device, w->cc, w->dtype, w->dqk, w->dhv, w->batch, w->heads, w->tokens,
-            w->schedule, w->chunk, (int64_t)llround(w->milliseconds * ns_per_ms));
+            "%s | %s | %d %s | dqk %" PRId64 " dhv %" PRId64 " | B %" PRId64 " NH %" PRId64 " T %" PRId64
+            " | %s | L %" PRId64 " | %" PRId64 " ns\n",
+            w->variant, w->device, w->cc, w->dtype, w->dqk, w->dhv, w->batch, w->heads, w->tokens, w->schedule,
+            w->chunk, (int64_t)llround(w->milliseconds * ns_per_ms));
 }
 
 /* Takes the text up to the next '|' (or the end) without the blanks around it. */
@@ -104,12 +104,11 @@ static bool parse_entry(const char *line, tg_wisdom *w)
     memset(w, 0, sizeof *w);
     int end = -1;
     const char *at = line;
-    if (!take_text(&at, w->variant, sizeof w->variant) ||
-        !take_text(&at, w->device, sizeof w->device))
+    if (!take_text(&at, w->variant, sizeof w->variant) || !take_text(&at, w->device, sizeof w->device))
         return false;
     if (sscanf(at,
-               " %9d %7[^ |] | dqk %10" SCNd64 " dhv %10" SCNd64 " | B %10" SCNd64 " NH %10" SCNd64
-               " T %10" SCNd64 " |%n",
+               " %9d %7[^ |] | dqk %10" SCNd64 " dhv %10" SCNd64 " | B %10" SCNd64 " NH %10" SCNd64 " T %10" SCNd64
+               " |%n",
                &w->cc, w->dtype, &w->dqk, &w->dhv, &w->batch, &w->heads, &w->tokens, &end) != 7 ||
         end < 0)
         return false;
@@ -135,8 +134,7 @@ struct wisdom_text {
 /* Takes the malloc'ed text over and reads its first line. A text of another kind or version gives
  * TG_E_FORMAT: a file of it is not ours to overwrite, but a lookup can do without it, hence the
  * severity. */
-static tg_status open_text(struct wisdom_text *wisdom, char *text, size_t size,
-                           tg_severity severity)
+static tg_status open_text(struct wisdom_text *wisdom, char *text, size_t size, tg_severity severity)
 {
     const char *name = wisdom->name;
     wisdom->text = wisdom->rest = text;
@@ -150,13 +148,12 @@ static tg_status open_text(struct wisdom_text *wisdom, char *text, size_t size,
         return TG_OK;
     }
     tg_report(wisdom->sink, severity, "TG0841", name, 1, "name another file, or remove this one",
-              "%s: expected the first line \"%s\", found \"%.*s\"", name, first_line,
-              (int)(length < 40 ? length : 40), text);
+              "%s: expected the first line \"%s\", found \"%.*s\"", name, first_line, (int)(length < 40 ? length : 40),
+              text);
     return TG_E_FORMAT;
 }
 
-static tg_status open_file(struct wisdom_text *wisdom, const char *path, tg_severity severity,
-                           const tg_sink *sink)
+static tg_status open_file(struct wisdom_text *wisdom, const char *path, tg_severity severity, const tg_sink *sink)
 {
     char *text;
     size_t size;
@@ -191,8 +188,8 @@ static bool read_entry(const struct wisdom_text *wisdom, const char *line, tg_wi
     if (parse_entry(line, entry))
         return true;
     tg_report(wisdom->sink, TG_WARNING, "TG0842", wisdom->name, wisdom->line,
-              "tune again; the line goes when the file is next written",
-              "%s:%d: a damaged line is left out", wisdom->name, wisdom->line);
+              "tune again; the line goes when the file is next written", "%s:%d: a damaged line is left out",
+              wisdom->name, wisdom->line);
     return false;
 }
 
@@ -200,9 +197,8 @@ static bool read_entry(const struct wisdom_text *wisdom, const char *line, tg_wi
 
 static bool is_comparable(const tg_wisdom *a, const tg_wisdom *b)
 {
-    return strcmp(a->variant, b->variant) == 0 && strcmp(a->device, b->device) == 0 &&
-           a->cc == b->cc && strcmp(a->dtype, b->dtype) == 0 && a->dqk == b->dqk &&
-           a->dhv == b->dhv;
+    return strcmp(a->variant, b->variant) == 0 && strcmp(a->device, b->device) == 0 && a->cc == b->cc &&
+           strcmp(a->dtype, b->dtype) == 0 && a->dqk == b->dqk && a->dhv == b->dhv;
 }
 
 static bool is_same_shape(const tg_wisdom *a, const tg_wisdom *b)
@@ -219,8 +215,7 @@ static double log_size(double size)
 static double distance(const tg_wisdom *a, const tg_wisdom *b)
 {
     double tokens = log_size((double)a->tokens) - log_size((double)b->tokens);
-    double sequences = log_size((double)a->batch * (double)a->heads) -
-                       log_size((double)b->batch * (double)b->heads);
+    double sequences = log_size((double)a->batch * (double)a->heads) - log_size((double)b->batch * (double)b->heads);
     return fabs(tokens) + fabs(sequences);
 }
 
@@ -236,8 +231,7 @@ static void take_nearer(void *user, const tg_wisdom *entry)
     struct search *search = user;
     if (!is_comparable(entry, search->wanted))
         return;
-    double d =
-        distance(entry, search->wanted) + (is_same_shape(entry, search->wanted) ? -1.0 : 0.0);
+    double d = distance(entry, search->wanted) + (is_same_shape(entry, search->wanted) ? -1.0 : 0.0);
     if (d >= search->nearest)
         return;
     search->nearest = d;
@@ -249,8 +243,7 @@ typedef void visit_fn(void *user, const tg_wisdom *entry);
 
 /* Gives the status of having opened it, but for TG_E_FORMAT: that is reported, and nothing found.
  */
-static tg_status visit_and_close(struct wisdom_text *wisdom, tg_status opened, visit_fn *visit,
-                                 void *user)
+static tg_status visit_and_close(struct wisdom_text *wisdom, tg_status opened, visit_fn *visit, void *user)
 {
     tg_wisdom entry;
     for (const char *line; opened == TG_OK && (line = next_line(wisdom)) != NULL;)
@@ -272,8 +265,7 @@ tg_status tg_wisdom_find(const char *path, const tg_wisdom *wanted, tg_wisdom *f
     return visit_and_close(&wisdom, opened, take_nearer, &search);
 }
 
-tg_status tg_wisdom_each(const char *text, const char *name, visit_fn *visit, void *user,
-                         const tg_sink *sink)
+tg_status tg_wisdom_each(const char *text, const char *name, visit_fn *visit, void *user, const tg_sink *sink)
 {
     if (!text || !name || !visit)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_each: an argument is NULL");
@@ -285,12 +277,11 @@ tg_status tg_wisdom_each(const char *text, const char *name, visit_fn *visit, vo
     return visit_and_close(&wisdom, opened, visit, user);
 }
 
-tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted,
-                            tg_wisdom *found, int *is_found, const tg_sink *sink)
+tg_status tg_wisdom_find_in(const char *text, const char *name, const tg_wisdom *wanted, tg_wisdom *found,
+                            int *is_found, const tg_sink *sink)
 {
     if (!wanted || !found || !is_found)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
-                       "tg_wisdom_find_in: an argument is NULL");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_find_in: an argument is NULL");
     struct search search = {wanted, HUGE_VAL, found, is_found};
     *is_found = 0;
     return tg_wisdom_each(text, name, take_nearer, &search, sink);
@@ -307,13 +298,11 @@ static tg_status print_text(struct wisdom_text *wisdom, const tg_wisdom *added, 
         tg_wisdom entry;
         if (is_comment(line))
             fprintf(out, "%s\n", line);
-        else if (read_entry(wisdom, line, &entry) &&
-                 !(is_comparable(&entry, added) && is_same_shape(&entry, added)))
+        else if (read_entry(wisdom, line, &entry) && !(is_comparable(&entry, added) && is_same_shape(&entry, added)))
             fprintf(out, "%s\n", line);
     }
     print_entry(out, added);
-    return ferror(out) ? tg_fail(wisdom->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory")
-                       : TG_OK;
+    return ferror(out) ? tg_fail(wisdom->sink, TG_E_MEMORY, "TG0799", NULL, "wisdom: no memory") : TG_OK;
 }
 
 static tg_status rewrite(const char *path, const tg_wisdom *entry, const tg_sink *sink)
@@ -364,8 +353,7 @@ static int lock_file(const char *path, const tg_sink *sink)
 tg_status tg_wisdom_add(const char *path, const tg_wisdom *entry, const tg_sink *sink)
 {
     if (!path || !entry)
-        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_add: %s is NULL",
-                       path ? "entry" : "path");
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_wisdom_add: %s is NULL", path ? "entry" : "path");
     const char *field = wrong_field(entry);
     if (field)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0843", "text without '|', sizes and time above 0",

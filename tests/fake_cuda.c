@@ -33,8 +33,8 @@ static void record_piece(uint64_t to, uint64_t from, size_t bytes)
 }
 
 /* The definition of an exported function, after its prototype. */
-#define API(name, parameters)                                                                      \
-    EXPORT int name parameters;                                                                    \
+#define API(name, parameters)                                                                                          \
+    EXPORT int name parameters;                                                                                        \
     int name parameters
 
 API(cuInit, (unsigned int flags))
@@ -138,8 +138,7 @@ API(cuCtxSynchronize, (void))
 }
 
 /* A cubin (ELF) and PTX fail separately: as "cubin" and as the function's name. */
-API(cuModuleLoadDataEx,
-    (void **module, const void *image, unsigned int n, int *options, void **values))
+API(cuModuleLoadDataEx, (void **module, const void *image, unsigned int n, int *options, void **values))
 {
     bool is_cubin = memcmp(image, "\177ELF", 4) == 0;
     int result = record(is_cubin ? "cubin" : "cuModuleLoadDataEx");
@@ -219,9 +218,9 @@ static void take_values(void **parameters)
 }
 
 #ifndef OLD_DRIVER
-API(cuLaunchKernel, (void *function, unsigned int gx, unsigned int gy, unsigned int gz,
-                     unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-                     void *stream, void **parameters, void **extra))
+API(cuLaunchKernel,
+    (void *function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+     unsigned int bz, unsigned int shared, void *stream, void **parameters, void **extra))
 {
     struct fake_state *s = &fake_state;
     UNUSED(function);
@@ -254,8 +253,7 @@ struct launch_config { /* CUlaunchConfig of cuda.h */
     unsigned int n_attributes;
 };
 
-API(cuLaunchKernelEx,
-    (const struct launch_config *c, void *function, void **parameters, void **extra))
+API(cuLaunchKernelEx, (const struct launch_config *c, void *function, void **parameters, void **extra))
 {
     struct fake_state *s = &fake_state;
     UNUSED(function);
@@ -283,21 +281,20 @@ static bool can_encode(const struct fake_map *m, const void *map)
 {
     const unsigned int bytes = m->type == 6 || m->type == 9 ? 2 : m->type == 7 ? 4 : 0;
     const unsigned int span = bytes * m->box[0];
-    bool ok = (uintptr_t)map % 64 == 0 && bytes != 0 && m->rank == 5 && m->interleave == 0 &&
-              m->address != 0 && m->address % 16 == 0 && span % 16 == 0 &&
-              (m->swizzle == 0 || span <= 16u << m->swizzle) && m->swizzle <= 3 && m->fill == 0;
+    bool ok = (uintptr_t)map % 64 == 0 && bytes != 0 && m->rank == 5 && m->interleave == 0 && m->address != 0 &&
+              m->address % 16 == 0 && span % 16 == 0 && (m->swizzle == 0 || span <= 16u << m->swizzle) &&
+              m->swizzle <= 3 && m->fill == 0;
     for (int i = 0; i < 5; i++)
-        ok = ok && m->extents[i] >= 1 && m->extents[i] <= UINT64_C(1) << 32 && m->box[i] >= 1 &&
-             m->box[i] <= 256 && m->element_strides[i] == 1;
+        ok = ok && m->extents[i] >= 1 && m->extents[i] <= UINT64_C(1) << 32 && m->box[i] >= 1 && m->box[i] <= 256 &&
+             m->element_strides[i] == 1;
     for (int i = 0; i < 4; i++)
         ok = ok && m->strides[i] % 16 == 0 && m->strides[i] < UINT64_C(1) << 40;
     return ok;
 }
 
-API(cuTensorMapEncodeTiled,
-    (void *map, int type, unsigned int rank, void *address, const uint64_t *extents,
-     const uint64_t *strides, const unsigned int *box, const unsigned int *element_strides,
-     int interleave, int swizzle, int l2_promotion, int fill))
+API(cuTensorMapEncodeTiled, (void *map, int type, unsigned int rank, void *address, const uint64_t *extents,
+                             const uint64_t *strides, const unsigned int *box, const unsigned int *element_strides,
+                             int interleave, int swizzle, int l2_promotion, int fill))
 {
     struct fake_map *m = &fake_state.maps[fake_state.n_maps++ % FAKE_MAX_MAPS];
     *m = (struct fake_map){.type = type,

@@ -26,8 +26,8 @@ struct fake_state {
     int dynamic_shared;                     /* last cuFuncSetAttribute */
     int n_modules, n_events, n_allocations; /* alive */
     const void *image;                      /* last loaded */
-    uint64_t pieces;    /* a hash of where asynchronous copies and fills went, and from where */
-    unsigned int clock; /* thread blocks launched so far: an event remembers it */
+    uint64_t pieces;                        /* a hash of where asynchronous copies and fills went, and from where */
+    unsigned int clock;                     /* thread blocks launched so far: an event remembers it */
     /* the last launch */
     unsigned int grid[3], block[3], shared;
     unsigned int cluster[3]; /* zeros without the attribute */

@@ -29,8 +29,7 @@ static void emit(void *user, const tg_diag *diag)
 /* What is accepted can be used and written again to the same bytes. */
 static void use(const tg_program *program, const uint8_t *bytes, size_t size)
 {
-    const tg_sizes sizes[] = {
-        {1, 1, 1, 0}, {4, 16, 8191, 0}, {3, 6, 0, 0}, {INT32_MAX, INT32_MAX, INT32_MAX, 0}};
+    const tg_sizes sizes[] = {{1, 1, 1, 0}, {4, 16, 8191, 0}, {3, 6, 0, 0}, {INT32_MAX, INT32_MAX, INT32_MAX, 0}};
     void *again;
     size_t size_again;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

@@ -21,10 +21,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
+#define REQUIRE(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
     } while (0)
 
 static volatile unsigned char sink;
@@ -37,8 +37,7 @@ static void check_message(const char *text, size_t size)
         REQUIRE((unsigned char)text[i] >= 0x20);
 }
 
-static size_t check_tensor(const struct st_file *file, size_t index, const uint8_t *data,
-                           size_t size)
+static size_t check_tensor(const struct st_file *file, size_t index, const uint8_t *data, size_t size)
 {
     const struct st_tensor *tensor = st_at(file, index);
     const uint8_t *bytes = tensor->data;

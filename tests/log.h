@@ -23,12 +23,13 @@ static inline void remember(void *user, const tg_diag *diag)
     struct log *log = user;
     size_t used = strlen(log->text);
     const char *const hint = diag->hint ? diag->hint : "";
-    snprintf(log->text + used, sizeof log->text - used, *hint ? "%s %s (%s)\n" : "%s %s%s\n", diag->code, diag->message, hint);
+    snprintf(log->text + used, sizeof log->text - used, *hint ? "%s %s (%s)\n" : "%s %s%s\n", diag->code, diag->message,
+             hint);
     log->n++;
 }
 
-#define LOG(name)                                                                                  \
-    struct log name = {0};                                                                         \
+#define LOG(name)                                                                                                      \
+    struct log name = {0};                                                                                             \
     const tg_sink name##_sink = {remember, &name}
 
 static inline void assert_says(const struct log *log, const char *expected)

@@ -184,14 +184,10 @@ const struct kind kinds[N_KINDS] = {
     {"cdecay", {.gate = constant, .gate_back = constant_back}, {LOG_LAMBDA}},
     {"gret", {.gate = retention, .gate_back = retention_back}, {F}},
     {"sgla", {.gate = given, .gate_back = given_back}, {DECAY}},
-    {"ssd",
-     {.gate = ssd, .gate_back = ssd_back, .skip = SKIP, .d_skip = D_SKIP},
-     {DT_RAW, DT_BIAS, A_LOG, SKIP}},
+    {"ssd", {.gate = ssd, .gate_back = ssd_back, .skip = SKIP, .d_skip = D_SKIP}, {DT_RAW, DT_BIAS, A_LOG, SKIP}},
     {"mlstmsig", {.gate = sigmoids, .gate_back = sigmoids_back}, {F, I}},
     {"mlstmsign", {sigmoids, sigmoids_back, SCALAR_NORMALISED, .eps = EPS, .exact = EXACT}, {F, I}},
-    {"mlstmexp",
-     {exponential, exponential_back, SCALAR_MAX_NORMALISED, .eps = EPS, .exact = EXACT},
-     {F, I}},
+    {"mlstmexp", {exponential, exponential_back, SCALAR_MAX_NORMALISED, .eps = EPS, .exact = EXACT}, {F, I}},
 };
 
 bool is_normalised(const struct kind *kind)

@@ -91,8 +91,7 @@ uint64_t value_of(const tg_program *p, tg_arg_kind kind, int index, uint32_t axi
 {
     const tg_kernel *kernel = &p->kernels[0];
     for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (kernel->args[i].kind == kind && kernel->args[i].index == index &&
-            kernel->args[i].axis == axis)
+        if (kernel->args[i].kind == kind && kernel->args[i].index == index && kernel->args[i].axis == axis)
             return fake->values[i];
     fail_msg("no parameter of kind %d, index %d, axis %u", (int)kind, index, axis);
     return 0;

@@ -81,8 +81,7 @@ static void a_bundle_reads_back_equal(void **state)
 static void every_kind_reads_back_equal(void **state)
 {
     (void)state;
-    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx),
-                             sample_program_maps(ptx)};
+    tg_program programs[] = {sample_program_packed(ptx), sample_program_decode(ptx), sample_program_maps(ptx)};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         tg_program *p = &programs[i], *read;
         void *bytes;

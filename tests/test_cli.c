@@ -80,8 +80,7 @@ static void add_tensor(struct maker *maker, const char *line)
     if (!numbers)
         die("no memory", line);
     if (tensor->dtype < ST_I32)
-        num_fill_normal((struct num_array){numbers, tensor->dtype, n},
-                        (struct num_random){1, num_stream(name)}, 0, 1);
+        num_fill_normal((struct num_array){numbers, tensor->dtype, n}, (struct num_random){1, num_stream(name)}, 0, 1);
     tensor->data = numbers;
     maker->n_tensors++;
 }
@@ -89,8 +88,7 @@ static void add_tensor(struct maker *maker, const char *line)
 static void add_meta(struct maker *maker, const char *line)
 {
     if (maker->n_meta == MAX_LINES ||
-        sscanf(line, "meta %63s %1023[^\n]", maker->keys[maker->n_meta],
-               maker->values[maker->n_meta]) != 2)
+        sscanf(line, "meta %63s %1023[^\n]", maker->keys[maker->n_meta], maker->values[maker->n_meta]) != 2)
         die("not metadata", line);
     maker->n_meta++;
 }
@@ -117,9 +115,7 @@ static void replace_variables(const char *from, char *to, size_t size)
 {
     size_t n = 0;
     while (*from && n + 1 < size) {
-        const char *value = strncmp(from, "$DATA", 5) == 0  ? data
-                            : strncmp(from, "$LIB", 4) == 0 ? library
-                                                            : NULL;
+        const char *value = strncmp(from, "$DATA", 5) == 0 ? data : strncmp(from, "$LIB", 4) == 0 ? library : NULL;
         if (value) {
             n += (size_t)snprintf(to + n, size - n, "%s", value);
             from += value == data ? 5 : 4;
@@ -158,8 +154,7 @@ static int run_command(const char *args)
     if (child < 0)
         die("fork", strerror(errno));
     if (child == 0) {
-        if (chdir(folder) != 0 || !freopen("stdout.txt", "w", stdout) ||
-            !freopen("stderr.txt", "w", stderr))
+        if (chdir(folder) != 0 || !freopen("stdout.txt", "w", stdout) || !freopen("stderr.txt", "w", stderr))
             _exit(126);
         setenv("XDG_CACHE_HOME", folder, 1);
         setenv("HOME", folder, 1);
@@ -195,8 +190,7 @@ static bool compare(const struct expectation *expected, const char *name, const 
         bool is_there = strstr(text, is_unwanted ? line + 2 : line) != NULL;
         if (is_there != is_unwanted)
             continue;
-        fprintf(stderr, "  %s %s: %s\n", label, is_unwanted ? "has" : "lacks",
-                is_unwanted ? line + 2 : line);
+        fprintf(stderr, "  %s %s: %s\n", label, is_unwanted ? "has" : "lacks", is_unwanted ? line + 2 : line);
         ok = false;
     }
     if (!ok)
@@ -212,8 +206,7 @@ static void run_test(const char *file, struct test *test, struct maker *maker)
     int code = run_command(test->args);
     bool ok = code == test->exit_code;
     if (!ok)
-        fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code,
-                read_output("stderr.txt"));
+        fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code, read_output("stderr.txt"));
     ok &= compare(&test->err, "stderr.txt", "stderr");
     ok &= compare(&test->out, "stdout.txt", "stdout");
     n_run++;

@@ -56,12 +56,11 @@ static const struct form forms[] = {
 };
 enum { N_FORMS = 7 };
 
-static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target,
-                                       const tg_shape_class *shape, const struct form *form)
+static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                                       const struct form *form)
 {
     for (const tg_schedule *const *s = variant->schedules; form->schedule && *s; s++)
-        if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 &&
-            (*s)->max_tokens == form->tokens)
+        if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 && (*s)->max_tokens == form->tokens)
             return *s;
     return tg_schedule_default(variant, target, shape, NULL, &sink);
 }
@@ -72,31 +71,29 @@ static void check_kernel(const tg_kernel *kernel, const tg_target *target, const
     snprintf(wanted, sizeof wanted, ".target %s", target->arch);
     tap_expect(strstr(kernel->ptx, wanted) != NULL, "%s: no line %s", kernel->name, wanted);
     tap_expect(kernel->spill_bytes == 0, "%s spills %u bytes", kernel->name, kernel->spill_bytes);
-    tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0),
-               "%s: no facts of ptxas", kernel->name);
+    tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0), "%s: no facts of ptxas", kernel->name);
     tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
 }
 
-static void compile_with(const tg_variant *variant, const tg_schedule *schedule,
-                         const tg_target *target, const tg_shape_class *shape, const char *ptxas)
+static void compile_with(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
+                         const tg_shape_class *shape, const char *ptxas)
 {
     const tg_compile_options how = {.ptxas = ptxas, .strict = 1};
     tg_program *program = NULL;
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &sink);
-    tap_expect(status == TG_OK && !*log_text(), "dqk %u dhv %u: %s with %s: %s", shape->dqk,
-               shape->dhv, tg_status_name(status), schedule->name, log_text());
+    tap_expect(status == TG_OK && !*log_text(), "dqk %u dhv %u: %s with %s: %s", shape->dqk, shape->dhv,
+               tg_status_name(status), schedule->name, log_text());
     for (uint32_t k = 0; program && k < program->n_kernels; k++)
         check_kernel(&program->kernels[k], target, ptxas);
     tg_program_free(program);
 }
 
-static void compile_one(const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct form *form, const char *ptxas)
+static void compile_one(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                        const struct form *form, const char *ptxas)
 {
     text_free(&messages);
     const tg_schedule *schedule = schedule_for(variant, target, shape, form);
-    if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv,
-                    log_text()))
+    if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv, log_text()))
         return;
     tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
     compile_with(variant, schedule, target, shape, ptxas);
@@ -114,13 +111,11 @@ struct coverage {
 static void cover(const struct coverage *c, const char *ptxas)
 {
     const struct form *f = c->form;
-    if (!c->widths ||
-        !tap_begin("default schedules of %s for %s, %s%s%s", c->variant->name, c->target->arch,
-                   tg_dtype_name(c->type), f->name, ptxas ? "" : " (no ptxas: not assembled)"))
+    if (!c->widths || !tap_begin("default schedules of %s for %s, %s%s%s", c->variant->name, c->target->arch,
+                                 tg_dtype_name(c->type), f->name, ptxas ? "" : " (no ptxas: not assembled)"))
         return;
     for (uint32_t w = 0; w < N_WIDTHS; w++) {
-        const tg_shape_class shape = {c->type,   widths[w].dqk, widths[w].dhv, f->group,
-                                      f->tokens, f->packed,     f->pooled};
+        const tg_shape_class shape = {c->type, widths[w].dqk, widths[w].dhv, f->group, f->tokens, f->packed, f->pooled};
         if (c->widths >> w & 1)
             compile_one(c->variant, c->target, &shape, f, ptxas);
     }
@@ -143,8 +138,8 @@ static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint3
 }
 
 /* Decode steps have no gradients; states are kept on GPUs with much shared memory only. */
-static void cover_form(const tg_variant *variant, const tg_target *target, const struct form *form,
-                       tg_dtype type, uint32_t width, const char *ptxas)
+static void cover_form(const tg_variant *variant, const tg_target *target, const struct form *form, tg_dtype type,
+                       uint32_t width, const char *ptxas)
 {
     const bool is_kept = form->schedule && !form->tokens;
     if (form->tokens && !variant->backward)
@@ -155,19 +150,15 @@ static void cover_form(const tg_variant *variant, const tg_target *target, const
         cover(&(struct coverage){variant, target, TG_BF16, 1u << width % 2, form}, ptxas);
 }
 
-static void cover_variant(const tg_variant *variant, bool is_rich, uint32_t number,
-                          const char *ptxas)
+static void cover_variant(const tg_variant *variant, bool is_rich, uint32_t number, const char *ptxas)
 {
     for (uint32_t t = 0; t < N_TARGETS; t++) {
         const tg_target *target = tg_targets()[t];
         for (uint32_t type = 0; type < N_TYPES; type++)
-            cover(&(struct coverage){variant, target, types[type],
-                                     widths_of(is_rich, number, t, type), &plain},
-                  ptxas);
+            cover(&(struct coverage){variant, target, types[type], widths_of(is_rich, number, t, type), &plain}, ptxas);
         /* a form a target, and each form on another one for the next variant */
         const uint32_t f = (t + number) % N_FORMS;
-        cover_form(variant, target, &forms[f], types[(t + number / 2) % N_TYPES],
-                   (2 * number + t) % N_WIDTHS, ptxas);
+        cover_form(variant, target, &forms[f], types[(t + number / 2) % N_TYPES], (2 * number + t) % N_WIDTHS, ptxas);
     }
 }
 
@@ -200,58 +191,59 @@ static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule
 static const struct walk {
     const char *schedule;
     struct width width;
-    bool with_floor; /* of the normalised variants alone */
+    bool with_floor;    /* of the normalised variants alone */
     uint32_t group;     /* of gradients; 0: 1 */
     bool unpacked;      /* it takes no packed sequences */
     bool without_floor; /* ptxas serialises its products (C7512) where q.n has a floor of each token */
-} walks[] = {
-    {.schedule = "walk", .width = {128, 256}},
-    {.schedule = "walk", .width = {64, 256}},
-    {.schedule = "walk", .width = {128, 512}},
-    {.schedule = "walk walk.warps=4", .width = {64, 256}},
-    {.schedule = "walk walk.dhv=128", .width = {128, 128}},
-    {.schedule = "walk-wide", .width = {192, 384}},
-    {.schedule = "walk-wide", .width = {256, 128}},
-    {.schedule = "walk walk.dhv=512 walk.stages=2", .width = {64, 512}, .without_floor = true},
-    {.schedule = "walk-narrow", .width = {192, 192}},
-    {.schedule = "walk-narrow walk.stages=4", .width = {64, 64}},
-    {.schedule = "walk walk.dhv=128 walk.warps=4", .width = {128, 128}},
-    {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
-    {.schedule = "walk-n-wide", .width = {256, 512}, .with_floor = true},
-    {.schedule = "segments", .width = {128, 256}, .unpacked = true},
-    {.schedule = "segments", .width = {64, 512}, .unpacked = true},
-    {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
-    {.schedule = "segments-narrow", .width = {192, 64}, .unpacked = true},
-    {.schedule = "walk-wide-cast", .width = {256, 512}},
-    {.schedule = "walk-wide-cast4", .width = {256, 512}, .unpacked = true},
-    {.schedule = "walk-n-wide-cast", .width = {128, 256}, .with_floor = true},
-    {.schedule = "tfla-wgmma", .width = {128, 256}},
-    {.schedule = "tfla-wgmma", .width = {64, 512}},
-    {.schedule = "tfla-wgmma state.warps=8 state.dhv=256", .width = {128, 256}},
-    {.schedule = "tfla-wgmma-wide", .width = {256, 512}},
-    {.schedule = "tfla-wgmma-narrow", .width = {192, 64}},
-    {.schedule = "segments-n", .width = {128, 256}, .with_floor = true},
-    {.schedule = "segments-n-wide", .width = {256, 512}, .with_floor = true},
-}, back_walks[] = {
-    {.schedule = "walk", .width = {128, 256}},
-    {.schedule = "walk dV.stages=2", .width = {256, 128}},
-    {.schedule = "walk-narrow", .width = {64, 64}},
-    {.schedule = "walk-narrow", .width = {192, 128}},
-    {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
-    {.schedule = "walk-n", .width = {128, 128}, .with_floor = true},
-    {.schedule = "segments", .width = {128, 256}},
-    {.schedule = "segments-narrow", .width = {64, 64}},
-    {.schedule = "tfla-wgmma", .width = {128, 256}},
-    {.schedule = "tfla-wgmma-narrow", .width = {64, 64}},
-    {.schedule = "walk-cluster", .width = {128, 512}},
-    {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
-    {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
-    {.schedule = "walk-cluster-cast", .width = {128, 256}},
-    {.schedule = "walk-cluster-cast4", .width = {256, 512}},
+} walks[] =
+    {
+        {.schedule = "walk", .width = {128, 256}},
+        {.schedule = "walk", .width = {64, 256}},
+        {.schedule = "walk", .width = {128, 512}},
+        {.schedule = "walk walk.warps=4", .width = {64, 256}},
+        {.schedule = "walk walk.dhv=128", .width = {128, 128}},
+        {.schedule = "walk-wide", .width = {192, 384}},
+        {.schedule = "walk-wide", .width = {256, 128}},
+        {.schedule = "walk walk.dhv=512 walk.stages=2", .width = {64, 512}, .without_floor = true},
+        {.schedule = "walk-narrow", .width = {192, 192}},
+        {.schedule = "walk-narrow walk.stages=4", .width = {64, 64}},
+        {.schedule = "walk walk.dhv=128 walk.warps=4", .width = {128, 128}},
+        {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
+        {.schedule = "walk-n-wide", .width = {256, 512}, .with_floor = true},
+        {.schedule = "segments", .width = {128, 256}, .unpacked = true},
+        {.schedule = "segments", .width = {64, 512}, .unpacked = true},
+        {.schedule = "segments-wide", .width = {256, 128}, .unpacked = true},
+        {.schedule = "segments-narrow", .width = {192, 64}, .unpacked = true},
+        {.schedule = "walk-wide-cast", .width = {256, 512}},
+        {.schedule = "walk-wide-cast4", .width = {256, 512}, .unpacked = true},
+        {.schedule = "walk-n-wide-cast", .width = {128, 256}, .with_floor = true},
+        {.schedule = "tfla-wgmma", .width = {128, 256}},
+        {.schedule = "tfla-wgmma", .width = {64, 512}},
+        {.schedule = "tfla-wgmma state.warps=8 state.dhv=256", .width = {128, 256}},
+        {.schedule = "tfla-wgmma-wide", .width = {256, 512}},
+        {.schedule = "tfla-wgmma-narrow", .width = {192, 64}},
+        {.schedule = "segments-n", .width = {128, 256}, .with_floor = true},
+        {.schedule = "segments-n-wide", .width = {256, 512}, .with_floor = true},
+},
+  back_walks[] = {
+      {.schedule = "walk", .width = {128, 256}},
+      {.schedule = "walk dV.stages=2", .width = {256, 128}},
+      {.schedule = "walk-narrow", .width = {64, 64}},
+      {.schedule = "walk-narrow", .width = {192, 128}},
+      {.schedule = "walk-n", .width = {128, 256}, .with_floor = true},
+      {.schedule = "walk-n", .width = {128, 128}, .with_floor = true},
+      {.schedule = "segments", .width = {128, 256}},
+      {.schedule = "segments-narrow", .width = {64, 64}},
+      {.schedule = "tfla-wgmma", .width = {128, 256}},
+      {.schedule = "tfla-wgmma-narrow", .width = {64, 64}},
+      {.schedule = "walk-cluster", .width = {128, 512}},
+      {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
+      {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
+      {.schedule = "walk-cluster-cast", .width = {128, 256}},
+      {.schedule = "walk-cluster-cast4", .width = {256, 512}},
 };
 
-static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i,
-                       const char *ptxas)
+static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
 {
     const tg_target *target = tg_target_find("sm_90a");
     const bool packed = variant == &tg_mamba2 && !walk->unpacked;
@@ -264,9 +256,8 @@ static void cover_walk(const tg_variant *variant, const struct walk *walk, size_
                             .packed = packed,
                             .pooled = i % 4 == 1};
     tg_schedule schedule;
-    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walk->schedule, variant->name,
-                   tg_dtype_name(shape.io), shape.dqk, shape.dhv,
-                   shape.group > 1 ? ", shared heads" : "", packed ? ", packed" : "",
+    if (!tap_begin("%s of %s, %s dqk %u dhv %u%s%s%s%s", walk->schedule, variant->name, tg_dtype_name(shape.io),
+                   shape.dqk, shape.dhv, shape.group > 1 ? ", shared heads" : "", packed ? ", packed" : "",
                    shape.pooled ? ", pooled" : "", ptxas ? "" : " (no ptxas: not assembled)"))
         return;
     text_free(&messages);
@@ -321,8 +312,7 @@ static void refuse(const struct refusal *r)
     shape.dhv = r->dhv;
     text_free(&messages);
     if (schedule_of(variant, r->schedule, &schedule)) {
-        tap_expect(tg_plan_check(&schedule, target, &shape, &sink) != TG_OK,
-                   "tg_plan_check accepts it");
+        tap_expect(tg_plan_check(&schedule, target, &shape, &sink) != TG_OK, "tg_plan_check accepts it");
         text_free(&messages);
         tap_expect(tg_compile(variant, &schedule, target, &shape, NULL, &program, &sink) != TG_OK,
                    "tg_compile accepts it");
@@ -331,17 +321,15 @@ static void refuse(const struct refusal *r)
     }
     snprintf(code, sizeof code, "%s ", r->code);
     tap_expect(strstr(log_text(), code) != NULL, "expected %s, found: %s", r->code, log_text());
-    tap_expect(strstr(log_text(), r->fragment) != NULL, "expected \"%s\", found: %s", r->fragment,
-               log_text());
+    tap_expect(strstr(log_text(), r->fragment) != NULL, "expected \"%s\", found: %s", r->fragment, log_text());
 }
 
 static void suite_refusals(void)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
-        if (!tap_begin("refused: %s, %s, %s %s dqk %u dhv %u, %s", r->code,
-                       r->variant ? r->variant : "mlstm-sig", r->arch, tg_dtype_name(r->io), r->dqk,
-                       r->dhv, r->schedule))
+        if (!tap_begin("refused: %s, %s, %s %s dqk %u dhv %u, %s", r->code, r->variant ? r->variant : "mlstm-sig",
+                       r->arch, tg_dtype_name(r->io), r->dqk, r->dhv, r->schedule))
             continue;
         refuse(r);
         tap_end();
@@ -349,7 +337,8 @@ static void suite_refusals(void)
 }
 
 /* A schedule that a test has changed is refused, and why. */
-static void expect_refused(const tg_schedule *schedule, const char *arch, uint32_t dqk, uint32_t dhv, const char *expected)
+static void expect_refused(const tg_schedule *schedule, const char *arch, uint32_t dqk, uint32_t dhv,
+                           const char *expected)
 {
     const tg_shape_class shape = {.io = TG_BF16, .dqk = dqk, .dhv = dhv};
     text_free(&messages);
@@ -408,7 +397,8 @@ static void refuse_second_matrix(const char *name, const char *refused)
             tile = i;
     tap_expect(tile > 0, "no tile %s", name);
     row->outputs[n] = (uint8_t)tile;
-    snprintf(expected, sizeof expected, "it writes one matrix in each chunk, to the caller in the input type, and cannot write %s", refused);
+    snprintf(expected, sizeof expected,
+             "it writes one matrix in each chunk, to the caller in the input type, and cannot write %s", refused);
     expect_refused(&schedule, "sm_90a", 128, 256, expected);
     tap_end();
 }
@@ -423,7 +413,8 @@ static void refuse_split_of_output(void)
     for (uint32_t r = 0; r < schedule.n_rows; r++)
         if (strcmp(schedule.rows[r].name, "dV") == 0)
             schedule.rows[r].row[TG_DQK] = (tg_axis_role)TG_P(64);
-    expect_refused(&schedule, "sm_90a", 128, 256, "kernel dV: dqk is parallel in blocks of 64, but this kernel sums over it to make dvi");
+    expect_refused(&schedule, "sm_90a", 128, 256,
+                   "kernel dV: dqk is parallel in blocks of 64, but this kernel sums over it to make dvi");
     tap_expect(strstr(log_text(), "TG0217 ") != NULL, "found: %s", log_text());
     tap_end();
 }
@@ -469,11 +460,9 @@ static bool is_on_warpgroups(const tg_schedule *schedule)
 static void draw_combination(uint64_t *draw, struct combination *c)
 {
     static const char *const fields[] = {
-        "H.Lhq",     "H.Lkv",       "H.dqk",        "H.dhv",           "H.warps",
-        "H.stages",  "state.Lkv",   "state.dqk",    "state.dhv",       "chunk",
-        "dQ.Lhq",    "dK.Lkv",      "state.stages", "H.blocks_per_sm", "gates.warps",
-        "gates.Lkv", "step.dhv",    "step.warps",   "dQ.dhv",          "dV.dqk",
-        "nsum.dqk",  "state.warps", "maxima.warps"};
+        "H.Lhq",     "H.Lkv",      "H.dqk",  "H.dhv",  "H.warps",      "H.stages",        "state.Lkv",   "state.dqk",
+        "state.dhv", "chunk",      "dQ.Lhq", "dK.Lkv", "state.stages", "H.blocks_per_sm", "gates.warps", "gates.Lkv",
+        "step.dhv",  "step.warps", "dQ.dhv", "dV.dqk", "nsum.dqk",     "state.warps",     "maxima.warps"};
     static const uint32_t values[] = {0, 1, 2, 3, 4, 8, 16, 32, 48, 64, 128, 256, 512};
     static const uint32_t sizes[] = {16, 24, 64, 136, 256, 512};
     static const uint32_t tokens[] = {0, 0, 0, 1, 2, 8, 9};
@@ -500,15 +489,12 @@ static tg_status try_combination(const struct combination *c, int number)
 {
     tg_program *program = NULL;
     text_free(&messages);
-    const tg_status status =
-        tg_compile(c->variant, &c->schedule, c->target, &c->shape, NULL, &program, &sink);
-    tap_expect((status == TG_OK) == (program != NULL), "combination %d: status %d", number,
-               (int)status);
+    const tg_status status = tg_compile(c->variant, &c->schedule, c->target, &c->shape, NULL, &program, &sink);
+    tap_expect((status == TG_OK) == (program != NULL), "combination %d: status %d", number, (int)status);
     tap_expect(status == TG_OK || *log_text(), "combination %d: no reason", number);
-    tap_expect(status != TG_E_COMPILE && !strstr(log_text(), "TG0590") &&
-                   !strstr(log_text(), "TG0599"),
-               "combination %d, %s %s %s dqk %u dhv %u: %s", number, c->variant->name,
-               c->target->arch, tg_dtype_name(c->shape.io), c->shape.dqk, c->shape.dhv, log_text());
+    tap_expect(status != TG_E_COMPILE && !strstr(log_text(), "TG0590") && !strstr(log_text(), "TG0599"),
+               "combination %d, %s %s %s dqk %u dhv %u: %s", number, c->variant->name, c->target->arch,
+               tg_dtype_name(c->shape.io), c->shape.dqk, c->shape.dhv, log_text());
     tg_program_free(program);
     return status;
 }
@@ -517,11 +503,10 @@ static tg_status try_combination(const struct combination *c, int number)
 static void draw_walk(uint64_t *draw, struct combination *c)
 {
     static const char *const changes[] = {
-        "walk.dhv=64",  "walk.dhv=128",   "walk.dhv=512",  "walk.warps=4", "walk.stages=2",
-        "walk.stages=4", "dQ.dqk=64",     "dQ.warps=4",    "dK.dqk=64",    "dK.warps=4",
-        "dV.dhv=64",    "dV.dhv=128",     "dV.warps=4",    "dV.stages=2",  "dK.dqk=256",
-        "walk.seg=1",   "dQ.seg=7",       "state.dhv=64",  "state.dqk=64", "dstate.warps=4",
-        "dQ.dhv=64",    "dQ.dhv=128",     "dK.dhv=192",    "dKsum.dqk=64", "dQsum.warps=2"};
+        "walk.dhv=64", "walk.dhv=128", "walk.dhv=512", "walk.warps=4", "walk.stages=2", "walk.stages=4",  "dQ.dqk=64",
+        "dQ.warps=4",  "dK.dqk=64",    "dK.warps=4",   "dV.dhv=64",    "dV.dhv=128",    "dV.warps=4",     "dV.stages=2",
+        "dK.dqk=256",  "walk.seg=1",   "dQ.seg=7",     "state.dhv=64", "state.dqk=64",  "dstate.warps=4", "dQ.dhv=64",
+        "dQ.dhv=128",  "dK.dhv=192",   "dKsum.dqk=64", "dQsum.warps=2"};
     static const uint32_t sizes[] = {64, 128, 192, 256, 512};
     do {
         draw_variant(draw, c);
@@ -534,8 +519,7 @@ static void draw_walk(uint64_t *draw, struct combination *c)
                                 .pooled = pick(draw, 3) == 0};
     c->target = tg_target_find("sm_90a");
     for (uint64_t n = pick(draw, 4); n > 0; n--)
-        tg_schedule_apply(changes[pick(draw, sizeof changes / sizeof *changes)], &c->schedule,
-                          &silent_sink);
+        tg_schedule_apply(changes[pick(draw, sizeof changes / sizeof *changes)], &c->schedule, &silent_sink);
 }
 
 static void try_combinations(void (*draw_one)(uint64_t *, struct combination *), int n)
@@ -572,8 +556,7 @@ static tg_program *default_program(tg_dtype io)
     tg_program *program = NULL;
     const tg_target *target = tg_target_find("sm_80");
     const tg_shape_class shape = {.io = io, .dqk = 64, .dhv = 64};
-    const tg_schedule *schedule =
-        tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &silent_sink);
+    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &silent_sink);
     if (schedule)
         tg_compile(&tg_mlstm_sig, schedule, target, &shape, NULL, &program, &silent_sink);
     return program;
@@ -649,10 +632,9 @@ static void check_golden(const char *plan, const char *path, bool is_update)
     uint32_t number = 1;
     for (const char *at = plan; fgets(line, sizeof line, file); number++) {
         const size_t n = strcspn(line, "\n") + 1;
-        if (!tap_expect(
-                strncmp(at, line, n) == 0,
-                "line %u\n  expected %.*s\n  found    %.*s\n  --update writes the file anew",
-                number, (int)n - 1, line, (int)strcspn(at, "\n"), at))
+        if (!tap_expect(strncmp(at, line, n) == 0,
+                        "line %u\n  expected %.*s\n  found    %.*s\n  --update writes the file anew", number,
+                        (int)n - 1, line, (int)strcspn(at, "\n"), at))
             break;
         at += n;
     }
@@ -670,9 +652,8 @@ static void suite_plan(const char *golden, bool is_update)
         return;
     const struct form tfla = {"", 1, 0, 0, 0, "tfla"};
     const tg_schedule *schedule = schedule_for(&tg_mlstm_sig, target, &shape, &tfla);
-    tap_expect(schedule && tg_compile(&tg_mlstm_sig, schedule, target, &shape, &how, &program,
-                                      &sink) == TG_OK,
-               "%s", log_text());
+    tap_expect(schedule && tg_compile(&tg_mlstm_sig, schedule, target, &shape, &how, &program, &sink) == TG_OK, "%s",
+               log_text());
     check_golden(text_of(&plan), golden, is_update);
     tg_program_free(program);
     text_free(&plan);

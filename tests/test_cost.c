@@ -62,8 +62,7 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
     const tg_variant *variant = variant_lookup(&context, point->variant);
     tg_schedule schedule;
     context.sink = silent_sink;
-    if (!variant ||
-        !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
+    if (!variant || !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
         return false;
     schedule.chunk = (uint16_t)point->sizes.chunk;
     return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
@@ -82,15 +81,13 @@ static void add_point(const json_t *shape, const char *variant, const json_t *of
     tg_cost cost;
     if (n_points == MOST_POINTS)
         return;
-    *point = (struct point){
-        .sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, integer(of, "chunk", 0)},
-        .measured = measured};
+    *point = (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, integer(of, "chunk", 0)},
+                            .measured = measured};
     snprintf(point->variant, sizeof point->variant, "%s", variant);
     snprintf(point->schedule, sizeof point->schedule, "%s", string(of, "schedule"));
-    snprintf(point->label, sizeof point->label, "%s B %lld NH %lld T %lld %u/%u %s chunk %lld",
-             variant, (long long)point->sizes.batch, (long long)point->sizes.heads,
-             (long long)tokens, class.dqk, class.dhv, string(of, "schedule"),
-             (long long)point->sizes.chunk);
+    snprintf(point->label, sizeof point->label, "%s B %lld NH %lld T %lld %u/%u %s chunk %lld", variant,
+             (long long)point->sizes.batch, (long long)point->sizes.heads, (long long)tokens, class.dqk, class.dhv,
+             string(of, "schedule"), (long long)point->sizes.chunk);
     const bool is_other = is_before_composing && strncmp(point->schedule, "segments", 8) == 0;
     if (!is_other && predict(point, &class, &cost)) {
         point->predicted = 1e3 * cost.seconds;
@@ -157,11 +154,11 @@ static void suite_times(void)
         const double off = fabs(log(p->predicted / p->measured));
         sum += off;
         const bool several = p->sizes.tokens > 1 && p->sizes.tokens <= 8;
-        tap_expect(off <= log(1 + (several ? tolerance_of_tokens : tolerance)), "%s: predicted %.3f ms, measured %.3f", p->label,
-                   p->predicted, p->measured);
+        tap_expect(off <= log(1 + (several ? tolerance_of_tokens : tolerance)), "%s: predicted %.3f ms, measured %.3f",
+                   p->label, p->predicted, p->measured);
     }
-    tap_note("%d times, %.1f %% off on average; %d of schedules that are no more", n_points,
-             100 * sum / n_points, n_unknown);
+    tap_note("%d times, %.1f %% off on average; %d of schedules that are no more", n_points, 100 * sum / n_points,
+             n_unknown);
     tap_expect(n_points > 150, "only %d times found", n_points);
     tap_expect(sum / n_points <= average, "%.1f %% off on average", 100 * sum / n_points);
     tap_end();
@@ -177,8 +174,8 @@ static void check_choice(int sweep)
         best = !best || p->measured < best->measured ? p : best;
     }
     tap_expect(!chosen || chosen->measured <= (1 + regret) * best->measured,
-               "the model's choice, %s, takes %.3f ms; %s takes %.3f", chosen->label,
-               chosen->measured, best->label, best->measured);
+               "the model's choice, %s, takes %.3f ms; %s takes %.3f", chosen->label, chosen->measured, best->label,
+               best->measured);
 }
 
 static void suite_choices(void)
@@ -210,18 +207,15 @@ static void suite_kernels(void)
     tg_cost costs[TG_MAX_ROWS], sum;
     if (!tap_begin("costs of single kernels are those of bench/NOTES.md, and add up"))
         return;
-    tap_expect(schedule &&
-                   tg_cost_kernels(schedule, target, &class, &sizes, costs, &silent_sink) == TG_OK,
-               "no costs");
-    tap_expect(tg_cost_estimate(schedule, target, &class, &sizes, &sum, &silent_sink) == TG_OK,
-               "no sum");
+    tap_expect(schedule && tg_cost_kernels(schedule, target, &class, &sizes, costs, &silent_sink) == TG_OK, "no costs");
+    tap_expect(tg_cost_estimate(schedule, target, &class, &sizes, &sum, &silent_sink) == TG_OK, "no sum");
     /* gates, state, H: bytes and flops at L = 256; to three digits */
     static const double bytes[] = {33.6e6, 1.35e9, 2.17e9}, flops[] = {0, 68.7e9, 275e9};
     for (int i = 0; i < 3; i++) {
-        tap_expect(fabs(costs[i].bytes - bytes[i]) < 5e-3 * bytes[i], "%s: %.4g bytes",
-                   schedule->rows[i].name, costs[i].bytes);
-        tap_expect(fabs(costs[i].flops - flops[i]) <= 5e-3 * flops[i], "%s: %.4g flops",
-                   schedule->rows[i].name, costs[i].flops);
+        tap_expect(fabs(costs[i].bytes - bytes[i]) < 5e-3 * bytes[i], "%s: %.4g bytes", schedule->rows[i].name,
+                   costs[i].bytes);
+        tap_expect(fabs(costs[i].flops - flops[i]) <= 5e-3 * flops[i], "%s: %.4g flops", schedule->rows[i].name,
+                   costs[i].flops);
         tap_expect(costs[i].seconds > fmax(costs[i].memory_seconds, costs[i].matrix_seconds),
                    "%s: faster than its floor", schedule->rows[i].name);
         sum.bytes -= costs[i].bytes;
@@ -229,11 +223,9 @@ static void suite_kernels(void)
         sum.seconds -= costs[i].seconds;
         sum.workspace -= costs[i].workspace;
     }
-    tap_expect(fabs(sum.bytes) < 1 && fabs(sum.flops) < 1e3 && fabs(sum.seconds) < 1e-9 &&
-                   fabs(sum.workspace) < 1,
+    tap_expect(fabs(sum.bytes) < 1 && fabs(sum.flops) < 1e3 && fabs(sum.seconds) < 1e-9 && fabs(sum.workspace) < 1,
                "the sum is another");
-    tap_expect(costs[0].workspace > 0 && costs[1].workspace > costs[0].workspace &&
-                   costs[2].workspace == 0,
+    tap_expect(costs[0].workspace > 0 && costs[1].workspace > costs[0].workspace && costs[2].workspace == 0,
                "the workspace is that of other kernels");
     tap_end();
 }
@@ -247,11 +239,9 @@ static void suite_walk(void)
     tg_cost cost;
     if (!tap_begin("a walk is predicted to take what the prototype took"))
         return;
-    tap_expect(tg_cost_estimate(named("walk"), tg_target_find("sm_90a"), &class, &sizes, &cost,
-                                &silent_sink) == TG_OK,
+    tap_expect(tg_cost_estimate(named("walk"), tg_target_find("sm_90a"), &class, &sizes, &cost, &silent_sink) == TG_OK,
                "no cost");
-    tap_expect(fabs(log(cost.seconds / prototype)) < log(1 + tolerance), "%.3f ms",
-               1e3 * cost.seconds);
+    tap_expect(fabs(log(cost.seconds / prototype)) < log(1 + tolerance), "%.3f ms", 1e3 * cost.seconds);
     tap_note("%.3f ms", 1e3 * cost.seconds);
     tap_end();
 }
@@ -268,14 +258,11 @@ static void suite_packed(void)
     packed.packed = 1;
     if (!tap_begin("packed sequences cost what others do"))
         return;
-    tap_expect(schedule &&
-                   tg_cost_estimate(schedule, target, &class, &sizes, &one, &silent_sink) ==
-                       TG_OK &&
+    tap_expect(schedule && tg_cost_estimate(schedule, target, &class, &sizes, &one, &silent_sink) == TG_OK &&
                    tg_cost_estimate(schedule, target, &packed, &all, &other, &silent_sink) == TG_OK,
                "no costs");
-    tap_expect(one.bytes == other.bytes && one.flops == other.flops,
-               "%.4g bytes and %.4g flops, packed %.4g and %.4g", one.bytes, one.flops, other.bytes,
-               other.flops);
+    tap_expect(one.bytes == other.bytes && one.flops == other.flops, "%.4g bytes and %.4g flops, packed %.4g and %.4g",
+               one.bytes, one.flops, other.bytes, other.flops);
     tap_end();
 }
 
@@ -290,15 +277,13 @@ static const char *chosen(const char *const names[4], const tg_sizes *sizes, uin
     for (int i = 0; i < 4 && names[i]; i++)
         schedules[i] = named(names[i]);
     variant.schedules = schedules;
-    const tg_schedule *s =
-        tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &silent_sink);
+    const tg_schedule *s = tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &silent_sink);
     return s ? s->name : "";
 }
 
 static void suite_default(void)
 {
-    static const tg_sizes short_call = {1, 1, 512, 0}, many_calls = {64, 16, 32, 0},
-                          few_heads = {1, 16, 65536, 0};
+    static const tg_sizes short_call = {1, 1, 512, 0}, many_calls = {64, 16, 32, 0}, few_heads = {1, 16, 65536, 0};
     static const struct {
         const char *names[4];
         const tg_sizes *sizes;
@@ -307,11 +292,7 @@ static void suite_default(void)
     } rows[] = {
         {{"tfla-small", "tfla"}, NULL, 0, "tfla", "much faster, though declared later"},
         {{"tfla-small", "tfla"}, &short_call, 0, "tfla-small", "few tokens want small blocks"},
-        {{"tfla-keep", "tfla-wide", "tfla-small"},
-         NULL,
-         0,
-         "tfla-wide",
-         "kept states are asked for"},
+        {{"tfla-keep", "tfla-wide", "tfla-small"}, NULL, 0, "tfla-wide", "kept states are asked for"},
         {{"tfla", "tfla-wide"}, &many_calls, 0, "tfla", "a tie: declared first"},
         {{"step", "tfla"}, NULL, 0, "tfla", "a decode step does no sequence"},
         {{"tfla", "step8"}, NULL, 8, "step8", "made for decode steps"},
@@ -329,8 +310,8 @@ static void suite_default(void)
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *found = chosen(rows[i].names, rows[i].sizes, rows[i].tokens);
-        tap_expect(strcmp(found, rows[i].expected) == 0, "expected %s (%s), found %s",
-                   rows[i].expected, rows[i].why, found);
+        tap_expect(strcmp(found, rows[i].expected) == 0, "expected %s (%s), found %s", rows[i].expected, rows[i].why,
+                   found);
     }
     tap_end();
 }
@@ -350,11 +331,13 @@ static void suite_numbers(void)
             for (const tg_schedule *const *s = variant->schedules; *s; s++)
                 for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                     tg_cost cost;
-                    if ((*s)->max_tokens || tg_cost_estimate(*s, target, &class, &sizes[i], &cost, &silent_sink) != TG_OK)
+                    if ((*s)->max_tokens ||
+                        tg_cost_estimate(*s, target, &class, &sizes[i], &cost, &silent_sink) != TG_OK)
                         continue;
                     n++;
-                    tap_expect(cost.seconds > 1e-6 && cost.seconds < 1 && cost.bytes > 0, "%s %s at T %d: %g s, %g bytes", variant->name, (*s)->name,
-                               (int)sizes[i].tokens, cost.seconds, cost.bytes);
+                    tap_expect(cost.seconds > 1e-6 && cost.seconds < 1 && cost.bytes > 0,
+                               "%s %s at T %d: %g s, %g bytes", variant->name, (*s)->name, (int)sizes[i].tokens,
+                               cost.seconds, cost.bytes);
                 }
         }
     tap_expect(n > 100, "only %d", n);

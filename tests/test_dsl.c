@@ -13,8 +13,7 @@ static void add_spare(struct copy *c)
 
 /* One more tensor, by the number SPARE or SPARE + 1, and one more statement at the end, of good.c.
  */
-static void add_tensor(struct copy *c, const char *name, uint8_t flags, uint8_t axis,
-                       uint8_t second)
+static void add_tensor(struct copy *c, const char *name, uint8_t flags, uint8_t axis, uint8_t second)
 {
     c->tensors[c->algorithm.n_tensors++] = (tg_tensor){name, TG_F32, flags, {axis, second}};
 }
@@ -26,10 +25,10 @@ static void add_stmt(struct copy *c, tg_stmt stmt)
 
 /* ---- tests ---- */
 
-#define BAD(name, codes, fragment, ...)                                                            \
-    static void bad_##name(struct copy *c)                                                         \
-    {                                                                                              \
-        __VA_ARGS__;                                                                               \
+#define BAD(name, codes, fragment, ...)                                                                                \
+    static void bad_##name(struct copy *c)                                                                             \
+    {                                                                                                                  \
+        __VA_ARGS__;                                                                                                   \
     }
 #define BAD_FORM BAD
 #include "tests/dsl/bad.def"
@@ -77,8 +76,8 @@ static void test_mistakes(void **state)
         if (codes_ok && status_ok && strstr(log.text, bad[i].fragment))
             continue;
         failures++;
-        print_message("%s: expected [%s] \"%s\", status %d, got [%s]\n%s", bad[i].name,
-                      bad[i].codes, bad[i].fragment, (int)status, log.codes, log.text);
+        print_message("%s: expected [%s] \"%s\", status %d, got [%s]\n%s", bad[i].name, bad[i].codes, bad[i].fragment,
+                      (int)status, log.codes, log.text);
     }
     assert_int_equal(failures, 0);
 }
@@ -87,8 +86,7 @@ static void test_mistakes(void **state)
 static void test_codes(void **state)
 {
     (void)state;
-    static const char *const elsewhere =
-        "TG0101 TG0201 TG0301 TG0401 TG0221 TG0226 TG0230 TG0231 TG0232 TG0233 TG0410";
+    static const char *const elsewhere = "TG0101 TG0201 TG0301 TG0401 TG0221 TG0226 TG0230 TG0231 TG0232 TG0233 TG0410";
     for (uint32_t code = 0; code < TG_N_CODES; code++) {
         const char *name = tg_code_name((enum tg_code)code);
         bool found = strstr(elsewhere, name) != NULL;

@@ -138,11 +138,10 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared)
     CUlaunchAttribute attributes[2];
     unsigned n_attributes = 0;
     if (cu.cluster > 0)
-        attributes[n_attributes++] = (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_CLUSTER,
-                                                         .value.dim = {cu.cluster, 1, 1}};
-    if (cu.overlap)
         attributes[n_attributes++] =
-            (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_OVERLAP, .value.dim = {1, 0, 0}};
+            (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_CLUSTER, .value.dim = {cu.cluster, 1, 1}};
+    if (cu.overlap)
+        attributes[n_attributes++] = (CUlaunchAttribute){.id = LAUNCH_ATTRIBUTE_OVERLAP, .value.dim = {1, 0, 0}};
     const CUlaunchConfig config = {.grid_x = grid,
                                    .grid_y = 1,
                                    .grid_z = 1,
@@ -181,8 +180,7 @@ int read_key(const char *text, const char *key, int otherwise)
 
 void encode_map(const char *text, void *map)
 {
-    static const char *const types[] = {"u8",  "u16", "u32", "i32", "u64",
-                                        "i64", "f16", "f32", "f64", "bf16"};
+    static const char *const types[] = {"u8", "u16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "bf16"};
     char name[32], base[8], type[8];
     int64_t dims[5], strides[5], box[5], steps[5];
     uint64_t dims64[5], strides64[5];
@@ -203,8 +201,7 @@ void encode_map(const char *text, void *map)
         box32[rank] = (uint32_t)box[rank];
         steps32[rank] = (uint32_t)steps[rank];
     }
-    ok(cu.cuTensorMapEncodeTiled(map, t, rank, *base == 'i' ? cu.in : cu.out, dims64, strides64,
-                                 box32, steps32, 0,
+    ok(cu.cuTensorMapEncodeTiled(map, t, rank, *base == 'i' ? cu.in : cu.out, dims64, strides64, box32, steps32, 0,
                                  swizzle == 128  ? 3
                                  : swizzle == 64 ? 2
                                                  : swizzle == 32,
@@ -212,10 +209,9 @@ void encode_map(const char *text, void *map)
 }
 
 /* The statements before those of a test. */
-static const char preamble[] =
-    ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
-    ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
-    "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
+static const char preamble[] = ".reg .b16 %h<40>; .reg .b32 %r<100>; .reg .f32 %f<60>; .reg .b64 %rd<40>;\n"
+                               ".reg .f64 %fd<20>; .reg .pred %p<20>;\n"
+                               "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\nmov.u32 %r1, %tid.x;\n";
 
 char *make_kernel(const char *body)
 {
@@ -232,8 +228,7 @@ char *make_kernel(const char *body)
     return ptx;
 }
 
-int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
-             size_t words)
+int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out, size_t words)
 {
     char *ptx = make_kernel(body);
     const int result = run_ptx(ptx, grid, block, shared);

@@ -13,12 +13,11 @@ void test_launch_is_checked(void *unused)
     if (!cu.is_emulated)
         skip();
     fresh();
-    void *module =
-        load(".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 s[1024];\n"
-             ".visible .entry k(.param .u64 a, .param .align 8 .b8 b[24])\n.reqntid 64, 1, "
-             "1\n{\n.reg .b32 "
-             "%r<9>;\nmov.u32 %r1, s;\nret;\n}\n.visible .entry two()\n.maxntid 128\n{\nret;\n}\n",
-             log, sizeof log, &result);
+    void *module = load(".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 s[1024];\n"
+                        ".visible .entry k(.param .u64 a, .param .align 8 .b8 b[24])\n.reqntid 64, 1, "
+                        "1\n{\n.reg .b32 "
+                        "%r<9>;\nmov.u32 %r1, s;\nret;\n}\n.visible .entry two()\n.maxntid 128\n{\nret;\n}\n",
+                        log, sizeof log, &result);
     ok(result);
     ok(cu.cuModuleGetFunction(&function, module, "k"));
     ok(cu.cuModuleGetFunction(&other, module, "two"));
@@ -32,8 +31,7 @@ void test_launch_is_checked(void *unused)
     assert_int_equal(LAUNCH(other, 1, 256, 0, good), 1);
     assert_int_equal(LAUNCH(function, 1, 64, 0, bad), 1);
     assert_non_null(strstr(error_text(1), "parameter 1 of 2"));
-    assert_int_equal(LAUNCH(function, 1, 64, 48 * 1024, good),
-                     1); /* with the static 1024 too much */
+    assert_int_equal(LAUNCH(function, 1, 64, 48 * 1024, good), 1); /* with the static 1024 too much */
     ok(LAUNCH(function, 1, 64, 47 * 1024, good));
     ok(cu.cuFuncSetAttribute(other, 8, 232448));
     assert_int_equal(cu.cuFuncSetAttribute(other, 8, 232449), 1);
@@ -86,19 +84,18 @@ void test_variables(void *unused)
     (void)unused;
     uint32_t out[8];
     fresh();
-    ok(run_ptx(
-        ".version 7.8\n.target sm_80\n.address_size 64\n.const .align 4 .b8 t[8] = {1, 2, 0, 0, "
-        "7};\n"
-        ".global .align 4 .u32 n = 0x1234;\n.global .align 8 .f64 x[2] = {0d3FF0000000000000, "
-        "2.5};\n"
-        ".shared .align 8 .b8 s[16];\n"
-        ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
-        "ld.param.u64 %rd1, [b];\nld.const.u32 %r1, [t];\nmov.u64 %rd2, t;\nld.const.u32 %r2, "
-        "[%rd2+4];\n"
-        "ld.global.u32 %r3, [n];\nld.global.v2.u32 {%r4, %r5}, [x+8];\nst.shared.u32 [s+12], 99;\n"
-        "ld.shared.u32 %r6, [s+12];\nst.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
-        "st.global.v2.u32 [%rd1+16], {%r5, %r6};\nret;\n}\n",
-        1, 32, 0));
+    ok(run_ptx(".version 7.8\n.target sm_80\n.address_size 64\n.const .align 4 .b8 t[8] = {1, 2, 0, 0, "
+               "7};\n"
+               ".global .align 4 .u32 n = 0x1234;\n.global .align 8 .f64 x[2] = {0d3FF0000000000000, "
+               "2.5};\n"
+               ".shared .align 8 .b8 s[16];\n"
+               ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
+               "ld.param.u64 %rd1, [b];\nld.const.u32 %r1, [t];\nmov.u64 %rd2, t;\nld.const.u32 %r2, "
+               "[%rd2+4];\n"
+               "ld.global.u32 %r3, [n];\nld.global.v2.u32 {%r4, %r5}, [x+8];\nst.shared.u32 [s+12], 99;\n"
+               "ld.shared.u32 %r6, [s+12];\nst.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
+               "st.global.v2.u32 [%rd1+16], {%r5, %r6};\nret;\n}\n",
+               1, 32, 0));
     ok(cu.cuMemcpyDtoH_v2(out, cu.out, 24));
     const uint32_t expected[] = {0x201, 7, 0x1234, 0, 0x40040000, 99};
     assert_memory_equal(out, expected, sizeof expected);
@@ -135,9 +132,8 @@ void test_counters(void *unused)
         assert_int_equal(c.bank_conflicts, cases[i].conflicts);
     }
     fresh();
-    ok(run_body(
-        "ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3,
-        64, 0, NULL, 0));
+    ok(run_body("ld.global.v2.u32 {%r2, %r3}, [%rd1];\nst.volatile.global.u32 [%rd2], %r2;\nbar.sync 0;", 3, 64, 0,
+                NULL, 0));
     cu.tgemu_counters(&c);
     assert_int_equal(c.launches, 1);
     assert_int_equal(c.global_load_bytes, 3 * 64 * 8);
@@ -198,7 +194,9 @@ void test_last_statements(void *unused)
         void *function;
         int result;
         fresh();
-        snprintf(text, sizeof text, ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %%r<2>;\n%s}\n", bodies[i]);
+        snprintf(text, sizeof text,
+                 ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %%r<2>;\n%s}\n",
+                 bodies[i]);
         void *module = load(text, log, sizeof log, &result);
         if (result)
             fail_msg("%s: %s", bodies[i], log);
@@ -223,12 +221,10 @@ void test_threads_do_not_show(void *unused)
         c.threads = i ? 7 : 1;
         assert_int_equal(cu.tgemu_configure(&c), 0);
         fresh();
-        assert_int_equal(
-            run_body(
-                "mov.u32 %r2, %ctaid.x;\nsetp.gt.u32 %p1, %r2, 10;\nmul.wide.u32 %rd3, %r1, 4;\n"
-                "add.u64 %rd3, %rd3, %rd1;\n@%p1 ld.global.u32 %r3, [%rd3+4000];",
-                64, 32, 0, NULL, 0),
-            700);
+        assert_int_equal(run_body("mov.u32 %r2, %ctaid.x;\nsetp.gt.u32 %p1, %r2, 10;\nmul.wide.u32 %rd3, %r1, 4;\n"
+                                  "add.u64 %rd3, %rd3, %rd1;\n@%p1 ld.global.u32 %r3, [%rd3+4000];",
+                                  64, 32, 0, NULL, 0),
+                         700);
         snprintf(reports[i], sizeof reports[i], "%s", cu.tgemu_last_report());
     }
     c.threads = 0;

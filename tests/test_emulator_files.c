@@ -129,8 +129,7 @@ static void parse_test(struct test_file *t)
 {
     bool in_kernel = false;
     t->grid = 1;
-    t->target =
-        strncmp(t->text, "-- product", 10) && strncmp(t->text, "-- box", 6) ? NULL : "sm_90a";
+    t->target = strncmp(t->text, "-- product", 10) && strncmp(t->text, "-- box", 6) ? NULL : "sm_90a";
     t->block = 32;
     for (char *line = t->text; line;) {
         char *next = strchr(line, '\n');
@@ -150,10 +149,7 @@ static void parse_test(struct test_file *t)
 
 static unsigned type_size(const char *type)
 {
-    return strstr(type, "64")                            ? 8
-           : !strcmp(type, "pred") || strstr(type, "32") ? 4
-           : strstr(type, "16")                          ? 2
-                                                         : 1;
+    return strstr(type, "64") ? 8 : !strcmp(type, "pred") || strstr(type, "32") ? 4 : strstr(type, "16") ? 2 : 1;
 }
 
 /* The value's bits: "nan", hexadecimal for bits as they are, else a number of the type. */
@@ -183,8 +179,7 @@ static bool find_value(const char *line, const char *name, char *out)
     copy[strcspn(copy, "#")] = 0;
     for (char *word = strtok(copy, " \t"); word; word = strtok(NULL, " \t")) {
         char *equals = strchr(word, '=');
-        if (equals && (size_t)(equals - word) == strlen(name) &&
-            !strncmp(word, name, strlen(name))) {
+        if (equals && (size_t)(equals - word) == strlen(name) && !strncmp(word, name, strlen(name))) {
             snprintf(out, 64, "%s", equals + 1);
             return true;
         }
@@ -195,32 +190,28 @@ static bool find_value(const char *line, const char *name, char *out)
 /* Register k of lane l is the 8 bytes at (k * MAX_LANES + l) * 8, in both buffers. */
 static void make_lane_kernel(const struct test_file *t, char *s)
 {
-    s += sprintf(
-        s, "%s",
-        ".version 7.8\n.target sm_80\n.address_size 64\n"
-        ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 %x, %y, %o;\n"
-        ".reg .b32 %t;\nld.param.u64 %x, [p_in];\nld.param.u64 %y, [p_out];\nmov.u32 %t, %tid.x;\n"
-        "mul.wide.u32 %o, %t, 8;\nadd.u64 %x, %x, %o;\nadd.u64 %y, %y, %o;\n");
+    s += sprintf(s, "%s",
+                 ".version 7.8\n.target sm_80\n.address_size 64\n"
+                 ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 %x, %y, %o;\n"
+                 ".reg .b32 %t;\nld.param.u64 %x, [p_in];\nld.param.u64 %y, [p_out];\nmov.u32 %t, %tid.x;\n"
+                 "mul.wide.u32 %o, %t, 8;\nadd.u64 %x, %x, %o;\nadd.u64 %y, %y, %o;\n");
     for (int k = 0; k < t->n_regs; k++) {
         const struct reg *r = &t->regs[k];
         const bool is_pred = !strcmp(r->type, "pred"), is_byte = type_size(r->type) == 1;
         s += sprintf(s, ".reg .%s %s;\n", is_byte ? "b16" : r->type, r->name);
         if (is_pred)
-            s += sprintf(s, "ld.global.u32 %%t, [%%x+%d];\nsetp.ne.u32 %s, %%t, 0;\n",
-                         k * MAX_LANES * 8, r->name);
+            s += sprintf(s, "ld.global.u32 %%t, [%%x+%d];\nsetp.ne.u32 %s, %%t, 0;\n", k * MAX_LANES * 8, r->name);
         else
-            s += sprintf(s, "ld.global.%s %s, [%%x+%d];\n", is_byte ? "u8" : r->type, r->name,
-                         k * MAX_LANES * 8);
+            s += sprintf(s, "ld.global.%s %s, [%%x+%d];\n", is_byte ? "u8" : r->type, r->name, k * MAX_LANES * 8);
     }
     s += sprintf(s, "%s\n", t->insn);
     for (int k = 0; k < t->n_regs; k++) {
         const struct reg *r = &t->regs[k];
         if (!strcmp(r->type, "pred"))
-            s += sprintf(s, "selp.u32 %%t, 1, 0, %s;\nst.global.u32 [%%y+%d], %%t;\n", r->name,
-                         k * MAX_LANES * 8);
+            s += sprintf(s, "selp.u32 %%t, 1, 0, %s;\nst.global.u32 [%%y+%d], %%t;\n", r->name, k * MAX_LANES * 8);
         else
-            s += sprintf(s, "st.global.%s [%%y+%d], %s;\n",
-                         type_size(r->type) == 1 ? "u8" : r->type, k * MAX_LANES * 8, r->name);
+            s += sprintf(s, "st.global.%s [%%y+%d], %s;\n", type_size(r->type) == 1 ? "u8" : r->type, k * MAX_LANES * 8,
+                         r->name);
     }
     sprintf(s, "ret;\n}\n");
 }
@@ -253,8 +244,7 @@ static void run_lanes(const struct test_file *t)
     memset(in, 0, sizeof in);
     for (int l = 0; l < t->n_lanes; l++)
         for (int k = 0; k < t->n_regs; k++)
-            if ((!t->regs[k].is_result || strchr(t->insn, '=')) &&
-                find_value(t->lanes[l], t->regs[k].name, value))
+            if ((!t->regs[k].is_result || strchr(t->insn, '=')) && find_value(t->lanes[l], t->regs[k].name, value))
                 in[k * MAX_LANES + l] = parse_value(t->regs[k].type, value);
     ok(cu.cuMemAlloc_v2(&cu.in, sizeof in));
     ok(cu.cuMemAlloc_v2(&cu.out, sizeof out));
@@ -271,9 +261,8 @@ static void run_lanes(const struct test_file *t)
                 fail_msg("%s: no %s in '%s'", t->path, r->name, t->lanes[l]);
             const uint64_t got = out[k * MAX_LANES + l], expected = parse_value(r->type, value);
             if (!agrees(t, r->type, got, expected))
-                fail_msg("%s: %s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->insn,
-                         t->lanes[l], r->name, (unsigned long long)got,
-                         (unsigned long long)expected);
+                fail_msg("%s: %s: '%s' gives %s = 0x%llx, not 0x%llx", t->path, t->insn, t->lanes[l], r->name,
+                         (unsigned long long)got, (unsigned long long)expected);
         }
     cu.cuMemFree_v2(cu.in);
     cu.cuMemFree_v2(cu.out);
@@ -337,8 +326,7 @@ static void run_mutant(const struct test_file *t, const char *mutant)
     if (!at)
         fail_msg("%s: nothing to mutate: '%s'", t->path, field[1]);
     char *body = calloc(1, strlen(t->kernel) + 1024);
-    sprintf(body, "%.*s%s%s", (int)(at - t->kernel), t->kernel, field[2] ? field[2] : "",
-            at + strlen(field[1]));
+    sprintf(body, "%.*s%s%s", (int)(at - t->kernel), t->kernel, field[2] ? field[2] : "", at + strlen(field[1]));
     for (int i = 0; i < 3 * MAX_SEEDS; i++) {
         const int s = 1 + i / 3, threads = 1 << i % 3;
         fresh();
@@ -350,8 +338,7 @@ static void run_mutant(const struct test_file *t, const char *mutant)
         if (!result)
             fail_msg("%s, seed %d, threads %d: not reported: %s", t->path, s, threads, mutant);
         if (!is_of_kind(text, field[0]) || (field[3] && *field[3] && !strstr(text, field[3])))
-            fail_msg("%s, seed %d, threads %d: '%s' is reported as\n%s", t->path, s, threads,
-                     mutant, text);
+            fail_msg("%s, seed %d, threads %d: '%s' is reported as\n%s", t->path, s, threads, mutant, text);
     }
     free(body);
 }
@@ -426,8 +413,7 @@ static void test_section(void *argument)
 /* A file is a series of sections, each beginning with one of these. */
 static char *next_section(char *text)
 {
-    static const char *const begins[] = {"\n-- insn ", "\n-- launch ", "\n-- product ",
-                                         "\n-- box "};
+    static const char *const begins[] = {"\n-- insn ", "\n-- launch ", "\n-- product ", "\n-- box "};
     char *first = NULL;
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         char *at = strstr(text, begins[i]);

@@ -46,8 +46,7 @@ static uint32_t float_word(float x)
 /* Small integers are exact in all three types. */
 static uint32_t element(const struct shape *s, int x)
 {
-    static const uint16_t halves[] = {0,      0x3c00, 0x4000, 0x4200, 0x4400,
-                                      0x4500, 0x4600, 0x4700, 0x4800};
+    static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
     if (s->type == TF32)
         return float_word((float)x) | (x ? 0x1555 : 0); /* bits that must not count */
     if (s->type == F16)
@@ -65,8 +64,7 @@ static void put_element(const struct shape *s, uint32_t *regs, int i, int x)
 
 static void make_mma_body(const struct shape *s, char *p)
 {
-    static const char *const vectors[] = {"", "{%%r%d}", "{%%r%d, %%r%d}", "",
-                                          "{%%r%d, %%r%d, %%r%d, %%r%d}"};
+    static const char *const vectors[] = {"", "{%%r%d}", "{%%r%d, %%r%d}", "", "{%%r%d, %%r%d, %%r%d, %%r%d}"};
     p += sprintf(p, "mul.wide.u32 %%rd3, %%r1, 64;\nadd.u64 %%rd4, %%rd1, %%rd3;\nmul.wide.u32 "
                     "%%rd5, %%r1, 16;\n"
                     "add.u64 %%rd5, %%rd2, %%rd5;\n");
@@ -78,8 +76,7 @@ static void make_mma_body(const struct shape *s, char *p)
     p += sprintf(p, vectors[s->n_a], 10, 11, 12, 13);
     p += sprintf(p, ", ");
     p += sprintf(p, vectors[s->n_b], 10 + s->n_a, 11 + s->n_a);
-    sprintf(p,
-            ", {%%f0, %%f1, %%f2, %%f3};\nst.global.v4.f32 [%%rd5], {%%f0, %%f1, %%f2, %%f3};\n");
+    sprintf(p, ", {%%f0, %%f1, %%f2, %%f3};\nst.global.v4.f32 [%%rd5], {%%f0, %%f1, %%f2, %%f3};\n");
 }
 
 static void check_mma(const struct shape *s)
@@ -115,8 +112,7 @@ static void check_mma(const struct shape *s)
             for (int k = 0; k < s->depth; k++)
                 expected += (float)(a[row][k] * b[k][column]);
             if (out[l][i] != expected)
-                fail_msg("%s lane %d: d%d is %g, not %g", s->insn, l, i, (double)out[l][i],
-                         (double)expected);
+                fail_msg("%s lane %d: d%d is %g, not %g", s->insn, l, i, (double)out[l][i], (double)expected);
         }
 }
 
@@ -138,8 +134,7 @@ void test_mma(void *unused)
 /* Element e of matrix m is m * 64 + e; in shared memory the rows of a matrix are 16 bytes apart. */
 static void check_ldmatrix(int n, bool is_transposed)
 {
-    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "",
-                                            "{%r10, %r11, %r12, %r13}"};
+    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "", "{%r10, %r11, %r12, %r13}"};
     uint16_t in[4 * 64];
     uint32_t out[128];
     char body[2048];
@@ -181,8 +176,7 @@ void test_ldmatrix(void *unused)
  */
 static void check_stmatrix(int n, bool is_transposed)
 {
-    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "",
-                                            "{%r10, %r11, %r12, %r13}"};
+    static const char *const registers[] = {"", "{%r10}", "{%r10, %r11}", "", "{%r10, %r11, %r12, %r13}"};
     uint32_t out[128];
     char body[2048], *ptx;
     sprintf(body,

@@ -113,8 +113,8 @@ union buffer {
     unsigned char bytes[4 * WORDS];
 };
 
-static void run_box(const struct box *b, const char *text, const char *base, const char *body,
-                    const union buffer *in, union buffer *out)
+static void run_box(const struct box *b, const char *text, const char *base, const char *body, const union buffer *in,
+                    union buffer *out)
 {
     const union buffer before = *out;
     char map[512];
@@ -146,13 +146,12 @@ static char *print_coordinates(char *s, const struct box *b)
 }
 
 /* Fails unless each element of out, those of the type's size, is as expected. */
-static void compare(const struct box *b, const char *text, const union buffer *out,
-                    const union buffer *expected)
+static void compare(const struct box *b, const char *text, const union buffer *out, const union buffer *expected)
 {
     for (int i = 0; i < 4 * WORDS; i++)
         if (out->bytes[i] != expected->bytes[i])
-            fail_msg("%s: byte %d, of element %d, is 0x%x, not 0x%x", text, i, i / b->bytes,
-                     out->bytes[i], expected->bytes[i]);
+            fail_msg("%s: byte %d, of element %d, is 0x%x, not 0x%x", text, i, i / b->bytes, out->bytes[i],
+                     expected->bytes[i]);
 }
 
 static void check_load(const struct box *b, const char *text, const union buffer *in)
@@ -209,8 +208,8 @@ static void check_store(const struct box *b, const char *text, const union buffe
     s += sprintf(s, "%s", begin);
     s += sprintf(s, loop, n / 4, 1, "ld.global.u32 %r7, [%rd6];\nst.shared.u32 [%r6], %r7;");
     s += sprintf(s, "fence.proxy.async.shared::cta;\nbar.sync 0;\n@!%%p1 bra done;\n");
-    s += sprintf(s, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%rd3, {",
-                 adds ? ".reduce" : "", b->rank, adds ? ".add" : "");
+    s += sprintf(s, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%rd3, {", adds ? ".reduce" : "",
+                 b->rank, adds ? ".add" : "");
     s = print_coordinates(s, b);
     sprintf(s, "}], [%%r3];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\ndone:\n");
     memset(&out, 0xff, sizeof out);
@@ -222,8 +221,7 @@ static void check_store(const struct box *b, const char *text, const union buffe
     for (int e = 0; e < n / b->bytes; e++) {
         const int to = global_element(b, e), at = shared_byte(b, e) / b->bytes;
         if (to >= 0 && adds)
-            memcpy(expected.bytes + to * b->bytes,
-                   (uint64_t[]){encode(b->type, (unsigned)(to % 37 + at % 50))}, size);
+            memcpy(expected.bytes + to * b->bytes, (uint64_t[]){encode(b->type, (unsigned)(to % 37 + at % 50))}, size);
         else if (to >= 0)
             memcpy(expected.bytes + to * b->bytes, from.bytes + at * b->bytes, size);
     }
@@ -284,18 +282,18 @@ void test_tensor_maps(void *unused)
     fresh();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct bad *c = &cases[i];
-        const int result = cu.cuTensorMapEncodeTiled(
-            map, c->type, c->rank, cu.in + (unsigned)c->address, c->dims, &c->stride, c->box,
-            c->steps, c->interleave, c->swizzle, c->l2, c->fill);
-        tap_expect(result == (c->what ? 1 : 0), "case %zu, %s: the result is %d", i,
-                   c->what ? c->what : "a good map", result);
+        const int result =
+            cu.cuTensorMapEncodeTiled(map, c->type, c->rank, cu.in + (unsigned)c->address, c->dims, &c->stride, c->box,
+                                      c->steps, c->interleave, c->swizzle, c->l2, c->fill);
+        tap_expect(result == (c->what ? 1 : 0), "case %zu, %s: the result is %d", i, c->what ? c->what : "a good map",
+                   result);
         if (c->what && cu.is_emulated && !strstr(error_text(1), c->what))
             fail_msg("%s: %s", c->what, error_text(1));
     }
     /* The manual wants multiples of 64; the driver of an H200 takes this. */
     const struct bad *c = &cases[0];
-    assert_int_equal(cu.cuTensorMapEncodeTiled(map + 16, c->type, c->rank, cu.in, c->dims,
-                                               &c->stride, c->box, c->steps, 0, c->swizzle, 0, 0),
+    assert_int_equal(cu.cuTensorMapEncodeTiled(map + 16, c->type, c->rank, cu.in, c->dims, &c->stride, c->box, c->steps,
+                                               0, c->swizzle, 0, 0),
                      cu.is_emulated);
 }
 
@@ -314,10 +312,9 @@ void test_nan_fill(void *unused)
     cu.n_maps = 1;
     fresh();
     s += sprintf(s, "%s@!%%p1 bra wait;\n", begin);
-    s += sprintf(s,
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r3+8192], 32;\n"
-                 "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 " [%%r3], [%%rd3, {1024, 0}], [%%r3+8192];\n");
+    s += sprintf(s, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r3+8192], 32;\n"
+                    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                    " [%%r3], [%%rd3, {1024, 0}], [%%r3+8192];\n");
     s += sprintf(s, "%s", wait);
     sprintf(s, loop, 8, 2, "ld.shared.u32 %r7, [%r6];\nst.global.u32 [%rd6], %r7;");
     ok(run_body(body, 1, 128, 8192 + 8, out, 8));

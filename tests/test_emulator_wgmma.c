@@ -49,16 +49,15 @@ static int place(const struct tile *t, int line, int k, int bytes)
     else if (t->width == 1)
         at = line / 8 * t->stride + k / 8 * t->leading + k % 8 * 16 + line % 8 * 2;
     else
-        at = line / (8 * t->width) * t->leading + k / 8 * t->stride + k % 8 * t->width * 16 +
-             line % (8 * t->width) * 2;
+        at = line / (8 * t->width) * t->leading + k / 8 * t->stride + k % 8 * t->width * 16 + line % (8 * t->width) * 2;
     return at ^ (at / 128 % t->width) << 4;
 }
 
 static uint64_t descriptor(const struct tile *t)
 {
     static const uint64_t modes[] = {0, 0, 3, 0, 2, 0, 0, 0, 1};
-    return (uint64_t)(t->leading / 16) << 16 | (uint64_t)(t->stride / 16) << 32 |
-           (uint64_t)t->base << 49 | modes[t->width] << 62;
+    return (uint64_t)(t->leading / 16) << 16 | (uint64_t)(t->stride / 16) << 32 | (uint64_t)t->base << 49 |
+           modes[t->width] << 62;
 }
 
 /* How far the descriptor's start goes from one step of the sum to the next. */
@@ -88,8 +87,7 @@ static int b_value(int k, int column)
     return (column * 3 + k * 7 + column * k) % 9 - 4;
 }
 
-static void put(const struct product *p, unsigned char *image, const struct tile *t, int line,
-                int k, int x)
+static void put(const struct product *p, unsigned char *image, const struct tile *t, int line, int k, int x)
 {
     const uint32_t u = element(p, x);
     memcpy(image + place(t, line, k, element_bytes(p)), &u, (size_t)element_bytes(p));
@@ -128,45 +126,42 @@ static const char *const type_names[] = {"bf16", "f16", "tf32"};
 /* Thread t copies every 128th unit; then descriptors in %rd10 and %rd11, A's registers from %a0. */
 static char *print_loads(char *s, const struct product *p)
 {
-    s += sprintf(s,
-                 "mov.u32 %%r3, smem;\nmov.u32 %%r4, %%r1;\ncopy:\n"
-                 "shl.b32 %%r5, %%r4, 4;\ncvt.u64.u32 %%rd3, %%r5;\nadd.u64 %%rd3, %%rd1, %%rd3;\n"
-                 "add.u32 %%r5, %%r3, %%r5;\n"
-                 "ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd3];\n"
-                 "st.shared.v4.u32 [%%r5], {%%r10, %%r11, %%r12, %%r13};\n"
-                 "add.u32 %%r4, %%r4, 128;\n");
+    s += sprintf(s, "mov.u32 %%r3, smem;\nmov.u32 %%r4, %%r1;\ncopy:\n"
+                    "shl.b32 %%r5, %%r4, 4;\ncvt.u64.u32 %%rd3, %%r5;\nadd.u64 %%rd3, %%rd1, %%rd3;\n"
+                    "add.u32 %%r5, %%r3, %%r5;\n"
+                    "ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd3];\n"
+                    "st.shared.v4.u32 [%%r5], {%%r10, %%r11, %%r12, %%r13};\n"
+                    "add.u32 %%r4, %%r4, 128;\n");
     s += sprintf(s, "setp.lt.u32 %%p1, %%r4, %d;\n@%%p1 bra copy;\n", TILE_BYTES / 16);
     s += sprintf(s, "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
                     "shr.u32 %%r6, %%r3, 4;\ncvt.u64.u32 %%rd9, %%r6;\n");
     s += sprintf(s, "or.b64 %%rd10, %%rd9, 0x%llx;\n", (unsigned long long)descriptor(&p->a));
-    s += sprintf(s, "add.u64 %%rd9, %%rd9, %d;\nor.b64 %%rd11, %%rd9, 0x%llx;\n",
-                 A_BYTES / 16 + 8 * p->b.base, (unsigned long long)descriptor(&p->b));
+    s += sprintf(s, "add.u64 %%rd9, %%rd9, %d;\nor.b64 %%rd11, %%rd9, 0x%llx;\n", A_BYTES / 16 + 8 * p->b.base,
+                 (unsigned long long)descriptor(&p->b));
     s += sprintf(s, "mul.wide.u32 %%rd3, %%r1, 16;\nadd.u64 %%rd3, %%rd1, %%rd3;\n");
     for (int step = 0; step < p->steps && !p->has_a; step++)
-        s += sprintf(s, "ld.global.v4.u32 {%%a%d, %%a%d, %%a%d, %%a%d}, [%%rd3+%d];\n", 4 * step,
-                     4 * step + 1, 4 * step + 2, 4 * step + 3, TILE_BYTES + 2048 * step);
+        s += sprintf(s, "ld.global.v4.u32 {%%a%d, %%a%d, %%a%d, %%a%d}, [%%rd3+%d];\n", 4 * step, 4 * step + 1,
+                     4 * step + 2, 4 * step + 3, TILE_BYTES + 2048 * step);
     return s;
 }
 
 static char *print_step(char *s, const struct product *p, int step)
 {
-    s += sprintf(s, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {", p->n, step_depth(p),
-                 type_names[p->type], type_names[p->type]);
+    s += sprintf(s, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {", p->n, step_depth(p), type_names[p->type],
+                 type_names[p->type]);
     for (int i = 0; i < p->n / 2; i++)
         s += sprintf(s, "%s%%d%d", i ? ", " : "", i);
     if (p->has_a)
         s += sprintf(s, "}, %%rd10, ");
     else
-        s += sprintf(s, "}, {%%a%d, %%a%d, %%a%d, %%a%d}, ", 4 * step, 4 * step + 1, 4 * step + 2,
-                     4 * step + 3);
-    s += sprintf(s, "%%rd11, %%p%d, %d, %d", step ? 3 : 2, p->negates_a ? -1 : 1,
-                 p->negates_b ? -1 : 1);
+        s += sprintf(s, "}, {%%a%d, %%a%d, %%a%d, %%a%d}, ", 4 * step, 4 * step + 1, 4 * step + 2, 4 * step + 3);
+    s += sprintf(s, "%%rd11, %%p%d, %d, %d", step ? 3 : 2, p->negates_a ? -1 : 1, p->negates_b ? -1 : 1);
     if (p->has_a && p->type != TF32)
         s += sprintf(s, ", %d", p->a.is_lines_first);
     if (p->type != TF32)
         s += sprintf(s, ", %d", p->b.is_lines_first);
-    return s + sprintf(s, ";\nadd.u64 %%rd10, %%rd10, %d;\nadd.u64 %%rd11, %%rd11, %d;\n",
-                       advance(&p->a) / 16, advance(&p->b) / 16);
+    return s + sprintf(s, ";\nadd.u64 %%rd10, %%rd10, %d;\nadd.u64 %%rd11, %%rd11, %d;\n", advance(&p->a) / 16,
+                       advance(&p->b) / 16);
 }
 
 static char *make_body(const struct product *p)
@@ -176,8 +171,7 @@ static char *make_body(const struct product *p)
     s = print_loads(s, p);
     for (int i = 0; i < p->n / 2; i++)
         s += sprintf(s, "mov.f32 %%d%d, 0f40A00000;\n", i); /* 5 */
-    s += sprintf(s, "setp.eq.u32 %%p2, %%r3, %s;\nsetp.ne.u32 %%p3, %%r3, 0;\n",
-                 p->accumulates ? "%r3" : "0");
+    s += sprintf(s, "setp.eq.u32 %%p2, %%r3, %s;\nsetp.ne.u32 %%p3, %%r3, 0;\n", p->accumulates ? "%r3" : "0");
     s += sprintf(s, "wgmma.fence.sync.aligned;\n");
     for (int step = 0; step < p->steps; step++)
         s = print_step(s, p, step);
@@ -217,12 +211,10 @@ static void run_product(const struct product *p, const char *text)
     ok(run_body(body, 1, 128, TILE_BYTES, (uint32_t *)(void *)out, (size_t)(p->n / 2 * 128)));
     for (int t = 0; t < 128; t++)
         for (int i = 0; i < p->n / 2; i++) {
-            const int row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8,
-                      column = i / 4 * 8 + t % 4 * 2 + i % 2;
+            const int row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
             const float e = expected(p, row, column);
             if (out[i][t] != e)
-                fail_msg("%s: row %d column %d is %g, not %g", text, row, column, (double)out[i][t],
-                         (double)e);
+                fail_msg("%s: row %d column %d is %g, not %g", text, row, column, (double)out[i][t], (double)e);
         }
     free(body);
     ok(cu.cuMemFree_v2(cu.in));

@@ -75,8 +75,7 @@ static void check_all_patterns(const struct format *f)
             assert_int_equal(f->from_f64((double)x), bits | quiet);
             continue;
         }
-        double truth =
-            magnitude == infinity ? (bits >> 15 ? -INFINITY : INFINITY) : decode(f, bits);
+        double truth = magnitude == infinity ? (bits >> 15 ? -INFINITY : INFINITY) : decode(f, bits);
         assert_true((double)x == truth);
         assert_int_equal(signbit(x) != 0, bits >> 15);
         assert_int_equal(f->from_f32(x), bits);
@@ -87,12 +86,11 @@ static void check_all_patterns(const struct format *f)
 static void expect_rounds(const struct format *f, double x, unsigned bits)
 {
     if (f->from_f64(x) != bits || f->from_f64(-x) != (bits | 0x8000))
-        fail_msg("%s: %a: expected 0x%04x, found 0x%04x, and 0x%04x for the negative", f->name, x,
-                 bits, f->from_f64(x), f->from_f64(-x));
+        fail_msg("%s: %a: expected 0x%04x, found 0x%04x, and 0x%04x for the negative", f->name, x, bits, f->from_f64(x),
+                 f->from_f64(-x));
     float narrow = (float)x;
     if ((double)narrow == x && f->from_f32(narrow) != bits)
-        fail_msg("%s from f32: %a: expected 0x%04x, found 0x%04x", f->name, x, bits,
-                 f->from_f32(narrow));
+        fail_msg("%s from f32: %a: expected 0x%04x, found 0x%04x", f->name, x, bits, f->from_f32(narrow));
 }
 
 static void check_all_midpoints(const struct format *f)
@@ -162,8 +160,8 @@ static void test_bf16_fast_path(void **state)
     for (uint64_t bits = 0; bits < (UINT64_C(1) << 32); bits += 4093) {
         float x = f32_from_bits((uint32_t)bits);
         if (num_bf16_from_f32(x) != num_bf16_from_f64((double)x))
-            fail_msg("0x%08x: expected 0x%04x, found 0x%04x", (unsigned)bits,
-                     num_bf16_from_f64((double)x), num_bf16_from_f32(x));
+            fail_msg("0x%08x: expected 0x%04x, found 0x%04x", (unsigned)bits, num_bf16_from_f64((double)x),
+                     num_bf16_from_f32(x));
     }
 }
 
@@ -206,8 +204,7 @@ static void test_convert(void **state)
     assert_true(wide[0] == 1 && signbit(wide[1]) && wide[3] > DBL_MAX);
     uint32_t signalling = 0x7fa00001; /* a copy within a type keeps every bit */
     uint32_t copy = 0;
-    num_convert((struct num_array){&copy, ST_F32, 1},
-                (struct num_const_array){&signalling, ST_F32, 1});
+    num_convert((struct num_array){&copy, ST_F32, 1}, (struct num_const_array){&signalling, ST_F32, 1});
     assert_int_equal(copy, signalling);
     num_convert((struct num_array){NULL, ST_F32, 0}, (struct num_const_array){NULL, ST_F64, 0});
 }
@@ -216,17 +213,15 @@ static void test_convert(void **state)
 
 static struct tensor_error compare(const double *x, const double *ref, size_t n)
 {
-    return num_compare((struct num_const_array){x, ST_F64, n},
-                       (struct num_const_array){ref, ST_F64, n});
+    return num_compare((struct num_const_array){x, ST_F64, n}, (struct num_const_array){ref, ST_F64, n});
 }
 
 static void assert_error(struct tensor_error e, double rms, double max, int64_t worst)
 {
-    if (fabs(e.rms_ratio - rms) > 1e-14 * rms || fabs(e.max_ratio - max) > 1e-14 * max ||
-        e.worst_index != worst || e.finite_mismatch)
-        fail_msg("expected %g, %g at %lld, found %g, %g at %lld%s", rms, max, (long long)worst,
-                 e.rms_ratio, e.max_ratio, (long long)e.worst_index,
-                 e.finite_mismatch ? ", finite mismatch" : "");
+    if (fabs(e.rms_ratio - rms) > 1e-14 * rms || fabs(e.max_ratio - max) > 1e-14 * max || e.worst_index != worst ||
+        e.finite_mismatch)
+        fail_msg("expected %g, %g at %lld, found %g, %g at %lld%s", rms, max, (long long)worst, e.rms_ratio,
+                 e.max_ratio, (long long)e.worst_index, e.finite_mismatch ? ", finite mismatch" : "");
 }
 
 static void assert_mismatch(struct tensor_error e, int64_t worst)
@@ -290,8 +285,7 @@ static void test_compare_types(void **state)
     (void)state;
     const uint16_t x[2] = {0x3f80, 0x4000}; /* bf16 1, 2 */
     const float ref[2] = {1, 4};
-    assert_error(num_compare((struct num_const_array){x, ST_BF16, 2},
-                             (struct num_const_array){ref, ST_F32, 2}),
+    assert_error(num_compare((struct num_const_array){x, ST_BF16, 2}, (struct num_const_array){ref, ST_F32, 2}),
                  2 / sqrt(17), 0.5, 1);
 }
 
@@ -354,8 +348,7 @@ static void test_normal_is_the_quantile(void **state)
         double u = num_uniform(random, i);
         double z = num_normal(random, i);
         double tail = u < 0.5 ? u : 1 - u;
-        if (u <= 0 || u >= 1 ||
-            fabs(0.5 * erfc(fabs(z) / sqrt(2)) - tail) > 2e-15 * fmax(1, z * z) * tail ||
+        if (u <= 0 || u >= 1 || fabs(0.5 * erfc(fabs(z) / sqrt(2)) - tail) > 2e-15 * fmax(1, z * z) * tail ||
             (z < 0) != (u < 0.5))
             fail_msg("index %llu: uniform %a gives normal %a", (unsigned long long)i, u, z);
         widest = fmax(widest, fabs(z));
@@ -417,9 +410,8 @@ static void test_values_are_pinned(void **state)
 {
     (void)state;
     const struct num_random random = {0, 0};
-    static const double normals[] = {0x1.2d769e93cb51fp+0,  0x1.11fbd69d8e301p-2,
-                                     -0x1.69580971eeeebp-2, -0x1.c913544cdba35p+0,
-                                     -0x1.e082db6bb1547p-2, -0x1.370f3670d2175p-1};
+    static const double normals[] = {0x1.2d769e93cb51fp+0,  0x1.11fbd69d8e301p-2,  -0x1.69580971eeeebp-2,
+                                     -0x1.c913544cdba35p+0, -0x1.e082db6bb1547p-2, -0x1.370f3670d2175p-1};
     for (size_t i = 0; i < sizeof(normals) / sizeof(normals[0]); i++)
         if (num_normal(random, i) != normals[i])
             fail_msg("normal %zu: expected %a, found %a", i, normals[i], num_normal(random, i));

@@ -66,9 +66,9 @@ static double state_at(const struct direct *d, int64_t i, int64_t x, int64_t y)
 {
     const tg_oracle_call *c = &d->p->call;
     const double m = frozen_max(d, i), *k = d->p->in[K], *v = d->p->in[V];
-    double sum = exp(log_weight(d, i, -1) - m) *
-                 (y == c->dhv ? in_or_zero(d, N0, d->state * c->dqk + x)
-                              : in_or_zero(d, S0, (d->state * c->dqk + x) * c->dhv + y));
+    double sum =
+        exp(log_weight(d, i, -1) - m) * (y == c->dhv ? in_or_zero(d, N0, d->state * c->dqk + x)
+                                                     : in_or_zero(d, S0, (d->state * c->dqk + x) * c->dhv + y));
     for (int64_t j = 0; j <= i; j++)
         sum += exp(log_weight(d, i, j) - m) * k[(d->shared + j) * c->dqk + x] *
                (y == c->dhv ? 1 : v[(d->row + j) * c->dhv + y]);
@@ -110,8 +110,7 @@ static void direct_head(const struct direct *d)
 {
     const tg_oracle_call *c = &d->p->call;
     for (int64_t t = 0; t < d->tokens; t++)
-        d->p->kind->how.gate(c, (struct scalar_token){d->sequence, d->head, d->row + t}, &d->a[t],
-                             &d->li[t]);
+        d->p->kind->how.gate(c, (struct scalar_token){d->sequence, d->head, d->row + t}, &d->a[t], &d->li[t]);
     for (int64_t i = 0; i < d->tokens; i++)
         direct_token(d, i);
     const int64_t last = d->tokens - 1;
@@ -137,8 +136,7 @@ static void direct(const struct problem *p, double **out, struct constants *cons
             d.state = s * c->heads + head;
             d.tokens = c->cuts ? c->cuts[s + 1] - c->cuts[s] : c->tokens;
             d.row = c->cuts ? head * c->tokens + c->cuts[s] : d.state * c->tokens;
-            d.shared =
-                c->cuts ? of_group * c->tokens + c->cuts[s] : (s * groups + of_group) * c->tokens;
+            d.shared = c->cuts ? of_group * c->tokens + c->cuts[s] : (s * groups + of_group) * c->tokens;
             direct_head(&d);
         }
     free(a);
@@ -194,8 +192,7 @@ static uint64_t stream_of(const struct tensor *t)
 static void make_random(struct problem *p, const struct kind *kind, const struct setting *s)
 {
     const tg_oracle_call shape = shape_of(s);
-    *p = (struct problem){
-        .kind = kind, .scalars = {[SCALE] = 0.6, [TAU] = 4, [EPS] = s->eps, [EXACT] = s->exact}};
+    *p = (struct problem){.kind = kind, .scalars = {[SCALE] = 0.6, [TAU] = 4, [EPS] = s->eps, [EXACT] = s->exact}};
     set_call(p, &shape);
     for (int tile = 1; tile < N_TILES; tile++) {
         const struct tensor *t = &tensors[tile];
@@ -203,20 +200,19 @@ static void make_random(struct problem *p, const struct kind *kind, const struct
             continue;
         const size_t n = count(&p->call, tile);
         p->in[tile] = allocate(n);
-        num_fill_normal((struct num_array){p->in[tile], ST_F64, n},
-                        (struct num_random){2, stream_of(t)}, t->mean, t->sigma);
+        num_fill_normal((struct num_array){p->in[tile], ST_F64, n}, (struct num_random){2, stream_of(t)}, t->mean,
+                        t->sigma);
     }
     make_outputs(p);
 }
 
-static void expect_close(const char *what, const double *x, const double *truth, size_t n,
-                         double tolerance)
+static void expect_close(const char *what, const double *x, const double *truth, size_t n, double tolerance)
 {
-    const struct tensor_error e = num_compare((struct num_const_array){x, ST_F64, n},
-                                              (struct num_const_array){truth, ST_F64, n});
+    const struct tensor_error e =
+        num_compare((struct num_const_array){x, ST_F64, n}, (struct num_const_array){truth, ST_F64, n});
     const int64_t at = e.worst_index;
-    tap_expect(e.rms_ratio <= tolerance, "%s: error %.1e, wanted %.0e; [%lld] is %g, not %g", what,
-               e.rms_ratio, tolerance, (long long)at, at < 0 ? 0 : x[at], at < 0 ? 0 : truth[at]);
+    tap_expect(e.rms_ratio <= tolerance, "%s: error %.1e, wanted %.0e; [%lld] is %g, not %g", what, e.rms_ratio,
+               tolerance, (long long)at, at < 0 ? 0 : x[at], at < 0 ? 0 : truth[at]);
 }
 
 /* Of fp64 sums of a few dozen terms. Measured, rms: below 3e-16. */
@@ -232,8 +228,7 @@ static void check_forward(struct problem *p, struct constants *constants)
     run_forward(p);
     for (int tile = 1; tile < N_TILES; tile++)
         if (truth[tile])
-            expect_close(tensors[tile].name, p->out[tile], truth[tile], count(&p->call, tile),
-                         rounding);
+            expect_close(tensors[tile].name, p->out[tile], truth[tile], count(&p->call, tile), rounding);
     for (int tile = 1; tile < N_TILES; tile++)
         free(truth[tile]);
 }
@@ -284,8 +279,8 @@ static void check_gradient(struct problem *p, int input, double **out, struct co
     }
     for (size_t i = 0; i < n; i++)
         tap_expect(fabs(p->out[tile][i] - expected[i]) <= fd_tolerance * largest,
-                   "grad.%s[%zu] is %.10g, finite differences give %.10g", tensors[tile].name, i,
-                   p->out[tile][i], expected[i]);
+                   "grad.%s[%zu] is %.10g, finite differences give %.10g", tensors[tile].name, i, p->out[tile][i],
+                   expected[i]);
     free(expected);
 }
 
@@ -314,8 +309,7 @@ static void check_kinks(const struct problem *p, const struct constants *constan
 {
     for (size_t i = 0; is_normalised(p->kind) && i < count(&p->call, QN); i++) {
         const double qn = fabs(p->out[QN][i]), floor = exp(-constants->m[i]);
-        tap_expect(fabs(qn - floor) > 100 * step * floor, "|q.n| %g of token %zu is at its floor",
-                   qn, i);
+        tap_expect(fabs(qn - floor) > 100 * step * floor, "|q.n| %g of token %zu is at its floor", qn, i);
         *(qn > floor ? &above_floor : &on_floor) += 1;
     }
 }
@@ -323,13 +317,11 @@ static void check_kinks(const struct problem *p, const struct constants *constan
 static void test_setting(const struct kind *kind, const struct setting *s)
 {
     struct problem p;
-    if (!tap_begin("%s, group %d%s%s, eps %g%s", kind->name, (int)s->group,
-                   s->packed ? ", packed" : "", s->states ? ", states" : "", s->eps,
-                   s->exact ? "" : ", den constant"))
+    if (!tap_begin("%s, group %d%s%s, eps %g%s", kind->name, (int)s->group, s->packed ? ", packed" : "",
+                   s->states ? ", states" : "", s->eps, s->exact ? "" : ", den constant"))
         return;
     make_random(&p, kind, s);
-    struct constants constants = {allocate(count(&p.call, QN)), allocate(count(&p.call, QN)), false,
-                                  false};
+    struct constants constants = {allocate(count(&p.call, QN)), allocate(count(&p.call, QN)), false, false};
     check_forward(&p, &constants);
     check_kinks(&p, &constants);
     check_gradients(&p, &constants);
@@ -343,11 +335,10 @@ static void test_settings(const struct kind *kind)
 {
     const int n = is_normalised(kind) ? 32 : 8;
     for (int i = 0; i < n; i++)
-        test_setting(kind, &(struct setting){.group = i & 1 ? 2 : 1,
-                                             .packed = i & 2,
-                                             .states = i & 4,
-                                             .eps = i & 8 ? 1e-2 : 0,
-                                             .exact = !(i & 16)});
+        test_setting(
+            kind,
+            &(struct setting){
+                .group = i & 1 ? 2 : 1, .packed = i & 2, .states = i & 4, .eps = i & 8 ? 1e-2 : 0, .exact = !(i & 16)});
 }
 
 static void test_floor(void)
@@ -367,8 +358,7 @@ static void test_optional(const struct kind *kind, const char *role, void (*run)
     double *all[N_TILES];
     if (!tap_begin("%s, each %s alone", kind->name, role))
         return;
-    make_random(&p, kind,
-                &(struct setting){.group = 2, .packed = true, .states = true, .exact = true});
+    make_random(&p, kind, &(struct setting){.group = 2, .packed = true, .states = true, .exact = true});
     double *dh = p.in[DH], *zeros = calloc(count(&p.call, DH), sizeof *zeros);
     p.in[DH] = zeros;
     run(&p);
@@ -383,8 +373,7 @@ static void test_optional(const struct kind *kind, const char *role, void (*run)
         const size_t n = count(&p.call, tile);
         double *alone = p.out[tile] = allocate(n);
         run(&p);
-        tap_expect(memcmp(all[tile], alone, n * sizeof *alone) == 0, "%s differs",
-                   tensors[tile].name);
+        tap_expect(memcmp(all[tile], alone, n * sizeof *alone) == 0, "%s differs", tensors[tile].name);
         free(alone);
         p.out[tile] = NULL;
     }
@@ -482,8 +471,7 @@ static void load_inputs(struct problem *p, const struct st_file *file)
     for (size_t i = 0; i < st_count(file); i++) {
         const struct st_tensor *t = st_at(file, i);
         const int tile = tile_of(t);
-        if (tap_expect(tile && (size_t)st_elements(t) == count(&p->call, tile), "%s: unknown",
-                       t->name) &&
+        if (tap_expect(tile && (size_t)st_elements(t) == count(&p->call, tile), "%s: unknown", t->name) &&
             (has_role(tile, "in") || has_role(tile, "dout")))
             p->in[tile] = load(t);
     }

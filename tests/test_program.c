@@ -131,21 +131,17 @@ static void extents_follow_flags_and_kind(void **state)
         const char *name;
         int64_t expected[5];
     } rows[] = {
-        {&packed, "q", {1, 4, 100, 16, 1}},  {&alone, "q", {3, 4, 100, 16, 1}},
-        {&packed, "v", {1, 8, 100, 16, 1}},  {&alone, "v", {3, 8, 100, 16, 1}},
-        {&packed, "S0", {3, 8, 16, 16, 1}},  {&packed, "A", {1, 8, 16, 1, 1}},
-        {&packed, "bias", {1, 1, 16, 1, 1}}, {&packed, "cu", {1, 1, 4, 1, 1}},
-        {&packed, "index", {3, 1, 1, 1, 1}}, {&packed, "C", {1, 4, 6, 16, 16}},
-        {&alone, "C", {3, 4, 4, 16, 16}},    {&packed, "sum", {1, 8, 16, 3, 1}},
+        {&packed, "q", {1, 4, 100, 16, 1}},  {&alone, "q", {3, 4, 100, 16, 1}},  {&packed, "v", {1, 8, 100, 16, 1}},
+        {&alone, "v", {3, 8, 100, 16, 1}},   {&packed, "S0", {3, 8, 16, 16, 1}}, {&packed, "A", {1, 8, 16, 1, 1}},
+        {&packed, "bias", {1, 1, 16, 1, 1}}, {&packed, "cu", {1, 1, 4, 1, 1}},   {&packed, "index", {3, 1, 1, 1, 1}},
+        {&packed, "C", {1, 4, 6, 16, 16}},   {&alone, "C", {3, 4, 4, 16, 16}},   {&packed, "sum", {1, 8, 16, 3, 1}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (uint32_t axis = 0; axis < 5; axis++) {
             int tensor = tg_program_tensor(rows[i].program, rows[i].name);
-            assert_int_equal(tg_tensor_extent(rows[i].program, &sizes, (uint32_t)tensor, axis),
-                             rows[i].expected[axis]);
+            assert_int_equal(tg_tensor_extent(rows[i].program, &sizes, (uint32_t)tensor, axis), rows[i].expected[axis]);
         }
-    assert_int_equal(tg_workspace_bytes(&packed, &sizes),
-                     4 * 6 * 1024 + 256 /* first */ + 8 * 16 * 3 * 4);
+    assert_int_equal(tg_workspace_bytes(&packed, &sizes), 4 * 6 * 1024 + 256 /* first */ + 8 * 16 * 3 * 4);
 }
 
 static void wrong_sizes_are_all_named(void **state)
@@ -174,17 +170,11 @@ static void sizes_fit_the_kind_of_program(void **state)
         tg_sizes sizes;
         const char *expected; /* NULL: accepted */
     } rows[] = {
-        {&packed,
-         {2, 3, 10, 0},
-         "TG0703 sizes.heads: expected a multiple of 2, the heads of a group, found 3"},
+        {&packed, {2, 3, 10, 0}, "TG0703 sizes.heads: expected a multiple of 2, the heads of a group, found 3"},
         {&packed, {2, 4, 10, 0}, NULL},
-        {&packed,
-         {0, 2, 10, 0},
-         "TG0705 sizes.tokens: expected 0 in a packed call of no sequences, found 10"},
+        {&packed, {0, 2, 10, 0}, "TG0705 sizes.tokens: expected 0 in a packed call of no sequences, found 10"},
         {&packed, {0, 2, 0, 0}, NULL},
-        {&packed,
-         {INT32_MAX, 2, 1, 1},
-         "TG0702 chunks: expected at most 2147483647, found 2147483648"},
+        {&packed, {INT32_MAX, 2, 1, 1}, "TG0702 chunks: expected at most 2147483647, found 2147483648"},
         {&decode,
          {2, 3, 21, 0},
          "TG0704 sizes.tokens: expected at most 20: schedule recurrence is for decode steps, found "
@@ -193,9 +183,7 @@ static void sizes_fit_the_kind_of_program(void **state)
         {&decode, {2, 4, 4, 0}, "TG0703 sizes.heads: expected a multiple of 3"},
         {&maps, {2, 6, 4, 0}, NULL},
         {&maps, {0, 6, 4, 0}, NULL},
-        {&maps,
-         {1, 6, 4, 0},
-         "TG0706 kernel recurrence: expected a multiple of 4 blocks, the cluster, found 6"},
+        {&maps, {1, 6, 4, 0}, "TG0706 kernel recurrence: expected a multiple of 4 blocks, the cluster, found 6"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         LOG(log);
@@ -213,14 +201,12 @@ static void products_beyond_the_limits_are_refused(void **state)
     LOG(grid);
     tg_sizes sizes = {65536, 32768, 1, 0}; /* 2^31 blocks */
     assert_int_equal(tg_sizes_check(&p, &sizes, &grid_sink), TG_E_ARGUMENT);
-    assert_says(&grid,
-                "TG0702 kernel recurrence: expected at most 2147483647 blocks, found 2147483648");
+    assert_says(&grid, "TG0702 kernel recurrence: expected at most 2147483647 blocks, found 2147483648");
     LOG(tensor);
     p.kernels[0].n_grid = 1;
     sizes = (tg_sizes){INT32_MAX, INT32_MAX, INT32_MAX, 0}; /* saturates rather than wraps */
     assert_int_equal(tg_sizes_check(&p, &sizes, &tensor_sink), TG_E_ARGUMENT);
-    assert_says(&tensor,
-                "tensor q: expected at most 72057594037927936 bytes, found 9223372036854775807");
+    assert_says(&tensor, "tensor q: expected at most 72057594037927936 bytes, found 9223372036854775807");
 }
 
 static void workspace_is_aligned_and_64_bit(void **state)
@@ -426,10 +412,10 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(large_box, MAP(2).spans = 4, "TG0724 kernel recurrence: maps[2] (v): expected a box within the 100000 bytes of shared memory, found 131072")
 /* clang-format on */
 
-#define DEFINE(name, statement, expected)                                                          \
-    static void damage_##name(tg_program *p)                                                       \
-    {                                                                                              \
-        statement;                                                                                 \
+#define DEFINE(name, statement, expected)                                                                              \
+    static void damage_##name(tg_program *p)                                                                           \
+    {                                                                                                                  \
+        statement;                                                                                                     \
     }
 DAMAGES(DEFINE)
 MAP_DAMAGES(DEFINE)
@@ -528,9 +514,8 @@ static void readers_are_exact(void **state)
         p = sample_program_packed(ptx);
         p.tensors[tg_program_tensor(&p, rows[i].name)] = rows[i].wrong;
         assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_FORMAT);
-        assert_says(&log, rows[i].name[0] == 'c'
-                              ? "TG0723 packed program: expected the i32 input cu"
-                              : "TG0723 pooled program: expected the i32 input index");
+        assert_says(&log, rows[i].name[0] == 'c' ? "TG0723 packed program: expected the i32 input cu"
+                                                 : "TG0723 pooled program: expected the i32 input index");
     }
 }
 

@@ -98,8 +98,7 @@ static void load_prefers_the_cubin_of_this_gpu(void **state)
     fake->result = 209;
     assert_int_equal(tg_load(driver, &p, &module, &log_sink), TG_OK);
     assert_ptr_equal(fake->image, ptx);
-    assert_says(
-        &log, "TG0814 kernel second: the driver refuses the cubin (CUDA_ERROR_NO_BINARY_FOR_GPU)");
+    assert_says(&log, "TG0814 kernel second: the driver refuses the cubin (CUDA_ERROR_NO_BINARY_FOR_GPU)");
     tg_unload(module);
 }
 
@@ -118,27 +117,23 @@ static void load_refuses_before_the_driver_does(void **state)
     (void)state;
     tg_program p = sample_program_rich(ptx, cubin, sizeof cubin);
     strcpy(p.arch, "sm_100");
-    assert_load_says(&p, TG_E_UNSUPPORTED,
-                     "TG0811 program mlstm-sig: expected a GPU of sm_100 or newer, found sm_90");
+    assert_load_says(&p, TG_E_UNSUPPORTED, "TG0811 program mlstm-sig: expected a GPU of sm_100 or newer, found sm_90");
     strcpy(p.arch, "sm_80");
     p.arch_exact = 1;
     assert_load_says(&p, TG_E_UNSUPPORTED, "expected a GPU of sm_80 exactly, found sm_90");
     p.arch_exact = 0;
     p.kernels[1].shared_bytes = 232449;
-    assert_load_says(
-        &p, TG_E_UNSUPPORTED,
-        "TG0812 kernel second: shared memory: expected at most 232448 bytes on this GPU, "
-        "found 232449");
+    assert_load_says(&p, TG_E_UNSUPPORTED,
+                     "TG0812 kernel second: shared memory: expected at most 232448 bytes on this GPU, "
+                     "found 232449");
     p.kernels[1].shared_bytes = 0;
     p.kernels[1].threads = 1024;
     fake->max_threads = 512;
-    assert_load_says(&p, TG_E_UNSUPPORTED,
-                     "TG0813 kernel second: threads: expected at most 512 on");
+    assert_load_says(&p, TG_E_UNSUPPORTED, "TG0813 kernel second: threads: expected at most 512 on");
     assert_null(strstr(fake->log, "cuModuleLoadDataEx"));
     fake->max_threads = 1024;
     fake->function_threads = 256;
-    assert_load_says(&p, TG_E_UNSUPPORTED,
-                     "kernel second: threads: expected at most 256 as loaded, found 1024");
+    assert_load_says(&p, TG_E_UNSUPPORTED, "kernel second: threads: expected at most 256 as loaded, found 1024");
     p.n_kernels = 0;
     assert_load_says(&p, TG_E_FORMAT, "n_kernels");
 }
@@ -151,12 +146,10 @@ static void load_errors_carry_the_drivers_words(void **state)
     fake->result = 209;
     fake->fail_after = 1; /* the first kernel loads, and is unloaded again */
     fake->jit_log = "ptxas application ptx input, line 7; error : Unknown opcode";
-    assert_load_says(
-        &p, TG_E_DRIVER,
-        "TG0815 kernel second: the driver refuses the PTX: ptxas application ptx input, line 7");
-    fake->fail_after = 0;
     assert_load_says(&p, TG_E_DRIVER,
-                     "cuModuleLoadDataEx (PTX of recurrence): CUDA_ERROR_NO_BINARY_FOR_GPU");
+                     "TG0815 kernel second: the driver refuses the PTX: ptxas application ptx input, line 7");
+    fake->fail_after = 0;
+    assert_load_says(&p, TG_E_DRIVER, "cuModuleLoadDataEx (PTX of recurrence): CUDA_ERROR_NO_BINARY_FOR_GPU");
     fake->failing = "cuModuleGetFunction";
     assert_load_says(&p, TG_E_DRIVER, "cuModuleGetFunction (recurrence): ");
     fake->failing = "cuFuncSetAttribute";
@@ -187,8 +180,7 @@ static void values_arrive_in_order(void **state)
     args[SAMPLE_Q].stride[3] = 1;
     args[SAMPLE_S0] = args[SAMPLE_S]; /* S0 is absent; the order does not matter */
     tg_sizes sizes = {3, 5, 70, 0};
-    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS - 1, 0x100, (void *)0x77, NULL),
-                     TG_OK);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS - 1, 0x100, (void *)0x77, NULL), TG_OK);
     const uint64_t expected[] = {
         0x10000, UINT64_C(1) << 40,
         0,       (uint64_t)-16, /* q */
@@ -236,8 +228,7 @@ static void a_launch_only_launches(void **state)
     LOG(log);
     fake->failing = "cuLaunchKernel";
     fake->result = 700;
-    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, &log_sink),
-                     TG_E_DRIVER);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, &log_sink), TG_E_DRIVER);
     assert_says(&log, "cuLaunchKernel (recurrence): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory");
     tg_unload(module);
 }
@@ -259,8 +250,7 @@ static void all_mistakes_of_a_call_are_named(void **state)
     args[9] = (tg_tensor_arg){.name = "C", .address = 0x100};
     tg_sizes sizes = {3, 5, 70, 0};
     LOG(log);
-    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS + 2, 0x10, &log_sink),
-                     TG_E_ARGUMENT);
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS + 2, 0x10, &log_sink), TG_E_ARGUMENT);
     const char *const expected[] = {
         "TG0821 args[0].name: expected a tensor of the signature, found x (the program has q k v f "
         "i S0 h S)",
@@ -284,8 +274,7 @@ static void all_mistakes_of_a_call_are_named(void **state)
     assert_says(&more, "TG0823 k: expected an address, found 0");
     assert_says(&more, "TG0826 workspace: expected the address of 15360 bytes, found 0");
     sizes.chunk = 7;
-    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0, NULL, &more_sink),
-                     TG_E_ARGUMENT);
+    assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0, NULL, &more_sink), TG_E_ARGUMENT);
     assert_says(&more, "sizes.chunk");
     assert_int_equal(tg_launch_check(NULL, &sizes, args, N_ARGS, 0, NULL), TG_E_ARGUMENT);
     assert_string_equal(fake->log, "");
@@ -316,8 +305,7 @@ static void an_empty_call_defines_the_state(void **state)
         assert_int_equal(((uint8_t *)(&to[0][0][0])[row])[16 * sizeof(float)], 0xff);
     }
     fake->log[0] = '\0';
-    memset(args[2].stride, 0,
-           sizeof args[2].stride); /* dense: one piece; broadcast: one for each */
+    memset(args[2].stride, 0, sizeof args[2].stride); /* dense: one piece; broadcast: one for each */
     assert_int_equal(tg_launch(module, &sizes, NULL, args, 3, 0x100, NULL, NULL), TG_OK);
     assert_string_equal(fake->log, "cuMemcpyDtoDAsync ");
     memcpy(args[1].stride, (int64_t[]){0, 256, 16, 1}, 4 * sizeof(int64_t));
@@ -372,8 +360,7 @@ static void missing_axes_have_stride_0(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (uint32_t axis = 0; axis < rows[i].n_axes; axis++)
-            if (value_of(&p, TG_ARG_STRIDE, tg_program_tensor(&p, rows[i].name), axis) !=
-                rows[i].expected[axis])
+            if (value_of(&p, TG_ARG_STRIDE, tg_program_tensor(&p, rows[i].name), axis) != rows[i].expected[axis])
                 fail_msg("%s: stride %u", rows[i].name, axis);
     assert_int_equal(value_of(&p, TG_ARG_SIZE, TG_SIZE_BATCH, 0), 3);
     assert_int_equal(value_of(&p, TG_ARG_SIZE, TG_SIZE_TOKENS, 0), T);
@@ -397,16 +384,13 @@ static void scalars_are_given_or_default(void **state)
         {NULL, {0.25f, -1.5f}, NULL},
         {(const float[]){2.0f, 0.0f}, {2.0f, 0.0f}, NULL},
         {(const float[]){NAN, 1.0f}, {0}, "TG0829 scalars[0] (scale): expected a finite number"},
-        {(const float[]){1.0f, -INFINITY},
-         {0},
-         "TG0829 scalars[1] (tau): expected a finite number"},
+        {(const float[]){1.0f, -INFINITY}, {0}, "TG0829 scalars[1] (tau): expected a finite number"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         LOG(log);
         tg_status expected = rows[i].message ? TG_E_ARGUMENT : TG_OK;
         fake->log[0] = '\0';
-        assert_int_equal(tg_launch(module, &sizes, rows[i].given, args, n, 0x100, NULL, &log_sink),
-                         expected);
+        assert_int_equal(tg_launch(module, &sizes, rows[i].given, args, n, 0x100, NULL, &log_sink), expected);
         if (rows[i].message) {
             assert_says(&log, rows[i].message);
             assert_string_equal(fake->log, "");
@@ -419,9 +403,7 @@ static void scalars_are_given_or_default(void **state)
         }
     }
     float time;
-    assert_int_equal(
-        tg_time(module, &sizes, (const float[]){1.0f, 2.0f}, args, n, 0x100, 0, 1, 0, &time, NULL),
-        TG_OK);
+    assert_int_equal(tg_time(module, &sizes, (const float[]){1.0f, 2.0f}, args, n, 0x100, 0, 1, 0, &time, NULL), TG_OK);
     assert_int_equal(value_of(&p, TG_ARG_SCALAR, 1, 0), 0x40000000); /* 2.0f */
     tg_unload(module);
 }
@@ -437,21 +419,9 @@ static void calls_fit_the_kind_of_program(void **state)
         const char *expected; /* NULL: accepted */
     } rows[] = {
         {sample_program_decode, {2, 6, 20, 0}, "q", {0}, NULL},
-        {sample_program_decode,
-         {2, 6, 21, 0},
-         "q",
-         {0},
-         "TG0704 sizes.tokens: expected at most 20"},
-        {sample_program_decode,
-         {2, 5, 4, 0},
-         "q",
-         {0},
-         "TG0703 sizes.heads: expected a multiple of 3"},
-        {sample_program_packed,
-         {2, 5, 4, 0},
-         "q",
-         {0},
-         "TG0703 sizes.heads: expected a multiple of 2"},
+        {sample_program_decode, {2, 6, 21, 0}, "q", {0}, "TG0704 sizes.tokens: expected at most 20"},
+        {sample_program_decode, {2, 5, 4, 0}, "q", {0}, "TG0703 sizes.heads: expected a multiple of 3"},
+        {sample_program_packed, {2, 5, 4, 0}, "q", {0}, "TG0703 sizes.heads: expected a multiple of 2"},
         {sample_program_packed, {2, 4, 4, 0}, "cu", {0, 0, 2}, NULL},
         {sample_program_packed,
          {2, 4, 4, 0},
@@ -470,11 +440,7 @@ static void calls_fit_the_kind_of_program(void **state)
          "S0",
          {1026, 256, 16},
          "TG0825 S0: stride of B: expected a multiple of 4"},
-        {sample_program_packed,
-         {1, 4, 4, 0},
-         "S",
-         {0, 256, 16},
-         "TG0824 S: stride of B: expected an output whose"},
+        {sample_program_packed, {1, 4, 4, 0}, "S", {0, 256, 16}, "TG0824 S: stride of B: expected an output whose"},
         {sample_program, {1, 4, 4, 0}, "S0", {1026, 256, 16}, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -529,8 +495,7 @@ static void an_empty_call_leaves_pools_alone(void **state)
         fake->log[0] = '\0';
         tg_status expected = rows[i].expected ? TG_E_UNSUPPORTED : TG_OK;
         assert_int_equal(tg_launch_check(module, &rows[i].sizes, args, n, 0x100, NULL), expected);
-        assert_int_equal(tg_launch(module, &rows[i].sizes, NULL, args, n, 0x100, NULL, &log_sink),
-                         expected);
+        assert_int_equal(tg_launch(module, &rows[i].sizes, NULL, args, n, 0x100, NULL, &log_sink), expected);
         /* the gradient of the parameter, and nothing else, is defined */
         assert_string_equal(fake->log, rows[i].expected ? "" : "cuMemsetD8Async ");
         for (size_t e = 0; e < sizeof memory / sizeof(float); e++)
@@ -549,8 +514,8 @@ static void sums_over_no_batch_are_zeros(void **state)
     (void)state;
     static _Alignas(256) float dA[3][16];
     tg_program p = sample_program(ptx);
-    p.tensors[SAMPLE_S] = (tg_tensor_info){
-        .name = "dA", .dtype = TG_F32, .flags = TG_OUT | TG_NO_BATCH, .axes = {TG_DQK}};
+    p.tensors[SAMPLE_S] =
+        (tg_tensor_info){.name = "dA", .dtype = TG_F32, .flags = TG_OUT | TG_NO_BATCH, .axes = {TG_DQK}};
     p.kernels[0].n_args = 0;
     tg_module *module = load_program(&p);
     for (int64_t batch = 0; batch < 3; batch++) {
@@ -579,8 +544,7 @@ static void long_signatures_are_listed_whole(void **state)
     tg_module *module = load_program(&p);
     const tg_tensor_arg arg = {.name = "x"};
     LOG(log);
-    assert_int_equal(tg_launch_check(module, &(tg_sizes){1, 1, 1, 0}, &arg, 1, 0, &log_sink),
-                     TG_E_ARGUMENT);
+    assert_int_equal(tg_launch_check(module, &(tg_sizes){1, 1, 1, 0}, &arg, 1, 0, &log_sink), TG_E_ARGUMENT);
     assert_says(&log, "long_name_00062 long_name_00063)");
     tg_unload(module);
 }
@@ -597,24 +561,19 @@ static void times_are_sorted_and_nothing_leaks(void **state)
     fake->n_values = 2; /* of the flush kernel */
     tg_sizes sizes = {3, 5, 70, 0};
     float times[8];
-    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL),
-                     TG_OK);
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 1 << 20, times, NULL), TG_OK);
     for (int i = 1; i < 8; i++)
         assert_true(times[i - 1] <= times[i]);
-    const char *const failing[] = {"cuEventCreate",     "cuEventRecord", "cuLaunchKernel",
-                                   "cuMemsetD8",        "cuMemAlloc",    "cuCtxSynchronize",
-                                   "cuEventElapsedTime"};
+    const char *const failing[] = {"cuEventCreate", "cuEventRecord",    "cuLaunchKernel",    "cuMemsetD8",
+                                   "cuMemAlloc",    "cuCtxSynchronize", "cuEventElapsedTime"};
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         fake->failing = failing[i];
         fake->result = 700;
         fake->fail_after = 0;
-        assert_int_equal(
-            tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL),
-            TG_E_DRIVER);
+        assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 2, 8, 4096, times, NULL), TG_E_DRIVER);
     }
     fake->failing = NULL;
-    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL),
-                     TG_OK);
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, 0, 0, NULL, NULL), TG_OK);
     tg_unload(module);
 }
 
@@ -631,9 +590,7 @@ static void kernels_are_timed_one_by_one(void **state)
     const int64_t blocks[] = {3 * 5, 3 * 5 * 4 * 2 * 2}; /* of chunks of 64, blocks of 16 */
     float times[2][RUNS], whole[RUNS];
     fake->log[0] = '\0';
-    assert_int_equal(
-        tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL),
-        TG_OK);
+    assert_int_equal(tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL), TG_OK);
     assert_non_null(strstr(fake->log, "cuEventCreate cuLaunchKernel cuLaunchKernel cuEventRecord "
                                       "cuLaunchKernel cuEventRecord cuLaunchKernel cuEventRecord"));
     for (int kernel = 0; kernel < 2; kernel++)
@@ -641,13 +598,10 @@ static void kernels_are_timed_one_by_one(void **state)
             assert_int_equal((int64_t)times[kernel][i], blocks[kernel]);
             assert_true(i == 0 || times[kernel][i - 1] <= times[kernel][i]);
         }
-    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, whole, NULL),
-                     TG_OK);
+    assert_int_equal(tg_time(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, whole, NULL), TG_OK);
     assert_int_equal((int64_t)whole[0], blocks[0] + blocks[1]);
     sizes.batch = 0; /* nothing is launched */
-    assert_int_equal(
-        tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL),
-        TG_OK);
+    assert_int_equal(tg_time_kernels(module, &sizes, NULL, args, N_ARGS, 0x100, 1, RUNS, 0, times[0], NULL), TG_OK);
     assert_int_equal((int64_t)times[1][RUNS - 1], 0);
     tg_unload(module);
 }

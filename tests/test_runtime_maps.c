@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* One kernel, whose only parameter is one map of a tensor this wide. */
-static tg_program program_of_map(tg_program (*make)(const char *ptx), const char *name,
-                                 uint32_t width, tg_map_desc recipe)
+static tg_program program_of_map(tg_program (*make)(const char *ptx), const char *name, uint32_t width,
+                                 tg_map_desc recipe)
 {
     tg_program p = make(ptx);
     tg_kernel *kernel = &p.kernels[0];
@@ -159,10 +159,8 @@ static void maps_follow_the_call(void **state)
         for (int d = 0; d < 5; d++) {
             assert_int_equal(m->box[d], box[d]);
             assert_int_equal(m->element_strides[d], 1);
-            if (m->extents[d] != rows[i].extents[d] ||
-                (d > 0 && m->strides[d - 1] != rows[i].strides[d - 1]))
-                fail_msg("row %zu: dimension %d: extent %llu, stride %llu", i, d,
-                         (unsigned long long)m->extents[d],
+            if (m->extents[d] != rows[i].extents[d] || (d > 0 && m->strides[d - 1] != rows[i].strides[d - 1]))
+                fail_msg("row %zu: dimension %d: extent %llu, stride %llu", i, d, (unsigned long long)m->extents[d],
                          (unsigned long long)(d > 0 ? m->strides[d - 1] : 0));
         }
         tg_unload(module);
@@ -187,9 +185,7 @@ static void maps_refuse_what_cannot_be_encoded(void **state)
          {9600, 4800, -48, 1},
          "TG0830 q: stride of T: expected 1..549755813887 elements, as a kernel uses a tensor map, "
          "found -48"},
-        {"q",
-         {INT64_C(1) << 39, 4800, 48, 1},
-         "TG0830 q: stride of B: expected 1..549755813887 elements"},
+        {"q", {INT64_C(1) << 39, 4800, 48, 1}, "TG0830 q: stride of B: expected 1..549755813887 elements"},
         {"w", {0, 6400, 64, 1}, NULL}, /* one for all sequences */
         {"w", {0, INT64_C(1) << 38, 64, 1}, "TG0830 w: stride of NH: expected 1..274877906943"},
         {"g", {4800, 0, 48, 1}, NULL}, /* one for all heads */
@@ -277,8 +273,7 @@ static void launches_have_clusters_and_overlap(void **state)
     const struct {
         uint8_t cluster, overlap;
         bool is_plain;
-    } rows[] = {{0, 0, true},  {1, 0, true},  {2, 0, false}, {8, 0, false},
-                {0, 1, false}, {1, 1, false}, {4, 1, false}};
+    } rows[] = {{0, 0, true}, {1, 0, true}, {2, 0, false}, {8, 0, false}, {0, 1, false}, {1, 1, false}, {4, 1, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tg_program p = sample_program(ptx);
         tg_kernel *kernel = &p.kernels[0];
@@ -290,8 +285,7 @@ static void launches_have_clusters_and_overlap(void **state)
         tg_tensor_arg args[N_ARGS];
         sample_call(args);
         const tg_sizes sizes = {2, 4, 70, 0};
-        assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, (void *)0x77, NULL),
-                         TG_OK);
+        assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, (void *)0x77, NULL), TG_OK);
         assert_string_equal(fake->log, rows[i].is_plain ? "cuLaunchKernel " : "cuLaunchKernelEx ");
         assert_int_equal(fake->cluster[0], rows[i].cluster > 1 ? rows[i].cluster : 0);
         assert_int_equal(fake->cluster[1], rows[i].cluster > 1);
@@ -308,8 +302,7 @@ static void launches_have_clusters_and_overlap(void **state)
         LOG(log);
         fake->failing = rows[i].is_plain ? "cuLaunchKernel" : "cuLaunchKernelEx";
         fake->result = 700;
-        assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, &log_sink),
-                         TG_E_DRIVER);
+        assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS, 0x100, NULL, &log_sink), TG_E_DRIVER);
         assert_says(&log, rows[i].is_plain ? "TG0803 cuLaunchKernel (recurrence): "
                                            : "TG0803 cuLaunchKernelEx (recurrence): ");
         fake->failing = NULL;
@@ -347,8 +340,7 @@ static void older_drivers_are_refused_by_name(void **state)
         {1, 0,
          "TG0816 kernel recurrence: tensor maps: expected a driver with the function "
          "cuTensorMapEncodeTiled, found none (CUDA 12.0 drivers have it)"},
-        {0, 2,
-         "TG0816 kernel recurrence: cluster: expected a driver with the function cuLaunchKernelEx"},
+        {0, 2, "TG0816 kernel recurrence: cluster: expected a driver with the function cuLaunchKernelEx"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         LOG(log);

@@ -129,8 +129,7 @@ static unsigned char *build_file(const struct test_case *c, size_t *size)
     return bytes;
 }
 
-static void check_answer(const struct test_case *c, struct st_file *file, const char *err,
-                         const char *name)
+static void check_answer(const struct test_case *c, struct st_file *file, const char *err, const char *name)
 {
     if (c->opens < 0) {
         if (file)
@@ -343,8 +342,7 @@ static void test_round_trip(void **state)
     char path[512];
     char err[256] = "";
     struct st_file *file;
-    if (!st_write(in_scratch(path, "all"), &all_contents, err, sizeof(err)) ||
-        !st_open(path, &file, err, sizeof(err)))
+    if (!st_write(in_scratch(path, "all"), &all_contents, err, sizeof(err)) || !st_open(path, &file, err, sizeof(err)))
         fail_msg("%s", err);
     assert_int_equal(st_count(file), 8);
     for (size_t i = 0; i < 8; i++) {
@@ -575,8 +573,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         tests_folder = argv[1];
     const char *temporary = getenv("TMPDIR");
-    snprintf(scratch, sizeof(scratch), "%s/tegula_safetensors_XXXXXX",
-             temporary ? temporary : "/tmp");
+    snprintf(scratch, sizeof(scratch), "%s/tegula_safetensors_XXXXXX", temporary ? temporary : "/tmp");
     if (!mkdtemp(scratch)) {
         perror(scratch);
         return 1;

@@ -49,25 +49,22 @@ static void remember(const char *schedule, int64_t batch, int64_t heads, int64_t
 }
 
 /* Expects this schedule ("": any), from there. */
-static void expect(int64_t batch, int64_t heads, int64_t tokens, int64_t chunk,
-                   const char *schedule, const char *origin)
+static void expect(int64_t batch, int64_t heads, int64_t tokens, int64_t chunk, const char *schedule,
+                   const char *origin)
 {
-    const struct shape sizes = {
-        .batch = batch, .heads = heads, .tokens = tokens, .dqk = 128, .dhv = 256};
+    const struct shape sizes = {.batch = batch, .heads = heads, .tokens = tokens, .dqk = 128, .dhv = 256};
     const tg_shape_class class = shape_class_of(&sizes, TG_BF16);
     const struct wish wish = {NULL, chunk};
     char text[SCHEDULE_TEXT];
     struct choice choice;
     context.options.chunk = chunk;
-    if (!tap_expect(schedule_choose(&context, &tg_mlstm_sig, context.machine.target, &class, &sizes,
-                                    wish, &choice),
-                    "none for B %lld NH %lld T %lld", (long long)batch, (long long)heads,
-                    (long long)tokens))
+    if (!tap_expect(schedule_choose(&context, &tg_mlstm_sig, context.machine.target, &class, &sizes, wish, &choice),
+                    "none for B %lld NH %lld T %lld", (long long)batch, (long long)heads, (long long)tokens))
         return;
     schedule_text(&tg_mlstm_sig, &choice.schedule, text);
     tap_expect((!*schedule || strcmp(text, schedule) == 0) && strcmp(choice.origin, origin) == 0,
-               "B %lld NH %lld T %lld: expected %s (%s), found %s (%s)", (long long)batch,
-               (long long)heads, (long long)tokens, schedule, origin, text, choice.origin);
+               "B %lld NH %lld T %lld: expected %s (%s), found %s (%s)", (long long)batch, (long long)heads,
+               (long long)tokens, schedule, origin, text, choice.origin);
 }
 
 static void suite_near(void)
@@ -153,10 +150,10 @@ static void suite_loaded(void)
     if (!tap_begin("what is shipped is not for variants that are loaded"))
         return;
     begin("NVIDIA H200");
-    tap_expect(schedule_choose(&context, &mine, context.machine.target, &class, &sizes,
-                               (struct wish){NULL, 0}, &choice) &&
-                   strcmp(choice.origin, "default") == 0,
-               "found %s", choice.origin);
+    tap_expect(
+        schedule_choose(&context, &mine, context.machine.target, &class, &sizes, (struct wish){NULL, 0}, &choice) &&
+            strcmp(choice.origin, "default") == 0,
+        "found %s", choice.origin);
     end();
 }
 
@@ -179,8 +176,7 @@ static bool read_name(const char *text, const tg_variant **variant, tg_shape_cla
     return *variant && wisdom_name(*variant, class, again) && strcmp(again, text) == 0;
 }
 
-static double predicted(const tg_schedule *schedule, const tg_shape_class *class,
-                        const tg_wisdom *entry)
+static double predicted(const tg_schedule *schedule, const tg_shape_class *class, const tg_wisdom *entry)
 {
     const tg_sizes sizes = {entry->batch, entry->heads, entry->tokens, schedule->chunk};
     tg_cost cost = {0};
@@ -188,16 +184,14 @@ static double predicted(const tg_schedule *schedule, const tg_shape_class *class
     return 1e3 * cost.seconds;
 }
 
-static bool fits(const tg_wisdom *entry, const tg_variant *variant, const tg_shape_class *class,
-                 tg_schedule *schedule)
+static bool fits(const tg_wisdom *entry, const tg_variant *variant, const tg_shape_class *class, tg_schedule *schedule)
 {
     const tg_target *target = context.machine.target;
-    return tap_expect(schedule_from_text(&context, variant, target, class, NULL, entry->schedule,
-                                         schedule) &&
+    return tap_expect(schedule_from_text(&context, variant, target, class, NULL, entry->schedule, schedule) &&
                           tg_plan_check(schedule, target, class, &context.sink) == TG_OK,
                       "%s does not fit", entry->schedule) &&
-           tap_expect(schedule->chunk == entry->chunk, "%s: chunk is %u, remembered as %lld",
-                      entry->schedule, schedule->chunk, (long long)entry->chunk);
+           tap_expect(schedule->chunk == entry->chunk, "%s: chunk is %u, remembered as %lld", entry->schedule,
+                      schedule->chunk, (long long)entry->chunk);
 }
 
 static void check_entry(void *user, const tg_wisdom *entry)
@@ -211,25 +205,20 @@ static void check_entry(void *user, const tg_wisdom *entry)
     tg_shape_class class = {.dqk = (uint32_t)entry->dqk, .dhv = (uint32_t)entry->dhv, .group = 1};
     shipped->n++;
     shipped->n_backward += strstr(entry->variant, "-backward") != NULL;
-    tap_expect(strcmp(entry->device, "NVIDIA H200") == 0 && entry->cc == 90, "for %s, %d",
-               entry->device, entry->cc);
-    if (!tap_expect(read_name(entry->variant, &variant, &class), "unknown variant %s",
-                    entry->variant) ||
+    tap_expect(strcmp(entry->device, "NVIDIA H200") == 0 && entry->cc == 90, "for %s, %d", entry->device, entry->cc);
+    if (!tap_expect(read_name(entry->variant, &variant, &class), "unknown variant %s", entry->variant) ||
         !tap_expect(dtype_parse(&context, entry->dtype, &io), "type %s", entry->dtype))
         return;
     class.io = io;
     if (!fits(entry, variant, &class, &schedule))
         return;
     const tg_sizes sizes = {entry->batch, entry->heads, entry->tokens, 0};
-    const tg_schedule *chosen =
-        tg_schedule_default(variant, context.machine.target, &class, &sizes, &silent_sink);
-    const double own = predicted(&schedule, &class, entry),
-                 best = chosen ? predicted(chosen, &class, entry) : 0;
-    tap_expect(own <= unlikely * best, "%s %s: predicted %.3f ms, the default %.3f", entry->variant,
-               entry->schedule, own, best);
+    const tg_schedule *chosen = tg_schedule_default(variant, context.machine.target, &class, &sizes, &silent_sink);
+    const double own = predicted(&schedule, &class, entry), best = chosen ? predicted(chosen, &class, entry) : 0;
+    tap_expect(own <= unlikely * best, "%s %s: predicted %.3f ms, the default %.3f", entry->variant, entry->schedule,
+               own, best);
     tap_expect(entry->milliseconds < absurd * own && entry->milliseconds > own / absurd,
-               "%s %s: %.3f ms, predicted %.3f", entry->variant, entry->schedule,
-               entry->milliseconds, own);
+               "%s %s: %.3f ms, predicted %.3f", entry->variant, entry->schedule, entry->milliseconds, own);
 }
 
 static void count_messages(void *user, const tg_diag *diag)
@@ -246,11 +235,10 @@ static void suite_lines(void)
     if (!tap_begin("every line that is shipped parses, and its schedule fits and is not slow"))
         return;
     begin("NVIDIA H200");
-    tap_expect(tg_wisdom_each(shipped_wisdom, shipped_name, check_entry, &shipped, &sink) == TG_OK,
-               "not read");
+    tap_expect(tg_wisdom_each(shipped_wisdom, shipped_name, check_entry, &shipped, &sink) == TG_OK, "not read");
     tap_expect(n_messages == 0, "%d messages", n_messages);
-    tap_expect(shipped.n >= 28 && shipped.n_backward >= 14, "only %d lines, %d of gradients",
-               shipped.n, shipped.n_backward);
+    tap_expect(shipped.n >= 28 && shipped.n_backward >= 14, "only %d lines, %d of gradients", shipped.n,
+               shipped.n_backward);
     end();
 }
 

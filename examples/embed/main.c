@@ -98,15 +98,13 @@ static uint16_t to_f16(float value)
     uint32_t sign = signbit(value) ? 0x8000 : 0;
     if (value == 0.0f || exponent < -13)
         return (uint16_t)sign;
-    return (uint16_t)(sign + ((uint32_t)(exponent + 13) << 10) +
-                      (uint32_t)lrintf(fraction * 2048.0f));
+    return (uint16_t)(sign + ((uint32_t)(exponent + 13) << 10) + (uint32_t)lrintf(fraction * 2048.0f));
 }
 
 static float from_f16(uint16_t half)
 {
     int exponent = half >> 10 & 31, fraction = half & 1023;
-    float value =
-        exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
+    float value = exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
     return half & 0x8000 ? -value : value;
 }
 
@@ -153,8 +151,7 @@ static void free_array(struct array *a)
 
 static void fetch(struct array *a)
 {
-    must(engine.cuMemcpyDtoH(a->host, a->device.address, a->n * type_bytes(a->type)),
-         "cuMemcpyDtoH");
+    must(engine.cuMemcpyDtoH(a->host, a->device.address, a->n * type_bytes(a->type)), "cuMemcpyDtoH");
 }
 
 static double value(const struct array *a, size_t i)
@@ -184,8 +181,7 @@ static void add_error(struct error *e, double found, double expected)
     e->reference += expected * expected;
 }
 
-static void compare(const struct arrays *a, size_t sequence, double scale, struct error *h_error,
-                    struct error *S_error)
+static void compare(const struct arrays *a, size_t sequence, double scale, struct error *h_error, struct error *S_error)
 {
     static double C[DQK][DHV];
     const size_t states = sequence * DQK * DHV;
@@ -272,9 +268,8 @@ int main(int argc, char **argv)
         compare(&a, sequence, (double)scale, &h, &S);
     double h_error = sqrt(h.difference / h.reference), S_error = sqrt(S.difference / S.reference);
     double tolerance = type_bytes(MLSTM_SIG_TYPE_q) == 4 ? 1e-4 : 8e-3;
-    printf(
-        "B %d NH %d T %d dqk %d dhv %d: relative RMS error of h %.2e, of S %.2e, tolerance %.0e\n",
-        B, NH, T, DQK, DHV, h_error, S_error, tolerance);
+    printf("B %d NH %d T %d dqk %d dhv %d: relative RMS error of h %.2e, of S %.2e, tolerance %.0e\n", B, NH, T, DQK,
+           DHV, h_error, S_error, tolerance);
     free_arrays(&a);
     close_driver();
     return h_error <= tolerance && S_error <= tolerance ? 0 : 1; /* NaN fails too */

@@ -31,13 +31,13 @@ static void print(void *user, const tg_diag *diag)
 
 static const tg_sink sink = {print, NULL};
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        int result_of_call = (int)(call);                                                          \
-        if (result_of_call != 0) {                                                                 \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_of_call);         \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        int result_of_call = (int)(call);                                                                              \
+        if (result_of_call != 0) {                                                                                     \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_of_call);                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static void find(void *library, const char *symbol, void *field)
@@ -59,8 +59,8 @@ static void find_all(const char *path)
     find(library, "cuStreamSynchronize", &cuda.cuStreamSynchronize);
 }
 
-static void *capture(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
-                     uint64_t workspace, void *stream)
+static void *capture(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args, uint64_t workspace,
+                     void *stream)
 {
     void *graph, *instance;
     MUST(cuda.cuStreamBeginCapture(stream, 0)); /* global: any unsafe call anywhere ends it */

@@ -23,12 +23,12 @@ static void print(void *user, const tg_diag *diag)
 
 static const tg_sink sink = {print, NULL};
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != TG_OK) {                                                                     \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #call);                             \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        if ((call) != TG_OK) {                                                                                         \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #call);                                                 \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 /* One tensor on both sides. v and h have rows of PITCH elements, of which the first W are used. */
@@ -54,9 +54,7 @@ static float noise(uint32_t *seed)
 
 static int64_t row_of(int tensor)
 {
-    return tensor == SAMPLE_F || tensor == SAMPLE_I   ? 1
-           : tensor == SAMPLE_V || tensor == SAMPLE_H ? PITCH
-                                                      : W;
+    return tensor == SAMPLE_F || tensor == SAMPLE_I ? 1 : tensor == SAMPLE_V || tensor == SAMPLE_H ? PITCH : W;
 }
 
 static void make_arrays(struct setting *s, const tg_sizes *sizes, const tg_program *program)
@@ -109,8 +107,8 @@ static double compare(const struct setting *s, int64_t sequence, bool has_state,
         for (int c = 0; c < W; c++) {
             double h = 0.0;
             for (int r = 0; r < W; r++) {
-                state[r][c] = keep * state[r][c] + take * (double)at(s, SAMPLE_K, sequence, t)[r] *
-                                                       (double)at(s, SAMPLE_V, sequence, t)[c];
+                state[r][c] = keep * state[r][c] +
+                              take * (double)at(s, SAMPLE_K, sequence, t)[r] * (double)at(s, SAMPLE_V, sequence, t)[c];
                 h += state[r][c] * (double)at(s, SAMPLE_Q, sequence, t)[r];
             }
             worst = fmax(worst, fabs(scale * h - (double)at(s, SAMPLE_H, sequence, t)[c]));
@@ -134,8 +132,8 @@ static void fill_args(const struct setting *s, tg_tensor_arg *args, bool has_sta
     args[SAMPLE_S0].address = has_state ? args[SAMPLE_S0].address : 0;
 }
 
-static bool run(const tg_driver *driver, const tg_module *module, const tg_program *program,
-                int64_t tokens, bool has_state)
+static bool run(const tg_driver *driver, const tg_module *module, const tg_program *program, int64_t tokens,
+                bool has_state)
 {
     const float scale = 0.25f;
     tg_sizes sizes = {B, NH, tokens, 0};
@@ -147,16 +145,14 @@ static bool run(const tg_driver *driver, const tg_module *module, const tg_progr
     MUST(tg_launch(module, &sizes, &scale, args, N_TENSORS, s.workspace, NULL, &sink));
     MUST(tg_synchronize(driver, &sink));
     for (int t = SAMPLE_H; t <= SAMPLE_S; t++)
-        MUST(tg_memory_out(driver, s.arrays[t].host, s.arrays[t].device,
-                           (size_t)s.arrays[t].n * sizeof(float), &sink));
+        MUST(tg_memory_out(driver, s.arrays[t].host, s.arrays[t].device, (size_t)s.arrays[t].n * sizeof(float), &sink));
     for (int64_t sequence = 0; sequence < B * NH; sequence++)
         worst = fmax(worst, compare(&s, sequence, has_state, (double)scale));
     float times[3] = {0};
     if (tokens > 0)
-        MUST(tg_time(module, &sizes, &scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times,
-                     &sink));
-    printf("T %3lld, %s initial state: largest error %.2e, %.3f ms\n", (long long)tokens,
-           has_state ? "with" : "no", worst, (double)times[0]);
+        MUST(tg_time(module, &sizes, &scale, args, N_TENSORS, s.workspace, 1, 3, 1 << 16, times, &sink));
+    printf("T %3lld, %s initial state: largest error %.2e, %.3f ms\n", (long long)tokens, has_state ? "with" : "no",
+           worst, (double)times[0]);
     free_arrays(&s);
     return worst < 1e-4;
 }
@@ -184,8 +180,7 @@ int main(int argc, char **argv)
     tg_program program = sample_program(ptx);
     MUST(tg_driver_open(argv[1], &driver, &sink));
     MUST(tg_device_query(driver, 0, &device, &sink));
-    printf("%s, sm_%d%d, driver %d\n", device.name, device.cc_major, device.cc_minor,
-           device.driver_version);
+    printf("%s, sm_%d%d, driver %d\n", device.name, device.cc_major, device.cc_minor, device.driver_version);
     MUST(tg_context_acquire(driver, 0, &sink));
     MUST(tg_load(driver, &program, &module, &sink));
     const int64_t lengths[] = {1, 65, 0};

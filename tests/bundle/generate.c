@@ -37,7 +37,6 @@ int main(int argc, char **argv)
     fclose(file);
     tg_program plain = sample_program(ptx), packed = sample_program_packed(ptx);
     tg_program decode = sample_program_decode(ptx), maps = sample_program_maps(ptx);
-    return !(write_program(&plain, "mlstm_sig", argv[2]) &&
-             write_program(&packed, "packed", argv[2]) &&
+    return !(write_program(&plain, "mlstm_sig", argv[2]) && write_program(&packed, "packed", argv[2]) &&
              write_program(&decode, "decode", argv[2]) && write_program(&maps, "maps", argv[2]));
 }

@@ -21,14 +21,13 @@ enum { BOX_BYTES = ROWS * W * 2, RAW_BYTES = 65536, MAX_TILES = (MAX_T + ROWS - 
 enum { Q, H, COPY, RAW, N_TENSORS };
 
 /* Every block says how many there are in its cluster, behind its box in raw. */
-static const char cluster_ptx[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .entry maps_cluster(.param .u64 raw)\n{\n"
-    "    .reg .b32 %r<3>;\n    .reg .b64 %rd<3>;\n"
-    "    ld.param.u64 %rd1, [raw];\n    cvta.to.global.u64 %rd1, %rd1;\n"
-    "    mov.u32 %r1, %ctaid.x;\n    mul.wide.u32 %rd2, %r1, 65536;\n"
-    "    add.s64 %rd1, %rd1, %rd2;\n    mov.u32 %r2, %cluster_nctaid.x;\n"
-    "    griddepcontrol.wait;\n    st.global.u32 [%rd1 + 16384], %r2;\n    ret;\n}\n";
+static const char cluster_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                  ".visible .entry maps_cluster(.param .u64 raw)\n{\n"
+                                  "    .reg .b32 %r<3>;\n    .reg .b64 %rd<3>;\n"
+                                  "    ld.param.u64 %rd1, [raw];\n    cvta.to.global.u64 %rd1, %rd1;\n"
+                                  "    mov.u32 %r1, %ctaid.x;\n    mul.wide.u32 %rd2, %r1, 65536;\n"
+                                  "    add.s64 %rd1, %rd1, %rd2;\n    mov.u32 %r2, %cluster_nctaid.x;\n"
+                                  "    griddepcontrol.wait;\n    st.global.u32 [%rd1 + 16384], %r2;\n    ret;\n}\n";
 enum { CLUSTER = 4 };
 
 static void print(void *user, const tg_diag *diag)
@@ -39,13 +38,13 @@ static void print(void *user, const tg_diag *diag)
 
 static const tg_sink sink = {print, NULL};
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        int result_of_call = (int)(call);                                                          \
-        if (result_of_call != 0) {                                                                 \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_of_call);         \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        int result_of_call = (int)(call);                                                                              \
+        if (result_of_call != 0) {                                                                                     \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_of_call);                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static const tg_tensor_info tensors[] = {
@@ -154,8 +153,8 @@ static size_t swizzled(size_t offset, int swizzle)
     return offset ^ ((offset >> 7 & mask) << 4);
 }
 
-static int count_wrong_in_box(const tg_map_desc *recipe, int64_t tokens, int64_t b, int64_t head,
-                              int64_t tile, const uint8_t *box)
+static int count_wrong_in_box(const tg_map_desc *recipe, int64_t tokens, int64_t b, int64_t head, int64_t tile,
+                              const uint8_t *box)
 {
     int n_wrong = 0;
     for (int64_t row = 0; row < ROWS; row++)
@@ -243,8 +242,7 @@ static bool can_capture(void *library)
            find(library, "cuStreamSynchronize", &cuda.cuStreamSynchronize);
 }
 
-static void launch_captured(const tg_module *module, const tg_sizes *sizes,
-                            const tg_tensor_arg *args)
+static void launch_captured(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args)
 {
     void *stream, *graph, *instance;
     MUST(cuda.cuStreamCreate(&stream, 1));      /* does not wait for the default stream */
@@ -304,17 +302,15 @@ int main(int argc, char **argv)
                 else
                     MUST(tg_launch(module, &sizes, NULL, args, N_TENSORS, 0, NULL, &sink));
                 fetch_outputs(driver, args);
-                const int n =
-                    count_wrong(&recipes[r], lengths[l]) + count_wrong_clusters(lengths[l]);
+                const int n = count_wrong(&recipes[r], lengths[l]) + count_wrong_clusters(lengths[l]);
                 if (n > 0)
-                    fprintf(stderr, "recipe %zu, T %d%s: %d wrong\n", r, (int)lengths[l],
-                            graph ? " in a graph" : "", n);
+                    fprintf(stderr, "recipe %zu, T %d%s: %d wrong\n", r, (int)lengths[l], graph ? " in a graph" : "",
+                            n);
                 n_wrong += n;
                 n_calls++;
             }
         tg_unload(module);
     }
-    printf("tensor maps: %d calls%s, %d wrong\n", n_calls, has_graphs ? ", half in graphs" : "",
-           n_wrong);
+    printf("tensor maps: %d calls%s, %d wrong\n", n_calls, has_graphs ? ", half in graphs" : "", n_wrong);
     return n_wrong != 0;
 }

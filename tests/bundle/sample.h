@@ -25,18 +25,14 @@ static const tg_tensor_info sample_tensors[] = {
 static inline void sample_args(tg_kernel *kernel)
 {
     static const tg_arg_desc rest[] = {
-        {.kind = TG_ARG_POINTER, .index = SAMPLE_C},
-        {.kind = TG_ARG_SIZE, .index = TG_SIZE_HEADS},
-        {.kind = TG_ARG_SIZE, .index = TG_SIZE_TOKENS},
-        {.kind = TG_ARG_SCALAR, .index = 0},
-        {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNKS},
-        {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNK},
+        {.kind = TG_ARG_POINTER, .index = SAMPLE_C},    {.kind = TG_ARG_SIZE, .index = TG_SIZE_HEADS},
+        {.kind = TG_ARG_SIZE, .index = TG_SIZE_TOKENS}, {.kind = TG_ARG_SCALAR, .index = 0},
+        {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNKS}, {.kind = TG_ARG_SIZE, .index = TG_SIZE_CHUNK},
     };
     for (uint8_t tensor = SAMPLE_Q; tensor < SAMPLE_C; tensor++) {
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = tensor};
         for (uint8_t axis = 0; axis < 3; axis++)
-            kernel->args[kernel->n_args++] =
-                (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = tensor, .axis = axis};
+            kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = tensor, .axis = axis};
     }
     memcpy(&kernel->args[kernel->n_args], rest, sizeof rest);
     kernel->n_args += sizeof rest / sizeof *rest;
@@ -107,8 +103,7 @@ static inline void sample_all_args(tg_program *program)
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = t};
         for (uint8_t axis = 0; axis < 2 + TG_MAX_AXES; axis++)
             if (axis < 2 || program->tensors[t].axes[axis - 2] != TG_AXIS_NONE)
-                kernel->args[kernel->n_args++] =
-                    (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = t, .axis = axis};
+                kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = t, .axis = axis};
     }
     for (uint8_t size = TG_SIZE_CONST; size <= TG_SIZE_CHUNK; size++)
         kernel->args[kernel->n_args++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = size};
@@ -132,17 +127,10 @@ static inline tg_program sample_program_packed(const char *ptx)
         {.name = "h", .dtype = TG_F32, .flags = TG_OUT, .axes = {TG_T, TG_DHV}},
         {.name = "kept", .dtype = TG_F32, .flags = TG_OUT | TG_OPTIONAL, .axes = {TG_CHUNK}},
         {.name = "S", .dtype = TG_F32, .flags = TG_OUT | TG_OPTIONAL, .axes = {TG_DQK, TG_DHV}},
-        {.name = "dA",
-         .dtype = TG_F32,
-         .flags = TG_OUT | TG_OPTIONAL | TG_NO_BATCH,
-         .axes = {TG_DQK}},
+        {.name = "dA", .dtype = TG_F32, .flags = TG_OUT | TG_OPTIONAL | TG_NO_BATCH, .axes = {TG_DQK}},
         {.name = "C", .dtype = TG_F32, .flags = TG_SHARED, .axes = {TG_CHUNK, TG_DQK, TG_DHV}},
         {.name = "first", .dtype = TG_I32, .flags = TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}},
-        {.name = "sum",
-         .dtype = TG_F32,
-         .flags = TG_NO_BATCH,
-         .axes = {TG_DQK, TG_PARTS},
-         .parts = 3},
+        {.name = "sum", .dtype = TG_F32, .flags = TG_NO_BATCH, .axes = {TG_DQK, TG_PARTS}, .parts = 3},
         {.name = "later", /* in the place of sum */
          .dtype = TG_F32,
          .flags = TG_NO_BATCH,
@@ -164,9 +152,7 @@ static inline tg_program sample_program_packed(const char *ptx)
 /* What a launch reads at the address of a parameter. */
 static inline uint8_t sample_value_bytes(const tg_arg_desc *arg)
 {
-    return arg->kind == TG_ARG_MAP                                     ? 128
-           : arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE ? 8
-                                                                       : 4;
+    return arg->kind == TG_ARG_MAP ? 128 : arg->kind == TG_ARG_POINTER || arg->kind == TG_ARG_STRIDE ? 8 : 4;
 }
 
 /* Tensor maps of every type, in clusters, each before the kernel ahead of it has ended. */
@@ -177,10 +163,7 @@ static inline tg_program sample_program_maps(const char *ptx)
         {.name = "k", .dtype = TG_BF16, .flags = TG_IN | TG_SHARED, .axes = {TG_T, TG_DQK}},
         {.name = "v", .dtype = TG_F16, .flags = TG_IN, .axes = {TG_T, TG_DHV}},
         {.name = "w", .dtype = TG_F32, .flags = TG_IN | TG_NO_BATCH, .axes = {TG_T, TG_DHV}},
-        {.name = "g",
-         .dtype = TG_BF16,
-         .flags = TG_IN | TG_OPTIONAL | TG_NO_HEADS,
-         .axes = {TG_T, TG_DQK}},
+        {.name = "g", .dtype = TG_BF16, .flags = TG_IN | TG_OPTIONAL | TG_NO_HEADS, .axes = {TG_T, TG_DQK}},
         {.name = "f", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T}},
         {.name = "plain", .dtype = TG_F32, .flags = TG_IN, .axes = {TG_T, TG_DHV}},
         {.name = "h", .dtype = TG_F32, .flags = TG_OUT, .axes = {TG_T, TG_DHV}},
@@ -212,8 +195,7 @@ static inline tg_program sample_program_maps(const char *ptx)
     memmove(kernel->args + TG_MAX_MAPS, kernel->args, kernel->n_args * sizeof *kernel->args);
     kernel->n_args += TG_MAX_MAPS;
     for (uint8_t m = 0; m < TG_MAX_MAPS; m++) /* the last comes first */
-        kernel->args[TG_MAX_MAPS - 1 - m] =
-            (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[m].tensor, .axis = m};
+        kernel->args[TG_MAX_MAPS - 1 - m] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[m].tensor, .axis = m};
     kernel->shared_bytes = 100000;
     kernel->cluster = 4;
     kernel->overlap = 1;
@@ -233,8 +215,7 @@ static inline tg_program sample_program_decode(const char *ptx)
     program.chunk_multiple = 4;
     program.tensors[SAMPLE_Q].flags |= TG_SHARED;
     program.tensors[SAMPLE_K].flags |= TG_SHARED;
-    program.tensors[SAMPLE_I] =
-        (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    program.tensors[SAMPLE_I] = (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     sample_all_args(&program);
     return program;
 }

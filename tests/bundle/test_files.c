@@ -30,8 +30,8 @@ static void remember(void *user, const tg_diag *diag)
     log->n_errors += diag->severity == TG_ERROR;
 }
 
-#define LOG(name)                                                                                  \
-    struct log name = {0};                                                                         \
+#define LOG(name)                                                                                                      \
+    struct log name = {0};                                                                                             \
     const tg_sink name##_sink = {remember, &name}
 
 static char folder[] = "/tmp/tegula-files-XXXXXX";
@@ -146,8 +146,7 @@ static void the_cache_survives_concurrent_writers(void **state)
         LOG(log);
         p.kernels[0].registers = i;
         bool ok = tg_cache_put(directory, "key", &p, &log_sink) == TG_OK &&
-                  tg_cache_get(directory, "key", &read, &log_sink) == TG_OK && read &&
-                  !log.n_warnings;
+                  tg_cache_get(directory, "key", &read, &log_sink) == TG_OK && read && !log.n_warnings;
         if (child == 0 && (!ok || i == 199))
             _exit(!ok);
         assert_true(ok);
@@ -190,8 +189,7 @@ static void lookup_finds_the_nearest_shape(void **state)
     }
     const struct {
         int64_t tokens, batch, expected;
-    } rows[] = {
-        {1024, 4, 1024}, {2000, 4, 1024}, {4000, 4, 8192}, {1000000, 1, 65536}, {20000, 64, 8192}};
+    } rows[] = {{1024, 4, 1024}, {2000, 4, 1024}, {4000, 4, 8192}, {1000000, 1, 65536}, {20000, 64, 8192}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wanted.tokens = rows[i].tokens;
         wanted.batch = rows[i].batch;
@@ -219,16 +217,14 @@ static void adding_replaces_the_same_shape(void **state)
     strcpy(w.schedule, "other");
     assert_int_equal(tg_wisdom_add(path, &w, NULL), TG_OK);
     slurp(path, text, sizeof text);
-    assert_string_equal(text,
-                        "tegula-wisdom 1\nmlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | "
-                        "B 4 NH 16 T 8192 | other | L 64 | 250000 ns\n");
+    assert_string_equal(text, "tegula-wisdom 1\nmlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | "
+                              "B 4 NH 16 T 8192 | other | L 64 | 250000 ns\n");
 }
 
 static void damaged_lines_are_left_out(void **state)
 {
     (void)state;
-    static const char good[] =
-        "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 | s | L 64 | 1000 ns";
+    static const char good[] = "v | d | 90 bf16 | dqk 16 dhv 16 | B 1 NH 1 T 64 | s | L 64 | 1000 ns";
     char text[8192] = "tegula-wisdom 1\n# by hand\n\n", line[sizeof good];
     int n_damaged = 0;
     for (size_t cut = 1; cut < sizeof good - 1; cut += 3, n_damaged++) { /* cut short */
@@ -309,8 +305,7 @@ static void a_text_in_memory_is_read_like_a_file(void **state)
     wanted.cc = 90;
     assert_int_equal(tg_wisdom_find_in("", "mine", &wanted, &found, &is_found, &other_sink), TG_OK);
     assert_true(!is_found && other.n_warnings == 1);
-    assert_int_equal(tg_wisdom_find_in(NULL, "mine", &wanted, &found, &is_found, NULL),
-                     TG_E_ARGUMENT);
+    assert_int_equal(tg_wisdom_find_in(NULL, "mine", &wanted, &found, &is_found, NULL), TG_E_ARGUMENT);
 }
 
 static void a_file_of_another_version_is_not_touched(void **state)
@@ -327,8 +322,7 @@ static void a_file_of_another_version_is_not_touched(void **state)
     assert_false(is_found);
     assert_int_equal(log.n_warnings, 1);
     assert_int_equal(tg_wisdom_add(path, &w, &log_sink), TG_E_FORMAT);
-    assert_non_null(
-        strstr(log.text, "expected the first line \"tegula-wisdom 1\", found \"tegula-wisdom 2\""));
+    assert_non_null(strstr(log.text, "expected the first line \"tegula-wisdom 1\", found \"tegula-wisdom 2\""));
     slurp(path, text, sizeof text);
     assert_string_equal(text, newer);
 }

@@ -40,37 +40,35 @@ struct call {
 /* Every prefix has types of its own, all alike; programs differ in how many scalars they have. */
 #define ONE_SCALAR(call)  (call)->scalars[0]
 #define TWO_SCALARS(call) (call)->scalars[0], (call)->scalars[1]
-#define DEFINE_SUBJECT(name, its_scalars)                                                          \
-    static name##_driver driver_of_##name;                                                         \
-    static name##_module module_of_##name;                                                         \
-    static int launch_##name(const struct call *c)                                                 \
-    {                                                                                              \
-        const tg_sizes *s = &c->sizes;                                                             \
-        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                      \
-        name##_tensor each[TG_MAX_TENSORS];                                                        \
-        name##_tensors tensors; /* its fields are in the order of the signature */                 \
-        assert_int_equal(sizeof tensors, c->n_args * sizeof *each);                                \
-        for (uint32_t t = 0; t < c->n_args; t++) {                                                 \
-            each[t].address = c->args[t].address;                                                  \
-            memcpy(each[t].stride, c->args[t].stride, sizeof each[t].stride);                      \
-        }                                                                                          \
-        memcpy(&tensors, each, sizeof tensors);                                                    \
-        return name##_launch(&module_of_##name, &sizes, its_scalars(c), &tensors, c->workspace,    \
-                             c->stream);                                                           \
-    }                                                                                              \
-    static uint64_t bytes_of_##name(const tg_sizes *s)                                             \
-    {                                                                                              \
-        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                      \
-        return name##_workspace_bytes(&sizes);                                                     \
-    }                                                                                              \
-    static int open_##name(void)                                                                   \
-    {                                                                                              \
-        return name##_driver_open(&driver_of_##name, FAKE_CUDA) ||                                 \
-               name##_load(&module_of_##name, &driver_of_##name);                                  \
-    }                                                                                              \
-    static void close_##name(void)                                                                 \
-    {                                                                                              \
-        name##_unload(&module_of_##name);                                                          \
+#define DEFINE_SUBJECT(name, its_scalars)                                                                              \
+    static name##_driver driver_of_##name;                                                                             \
+    static name##_module module_of_##name;                                                                             \
+    static int launch_##name(const struct call *c)                                                                     \
+    {                                                                                                                  \
+        const tg_sizes *s = &c->sizes;                                                                                 \
+        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                                          \
+        name##_tensor each[TG_MAX_TENSORS];                                                                            \
+        name##_tensors tensors; /* its fields are in the order of the signature */                                     \
+        assert_int_equal(sizeof tensors, c->n_args * sizeof *each);                                                    \
+        for (uint32_t t = 0; t < c->n_args; t++) {                                                                     \
+            each[t].address = c->args[t].address;                                                                      \
+            memcpy(each[t].stride, c->args[t].stride, sizeof each[t].stride);                                          \
+        }                                                                                                              \
+        memcpy(&tensors, each, sizeof tensors);                                                                        \
+        return name##_launch(&module_of_##name, &sizes, its_scalars(c), &tensors, c->workspace, c->stream);            \
+    }                                                                                                                  \
+    static uint64_t bytes_of_##name(const tg_sizes *s)                                                                 \
+    {                                                                                                                  \
+        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                                          \
+        return name##_workspace_bytes(&sizes);                                                                         \
+    }                                                                                                                  \
+    static int open_##name(void)                                                                                       \
+    {                                                                                                                  \
+        return name##_driver_open(&driver_of_##name, FAKE_CUDA) || name##_load(&module_of_##name, &driver_of_##name);  \
+    }                                                                                                                  \
+    static void close_##name(void)                                                                                     \
+    {                                                                                                                  \
+        name##_unload(&module_of_##name);                                                                              \
     }
 DEFINE_SUBJECT(mlstm_sig, ONE_SCALAR)
 DEFINE_SUBJECT(packed, TWO_SCALARS)
@@ -85,9 +83,9 @@ static struct subject {
     tg_program program;
     tg_module *module;
 } subjects[N_SUBJECTS] = {
-#define SUBJECT(name, make)                                                                        \
-    {                                                                                              \
-        make, open_##name, launch_##name, bytes_of_##name, close_##name, {0}, NULL                 \
+#define SUBJECT(name, make)                                                                                            \
+    {                                                                                                                  \
+        make, open_##name, launch_##name, bytes_of_##name, close_##name, {0}, NULL                                     \
     }
     SUBJECT(mlstm_sig, sample_program),
     SUBJECT(packed, sample_program_packed),
@@ -177,8 +175,7 @@ static int64_t one_of(const int64_t *choices, size_t n)
 {
     return choices[(size_t)rand() % n];
 }
-#define ONE_OF(...)                                                                                \
-    one_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+#define ONE_OF(...) one_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 static int64_t rarely(int64_t strange, int64_t usual)
 {
@@ -200,16 +197,14 @@ static void random_tensor(const tg_program *p, uint32_t i, int64_t tokens, tg_te
         arg->address = 0;
     if (rand() % 4 == 0) { /* rows of 32 in 16 of each sequence; the state stays inside `memory` */
         const bool is_wide = t->axes[1] != TG_AXIS_NONE;
-        const int64_t stride[] = {2560, rarely(0, 512), is_wide ? rarely(34, 32) : rarely(32, 1),
-                                  rarely(2, 1)};
+        const int64_t stride[] = {2560, rarely(0, 512), is_wide ? rarely(34, 32) : rarely(32, 1), rarely(2, 1)};
         memcpy(arg->stride, stride, sizeof stride);
     }
     arg->stride[0] = rarely(0, arg->stride[0]);
     if (tokens > 0)
         arg->stride[rand() % 4] += rarely(INT64_MAX / 4, 0);
     if (tokens > 0 && rarely(1, 0)) /* what tensor maps cannot have */
-        arg->stride[rand() % 3] =
-            ONE_OF(0, -64, INT64_C(1) << 36, INT64_C(1) << 38, INT64_C(1) << 39);
+        arg->stride[rand() % 3] = ONE_OF(0, -64, INT64_C(1) << 36, INT64_C(1) << 38, INT64_C(1) << 39);
     if (t->dtype == TG_I32)
         arg->stride[rand() % 3] = rarely(-1, ONE_OF(0, 1, 2));
 }
@@ -236,17 +231,15 @@ static void random_call(const tg_program *p, struct call *c)
 static void check_both(const struct subject *s, const struct call *c, int *n_launched, int *n_empty)
 {
     static struct trace ours, theirs;
-    tg_status status = tg_launch(s->module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace,
-                                 c->stream, NULL);
+    tg_status status = tg_launch(s->module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace, c->stream, NULL);
     take_trace(&ours);
     int result = s->launch(c);
     take_trace(&theirs);
     if ((status == TG_OK) != (result == MLSTM_SIG_OK) ||
-        (status == TG_E_UNSUPPORTED) != (result == MLSTM_SIG_E_SLOTS) ||
-        strcmp(ours.log, theirs.log) != 0 ||
+        (status == TG_E_UNSUPPORTED) != (result == MLSTM_SIG_E_SLOTS) || strcmp(ours.log, theirs.log) != 0 ||
         memcmp(ours.grid, theirs.grid, sizeof ours - offsetof(struct trace, grid)) != 0)
-        fail_msg("subject %d: status %d \"%s\", result %d \"%s\"", (int)(s - subjects), (int)status,
-                 ours.log, result, theirs.log);
+        fail_msg("subject %d: status %d \"%s\", result %d \"%s\"", (int)(s - subjects), (int)status, ours.log, result,
+                 theirs.log);
     if (c->sizes.tokens < INT32_MAX) /* whose workspace no memory holds */
         assert_int_not_equal(status, TG_E_DRIVER);
     *n_launched += status == TG_OK && strstr(ours.log, "cuLaunchKernel") != NULL;
@@ -291,16 +284,12 @@ static void mistakes_have_their_codes(void **state)
     (void)state;
     mlstm_sig_sizes sizes = {1, 1, 16, 0};
     mlstm_sig_tensors t = {0};
-    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 0, NULL),
-                     MLSTM_SIG_E_WORKSPACE);
-    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL),
-                     MLSTM_SIG_E_TENSOR);
+    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 0, NULL), MLSTM_SIG_E_WORKSPACE);
+    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL), MLSTM_SIG_E_TENSOR);
     mlstm_sig_sizes nothing = {0, 1, 0, 0};
-    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &nothing, NAN, &t, 0, NULL),
-                     MLSTM_SIG_E_SCALAR);
+    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &nothing, NAN, &t, 0, NULL), MLSTM_SIG_E_SCALAR);
     sizes.heads = 0;
-    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL),
-                     MLSTM_SIG_E_SIZES);
+    assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL), MLSTM_SIG_E_SIZES);
     assert_int_equal(mlstm_sig_workspace_bytes(&sizes), 0);
     mlstm_sig_driver other;
     mlstm_sig_module none;

@@ -4,47 +4,46 @@
 #include "variants/variants.h"
 
 #define NUMBERS(mma_) .mma = mma_, .warps = 4, .stages = 3, .blocks_per_sm = 1, .line = __LINE__
-#define GATES                                                                                      \
-    {                                                                                              \
-        .name = "gates", .outputs = {B, CJ, WI, W, GT}, .warps = 2, .line = __LINE__, .row = {     \
-            [TG_CHUNK] = TG_P(1),                                                                  \
-            [TG_LKV] = TG_W(64)                                                                    \
-        }                                                                                          \
+#define GATES                                                                                                          \
+    {                                                                                                                  \
+        .name = "gates", .outputs = {B, CJ, WI, W, GT}, .warps = 2, .line = __LINE__, .row = {                         \
+            [TG_CHUNK] = TG_P(1),                                                                                      \
+            [TG_LKV] = TG_W(64)                                                                                        \
+        }                                                                                                              \
     }
-#define STATE(mma_, ...)                                                                           \
-    {                                                                                              \
-        .name = "state", .outputs = {__VA_ARGS__}, NUMBERS(mma_), .row = {                         \
-            [TG_SEG] = TG_W(2),                                                                    \
-            [TG_CHUNK] = TG_W(1),                                                                  \
-            [TG_LKV] = TG_L(64),                                                                   \
-            [TG_DQK] = TG_P(64),                                                                   \
-            [TG_DHV] = TG_P(64)                                                                    \
-        }                                                                                          \
+#define STATE(mma_, ...)                                                                                               \
+    {                                                                                                                  \
+        .name = "state", .outputs = {__VA_ARGS__}, NUMBERS(mma_), .row = {                                             \
+            [TG_SEG] = TG_W(2),                                                                                        \
+            [TG_CHUNK] = TG_W(1),                                                                                      \
+            [TG_LKV] = TG_L(64),                                                                                       \
+            [TG_DQK] = TG_P(64),                                                                                       \
+            [TG_DHV] = TG_P(64)                                                                                        \
+        }                                                                                                              \
     }
-#define WALK(role, ...)                                                                            \
-    {                                                                                              \
-        .name = "walk", .outputs = {__VA_ARGS__}, NUMBERS(TG_MMA_WGMMA), .row = {                  \
-            [TG_SEG] = {role, 0, 2},                                                               \
-            [TG_CHUNK] = TG_W(1),                                                                  \
-            [TG_LQ] = TG_L(64),                                                                    \
-            [TG_LKV] = TG_L(64),                                                                   \
-            [TG_DQK] = TG_L(0),                                                                    \
-            [TG_DHV] = TG_P(64)                                                                    \
-        }                                                                                          \
+#define WALK(role, ...)                                                                                                \
+    {                                                                                                                  \
+        .name = "walk", .outputs = {__VA_ARGS__}, NUMBERS(TG_MMA_WGMMA), .row = {                                      \
+            [TG_SEG] = {role, 0, 2},                                                                                   \
+            [TG_CHUNK] = TG_W(1),                                                                                      \
+            [TG_LQ] = TG_L(64),                                                                                        \
+            [TG_LKV] = TG_L(64),                                                                                       \
+            [TG_DQK] = TG_L(0),                                                                                        \
+            [TG_DHV] = TG_P(64)                                                                                        \
+        }                                                                                                              \
     }
-#define SCHEDULE(symbol, name_, algorithm_, n, ...)                                                \
-    static const tg_schedule symbol = {TG_HEADER(tg_schedule),                                     \
-                                       .name = name_,                                              \
-                                       .file = "starts.c",                                         \
-                                       .algorithm = &algorithm_,                                   \
-                                       .chunk = 64,                                                \
-                                       .n_rows = n,                                                \
+#define SCHEDULE(symbol, name_, algorithm_, n, ...)                                                                    \
+    static const tg_schedule symbol = {TG_HEADER(tg_schedule),                                                         \
+                                       .name = name_,                                                                  \
+                                       .file = "starts.c",                                                             \
+                                       .algorithm = &algorithm_,                                                       \
+                                       .chunk = 64,                                                                    \
+                                       .n_rows = n,                                                                    \
                                        __VA_ARGS__}
 
 SCHEDULE(by_state, "final-by-state", tg_mlstm_sig_algorithm, 3,
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK), WALK(TG_ROLE_P, H)});
-SCHEDULE(by_one, "by-one-kernel", tg_mlstm_sig_algorithm, 2,
-         .rows = {GATES, WALK(TG_ROLE_W, H, S, CK)});
+SCHEDULE(by_one, "by-one-kernel", tg_mlstm_sig_algorithm, 2, .rows = {GATES, WALK(TG_ROLE_W, H, S, CK)});
 SCHEDULE(kept, "kept-segments", tg_mlstm_sig_algorithm, 3, .kept = {CK},
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK), WALK(TG_ROLE_P, H, S)});
 SCHEDULE(by_sync, "by-mma-sync", tg_mlstm_sig_algorithm, 3,
@@ -60,13 +59,11 @@ static const char *const no_aliases[] = {NULL};
 static const tg_schedule *const schedules[] = {&by_state, &by_one, &kept, &by_sync, NULL};
 static const tg_schedule *const normalised[] = {&n_unsaid, &n_started, NULL};
 static const tg_variant starts = {
-    TG_HEADER(tg_variant),  .name = "starts",
-    .aliases = no_aliases,  .algorithm = &tg_mlstm_sig_algorithm,
+    TG_HEADER(tg_variant),  .name = "starts", .aliases = no_aliases, .algorithm = &tg_mlstm_sig_algorithm,
     .schedules = schedules,
 };
 static const tg_variant starts_n = {
-    TG_HEADER(tg_variant),   .name = "starts-n",
-    .aliases = no_aliases,   .algorithm = &tg_mlstm_sig_norm_algorithm,
+    TG_HEADER(tg_variant),   .name = "starts-n", .aliases = no_aliases, .algorithm = &tg_mlstm_sig_norm_algorithm,
     .schedules = normalised,
 };
 TG_API const tg_variant *const tg_variants[] = {&starts, &starts_n, NULL};

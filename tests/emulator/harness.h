@@ -15,47 +15,46 @@
 typedef unsigned long long device_pointer;
 
 /* X(return type, name, parameters) */
-#define DRIVER(X)                                                                                  \
-    X(int, cuInit, (unsigned))                                                                     \
-    X(int, cuDeviceGetAttribute, (int *, int, int))                                                \
-    X(int, cuDevicePrimaryCtxRetain, (void **, int))                                               \
-    X(int, cuDevicePrimaryCtxRelease_v2, (int))                                                    \
-    X(int, cuCtxSetCurrent, (void *))                                                              \
-    X(int, cuCtxSynchronize, (void))                                                               \
-    X(int, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))                  \
-    X(int, cuModuleUnload, (void *))                                                               \
-    X(int, cuModuleGetFunction, (void **, void *, const char *))                                   \
-    X(int, cuFuncSetAttribute, (void *, int, int))                                                 \
-    X(int, cuFuncGetAttribute, (int *, int, void *))                                               \
-    X(int, cuMemAlloc_v2, (device_pointer *, size_t))                                              \
-    X(int, cuMemFree_v2, (device_pointer))                                                         \
-    X(int, cuMemcpyHtoD_v2, (device_pointer, const void *, size_t))                                \
-    X(int, cuMemcpyDtoH_v2, (void *, device_pointer, size_t))                                      \
-    X(int, cuMemcpyDtoD_v2, (device_pointer, device_pointer, size_t))                              \
-    X(int, cuMemsetD8_v2, (device_pointer, unsigned char, size_t))                                 \
-    X(int, cuMemsetD32_v2, (device_pointer, unsigned, size_t))                                     \
-    X(int, cuLaunchKernel,                                                                         \
-      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \
-       void **, void **))                                                                          \
-    X(int, cuLaunchKernelEx, (const CUlaunchConfig *, void *, void **, void **))                   \
-    X(int, cuGetErrorName, (int, const char **))                                                   \
-    X(int, cuGetErrorString, (int, const char **))                                                 \
-    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))              \
-    X(int, cuEventCreate, (void **, unsigned))                                                     \
-    X(int, cuEventRecord, (void *, void *))                                                        \
-    X(int, cuEventElapsedTime, (float *, void *, void *))                                          \
-    X(int, cuEventDestroy_v2, (void *))                                                            \
-    X(int, cuPointerGetAttribute, (void *, int, device_pointer))                                   \
-    X(int, cuTensorMapEncodeTiled,                                                                 \
-      (void *, int, unsigned, device_pointer, const uint64_t *, const uint64_t *,                  \
-       const uint32_t *, const uint32_t *, int, int, int, int))
+#define DRIVER(X)                                                                                                      \
+    X(int, cuInit, (unsigned))                                                                                         \
+    X(int, cuDeviceGetAttribute, (int *, int, int))                                                                    \
+    X(int, cuDevicePrimaryCtxRetain, (void **, int))                                                                   \
+    X(int, cuDevicePrimaryCtxRelease_v2, (int))                                                                        \
+    X(int, cuCtxSetCurrent, (void *))                                                                                  \
+    X(int, cuCtxSynchronize, (void))                                                                                   \
+    X(int, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))                                      \
+    X(int, cuModuleUnload, (void *))                                                                                   \
+    X(int, cuModuleGetFunction, (void **, void *, const char *))                                                       \
+    X(int, cuFuncSetAttribute, (void *, int, int))                                                                     \
+    X(int, cuFuncGetAttribute, (int *, int, void *))                                                                   \
+    X(int, cuMemAlloc_v2, (device_pointer *, size_t))                                                                  \
+    X(int, cuMemFree_v2, (device_pointer))                                                                             \
+    X(int, cuMemcpyHtoD_v2, (device_pointer, const void *, size_t))                                                    \
+    X(int, cuMemcpyDtoH_v2, (void *, device_pointer, size_t))                                                          \
+    X(int, cuMemcpyDtoD_v2, (device_pointer, device_pointer, size_t))                                                  \
+    X(int, cuMemsetD8_v2, (device_pointer, unsigned char, size_t))                                                     \
+    X(int, cuMemsetD32_v2, (device_pointer, unsigned, size_t))                                                         \
+    X(int, cuLaunchKernel,                                                                                             \
+      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))        \
+    X(int, cuLaunchKernelEx, (const CUlaunchConfig *, void *, void **, void **))                                       \
+    X(int, cuGetErrorName, (int, const char **))                                                                       \
+    X(int, cuGetErrorString, (int, const char **))                                                                     \
+    X(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))                                  \
+    X(int, cuEventCreate, (void **, unsigned))                                                                         \
+    X(int, cuEventRecord, (void *, void *))                                                                            \
+    X(int, cuEventElapsedTime, (float *, void *, void *))                                                              \
+    X(int, cuEventDestroy_v2, (void *))                                                                                \
+    X(int, cuPointerGetAttribute, (void *, int, device_pointer))                                                       \
+    X(int, cuTensorMapEncodeTiled,                                                                                     \
+      (void *, int, unsigned, device_pointer, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *,  \
+       int, int, int, int))
 
-#define EMULATOR(X)                                                                                \
-    X(int, tgemu_configure, (const struct tgemu_config *))                                         \
-    X(void, tgemu_get_config, (struct tgemu_config *))                                             \
-    X(void, tgemu_counters, (struct tgemu_counters *))                                             \
-    X(void, tgemu_last_counters, (struct tgemu_counters *))                                        \
-    X(const char *, tgemu_last_report, (void))                                                     \
+#define EMULATOR(X)                                                                                                    \
+    X(int, tgemu_configure, (const struct tgemu_config *))                                                             \
+    X(void, tgemu_get_config, (struct tgemu_config *))                                                                 \
+    X(void, tgemu_counters, (struct tgemu_counters *))                                                                 \
+    X(void, tgemu_last_counters, (struct tgemu_counters *))                                                            \
+    X(const char *, tgemu_last_report, (void))                                                                         \
     X(void, tgemu_reset, (void))
 
 struct driver {
@@ -81,8 +80,7 @@ enum { WORDS = 1024, MAX_SEEDS = 5, MAX_MAPS = 4 };
 
 /* A test; it may end early, and the next one runs all the same. */
 typedef void test(void *argument);
-void run_test(test *run, void *argument, const char *name, ...)
-    __attribute__((format(printf, 3, 4)));
+void run_test(test *run, void *argument, const char *name, ...) __attribute__((format(printf, 3, 4)));
 void fail_msg(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void skip(void) __attribute__((noreturn));
 
@@ -90,14 +88,14 @@ void skip(void) __attribute__((noreturn));
 #define assert_non_null(x)              assert_true((x) != NULL)
 #define assert_memory_equal(a, b, size) assert_true(!memcmp(a, b, size))
 #define assert_int_equal(a, b)          check_equal((long long)(a), (long long)(b), __FILE__, __LINE__)
-#define assert_string_equal(a, b)                                                                  \
+#define assert_string_equal(a, b)                                                                                      \
     (strcmp(a, b) ? fail_msg("%s:%d: '%s' is not '%s'", __FILE__, __LINE__, a, b) : (void)0)
 
 static inline void check_equal(long long a, long long b, const char *file, int line)
 {
     if (a != b)
-        fail_msg("%s:%d: %lld (0x%llx) is not %lld (0x%llx)", file, line, a, (unsigned long long)a,
-                 b, (unsigned long long)b);
+        fail_msg("%s:%d: %lld (0x%llx) is not %lld (0x%llx)", file, line, a, (unsigned long long)a, b,
+                 (unsigned long long)b);
 }
 
 const char *error_text(int result);
@@ -135,8 +133,7 @@ int run_ptx(const char *ptx, unsigned grid, unsigned block, unsigned shared);
 char *make_kernel(const char *body);
 
 /* Runs the statements, whose results are what they wrote to %rd2, up to WORDS words. */
-int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
-             size_t words);
+int run_body(const char *body, unsigned grid, unsigned block, unsigned shared, uint32_t *out, size_t words);
 
 /* test_emulator_files.c: the tests that a file in cu.folder has. */
 void run_t(const char *name);
@@ -153,21 +150,21 @@ int read_key(const char *text, const char *key, int otherwise);
 void read_list(const char *text, const char *key, int64_t list[5], int64_t otherwise);
 
 /* The others need no argument. */
-#define C_TESTS(X)                                                                                 \
-    X(mma)                                                                                         \
-    X(ldmatrix)                                                                                    \
-    X(stmatrix)                                                                                    \
-    X(movmatrix)                                                                                   \
-    X(tensor_maps)                                                                                 \
-    X(nan_fill)                                                                                    \
-    X(clusters)                                                                                    \
-    X(launch_is_checked)                                                                           \
-    X(memory_is_checked)                                                                           \
-    X(variables)                                                                                   \
-    X(counters)                                                                                    \
-    X(last_statements)                                                                             \
-    X(lines)                                                                                       \
-    X(targets)                                                                                     \
+#define C_TESTS(X)                                                                                                     \
+    X(mma)                                                                                                             \
+    X(ldmatrix)                                                                                                        \
+    X(stmatrix)                                                                                                        \
+    X(movmatrix)                                                                                                       \
+    X(tensor_maps)                                                                                                     \
+    X(nan_fill)                                                                                                        \
+    X(clusters)                                                                                                        \
+    X(launch_is_checked)                                                                                               \
+    X(memory_is_checked)                                                                                               \
+    X(variables)                                                                                                       \
+    X(counters)                                                                                                        \
+    X(last_statements)                                                                                                 \
+    X(lines)                                                                                                           \
+    X(targets)                                                                                                         \
     X(threads_do_not_show)
 
 #define X(name) test test_##name;

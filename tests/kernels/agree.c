@@ -164,9 +164,7 @@ static void two_calls(const struct spec *spec, int64_t first, bool exact)
 static double step_limit(const struct spec *spec, const struct host_tensor *tensor)
 {
     const double n = (double)spec->tokens;
-    const double rounding = tensor->dtype == ST_BF16  ? 0x1p-9
-                            : tensor->dtype == ST_F16 ? 0x1p-12
-                                                      : 0;
+    const double rounding = tensor->dtype == ST_BF16 ? 0x1p-9 : tensor->dtype == ST_F16 ? 0x1p-12 : 0;
     return rounding + 0x1p-24 * n;
 }
 
@@ -209,10 +207,10 @@ static void steps_agree(const struct spec *base, const char *schedule, int64_t m
     stream_close(&stream);
 }
 
-#define TEST(text, call)                                                                           \
-    if (tap_begin("%s, %s %s", text, spec->variant, tg_dtype_name(spec->io))) {                    \
-        call;                                                                                      \
-        tap_end();                                                                                 \
+#define TEST(text, call)                                                                                               \
+    if (tap_begin("%s, %s %s", text, spec->variant, tg_dtype_name(spec->io))) {                                        \
+        call;                                                                                                          \
+        tap_end();                                                                                                     \
     }
 
 static void test_forms(const struct spec *spec)
@@ -227,8 +225,7 @@ static void test_forms(const struct spec *spec)
     TEST("steps of 8 tokens and chunks agree", steps_agree(&few, "step8", 8))
     TEST("200 tokens are 120 and 80", two_calls(spec, 120, false))
     /* a max state leaves a call as a natural logarithm */
-    TEST("200 tokens are 128 and 72, to the bit",
-         two_calls(spec, 128, spec->variant != tg_mlstm_exp.name))
+    TEST("200 tokens are 128 and 72, to the bit", two_calls(spec, 128, spec->variant != tg_mlstm_exp.name))
     TEST("200 tokens are 1 and 199", two_calls(spec, 1, false))
 }
 

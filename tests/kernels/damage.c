@@ -13,8 +13,7 @@ static void shift_address(const char *line, long by, struct text *out)
     const char *open = strchr(line, '['), *close = strchr(line, ']');
     const char *plus = open ? memchr(open, '+', (size_t)(close - open)) : NULL;
     const char *end = plus ? plus : close;
-    tg_printf(&w, "%.*s+%ld%s", (int)(end - line), line, (plus ? strtol(plus, NULL, 10) : 0) + by,
-              close);
+    tg_printf(&w, "%.*s+%ld%s", (int)(end - line), line, (plus ? strtol(plus, NULL, 10) : 0) + by, close);
 }
 
 /* Addresses in shared memory may have 32 bits. */
@@ -27,8 +26,8 @@ static void shift_lane(const char *line, const char *by, struct text *out)
     const char *address = is_wide ? "%mut_rd" : "%mut_s";
     const int bits = is_wide ? 64 : 32;
     tg_printf(&w, "%sand.b32 %%mut_r, %%mut_r, 31;\nsetp.eq.u32 %%mut_p, %%mut_r, 5;\n", REGISTERS);
-    tg_printf(&w, "selp.b%d %s, %s, 0, %%mut_p;\nadd.s%d %s, %s, %.*s;\n", bits, address, by, bits,
-              address, address, (int)base, open);
+    tg_printf(&w, "selp.b%d %s, %s, 0, %%mut_p;\nadd.s%d %s, %s, %.*s;\n", bits, address, by, bits, address, address,
+              (int)base, open);
     tg_printf(&w, "%.*s%s%s", (int)(open - line), line, address, open + base);
 }
 

@@ -7,8 +7,7 @@
 /* What the columns say: mutants.def. */
 enum damage { DELETE, SUBSTITUTE, REPLACE, SHIFT, LANE, SWAP, NEVER };
 
-#define REGISTERS                                                                                  \
-    ".reg .pred %mut_p;\n.reg .b32 %mut_r, %mut_s;\n.reg .b64 %mut_rd;\nmov.u32 %mut_r, %tid.x;\n"
+#define REGISTERS ".reg .pred %mut_p;\n.reg .b32 %mut_r, %mut_s;\n.reg .b64 %mut_rd;\nmov.u32 %mut_r, %tid.x;\n"
 #define HALF_WARP REGISTERS "and.b32 %mut_r, %mut_r, 31;\nsetp.lt.u32 %mut_p, %mut_r, 16;\n"
 #define ONE_WARP  REGISTERS "setp.ge.u32 %mut_p, %mut_r, 32;\n"
 

@@ -3,19 +3,19 @@
 #include "harness.h"
 #include "suites.h"
 
-#define FAMILY(variant_, io_, b, nh, t, dqk_, dhv_, gates_, forward_, backward_, ...)              \
-    {.name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " " #gates_             \
-                  " " #forward_ " " #backward_ " " #__VA_ARGS__,                                   \
-     .variant = variant_,                                                                          \
-     .io = TG_##io_,                                                                               \
-     .batch = b,                                                                                   \
-     .heads = nh,                                                                                  \
-     .tokens = t,                                                                                  \
-     .dqk = dqk_,                                                                                  \
-     .dhv = dhv_,                                                                                  \
-     .gates = gates_,                                                                              \
-     .schedule = forward_,                                                                         \
-     .backward = backward_,                                                                        \
+#define FAMILY(variant_, io_, b, nh, t, dqk_, dhv_, gates_, forward_, backward_, ...)                                  \
+    {.name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " " #gates_ " " #forward_ " " #backward_    \
+                  " " #__VA_ARGS__,                                                                                    \
+     .variant = variant_,                                                                                              \
+     .io = TG_##io_,                                                                                                   \
+     .batch = b,                                                                                                       \
+     .heads = nh,                                                                                                      \
+     .tokens = t,                                                                                                      \
+     .dqk = dqk_,                                                                                                      \
+     .dhv = dhv_,                                                                                                      \
+     .gates = gates_,                                                                                                  \
+     .schedule = forward_,                                                                                             \
+     .backward = backward_,                                                                                            \
      __VA_ARGS__},
 #define NONE NULL
 static const struct spec specs[] = {

@@ -144,23 +144,21 @@ static void make_room(void)
         unload(oldest);
 }
 
-static struct program *make_program(const tg_variant *variant, const tg_schedule *schedule,
-                                    const tg_shape_class *class, const char *key)
+static struct program *make_program(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
+                                    const char *key)
 {
     struct program *made = &programs[n_programs];
     struct kernel kernel;
-    if (n_programs == MAX_PROGRAMS ||
-        !kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
+    if (n_programs == MAX_PROGRAMS || !kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
         return NULL;
     n_programs++;
-    *made =
-        (struct program){.variant = variant, .program = kernel.program, .module = kernel.module};
+    *made = (struct program){.variant = variant, .program = kernel.program, .module = kernel.module};
     snprintf(made->key, sizeof made->key, "%s", key);
     return made;
 }
 
-static bool load_program(const tg_variant *variant, const tg_schedule *schedule,
-                         const tg_shape_class *class, struct kernel *kernel)
+static bool load_program(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
+                         struct kernel *kernel)
 {
     char key[33];
     tg_compile_key(schedule, machine_context.machine.target, class, NULL, key);
@@ -169,8 +167,8 @@ static bool load_program(const tg_variant *variant, const tg_schedule *schedule,
         make_room();
     if (!program)
         program = make_program(variant, schedule, class, key);
-    else if (!program->module && tg_load(machine_context.machine.driver, program->program,
-                                         &program->module, &log_sink) != TG_OK)
+    else if (!program->module &&
+             tg_load(machine_context.machine.driver, program->program, &program->module, &log_sink) != TG_OK)
         program->module = NULL;
     if (!program || !program->module)
         return false;
@@ -325,23 +323,19 @@ static bool compile(struct trial *trial, const tg_variant *variant, const char *
 static bool open_direction(struct trial *trial, const struct spec *spec, const tg_variant *variant,
                            const char *schedule)
 {
-    *trial = (struct trial){.spec = spec,
-                            .layout = spec->layout,
-                            .chunk = spec->chunk,
-                            .without_final = spec->no_final};
+    *trial =
+        (struct trial){.spec = spec, .layout = spec->layout, .chunk = spec->chunk, .without_final = spec->no_final};
     log_clear();
     return tap_expect(make_problem(trial, variant), "no problem: %s", log_text()) &&
            (!spec->is_pooled || tap_expect(make_pool(trial), "no memory for the pool")) &&
            compile(trial, variant, schedule) &&
-           tap_expect(
-               problem_keep(&machine_context, trial->kernel.program, spec->chunk, &trial->problem),
-               "kept states: %s", log_text());
+           tap_expect(problem_keep(&machine_context, trial->kernel.program, spec->chunk, &trial->problem),
+                      "kept states: %s", log_text());
 }
 
 bool trial_open(struct trial *trial, const struct spec *spec)
 {
-    if (open_direction(trial, spec, spec_variant(spec), spec->schedule) &&
-        fill_inputs(&trial->problem, spec))
+    if (open_direction(trial, spec, spec_variant(spec), spec->schedule) && fill_inputs(&trial->problem, spec))
         return true;
     trial_close(trial);
     return false;

@@ -103,8 +103,7 @@ static double saturated(const struct host_tensor *tensor, double ordinary_value,
     }
 }
 
-static double number(const struct host_tensor *tensor, enum gates gates, struct num_random random,
-                     size_t index)
+static double number(const struct host_tensor *tensor, enum gates gates, struct num_random random, size_t index)
 {
     const double x = ordinary(tensor, random, index);
     const enum kind kind = kind_of(tensor);
@@ -155,8 +154,7 @@ bool fill_inputs(struct problem *problem, const struct spec *spec)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         struct host_tensor *tensor = &problem->tensors[i];
-        if (!(tensor->flags & TG_IN) || tensor->data || tensor->is_fed || tensor->is_kept ||
-            !is_there(spec, tensor))
+        if (!(tensor->flags & TG_IN) || tensor->data || tensor->is_fed || tensor->is_kept || !is_there(spec, tensor))
             continue;
         if (!problem_allocate(&machine_context, tensor))
             return tap_expect(false, "no memory for %s", tensor->name);

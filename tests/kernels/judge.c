@@ -128,8 +128,7 @@ static double cancelled(const struct judgement *j, const struct host_tensor *ten
  * parts that keeps 21 bits. fp32 numbers that no product takes (gates) keep all 24. */
 static double rounding_of(const struct problem *problem, const struct host_tensor *tensor)
 {
-    const bool is_operand =
-        tensor->rank > 3; /* rows of q, k, v, dh; states, which products take rounded */
+    const bool is_operand = tensor->rank > 3; /* rows of q, k, v, dh; states, which products take rounded */
     if (!is_operand)
         return 0x1p-24;
     return problem->io == TG_BF16 ? 0x1p-9 : problem->io == TG_F16 ? 0x1p-12 : 0x1p-21;
@@ -153,8 +152,8 @@ static bool perturb(const struct problem *problem, struct problem *off, uint64_t
         if (!to->data)
             return false;
         for (size_t e = 0; e < from->n; e++)
-            ((double *)to->data)[e] = num_load(from->data, from->dtype, e) *
-                                      (1 + rounding * (2 * num_uniform(random, e) - 1));
+            ((double *)to->data)[e] =
+                num_load(from->data, from->dtype, e) * (1 + rounding * (2 * num_uniform(random, e) - 1));
     }
     return true;
 }
@@ -298,8 +297,8 @@ static bool stretch_right(struct judgement *j, const struct stretch *s, const ch
     limit = fmax(limit, c.rms / scale);
     max_limit = fmax(max_limit, max_slack * c.max);
     const bool ok = !e.mismatch && e.rms <= limit && e.max <= max_limit;
-    tap_expect(ok, "%s%s: rms %.2e of at most %.2e, max %.2e of at most %.2e%s", s->tensor->name,
-               what, e.rms, limit, e.max, max_limit, e.mismatch ? "; not finite" : "");
+    tap_expect(ok, "%s%s: rms %.2e of at most %.2e, max %.2e of at most %.2e%s", s->tensor->name, what, e.rms, limit,
+               e.max, max_limit, e.mismatch ? "; not finite" : "");
     return ok;
 }
 
@@ -307,15 +306,14 @@ static bool stretch_right(struct judgement *j, const struct stretch *s, const ch
 static bool output_right(struct judgement *j, const struct host_tensor *tensor)
 {
     const tg_dtype io = j->problem->io;
-    struct verdict v = judge(
-        j->problem, tensor, (struct num_const_array){j->truth.out[tensor->tile], ST_F64, tensor->n},
-        (struct levels){0, 0});
+    struct verdict v =
+        judge(j->problem, tensor, (struct num_const_array){j->truth.out[tensor->tile], ST_F64, tensor->n},
+              (struct levels){0, 0});
     const size_t heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     struct stretch s = {tensor, 0, tensor->n, 0, heads, v.rms_limit, 0};
     if (io == TG_F16)
         s.limit = tensor->is_gradient ? 2 * rms_f16 : rms_f16;
-    s.max_limit = max_slack * s.limit *
-                  fmax(least(j->problem), largest(j->truth.out[tensor->tile], tensor->n));
+    s.max_limit = max_slack * s.limit * fmax(least(j->problem), largest(j->truth.out[tensor->tile], tensor->n));
     bool ok = stretch_right(j, &s, "");
     s.limit *= head_slack;
     s.n_heads = 1;

@@ -7,29 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE(name_, io_, b, nh, t, dqk_, dhv_, l, gates_, layout_)                                \
-    {                                                                                              \
-        .name = name_, .io = io_, .batch = b, .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_,  \
-        .chunk = l, .gates = gates_, .has_s0 = true, .layout = layout_,                            \
+#define LARGE(name_, io_, b, nh, t, dqk_, dhv_, l, gates_, layout_)                                                    \
+    {                                                                                                                  \
+        .name = name_, .io = io_, .batch = b, .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_, .chunk = l,          \
+        .gates = gates_, .has_s0 = true, .layout = layout_,                                                            \
     }
 static const struct spec specs[] = {
     LARGE("T = 100,000", TG_BF16, 1, 2, 100000, 64, 128, 0, ORDINARY, HEADS),
     LARGE("T = 100,000 in chunks of 1024", TG_BF16, 1, 2, 100000, 64, 128, 1024, ORDINARY, HEADS),
     LARGE("T = 100,000, f32", TG_F32, 1, 2, 100000, 64, 64, 0, ORDINARY, HEADS),
     LARGE("gates of +-30 at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, EXTREME, HEADS),
-    LARGE("gates of +-30 at T = 8192 in chunks of 2048", TG_BF16, 2, 4, 8192, 64, 128, 2048,
-          EXTREME, HEADS),
+    LARGE("gates of +-30 at T = 8192 in chunks of 2048", TG_BF16, 2, 4, 8192, 64, 128, 2048, EXTREME, HEADS),
     LARGE("gates of +-30 at T = 8192, f32", TG_F32, 2, 4, 8192, 64, 64, 0, EXTREME, HEADS),
     LARGE("all gates open at T = 8192", TG_BF16, 2, 4, 8192, 64, 128, 0, OPEN, TOKENS),
     LARGE("padded strides at T = 8192", TG_BF16, 2, 3, 8191, 128, 256, 256, ORDINARY, PADDED),
 };
 
 /* Forward and backward of the family. */
-#define FAMILY_OF(variant_, io_, b, nh, t, dqk_, dhv_, ...)                                        \
-    {                                                                                              \
-        .name = variant_ " T=" #t " " #__VA_ARGS__, .variant = variant_, .io = io_, .batch = b,    \
-        .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_, .has_s0 = true, .backward = "",        \
-        __VA_ARGS__                                                                                \
+#define FAMILY_OF(variant_, io_, b, nh, t, dqk_, dhv_, ...)                                                            \
+    {                                                                                                                  \
+        .name = variant_ " T=" #t " " #__VA_ARGS__, .variant = variant_, .io = io_, .batch = b, .heads = nh,           \
+        .tokens = t, .dqk = dqk_, .dhv = dhv_, .has_s0 = true, .backward = "", __VA_ARGS__                             \
     }
 static const struct spec family[] = {
     FAMILY_OF("mlstm-exp", TG_BF16, 2, 4, 8192, 64, 128, .gates = ORDINARY),
@@ -62,8 +60,7 @@ struct big {
 static void multiply(struct host_tensor *tensor, double factor)
 {
     for (size_t e = 0; e < tensor->n; e++)
-        num_store(tensor->data, tensor->dtype, e,
-                  factor * num_load(tensor->data, tensor->dtype, e));
+        num_store(tensor->data, tensor->dtype, e, factor * num_load(tensor->data, tensor->dtype, e));
 }
 
 static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
@@ -75,14 +72,11 @@ static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
     *arg = (tg_tensor_arg){.name = tensor->name};
     tg_status status = tg_memory_alloc(driver, n * tensor->bytes, &arg->address, &log_sink);
     if (status != TG_OK || tensor->flags & TG_OUT)
-        return status == TG_OK
-                   ? tg_memory_fill(driver, arg->address, 0xff, n * tensor->bytes, &log_sink)
-                   : status;
+        return status == TG_OK ? tg_memory_fill(driver, arg->address, 0xff, n * tensor->bytes, &log_sink) : status;
     for (size_t head = 0; head < n && status == TG_OK; head++) {
         if (head == n - 1 && is_doubled)
             multiply(tensor, 2);
-        status = tg_memory_in(driver, arg->address + head * tensor->bytes, tensor->data,
-                              tensor->bytes, &log_sink);
+        status = tg_memory_in(driver, arg->address + head * tensor->bytes, tensor->data, tensor->bytes, &log_sink);
     }
     if (is_doubled)
         multiply(tensor, 0.5);
@@ -101,8 +95,7 @@ static void big_compare(const struct big *big, const char *name)
             if (head == n - 1)
                 multiply(expected, 2);
             tg_status status = tg_memory_out(machine_context.machine.driver, found,
-                                             big->args[i].address + head * expected->bytes,
-                                             expected->bytes, &log_sink);
+                                             big->args[i].address + head * expected->bytes, expected->bytes, &log_sink);
             tap_expect(status == TG_OK && memcmp(found, expected->data, expected->bytes) == 0,
                        "%s of head %zu of %zu differs", name, head, n);
         }
@@ -122,11 +115,11 @@ static tg_status big_run(struct big *big)
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++)
         status = big_tensor(big, &problem->tensors[i]);
     if (status == TG_OK)
-        status = tg_memory_alloc(driver, tg_workspace_bytes(big->one->kernel.program, &sizes),
-                                 &big->workspace, &log_sink);
+        status =
+            tg_memory_alloc(driver, tg_workspace_bytes(big->one->kernel.program, &sizes), &big->workspace, &log_sink);
     if (status == TG_OK)
-        status = tg_launch(big->one->kernel.module, &sizes, &scale, big->args, big->n_args,
-                           big->workspace, NULL, &log_sink);
+        status =
+            tg_launch(big->one->kernel.module, &sizes, &scale, big->args, big->n_args, big->workspace, NULL, &log_sink);
     return status == TG_OK ? tg_synchronize(driver, &log_sink) : status;
 }
 

@@ -96,8 +96,7 @@ static size_t end_of(const struct device_tensor *device, int64_t n_slots)
 {
     int64_t last = 0;
     for (int i = 0; i < device->host->rank; i++)
-        last +=
-            ((i == 0 && device->slot ? n_slots : device->host->extent[i]) - 1) * device->stride[i];
+        last += ((i == 0 && device->slot ? n_slots : device->host->extent[i]) - 1) * device->stride[i];
     return device->host->n ? (size_t)(last + 1) * st_dtype_bytes(device->host->dtype) : 0;
 }
 
@@ -107,8 +106,7 @@ static int fill_byte(const struct device_tensor *device)
 }
 
 /* The image: inputs with NaN around them, outputs poisoned with a number around them. */
-static bool image_open(struct device_tensor *device, const struct trial *trial,
-                       struct host_tensor *host)
+static bool image_open(struct device_tensor *device, const struct trial *trial, struct host_tensor *host)
 {
     const size_t element = st_dtype_bytes(host->dtype);
     *device = (struct device_tensor){.host = host, .guard = guard_of(trial->layout)};
@@ -163,11 +161,9 @@ static tg_status image_read(struct device_tensor *device, char *to)
             n_touched++;
             first = i;
         }
-    return n_touched == 0
-               ? TG_OK
-               : complain_of("%s: %zu bytes outside the tensor were written, the first at %lld",
-                             device->host->name, n_touched,
-                             (long long)first - (long long)device->guard);
+    return n_touched == 0 ? TG_OK
+                          : complain_of("%s: %zu bytes outside the tensor were written, the first at %lld",
+                                        device->host->name, n_touched, (long long)first - (long long)device->guard);
 }
 
 /* ---- the call ---- */
@@ -202,8 +198,7 @@ static bool is_wanted(const struct trial *trial, const struct host_tensor *host)
     return !(trial->without_final && host->flags & TG_OPTIONAL && !host->has_tokens);
 }
 
-static tg_status call_tensor(struct device_call *call, const struct trial *trial,
-                             struct host_tensor *host)
+static tg_status call_tensor(struct device_call *call, const struct trial *trial, struct host_tensor *host)
 {
     const tg_driver *driver = machine_context.machine.driver;
     if (!is_wanted(trial, host))
@@ -232,8 +227,8 @@ static tg_status call_tensor(struct device_call *call, const struct trial *trial
 }
 
 /* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
-static tg_status call_table(struct device_call *call, const struct trial *trial, const char *name,
-                            int axis, const int64_t *numbers, int64_t n)
+static tg_status call_table(struct device_call *call, const struct trial *trial, const char *name, int axis,
+                            const int64_t *numbers, int64_t n)
 {
     const tg_driver *driver = machine_context.machine.driver;
     const bool is_wide = trial->spec->is_wide;
@@ -243,8 +238,7 @@ static tg_status call_table(struct device_call *call, const struct trial *trial,
     arg->stride[axis] = is_wide ? 2 : 1;
     tg_status status = tg_memory_alloc(driver, (size_t)n * width + 1, &arg->address, &log_sink);
     for (int64_t i = 0; i < n && status == TG_OK; i++) /* little endian */
-        status =
-            tg_memory_in(driver, arg->address + (size_t)i * width, &numbers[i], width, &log_sink);
+        status = tg_memory_in(driver, arg->address + (size_t)i * width, &numbers[i], width, &log_sink);
     return status;
 }
 
@@ -261,24 +255,22 @@ static tg_status call_tables(struct device_call *call, const struct trial *trial
 }
 
 /* On the emulator the workspace stays unwritten, so that reading it too early is found out. */
-static tg_status call_workspace(struct device_call *call, const struct trial *trial,
-                                const tg_sizes *sizes)
+static tg_status call_workspace(struct device_call *call, const struct trial *trial, const tg_sizes *sizes)
 {
     const tg_driver *driver = machine_context.machine.driver;
     const uint64_t bytes = tg_workspace_bytes(trial->kernel.program, sizes);
     call->guard = guard_of(trial->layout);
     call->workspace_bytes = bytes + 2 * call->guard;
-    tg_status status =
-        tg_memory_alloc(driver, call->workspace_bytes + 1, &call->workspace, &log_sink);
+    tg_status status = tg_memory_alloc(driver, call->workspace_bytes + 1, &call->workspace, &log_sink);
     if (status != TG_OK || call->guard == 0)
         return status;
     if (!on_emulator())
         status = tg_memory_fill(driver, call->workspace, POISON, call->workspace_bytes, &log_sink);
     if (status == TG_OK)
         status = tg_memory_fill(driver, call->workspace, CANARY, call->guard, &log_sink);
-    return status == TG_OK ? tg_memory_fill(driver, call->workspace + call->guard + bytes, CANARY,
-                                            call->guard, &log_sink)
-                           : status;
+    return status == TG_OK
+               ? tg_memory_fill(driver, call->workspace + call->guard + bytes, CANARY, call->guard, &log_sink)
+               : status;
 }
 
 static tg_status check_workspace(const struct device_call *call)
@@ -289,13 +281,11 @@ static tg_status check_workspace(const struct device_call *call)
         return TG_OK;
     tg_status status = tg_memory_out(driver, bytes[0], call->workspace, call->guard, &log_sink);
     if (status == TG_OK)
-        status =
-            tg_memory_out(driver, bytes[1], call->workspace + call->workspace_bytes - call->guard,
-                          call->guard, &log_sink);
+        status = tg_memory_out(driver, bytes[1], call->workspace + call->workspace_bytes - call->guard, call->guard,
+                               &log_sink);
     for (size_t i = 0; status == TG_OK && i < 2 * call->guard; i++)
         if (bytes[i / GUARD][i % GUARD] != CANARY)
-            status =
-                complain_of("a byte %s the workspace was written", i < GUARD ? "before" : "after");
+            status = complain_of("a byte %s the workspace was written", i < GUARD ? "before" : "after");
     return status;
 }
 
@@ -321,8 +311,7 @@ static void call_free(struct device_call *call)
 {
     for (uint32_t i = 0; i < call->n_args || i < call->n; i++) {
         if (i >= call->n || !call->tensors[i].is_borrowed)
-            tg_memory_free(machine_context.machine.driver,
-                           i < call->n ? call->tensors[i].base : call->args[i].address);
+            tg_memory_free(machine_context.machine.driver, i < call->n ? call->tensors[i].base : call->args[i].address);
         if (i < call->n)
             free(call->tensors[i].image);
     }
@@ -355,8 +344,8 @@ tg_status trial_run(struct trial *trial)
     log_clear();
     tg_status status = call_make(&call, trial, &sizes);
     if (status == TG_OK)
-        status = tg_launch(trial->kernel.module, &sizes, scalars, call.args, call.n_args,
-                           call.workspace + call.guard, NULL, &log_sink);
+        status = tg_launch(trial->kernel.module, &sizes, scalars, call.args, call.n_args, call.workspace + call.guard,
+                           NULL, &log_sink);
     if (status == TG_OK)
         status = tg_synchronize(machine_context.machine.driver, &log_sink);
     if (status == TG_OK)

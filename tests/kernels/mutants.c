@@ -31,8 +31,7 @@ static void place_nans_at(struct problem *problem, const struct place *nans, siz
     const struct host_tensor *v = problem_tensor(problem, "v");
     for (size_t i = 0; i < n; i++) {
         const int64_t row = nans[i].head * problem->shape.tokens + nans[i].token;
-        num_store(v->data, v->dtype, (size_t)(row * problem->shape.dhv + nans[i].column),
-                  (double)NAN);
+        num_store(v->data, v->dtype, (size_t)(row * problem->shape.dhv + nans[i].column), (double)NAN);
     }
 }
 
@@ -63,14 +62,32 @@ static void spoil_last(struct problem *problem)
 }
 
 /* Sequences of one token, of none and of several chunks; slots of a pool; shared heads. */
-#define PACKED_EXP                                                                                 \
-    {                                                                                              \
-        .variant = "mlstm-exp", .io = TG_BF16, .heads = 4, .group = 2, .dqk = 24, .dhv = 40,       \
-        .cuts = "0 1 1 150 290", .is_pooled = true, .schedule = "tfla-small", .backward = "",      \
-        .has_s0 = true                                                                             \
+#define PACKED_EXP                                                                                                     \
+    {                                                                                                                  \
+        .variant = "mlstm-exp", .io = TG_BF16, .heads = 4, .group = 2, .dqk = 24, .dhv = 40, .cuts = "0 1 1 150 290",  \
+        .is_pooled = true, .schedule = "tfla-small", .backward = "", .has_s0 = true                                    \
     }
 
-enum call_id { SIG, EXP, LONG, EXP_BACK, SSD_BACK, STEP, FIRST_STEP, WALK, PACKED_WALK, SEGMENTS, STARTS, PARTS, CLUSTER, CAST, WALK_N, WALK_BACK, SEGMENTS_N, N_CALLS };
+enum call_id {
+    SIG,
+    EXP,
+    LONG,
+    EXP_BACK,
+    SSD_BACK,
+    STEP,
+    FIRST_STEP,
+    WALK,
+    PACKED_WALK,
+    SEGMENTS,
+    STARTS,
+    PARTS,
+    CLUSTER,
+    CAST,
+    WALK_N,
+    WALK_BACK,
+    SEGMENTS_N,
+    N_CALLS
+};
 static const struct call_under_test calls[N_CALLS] = {
     /* An initial state; several steps of every ring. A NaN in v opens the path of kernel H that
      * keeps it from earlier tokens. With one block a chunk, the prologues of rings cross chunks;
@@ -326,9 +343,9 @@ static void close_call(struct under_test *u)
 
 /* ---- running ---- */
 
-#define FAULTS                                                                                     \
-    "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"     \
-    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"         \
+#define FAULTS                                                                                                         \
+    "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"                         \
+    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"                              \
     "tensor-map|wgmma|cluster|overlap|box"
 
 /* "numbers", "nothing", or the kind of the emulator's report. */
@@ -339,8 +356,7 @@ static const char *outcome_of(struct under_test *u, uint64_t seed)
     if (trial_run(&u->trial) == TG_OK)
         return outputs_match(&u->trial.problem, &u->truth, false) ? "nothing" : "numbers";
     const char *open = strchr(log_text(), '[');
-    snprintf(kind, sizeof kind, "%.*s", open ? (int)strcspn(open + 1, "]") : 0,
-             open ? open + 1 : "");
+    snprintf(kind, sizeof kind, "%.*s", open ? (int)strcspn(open + 1, "]") : 0, open ? open + 1 : "");
     return kind;
 }
 
@@ -374,8 +390,7 @@ static const char *run_once(struct under_test *u, const tg_program *program, uin
 }
 
 /* The outcome at the first chunk size that is one of `found`, else at the last. */
-static const char *run_chunks(struct under_test *u, const tg_program *program, uint64_t seed,
-                              const char *found)
+static const char *run_chunks(struct under_test *u, const tg_program *program, uint64_t seed, const char *found)
 {
     const char *outcome = "nothing";
     for (int c = 0; c < MOST_CHUNKS && (c == 0 || u->call->chunks[c]); c++) {
@@ -398,7 +413,7 @@ struct mutant {
     const char *found;
 };
 
-#define MUTANT(call, kernel, needle, damage, text, spared, seeds, found)                           \
+#define MUTANT(call, kernel, needle, damage, text, spared, seeds, found)                                               \
     {call, kernel, {needle, damage, text}, spared, seeds, found},
 static const struct mutant mutants[] = {
 #include "mutants.def"
@@ -406,8 +421,7 @@ static const struct mutant mutants[] = {
 #undef MUTANT
 
 /* Is the damage found out as it must be? */
-static bool is_found(struct under_test *u, const tg_program *program, const struct mutant *m,
-                     char last[64])
+static bool is_found(struct under_test *u, const tg_program *program, const struct mutant *m, char last[64])
 {
     const uint64_t n_seeds = m->seeds == ONE ? 1 : m->seeds == ALL ? 2 : 8;
     for (uint64_t seed = 1; seed <= n_seeds; seed++) {
@@ -451,18 +465,16 @@ static void try_mutant(struct under_test *u, const struct mutant *m)
         free(ptx);
     }
     tap_expect(n > 0, "nothing to damage: no line with %s", m->injury.needle);
-    tap_expect(n_found + m->n_spared >= n, "%u were not found out, expected at most %u",
-               n - n_found, m->n_spared);
+    tap_expect(n_found + m->n_spared >= n, "%u were not found out, expected at most %u", n - n_found, m->n_spared);
     tap_note("%u of %u found out", n_found, n);
 }
 
 static bool begin_mutant(const struct mutant *m)
 {
-    static const char *const names[] = {"DELETE", "SUBSTITUTE", "REPLACE", "SHIFT",
-                                        "LANE",   "SWAP",       "NEVER"};
+    static const char *const names[] = {"DELETE", "SUBSTITUTE", "REPLACE", "SHIFT", "LANE", "SWAP", "NEVER"};
     const struct injury *injury = &m->injury;
-    return tap_begin("mutant of %s, %s: %s %s %s", calls[m->call].name, m->kernel,
-                     names[injury->damage], injury->needle,
+    return tap_begin("mutant of %s, %s: %s %s %s", calls[m->call].name, m->kernel, names[injury->damage],
+                     injury->needle,
                      injury->damage != REPLACE     ? injury->text
                      : strstr(injury->text, "31;") ? "by half a warp's"
                                                    : "by one warp's");
@@ -509,8 +521,7 @@ static void test_undamaged(struct under_test *u)
         return;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         const char *outcome = run_chunks(u, u->trial.kernel.program, seed, "numbers|" FAULTS);
-        if (!tap_expect(strcmp(outcome, "nothing") == 0, "seed %d: %s %s", (int)seed, outcome,
-                        log_text()))
+        if (!tap_expect(strcmp(outcome, "nothing") == 0, "seed %d: %s %s", (int)seed, outcome, log_text()))
             outputs_match(&u->trial.problem, &u->truth, true);
     }
     tap_end();

@@ -67,12 +67,11 @@ static void check_h(struct problem *problem, const char *clean, const struct rea
         const int64_t column = (int64_t)(e % dhv), token = (int64_t)(e / dhv % T);
         const int64_t first = e / dhv / T == HEAD ? reach->first[column] : T;
         if (token >= first && token <= reach->last)
-            tap_expect(token > first || is_bad(h, e),
-                       "did not reach its own token %lld, column %lld", (long long)token,
+            tap_expect(token > first || is_bad(h, e), "did not reach its own token %lld, column %lld", (long long)token,
                        (long long)column);
         else
-            tap_expect(same_bits(h, clean, e), "reached h of head %zu, token %lld, column %lld",
-                       e / dhv / T, (long long)token, (long long)column);
+            tap_expect(same_bits(h, clean, e), "reached h of head %zu, token %lld, column %lld", e / dhv / T,
+                       (long long)token, (long long)column);
     }
 }
 
@@ -82,8 +81,8 @@ static void check_s(struct problem *problem, const char *clean, const struct rea
     const size_t dhv = (size_t)problem->shape.dhv, dqk = (size_t)problem->shape.dqk;
     for (size_t e = 0; e < s->n; e++) {
         const bool may = e / dhv / dqk == HEAD && reach->state && reach->first[e % dhv] < T;
-        tap_expect(may || same_bits(s, clean, e), "reached S of head %zu at %zu, %zu",
-                   e / dhv / dqk, e / dhv % dqk, e % dhv);
+        tap_expect(may || same_bits(s, clean, e), "reached S of head %zu at %zu, %zu", e / dhv / dqk, e / dhv % dqk,
+                   e % dhv);
     }
 }
 
@@ -119,9 +118,8 @@ static void try_bad(const struct spec *spec, const struct bad *bad)
 
 static void test_bad(const struct spec *spec, const struct bad *bad)
 {
-    if (!tap_begin("%s in %s, row %d%s, %s %s L=%d dhv=%d",
-                   isnan(bad->number) ? "NaN" : "infinity", bad->input, (int)bad->at[0].row,
-                   bad->n > 1 ? " and others" : "", tg_dtype_name(spec->io), spec->schedule,
+    if (!tap_begin("%s in %s, row %d%s, %s %s L=%d dhv=%d", isnan(bad->number) ? "NaN" : "infinity", bad->input,
+                   (int)bad->at[0].row, bad->n > 1 ? " and others" : "", tg_dtype_name(spec->io), spec->schedule,
                    (int)spec->chunk, (int)spec->dhv))
         return;
     try_bad(spec, bad);
@@ -168,8 +166,7 @@ void suite_nan(void)
         each_input(&spec, 245, NAN);
         /* several in one tile: twice in a column, beside each other, in the next block */
         test_bad(&spec, &(struct bad){"v", NAN, 4, {{140, 7}, {133, 7}, {133, 8}, {170, 40}}});
-        test_bad(&spec,
-                 &(struct bad){"v", -INFINITY, 4, {{140, 7}, {133, 7}, {133, 8}, {170, 40}}});
+        test_bad(&spec, &(struct bad){"v", -INFINITY, 4, {{140, 7}, {133, 7}, {133, 8}, {170, 40}}});
     }
     spec.io = TG_BF16;
     spec.chunk = 256;

@@ -35,8 +35,7 @@ static void place_nan(struct problem *problem, void *user)
     else if (!(tensor->flags & TG_NO_BATCH))
         at = (SEQUENCE * heads + head) * (row / (size_t)tensor->extent[0]);
     num_store(tensor->data, tensor->dtype,
-              at + (tensor->rank > 3 || (!tensor->has_tokens && tensor->rank > 2) ? COLUMN : 0),
-              (double)NAN);
+              at + (tensor->rank > 3 || (!tensor->has_tokens && tensor->rank > 2) ? COLUMN : 0), (double)NAN);
 }
 
 /* Of an element of an output. */
@@ -44,8 +43,7 @@ struct place {
     int64_t sequence, head, token; /* -1: all */
 };
 
-static struct place place_of(const struct host_tensor *tensor, const struct problem *problem,
-                             size_t element)
+static struct place place_of(const struct host_tensor *tensor, const struct problem *problem, size_t element)
 {
     struct place place = {-1, 0, -1};
     const size_t heads = (size_t)tensor->extent[1];
@@ -77,8 +75,7 @@ static bool is_of_decay(const struct host_tensor *output)
     return strcmp(output->name, "df") == 0 || strcmp(output->name, "ddt_raw") == 0;
 }
 
-static bool may_reach(const struct bad *bad, bool is_shared, const struct host_tensor *output,
-                      struct place at)
+static bool may_reach(const struct bad *bad, bool is_shared, const struct host_tensor *output, struct place at)
 {
     const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
     const bool is_gradient = output->is_gradient;
@@ -94,21 +91,20 @@ static bool may_reach(const struct bad *bad, bool is_shared, const struct host_t
     return is_gradient || (is_query ? at.token == bad->token : at.token >= bad->token);
 }
 
-static void check(const struct bad *bad, const struct problem *problem, bool is_shared,
-                  struct results *clean, struct results *found)
+static void check(const struct bad *bad, const struct problem *problem, bool is_shared, struct results *clean,
+                  struct results *found)
 {
     for (uint32_t i = 0; i < found->n; i++) {
         const struct host_tensor *x = &found->tensors[i], *y = results_find(clean, x->name);
         const size_t bytes = st_dtype_bytes(x->dtype);
         size_t n_reached = 0;
         for (size_t e = 0; e < x->n; e++) {
-            const bool same = memcmp((const char *)x->data + e * bytes,
-                                     (const char *)y->data + e * bytes, bytes) == 0;
+            const bool same = memcmp((const char *)x->data + e * bytes, (const char *)y->data + e * bytes, bytes) == 0;
             const struct place at = place_of(x, problem, e);
             n_reached += isfinite(num_load(x->data, x->dtype, e)) ? 0 : 1;
             tap_expect(same || may_reach(bad, is_shared, x, at),
-                       "NaN in %s reached %s of sequence %d, head %d, token %d", bad->input,
-                       x->name, (int)at.sequence, (int)at.head, (int)at.token);
+                       "NaN in %s reached %s of sequence %d, head %d, token %d", bad->input, x->name, (int)at.sequence,
+                       (int)at.head, (int)at.token);
         }
         if (strcmp(x->name, "h") == 0 && !bad->is_backward)
             tap_expect(n_reached > 0, "NaN in %s did not reach h", bad->input);
@@ -126,8 +122,7 @@ static void try_nan(const struct spec *spec, const char *input, bool is_backward
     const bool is_shared = tensor && tensor->flags & TG_SHARED;
     if (tensor && !tensor->has_tokens)
         bad.token = BEGIN; /* an initial state */
-    if ((tensor || is_backward) && results_of(spec, NULL, NULL, &clean) &&
-        results_of(spec, place_nan, &bad, &found))
+    if ((tensor || is_backward) && results_of(spec, NULL, NULL, &clean) && results_of(spec, place_nan, &bad, &found))
         check(&bad, &trial.problem, is_shared, &clean, &found);
     results_free(&clean);
     results_free(&found);
@@ -138,9 +133,8 @@ static void test_variant(const struct spec *spec, const char *const *inputs, siz
 {
     for (size_t i = 0; i < n; i++) {
         const bool is_backward = strcmp(inputs[i], "dh") == 0;
-        if (!tap_begin("NaN in %s of packed heads%s, %s %s", inputs[i],
-                       spec->group > 1 ? " that share q" : "", spec->variant,
-                       spec->schedule ? spec->schedule : ""))
+        if (!tap_begin("NaN in %s of packed heads%s, %s %s", inputs[i], spec->group > 1 ? " that share q" : "",
+                       spec->variant, spec->schedule ? spec->schedule : ""))
             continue;
         try_nan(spec, inputs[i], is_backward);
         tap_end();

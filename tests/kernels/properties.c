@@ -102,8 +102,7 @@ static bool open_many(struct many *many, const struct spec *spec)
         return false;
     const bool is_one_way = !spec->backward;
     many->backward = (struct trial){.spec = NULL};
-    if (trial_runs(&many->forward) &&
-        (is_one_way || trial_open_backward(&many->backward, &many->forward))) {
+    if (trial_runs(&many->forward) && (is_one_way || trial_open_backward(&many->backward, &many->forward))) {
         if (is_one_way || trial_runs(&many->backward))
             return true;
         trial_close(&many->backward);
@@ -192,8 +191,7 @@ static void packed_alone(const struct spec *spec)
 static void repeat_heads(struct problem *problem, void *user)
 {
     const struct problem *const *grouped = user;
-    const struct problem *from_problem =
-        grouped[0]->variant == problem->variant ? grouped[0] : grouped[1];
+    const struct problem *from_problem = grouped[0]->variant == problem->variant ? grouped[0] : grouped[1];
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         const struct host_tensor *to = &problem->tensors[i];
         const struct host_tensor *from = problem_tensor((struct problem *)from_problem, to->name);
@@ -202,8 +200,7 @@ static void repeat_heads(struct problem *problem, void *user)
         const size_t rows = (size_t)(to->extent[0] * to->extent[1]), bytes = to->bytes / rows;
         const size_t per = rows / (size_t)(from->extent[0] * from->extent[1]);
         for (size_t row = 0; row < rows; row++)
-            memcpy((char *)to->data + row * bytes, (const char *)from->data + row / per * bytes,
-                   bytes);
+            memcpy((char *)to->data + row * bytes, (const char *)from->data + row / per * bytes, bytes);
     }
 }
 
@@ -274,10 +271,10 @@ static void kept_segments_agree(const struct spec *spec)
 static void test_bits(const struct spec *spec)
 {
     const char *name = tg_dtype_name(spec->io), *schedule = spec->schedule ? spec->schedule : "";
-#define TEST(text, call)                                                                           \
-    if (tap_begin("%s, %s %s %s", text, spec->variant, name, schedule)) {                          \
-        call;                                                                                      \
-        tap_end();                                                                                 \
+#define TEST(text, call)                                                                                               \
+    if (tap_begin("%s, %s %s %s", text, spec->variant, name, schedule)) {                                              \
+        call;                                                                                                          \
+        tap_end();                                                                                                     \
     }
     TEST("every run gives the same bits", runs_agree(spec))
     TEST("batch position does not change bits", batch_position(spec))
@@ -299,12 +296,7 @@ static void suite_walk(void)
         const tg_variant *variant;
         tg_dtype io;
     } walks[] = {{&tg_mlstm_sig, TG_BF16}, {&tg_mamba2, TG_BF16}, {&tg_retention, TG_F16}, {&tg_mlstm_exp, TG_BF16}};
-    struct spec spec = {.batch = 1,
-                        .heads = 2,
-                        .tokens = 150,
-                        .dqk = 64,
-                        .dhv = 128,
-                        .has_s0 = true};
+    struct spec spec = {.batch = 1, .heads = 2, .tokens = 150, .dqk = 64, .dhv = 128, .has_s0 = true};
     for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
         spec.variant = walks[i].variant->name;
         spec.io = walks[i].io;
@@ -333,14 +325,8 @@ void suite_properties(void)
         const tg_variant *variant;
         tg_dtype io;
     } more[] = {{&tg_mlstm_sig, TG_F16}, {&tg_mlstm_exp, TG_F32}};
-    struct spec spec = {.io = TG_BF16,
-                        .batch = 1,
-                        .heads = 2,
-                        .tokens = 150,
-                        .dqk = 24,
-                        .dhv = 40,
-                        .has_s0 = true,
-                        .backward = ""};
+    struct spec spec = {
+        .io = TG_BF16, .batch = 1, .heads = 2, .tokens = 150, .dqk = 24, .dhv = 40, .has_s0 = true, .backward = ""};
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
         spec.variant = (*v)->name;
         test_bits(&spec);

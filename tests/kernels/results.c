@@ -8,8 +8,7 @@ void results_take(struct results *results, struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         struct host_tensor *tensor = &problem->tensors[i];
-        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept ||
-            results->n == TG_MAX_TENSORS)
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept || results->n == TG_MAX_TENSORS)
             continue;
         results->tensors[results->n++] = *tensor;
         tensor->data = NULL;
@@ -31,8 +30,7 @@ struct host_tensor *results_find(struct results *results, const char *name)
 }
 
 /* The forward's results go before the backward's end, which they feed. */
-static bool run_backward(const struct trial *forward, change_fn *change, void *user,
-                         struct results *results)
+static bool run_backward(const struct trial *forward, change_fn *change, void *user, struct results *results)
 {
     struct trial trial;
     if (!forward->spec->backward)
@@ -71,26 +69,24 @@ void expect_same(struct results *x, struct results *y, const char *what)
     for (uint32_t i = 0; i < x->n; i++) {
         const struct host_tensor *a = &x->tensors[i], *b = results_find(y, a->name);
         n += b != NULL;
-        tap_expect(!b || (a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0),
-                   "%s differs: %s", a->name, what);
+        tap_expect(!b || (a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0), "%s differs: %s", a->name,
+                   what);
     }
     tap_expect(n > 0, "nothing to compare: %s", what);
 }
 
-void expect_near(const struct host_tensor *x, const struct host_tensor *y, double limit,
-                 const char *what)
+void expect_near(const struct host_tensor *x, const struct host_tensor *y, double limit, const char *what)
 {
-    const struct tensor_error error =
-        num_compare((struct num_const_array){x->data, x->dtype, x->n},
-                    (struct num_const_array){y->data, y->dtype, y->n});
-    tap_expect(!error.finite_mismatch && error.rms_ratio <= limit, "%s, %s: rms %.2e, at most %.2e",
-               x->name, what, error.rms_ratio, limit);
+    const struct tensor_error error = num_compare((struct num_const_array){x->data, x->dtype, x->n},
+                                                  (struct num_const_array){y->data, y->dtype, y->n});
+    tap_expect(!error.finite_mismatch && error.rms_ratio <= limit, "%s, %s: rms %.2e, at most %.2e", x->name, what,
+               error.rms_ratio, limit);
 }
 
 /* ---- parts ---- */
 
-void part_of_tensor(const struct part *at, const struct host_tensor *whole,
-                    const struct host_tensor *part, bool to_whole)
+void part_of_tensor(const struct part *at, const struct host_tensor *whole, const struct host_tensor *part,
+                    bool to_whole)
 {
     const size_t heads = (size_t)part->extent[1], part_bytes = heads ? part->bytes / heads : 0;
     const size_t entries = (size_t)whole->extent[0] * heads;

@@ -6,8 +6,7 @@
 #include "harness.h"
 
 struct results {
-    struct host_tensor
-        tensors[TG_MAX_TENSORS]; /* outputs of both directions; they own their data */
+    struct host_tensor tensors[TG_MAX_TENSORS]; /* outputs of both directions; they own their data */
     uint32_t n;
 };
 
@@ -26,8 +25,7 @@ bool results_of(const struct spec *spec, change_fn *change, void *user, struct r
 /* Expects that all outputs which both have are equal to the bit. */
 void expect_same(struct results *x, struct results *y, const char *what);
 /* Expects an output to be equal up to `limit` (of the RMS of the difference over that of y). */
-void expect_near(const struct host_tensor *x, const struct host_tensor *y, double limit,
-                 const char *what);
+void expect_near(const struct host_tensor *x, const struct host_tensor *y, double limit, const char *what);
 
 /* Part of a call: sequence `sequence` of it (packed or not), tokens from `first` on, as many as the
  * part has. Copies a tensor between whole and part, in either direction; what has no tokens is of
@@ -36,8 +34,8 @@ struct part {
     const struct problem *whole; /* of the direction of the tensor */
     int64_t sequence, first;
 };
-void part_of_tensor(const struct part *at, const struct host_tensor *whole,
-                    const struct host_tensor *part, bool to_whole);
+void part_of_tensor(const struct part *at, const struct host_tensor *whole, const struct host_tensor *part,
+                    bool to_whole);
 /* A change_fn for results_of: user is struct part[2], of the forward and of the backward. */
 void take_part(struct problem *problem, void *user);
 

@@ -26,8 +26,7 @@ static struct tap own, *tap = &own;
 
 bool tap_share(void)
 {
-    struct tap *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tap *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return false;
     *shared = *tap;
@@ -53,8 +52,7 @@ void tap_without(const char *text)
 
 bool tap_part(const char *text)
 {
-    return sscanf(text, "%d/%d", &tap->part, &tap->n_parts) == 2 && tap->part >= 1 &&
-           tap->part <= tap->n_parts;
+    return sscanf(text, "%d/%d", &tap->part, &tap->n_parts) == 2 && tap->part >= 1 && tap->part <= tap->n_parts;
 }
 
 static bool is_wanted(void)
@@ -130,10 +128,9 @@ void tap_end(void)
 {
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds = (double)(end.tv_sec - tap->start.tv_sec) +
-                     1e-9 * (double)(end.tv_nsec - tap->start.tv_nsec);
-    printf("%s %d - %s%s%s\n", tap->failures ? "not ok" : "ok", tap->n_tests, tap->name,
-           *tap->skip ? " # SKIP " : "", tap->skip);
+    double seconds = (double)(end.tv_sec - tap->start.tv_sec) + 1e-9 * (double)(end.tv_nsec - tap->start.tv_nsec);
+    printf("%s %d - %s%s%s\n", tap->failures ? "not ok" : "ok", tap->n_tests, tap->name, *tap->skip ? " # SKIP " : "",
+           tap->skip);
     if (tap->failures > MAX_FAILURES_SHOWN)
         printf("#   and %d more failures, not shown\n", tap->failures - MAX_FAILURES_SHOWN);
     fputs(tap->notes, stdout);
@@ -147,7 +144,6 @@ void tap_end(void)
 
 int tap_finish(void)
 {
-    printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap->n_tests, tap->n_tests, tap->n_failed,
-           tap->n_skipped);
+    printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap->n_tests, tap->n_tests, tap->n_failed, tap->n_skipped);
     return tap->n_failed == 0 && tap->n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
