@@ -92,6 +92,30 @@ static void layout_matrix(const struct plan *p, struct value *v)
     v->stage_bytes = v->row_bytes * v->extent[0];
 }
 
+/* What is computed on fetched operands is a map of one matrix, as it is fetched: rounded to the input type. */
+static bool check_on_the_fly(const struct plan *p, const struct value *v)
+{
+    const tg_stmt *s = &p->algorithm->body[v->stmt];
+    const char *name = plan_tensor(p, v)->name;
+    const struct value *matrix = NULL;
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t k = 0, n = tg_stmt_reads(s, reads); k < n; k++) {
+        const struct value *a = &p->values[plan_find(p, reads[k], v->nest)];
+        const bool rounded = a->n_dims == 2 && plan_memory_dtype(p, TG_OPERAND_TILE(a->operand)) != p->shape.io;
+        if (a->n_dims != 2 || (a == matrix && !rounded))
+            continue;
+        if (matrix || rounded) {
+            plan_refuse(p, "TG0523", s->line, "let an earlier row (without matrix products) write it",
+                        "kernel %s would compute operand %s from %s%s%s while it fetches it, %s", p->row->name, name,
+                        matrix ? plan_tensor(p, matrix)->name : "", matrix ? " and " : "", plan_tensor(p, a)->name,
+                        rounded ? "which it would round to the input type first" : "but can fetch one matrix only");
+            return false;
+        }
+        matrix = a;
+    }
+    return true;
+}
+
 static bool place_value(struct plan *p, uint32_t i)
 {
     struct value *v = &p->values[i];
@@ -112,6 +136,8 @@ static bool place_value(struct plan *p, uint32_t i)
                     p->row->name, tensor->name);
         return false;
     }
+    if (v->space == SPACE_OPERAND && !check_on_the_fly(p, v))
+        return false;
     if (v->space == SPACE_MATRIX)
         layout_matrix(p, v);
     if (v->space == SPACE_VECTOR)

@@ -244,6 +244,19 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
+/* Kernels with matrix products multiply all of a state by one number. */
+static bool is_one_decay(const struct builder *b, const tg_stmt *s, int decay)
+{
+    const struct plan *p = b->p;
+    if (decay < 0 || p->values[decay].n_dims == 0)
+        return true;
+    plan_refuse(p, "TG0522", s->line, "let a row without matrix products carry the state, or give it one decay a chunk",
+                "kernel %s carries %s, whose decay %s is not one number a chunk", p->row->name,
+                p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
+                p->algorithm->tensors[TG_OPERAND_TILE(s->decay)].name);
+    return false;
+}
+
 /* How a state begins, or a vector beside it: with nothing where each segment is made by itself, with that of its segment, or with the initial one. */
 static struct op begin_carry(const struct plan *p, int i, int v)
 {
@@ -266,7 +279,7 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
         return false;
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
-    if (v < 0 || va < 0 || (s->decay && decay < 0))
+    if (v < 0 || va < 0 || (s->decay && decay < 0) || !is_one_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
     if (!p->makes_segments)
@@ -293,7 +306,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
-    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !is_one_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;

@@ -232,7 +232,8 @@ void emit_scan(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *a = &e->p->values[op->a];
     const tg_stmt *s = &e->p->algorithm->body[op->stmt];
-    const bool maximum = s->flags & TG_MAXIMUM, across = plan_has_dim(a, e->p->thread_dim);
+    const bool maximum = s->flags & TG_MAXIMUM,
+               across = tg_stmt_along(e->p->algorithm, s) >> e->p->thread_dim & 1; /* else each thread by itself */
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef total = running_total(e, op, held), carried = total ? get(e, e->f64, total) : NULL;
@@ -355,9 +356,15 @@ void walk_thread(struct emit *e, const struct op *op)
 
 void decay_thread(struct emit *e, const struct op *op)
 {
-    LLVMValueRef decay = exp2_approx(e, get(e, e->f32, e->registers[op->a][0]));
-    for (uint32_t r = 0; r < plan_held_count(e->p, &e->p->values[op->v]); r++)
-        set(e, e->registers[op->v][2 * r], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][2 * r]), decay, ""));
+    const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
+    LLVMValueRef decay = NULL;
+    uint32_t held[TG_N_DIMS] = {0};
+    do {
+        if (!decay || plan_held_count(e->p, g) > 1)
+            decay = exp2_approx(e, get(e, e->f32, e->registers[op->a][2 * thread_register(e->p, g, held)]));
+        LLVMValueRef slot = e->registers[op->v][2 * thread_register(e->p, v, held)];
+        set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), decay, ""));
+    } while (next_held(e->p, value_dims(v), held));
 }
 
 void store_thread(struct emit *e, const struct op *op)

@@ -30,6 +30,7 @@ int main(int argc, char **argv)
     suite_nan_family();
     suite_mutants();
     suite_large();
+    suite_declared();
     harness_close();
     return tap_finish();
 }

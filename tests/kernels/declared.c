@@ -1,0 +1,203 @@
+/* tests/kernels/declared.c - small declarations outside the family: what the compiler makes of them is right, or it
+ * refuses them. Each was once accepted and computed wrongly. */
+#include "harness.h"
+#include "suites.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 64 };
+
+/* ---- every channel by itself: a scan in a loop while the threads share out dqk, and a decay for each element -------- */
+
+enum { X = 1, Y, NF, N0, LA, B, G, NK, N };
+static const tg_tensor channel_tensors[] = {
+    [X] = {"x", TG_F32, TG_IN, {TG_T, TG_DQK}},  [Y] = {"y", TG_F32, TG_OUT, {TG_T, TG_DQK}},
+    [NF] = {"n", TG_F32, TG_OUT, {TG_DQK}},      [N0] = {"n0", TG_F32, TG_IN | TG_OPTIONAL, {TG_DQK}},
+    [LA] = {"la", TG_F32, 0, {TG_T, TG_DQK}},    [B] = {"b", TG_F32, 0, {TG_T, TG_DQK}},
+    [G] = {"g", TG_F32, 0, {TG_CHUNK, TG_DQK}},  [NK] = {"nk", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [N] = {"ns", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+};
+static const tg_stmt channel_body[] = {
+    TG_MAP_TO(TG_AT_KV(LA), TG_GET(TG_AT_KV(X)), TG_LOGSIG2, TG_NUM(1.0f / CHUNK), TG_MUL),
+    TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(LA)),
+    TG_MAP_TO(TG_AT_KV(Y), TG_GET(TG_AT_KV(B)), TG_SCALE, TG_MUL),
+    TG_TOTAL_TO(G, TG_AT_KV(LA)),
+    TG_TOTAL_TO(NK, TG_AT_KV(X)),
+    TG_CARRY_TO(N, NF, N0, G, NK, 0),
+};
+static const tg_algorithm channels = {
+    TG_HEADER(tg_algorithm),    .name = "channels",
+    .title = "channels",        .file = __FILE__,
+    .tensors = channel_tensors, .n_tensors = TG_COUNT(channel_tensors),
+    .body = channel_body,       .n_body = TG_COUNT(channel_body),
+};
+
+static void channels_oracle(const tg_oracle_call *c)
+{
+    for (int64_t row = 0; row < c->batch * c->heads * c->dqk; row++) {
+        const int64_t d = row % c->dqk, at = row / c->dqk;
+        double b = 0, sum = 0, n = c->in[N0] ? c->in[N0][at * c->dqk + d] : 0;
+        for (int64_t t = 0; t < c->tokens; t++) {
+            const int64_t i = (at * c->tokens + t) * c->dqk + d;
+            const double x = c->in[X][i], la = (fmin(x, 0) - log1p(exp(-fabs(x)))) / log(2) / CHUNK;
+            b = t % CHUNK ? b + la : la;
+            sum = t % CHUNK ? sum + x : x;
+            c->out[Y][i] = b * c->scalars[0];
+            if (t % CHUNK == CHUNK - 1 || t + 1 == c->tokens)
+                n = exp2(b) * n + sum;
+        }
+        c->out[NF][at * c->dqk + d] = n;
+    }
+}
+
+static void try_channels(const char *what, uint8_t warps, uint16_t scan_block, uint16_t carry_block)
+{
+    const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "one",
+        .file = __FILE__,
+        .algorithm = &channels,
+        .chunk = CHUNK,
+        .n_rows = 2,
+        .rows = {{.name = "scan",
+                  .outputs = {Y, G, NK},
+                  .warps = warps,
+                  .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(scan_block)}},
+                 {.name = "carry",
+                  .outputs = {N},
+                  .warps = warps,
+                  .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(carry_block)}}},
+    };
+    const tg_schedule *const schedules[] = {&schedule, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant),  .name = "channels",     .aliases = aliases,
+                                .algorithm = &channels, .schedules = schedules, .oracle = channels_oracle};
+    if (!tap_begin("channels by themselves, %s", what))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "channels",
+                                 .io = TG_BF16,
+                                 .batch = 2,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = 136,
+                                 .dhv = 16,
+                                 .schedule = "one",
+                                 .has_s0 = true},
+                  7);
+    tap_end();
+}
+
+/* ---- what kernels with matrix products cannot do --------------------------------------------------------------- */
+
+enum { K = 1, K2, V, GX, S0, S, A, B2, D, KE, C };
+static const tg_tensor state_tensors[] = {
+    [K] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [K2] = {"k2", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [V] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [S0] = {"S0", TG_F32, TG_IN | TG_OPTIONAL, {TG_DQK, TG_DHV}},
+    [S] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [A] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
+    [B2] = {"b", TG_F32, 0, {TG_T, TG_DQK}},
+    [D] = {"g", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [KE] = {"ke", TG_F32, 0, {TG_T, TG_DQK}},
+    [C] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+};
+#define GATES                                                                                                          \
+    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(GX)), TG_LOGSIG2), TG_SCAN_TO(TG_AT_KV(B2), TG_AT_KV(A)),                   \
+        TG_TOTAL_TO(D, TG_AT_KV(A))
+static const tg_stmt decay_of_channels[] = {
+    GATES,
+    TG_CARRY_TO(C, S, S0, D, TG_AT_KV(K), TG_AT_KV(V)),
+};
+static const tg_stmt two_matrices[] = {
+    GATES,
+    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(K2)), TG_MUL),
+    TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
+};
+static const tg_stmt rounded_gate[] = {
+    GATES,
+    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(B2)), TG_EXP2),
+    TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
+};
+/* As rounded_gate, but what is rounded is the operand. */
+static const tg_stmt once_rounded[] = {
+    GATES,
+    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_SCALE, TG_MUL),
+    TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
+};
+
+static const struct state_case {
+    const char *what;
+    const tg_stmt *body;
+    uint32_t n;
+    uint8_t mma;
+    const char *code, *fragment; /* NULL: it is accepted */
+} states[] = {
+    {"a decay for each channel", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_SYNC, "TG0522",
+     "kernel state carries C, whose decay g is not one number a chunk"},
+    {"a decay for each channel, on warpgroups", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_WGMMA, "TG0522",
+     "kernel state carries C, whose decay g is not one number a chunk"},
+    {"an operand made of two matrices", two_matrices, TG_COUNT(two_matrices), TG_MMA_SYNC, "TG0523",
+     "kernel state would compute operand ke from k and k2 while it fetches it, but can fetch one matrix only"},
+    {"an operand made of two matrices, on warpgroups", two_matrices, TG_COUNT(two_matrices), TG_MMA_WGMMA, "TG0518",
+     "kernel state on warpgroups"},
+    {"an operand made of a matrix of f32", rounded_gate, TG_COUNT(rounded_gate), TG_MMA_SYNC, "TG0523",
+     "kernel state would compute operand ke from b while it fetches it, which it would round"},
+    {"an operand made of one matrix", once_rounded, TG_COUNT(once_rounded), TG_MMA_SYNC, NULL, NULL},
+};
+
+static void check_state(const struct state_case *state)
+{
+    const tg_algorithm algorithm = {TG_HEADER(tg_algorithm),  .name = "state",
+                                    .title = "state",         .file = __FILE__,
+                                    .tensors = state_tensors, .n_tensors = TG_COUNT(state_tensors),
+                                    .body = state->body,      .n_body = state->n};
+    const bool walks = state->mma == TG_MMA_WGMMA;
+    const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "one",
+        .file = __FILE__,
+        .algorithm = &algorithm,
+        .chunk = CHUNK,
+        .n_rows = 2,
+        .rows = {{.name = "gates",
+                  .outputs = {B2, D},
+                  .warps = 1,
+                  .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(32)}},
+                 {.name = "state",
+                  .outputs = {C},
+                  .mma = state->mma,
+                  .warps = 4,
+                  .row = {[TG_SEG] = {walks ? TG_ROLE_W : TG_ROLE_NONE, 0, walks ? 4 : 0},
+                          [TG_CHUNK] = TG_W(1),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_P(64),
+                          [TG_DHV] = TG_P(64)}}},
+    };
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+    log_clear();
+    const tg_status status = tg_plan_check(&schedule, tg_target_find("sm_90a"), &shape, &log_sink);
+    if (!state->code) {
+        tap_expect(status == TG_OK, "refused: %s", log_text());
+        return;
+    }
+    tap_expect(status != TG_OK, "it is accepted");
+    tap_expect(strstr(log_text(), state->code) && strstr(log_text(), state->fragment), "expected %s \"%s\", found: %s",
+               state->code, state->fragment, log_text());
+}
+
+void suite_declared(void)
+{
+    try_channels("an element a thread", 1, 32, 32);
+    try_channels("two elements side by side", 1, 64, 64);
+    try_channels("two warps, four elements side by side", 2, 256, 256);
+    for (size_t i = 0; i < TG_COUNT(states); i++) {
+        if (!tap_begin("%s: %s", states[i].code ? "refused" : "accepted", states[i].what))
+            continue;
+        check_state(&states[i]);
+        tap_end();
+    }
+}
