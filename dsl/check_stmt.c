@@ -56,9 +56,13 @@ static const char *axes(const struct subject *s, tg_operand operand, struct tg_t
     return tg_mask_text(mask_of(s, operand), text);
 }
 
+/* `field`: NULL for an operand of an expression. */
 static bool check_operand(const struct subject *s, const char *field, tg_operand operand)
 {
     struct tg_text text;
+    const char *give = field ? "write TG_AT_Q(tile) or TG_AT_KV(tile)" : "write TG_Q(tile) or TG_KV(tile)";
+    const char *take = field ? "remove TG_AT_Q or TG_AT_KV" : "write TG_TILE(tile)";
+    field = field ? field : "an operand";
     const uint32_t tile = TG_OPERAND_TILE(operand), at = TG_OPERAND_AT(operand);
     if (!tg_check_tile_exists(s->algorithm, operand)) {
         const bool empty = tg_tile_tensor(s->algorithm, tile) != NULL;
@@ -72,17 +76,16 @@ static bool check_operand(const struct subject *s, const char *field, tg_operand
         if (at == TG_LQ || at == TG_LKV)
             return true;
         if (at == 0)
-            tg_fault(s->check, TG0124, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
-                     "%s: %s has axis TG_T and is used as %s without a position", s->kind, name, field);
+            tg_fault(s->check, TG0124, give, "%s: %s has axis TG_T and is used as %s without a position", s->kind, name,
+                     field);
         else
-            tg_fault(s->check, TG0125, "write TG_AT_Q(tile) or TG_AT_KV(tile)",
-                     "%s: %s is used as %s at position %u, which is none", s->kind, name, field, at);
+            tg_fault(s->check, TG0125, give, "%s: %s is used as %s at position %u, which is none", s->kind, name, field,
+                     at);
         return false;
     }
     if (at == 0)
         return true;
-    tg_fault(s->check, TG0125, "remove TG_AT_Q or TG_AT_KV", "%s: %s has no axis TG_T but is used as %s at a position",
-             s->kind, name, field);
+    tg_fault(s->check, TG0125, take, "%s: %s has no axis TG_T but is used as %s at a position", s->kind, name, field);
     return false;
 }
 
@@ -152,7 +155,7 @@ static void check_read_axes(const struct subject *s, tg_operand operand)
 static void check_code(const struct subject *s, uint32_t i, bool out_ok)
 {
     const tg_x *x = &s->stmt->expr[i];
-    if (x->op == TG_X_TILE && check_operand(s, "an operand", x->operand) && out_ok)
+    if (x->op == TG_X_TILE && check_operand(s, NULL, x->operand) && out_ok)
         check_read_axes(s, x->operand);
     if (x->op == TG_X_NUMBER && !isfinite(x->number))
         tg_fault(s->check, TG0157, "masks are TG_CAUSAL, not infinities",
@@ -170,7 +173,7 @@ static void check_expr(const struct subject *s, bool out_ok)
     const uint32_t length = tg_expr_length(s->stmt);
     uint32_t depth = 0;
     if (length == 0)
-        tg_fault(s->check, TG0150, "give at least one TG_GET", "MAP: the expression is empty");
+        tg_fault(s->check, TG0150, "give it a tile: TG_Q, TG_KV or TG_TILE", "MAP: the expression is empty");
     if (length == TG_MAX_EXPR)
         tg_fault(s->check, TG0151, "split it into two statements",
                  "MAP: the expression has no end: it may have %d codes", TG_MAX_EXPR - 1);

@@ -50,8 +50,13 @@ typedef uint16_t tg_operand;
 #define TG_OPERAND_AT(operand)   ((operand) >> 8)
 
 /* ---- element-wise expressions -------------------------------------------------------------------
- * Reverse Polish code. Tiles of fewer axes are broadcast by axis. Cumulative logs are base 2: on the
- * hardware e^x is ex2, so gates are scaled by log2(e) once, where they are made. */
+ * Written as functions of functions, in a MAP:
+ *
+ *     TG_MAP_TO(P, TG_CAUSAL(TG_MUL(TG_EXP2(TG_SUB(TG_Q(B), TG_KV(CJ))), TG_TILE(QK))))
+ *
+ * which the macros turn into reverse Polish code, operands before their operation. Tiles of fewer axes are
+ * broadcast by axis. Cumulative logs are base 2: on the hardware e^x is ex2, so gates are scaled by log2(e)
+ * once, where they are made. */
 typedef enum tg_x_op {
     TG_X_END = 0,
     TG_X_TILE,     /* push the operand */
@@ -82,79 +87,36 @@ typedef struct tg_x {
     float number;       /* of TG_X_NUMBER */
 } tg_x;
 
-#define TG_GET(operand_)                                                                                               \
-    {                                                                                                                  \
-        TG_X_TILE, 0, (operand_), 0.0f                                                                                 \
-    }
-#define TG_NUM(number_)                                                                                                \
-    {                                                                                                                  \
-        TG_X_NUMBER, 0, 0, (number_)                                                                                   \
-    }
-#define TG_SCALAR(number_)                                                                                             \
-    {                                                                                                                  \
-        TG_X_SCALAR, 0, (number_), 0.0f                                                                                \
-    }
-#define TG_SCALE TG_SCALAR(0)
-#define TG_ADD                                                                                                         \
-    {                                                                                                                  \
-        TG_X_ADD, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_SUB                                                                                                         \
-    {                                                                                                                  \
-        TG_X_SUB, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_MUL                                                                                                         \
-    {                                                                                                                  \
-        TG_X_MUL, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_DIV                                                                                                         \
-    {                                                                                                                  \
-        TG_X_DIV, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_MAX                                                                                                         \
-    {                                                                                                                  \
-        TG_X_MAX, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_MIN                                                                                                         \
-    {                                                                                                                  \
-        TG_X_MIN, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_NEG                                                                                                         \
-    {                                                                                                                  \
-        TG_X_NEG, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_ABS                                                                                                         \
-    {                                                                                                                  \
-        TG_X_ABS, 0, 0, 0.0f                                                                                           \
-    }
-#define TG_EXP2                                                                                                        \
-    {                                                                                                                  \
-        TG_X_EXP2, 0, 0, 0.0f                                                                                          \
-    }
-#define TG_LOG2                                                                                                        \
-    {                                                                                                                  \
-        TG_X_LOG2, 0, 0, 0.0f                                                                                          \
-    }
-#define TG_LOGSIG2                                                                                                     \
-    {                                                                                                                  \
-        TG_X_LOGSIG2, 0, 0, 0.0f                                                                                       \
-    }
-#define TG_SIGMOID                                                                                                     \
-    {                                                                                                                  \
-        TG_X_SIGMOID, 0, 0, 0.0f                                                                                       \
-    }
-#define TG_SOFTPLUS                                                                                                    \
-    {                                                                                                                  \
-        TG_X_SOFTPLUS, 0, 0, 0.0f                                                                                      \
-    }
-#define TG_STEP                                                                                                        \
-    {                                                                                                                  \
-        TG_X_STEP, 0, 0, 0.0f                                                                                          \
-    }
-#define TG_CAUSAL                                                                                                      \
-    {                                                                                                                  \
-        TG_X_CAUSAL, 0, 0, 0.0f                                                                                        \
-    }
+/* An expression is a list of codes in parentheses, so that macros of one's own can hand it on. */
+#define TG_CODES(...)                   __VA_ARGS__
+#define TG_LEAF(op_, operand_, number_) ({op_, 0, operand_, number_})
+#define TG_UNARY(op_, a)                (TG_CODES a, {op_, 0, 0, 0.0f})
+#define TG_BINARY(op_, a, b)            (TG_CODES a, TG_CODES b, {op_, 0, 0, 0.0f})
+
+/* What there is to begin with: a tile with axis TG_T at query or at key/value positions, one without it,
+ * a number, a scalar of the call. */
+#define TG_Q(tile)         TG_LEAF(TG_X_TILE, TG_AT_Q(tile), 0.0f)
+#define TG_KV(tile)        TG_LEAF(TG_X_TILE, TG_AT_KV(tile), 0.0f)
+#define TG_TILE(tile)      TG_LEAF(TG_X_TILE, (tile), 0.0f)
+#define TG_NUM(number_)    TG_LEAF(TG_X_NUMBER, 0, (number_))
+#define TG_SCALAR(number_) TG_LEAF(TG_X_SCALAR, (number_), 0.0f)
+#define TG_SCALE           TG_SCALAR(0)
+
+#define TG_ADD(a, b)   TG_BINARY(TG_X_ADD, a, b)
+#define TG_SUB(a, b)   TG_BINARY(TG_X_SUB, a, b)
+#define TG_MUL(a, b)   TG_BINARY(TG_X_MUL, a, b)
+#define TG_DIV(a, b)   TG_BINARY(TG_X_DIV, a, b)
+#define TG_MAX(a, b)   TG_BINARY(TG_X_MAX, a, b)
+#define TG_MIN(a, b)   TG_BINARY(TG_X_MIN, a, b)
+#define TG_NEG(a)      TG_UNARY(TG_X_NEG, a)
+#define TG_ABS(a)      TG_UNARY(TG_X_ABS, a)
+#define TG_EXP2(a)     TG_UNARY(TG_X_EXP2, a)
+#define TG_LOG2(a)     TG_UNARY(TG_X_LOG2, a)
+#define TG_LOGSIG2(a)  TG_UNARY(TG_X_LOGSIG2, a)
+#define TG_SIGMOID(a)  TG_UNARY(TG_X_SIGMOID, a)
+#define TG_SOFTPLUS(a) TG_UNARY(TG_X_SOFTPLUS, a)
+#define TG_STEP(a)     TG_UNARY(TG_X_STEP, a)
+#define TG_CAUSAL(a)   TG_UNARY(TG_X_CAUSAL, a)
 
 /* ---- statements ---------------------------------------------------------------------------------
  * Each tile is written by exactly one statement, before it is read (single assignment). Only the out of
@@ -200,9 +162,9 @@ typedef struct tg_stmt {
 } tg_stmt;
 
 #define TG_HERE .file = __FILE__, .line = __LINE__
-#define TG_MAP_TO(out_, ...)                                                                                           \
+#define TG_MAP_TO(out_, expression_)                                                                                   \
     {                                                                                                                  \
-        .op = TG_STMT_MAP, .out = (out_), .expr = {__VA_ARGS__}, TG_HERE                                               \
+        .op = TG_STMT_MAP, .out = (out_), .expr = {TG_CODES expression_}, TG_HERE                                      \
     }
 #define TG_SCAN_TO(out_, a_)                                                                                           \
     {                                                                                                                  \

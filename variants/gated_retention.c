@@ -15,10 +15,10 @@ enum { TAU = 1 };
 #define SCALARS {"tau", 16}
 #define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},
 #define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2, TG_SCALAR(TAU), TG_DIV), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+    TG_MAP_TO(TG_AT_KV(A), TG_DIV(TG_LOGSIG2(TG_KV(F)), TG_SCALAR(TAU))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \
-    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(F)), TG_NEG, TG_SIGMOID, TG_MUL, TG_SCALAR(TAU), TG_DIV),
+    TG_MAP_TO(TG_AT_KV(DF), TG_DIV(TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F)))), TG_SCALAR(TAU))),
 #define GRADIENT_OUTPUTS DF,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

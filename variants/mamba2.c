@@ -27,11 +27,11 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
     [DT_RAW] = {"dt_raw", TG_F32, TG_IN, {TG_T}}, [DT_BIAS] = PARAMETER("dt_bias", TG_IN), [A_LOG] = PARAMETER("A_log", TG_IN), \
     [D] = PARAMETER("D", TG_IN), [Z] = {"z", TG_F32, 0, {TG_T}}, [DT] = {"dt", TG_F32, 0, {TG_T}}, [AH] = PARAMETER("ah", 0),
 #define GATES                                                                                                          \
-    TG_MAP_TO(AH, TG_GET(A_LOG), TG_NUM(LOG2_E), TG_MUL, TG_EXP2, TG_NEG),                                              \
-    TG_MAP_TO(TG_AT_KV(Z), TG_GET(TG_AT_KV(DT_RAW)), TG_GET(DT_BIAS), TG_ADD),                                          \
-    TG_MAP_TO(TG_AT_KV(DT), TG_GET(TG_AT_KV(Z)), TG_SOFTPLUS, TG_NUM(1e-37f), TG_MAX),                                  \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(DT)), TG_GET(AH), TG_MUL, TG_NUM(LOG2_E), TG_MUL),                           \
-    TG_MAP_TO(TG_AT_KV(LI), TG_GET(TG_AT_KV(DT)), TG_LOG2),
+    TG_MAP_TO(AH, TG_NEG(TG_EXP2(TG_MUL(TG_TILE(A_LOG), TG_NUM(LOG2_E))))),                                            \
+    TG_MAP_TO(TG_AT_KV(Z), TG_ADD(TG_KV(DT_RAW), TG_TILE(DT_BIAS))),                                                   \
+    TG_MAP_TO(TG_AT_KV(DT), TG_MAX(TG_SOFTPLUS(TG_KV(Z)), TG_NUM(1e-37f))),                                            \
+    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_MUL(TG_KV(DT), TG_TILE(AH)), TG_NUM(LOG2_E))),                                    \
+    TG_MAP_TO(TG_AT_KV(LI), TG_LOG2(TG_KV(DT))),
 #define GRADIENT_TENSORS                                                                                               \
     [D_DT_RAW] = {"ddt_raw", TG_F32, TG_OUT, {TG_T}}, [D_DT_BIAS] = PARAMETER("ddt_bias", TG_OUT),                      \
     [D_A_LOG] = PARAMETER("dA_log", TG_OUT), [D_SKIP] = PARAMETER("dD", TG_OUT), [DAT] = {"dat", TG_F32, 0, {TG_T}},    \
@@ -39,9 +39,9 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
     [XH] = {"xh", TG_F32, 0, {TG_T}}, [SUM_X] = {"sum_x", TG_F32, 0, {TG_CHUNK}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_CONTRACT_TO(TG_AT_KV(XH), TG_AT_KV(V), TG_AT_KV(DH)),                                                            \
-    TG_MAP_TO(TG_AT_KV(D_DT_RAW), TG_GET(TG_AT_KV(DA)), TG_GET(AH), TG_MUL, TG_GET(TG_AT_KV(DLI)), TG_GET(TG_AT_KV(DT)), TG_DIV, TG_ADD, \
-              TG_GET(TG_AT_KV(Z)), TG_SIGMOID, TG_MUL),                                                                 \
-    TG_MAP_TO(TG_AT_KV(DAT), TG_GET(TG_AT_KV(DA)), TG_GET(AH), TG_MUL, TG_GET(TG_AT_KV(DT)), TG_MUL),                   \
+    TG_MAP_TO(TG_AT_KV(D_DT_RAW), TG_MUL(TG_ADD(TG_MUL(TG_KV(DA), TG_TILE(AH)), TG_DIV(TG_KV(DLI), TG_KV(DT))),        \
+                                         TG_SIGMOID(TG_KV(Z)))),                                                       \
+    TG_MAP_TO(TG_AT_KV(DAT), TG_MUL(TG_MUL(TG_KV(DA), TG_TILE(AH)), TG_KV(DT))),                                       \
     TG_TOTAL_TO(SUM_DT, TG_AT_KV(D_DT_RAW)), TG_TOTAL_TO(SUM_A, TG_AT_KV(DAT)), TG_TOTAL_TO(SUM_X, TG_AT_KV(XH)),       \
     TG_TOTAL_TO(D_DT_BIAS, SUM_DT), TG_TOTAL_TO(D_A_LOG, SUM_A), TG_TOTAL_TO(D_SKIP, SUM_X),
 #define GRADIENT_OUTPUTS D_DT_RAW,

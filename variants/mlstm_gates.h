@@ -15,11 +15,11 @@ enum { EPS = 1, EXACT = 2 }; /* scalars of the normalised ones */
 
 #define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}}, [I] = {"i", TG_F32, TG_IN, {TG_T}},
 #define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2), TG_MAP_TO(TG_AT_KV(LI), TG_GET(TG_AT_KV(I)), INPUT_GATE),
+    TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(F))), TG_MAP_TO(TG_AT_KV(LI), INPUT_GATE(TG_KV(I))),
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}}, [DI] = {"di", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \
-    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(F)), TG_NEG, TG_SIGMOID, TG_MUL),                     \
-    TG_MAP_TO(TG_AT_KV(DI), TG_GET(TG_AT_KV(DLI)) INPUT_GRADIENT),
+    TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F))))),                                          \
+    TG_MAP_TO(TG_AT_KV(DI), INPUT_GRADIENT(TG_KV(DLI))),
 #define GRADIENT_OUTPUTS DF, DI,
 
 static inline double log_sigmoid(double x)

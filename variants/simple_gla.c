@@ -11,9 +11,9 @@ enum { LOG_A = SCALAR_TILES, DLOG_A };
 #define VARIANT_ALIASES "sgla", "sgla_varlen",
 #define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}},
 #define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(LOG_A)), TG_NUM(LOG2_E), TG_MUL), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_KV(LOG_A), TG_NUM(LOG2_E))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
 #define GRADIENT_TENSORS [DLOG_A] = {"da", TG_F32, TG_OUT, {TG_T}},
-#define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DLOG_A), TG_GET(TG_AT_KV(DA))),
+#define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DLOG_A), TG_KV(DA)),
 #define GRADIENT_OUTPUTS DLOG_A,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

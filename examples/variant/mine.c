@@ -22,8 +22,8 @@ enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
     [F] = {"f", TG_F32, TG_IN, {TG_T}}, [RATE] = {"rate", TG_F32, TG_NO_BATCH, {0}},               \
     [LOG_RATE] = {"log_rate", TG_F32, TG_IN | TG_NO_BATCH, {0}},
 #define GATES                                                                                      \
-    TG_MAP_TO(RATE, TG_GET(LOG_RATE), TG_NUM(LOG2_E), TG_MUL, TG_EXP2),                            \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2, TG_GET(RATE), TG_MUL),                 \
+    TG_MAP_TO(RATE, TG_EXP2(TG_MUL(TG_TILE(LOG_RATE), TG_NUM(LOG2_E)))),                           \
+    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_LOGSIG2(TG_KV(F)), TG_TILE(RATE))),                           \
     TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
 /* df = da rate sigmoid(-f); dlog_rate = sum of da a, over the tokens of a chunk, then over all. */
 #define GRADIENT_TENSORS                                                                           \
@@ -31,10 +31,9 @@ enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
     [CHUNK] = {"sum_da_a", TG_F32, 0, {TG_CHUNK}},                                                 \
     [DLOG_RATE] = {"dlog_rate", TG_F32, TG_OUT | TG_NO_BATCH, {0}},
 #define GATE_GRADIENTS                                                                             \
-    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(RATE), TG_MUL, TG_GET(TG_AT_KV(F)),       \
-              TG_NEG, TG_SIGMOID, TG_MUL),                                                         \
-    TG_MAP_TO(TG_AT_KV(TOKEN), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(A)), TG_NUM(LN_2), TG_MUL,    \
-              TG_MUL),                                                                             \
+    TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_MUL(TG_KV(DA), TG_TILE(RATE)),                               \
+                                   TG_SIGMOID(TG_NEG(TG_KV(F))))),                                 \
+    TG_MAP_TO(TG_AT_KV(TOKEN), TG_MUL(TG_KV(DA), TG_MUL(TG_KV(A), TG_NUM(LN_2)))),                 \
     TG_TOTAL_TO(CHUNK, TG_AT_KV(TOKEN)), TG_TOTAL_TO(DLOG_RATE, CHUNK),
 #define GRADIENT_OUTPUTS DF,
 #define PARAMETER_SUMS CHUNK,

@@ -81,22 +81,20 @@ static const tg_tensor tensors[N_TILES] = {
 };
 
 /* D_ij of reference 2.3 */
-#define PAIR_GATE                                                                                  \
-    TG_GET(TG_AT_Q(B)), TG_GET(TG_AT_KV(B)), TG_SUB, TG_GET(TG_AT_KV(LI)), TG_ADD, TG_EXP2
+#define PAIR_GATE TG_EXP2(TG_ADD(TG_SUB(TG_Q(B), TG_KV(B)), TG_KV(LI)))
 
 static const tg_stmt body[] = {
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2),
-    TG_MAP_TO(TG_AT_KV(LI), TG_GET(TG_AT_KV(I)), TG_LOGSIG2),
+    TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(F))),
+    TG_MAP_TO(TG_AT_KV(LI), TG_LOGSIG2(TG_KV(I))),
     TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(A)),
     TG_TOTAL_TO(G, TG_AT_KV(A)),
-    TG_MAP_TO(TG_AT_KV(W), TG_GET(G), TG_GET(TG_AT_KV(B)), TG_SUB, TG_GET(TG_AT_KV(LI)), TG_ADD,
-              TG_EXP2),
+    TG_MAP_TO(TG_AT_KV(W), TG_EXP2(TG_ADD(TG_SUB(TG_TILE(G), TG_KV(B)), TG_KV(LI)))),
     /* the state, forward */
-    TG_MAP_TO(TG_AT_KV(KW), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(W)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KW), TG_MUL(TG_KV(K), TG_KV(W))),
     TG_CARRY_TO(C, 0, S0, G, TG_AT_KV(KW), TG_AT_KV(V)),
     /* its gradient, from the last chunk to the first: dC_k is at the boundary after chunk k */
-    TG_MAP_TO(TG_AT_Q(QS), TG_GET(TG_AT_Q(Q)), TG_SCALE, TG_MUL),
-    TG_MAP_TO(TG_AT_Q(QB), TG_GET(TG_AT_Q(QS)), TG_GET(TG_AT_Q(B)), TG_EXP2, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(QS), TG_MUL(TG_Q(Q), TG_SCALE)),
+    TG_MAP_TO(TG_AT_Q(QB), TG_MUL(TG_Q(QS), TG_EXP2(TG_Q(B)))),
     {.op = TG_STMT_CARRY,
      .flags = TG_REVERSE,
      .out = DC,
@@ -108,24 +106,24 @@ static const tg_stmt body[] = {
      TG_HERE},
     /* the two quadratic tiles */
     TG_CONTRACT_TO(QK, TG_AT_Q(QS), TG_AT_KV(K)),
-    TG_MAP_TO(P, PAIR_GATE, TG_GET(QK), TG_MUL, TG_CAUSAL),
+    TG_MAP_TO(P, TG_CAUSAL(TG_MUL(PAIR_GATE, TG_TILE(QK)))),
     TG_CONTRACT_TO(DP, TG_AT_Q(DH), TG_AT_KV(V)),
-    TG_MAP_TO(DPG, PAIR_GATE, TG_GET(DP), TG_MUL, TG_CAUSAL),
+    TG_MAP_TO(DPG, TG_CAUSAL(TG_MUL(PAIR_GATE, TG_TILE(DP)))),
     /* dQ */
     TG_CONTRACT_TO(TG_AT_Q(DQ_INTER), TG_AT_Q(DH), C),
-    TG_MAP_TO(TG_AT_Q(DQ_GATED), TG_GET(TG_AT_Q(DQ_INTER)), TG_GET(TG_AT_Q(B)), TG_EXP2, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(DQ_GATED), TG_MUL(TG_Q(DQ_INTER), TG_EXP2(TG_Q(B)))),
     TG_CONTRACT_ONTO(TG_AT_Q(DQ_SUM), TG_AT_Q(DQ_GATED), DPG, TG_AT_KV(K)),
-    TG_MAP_TO(TG_AT_Q(DQ), TG_GET(TG_AT_Q(DQ_SUM)), TG_SCALE, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(DQ), TG_MUL(TG_Q(DQ_SUM), TG_SCALE)),
     /* dK */
     TG_CONTRACT_TO(TG_AT_KV(DK_INTER), TG_AT_KV(V), DC),
-    TG_MAP_TO(TG_AT_KV(DK_GATED), TG_GET(TG_AT_KV(DK_INTER)), TG_GET(TG_AT_KV(W)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(DK_GATED), TG_MUL(TG_KV(DK_INTER), TG_KV(W))),
     TG_CONTRACT_ONTO(TG_AT_KV(DK_SUM), TG_AT_KV(DK_GATED), DPG, TG_AT_Q(QS)),
-    TG_MAP_TO(TG_AT_KV(DK), TG_GET(TG_AT_KV(DK_SUM))),
+    TG_MAP_TO(TG_AT_KV(DK), TG_KV(DK_SUM)),
     /* dV */
     TG_CONTRACT_TO(TG_AT_KV(DV_INTER), TG_AT_KV(K), DC),
-    TG_MAP_TO(TG_AT_KV(DV_GATED), TG_GET(TG_AT_KV(DV_INTER)), TG_GET(TG_AT_KV(W)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(DV_GATED), TG_MUL(TG_KV(DV_INTER), TG_KV(W))),
     TG_CONTRACT_ONTO(TG_AT_KV(DV_SUM), TG_AT_KV(DV_GATED), P, TG_AT_Q(DH)),
-    TG_MAP_TO(TG_AT_KV(DV), TG_GET(TG_AT_KV(DV_SUM))),
+    TG_MAP_TO(TG_AT_KV(DV), TG_KV(DV_SUM)),
 };
 
 static const tg_algorithm algorithm = {

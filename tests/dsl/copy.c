@@ -14,12 +14,12 @@ void remember(void *user, const tg_diag *diag)
 {
     struct log *log = user;
     char line[2048];
+    assert_non_null(diag->hint);
     append(log->codes, sizeof log->codes, " ", log->codes[0] != '\0');
     append(log->codes, sizeof log->codes, diag->code, strlen(diag->code));
-    (void)snprintf(line, sizeof line, "%s %s:%d: %s\n", diag->code, diag->file ? diag->file : "-",
-                   diag->line, diag->message);
+    (void)snprintf(line, sizeof line, "%s %s:%d: %s (%s)\n", diag->code, diag->file ? diag->file : "-",
+                   diag->line, diag->message, diag->hint);
     append(log->text, sizeof log->text, line, strlen(line));
-    assert_non_null(diag->hint);
 }
 
 void collect(void *user, const char *text, size_t bytes)

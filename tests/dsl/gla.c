@@ -29,20 +29,18 @@ static const tg_tensor tensors[N_TILES] = {
 };
 
 static const tg_stmt body[] = {
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(GX)), TG_LOGSIG2, TG_NUM(16.0f), TG_DIV),
+    TG_MAP_TO(TG_AT_KV(A), TG_DIV(TG_LOGSIG2(TG_KV(GX)), TG_NUM(16.0f))),
     TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(A)),
     TG_TOTAL_TO(G, TG_AT_KV(A)),
-    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_GET(G), TG_GET(TG_AT_KV(B)), TG_SUB, TG_EXP2,
-              TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KE), TG_MUL(TG_KV(K), TG_EXP2(TG_SUB(TG_TILE(G), TG_KV(B))))),
     TG_CARRY_TO(C, S, S0, G, TG_AT_KV(KE), TG_AT_KV(V)),
-    TG_MAP_TO(TG_AT_Q(QB), TG_GET(TG_AT_Q(Q)), TG_SCALE, TG_MUL, TG_GET(TG_AT_Q(B)), TG_EXP2,
-              TG_MUL),
-    TG_MAP_TO(TG_AT_KV(KB), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(B)), TG_NEG, TG_EXP2, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(QB), TG_MUL(TG_MUL(TG_Q(Q), TG_SCALE), TG_EXP2(TG_Q(B)))),
+    TG_MAP_TO(TG_AT_KV(KB), TG_MUL(TG_KV(K), TG_EXP2(TG_NEG(TG_KV(B))))),
     TG_CONTRACT_TO(TG_AT_Q(INTER), TG_AT_Q(QB), C),
     TG_CONTRACT_TO(QK, TG_AT_Q(QB), TG_AT_KV(KB)),
-    TG_MAP_TO(P, TG_GET(QK), TG_CAUSAL),
+    TG_MAP_TO(P, TG_CAUSAL(TG_TILE(QK))),
     TG_CONTRACT_ONTO(TG_AT_Q(SUM), TG_AT_Q(INTER), P, TG_AT_KV(V)),
-    TG_MAP_TO(TG_AT_Q(O), TG_GET(TG_AT_Q(SUM))),
+    TG_MAP_TO(TG_AT_Q(O), TG_Q(SUM)),
 };
 
 static const tg_algorithm algorithm = {

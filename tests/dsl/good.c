@@ -26,21 +26,20 @@ static const tg_tensor tensors[N_GOOD] = {
 };
 
 static const tg_stmt body[] = {
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2),
-    TG_MAP_TO(TG_AT_KV(LI), TG_GET(TG_AT_KV(I)), TG_LOGSIG2),
+    TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(F))),
+    TG_MAP_TO(TG_AT_KV(LI), TG_LOGSIG2(TG_KV(I))),
     TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(A)),
     TG_TOTAL_TO(G, TG_AT_KV(A)),
-    TG_MAP_TO(TG_AT_KV(W), TG_GET(G), TG_GET(TG_AT_KV(B)), TG_SUB, TG_GET(TG_AT_KV(LI)), TG_ADD,
-              TG_EXP2),
-    TG_MAP_TO(TG_AT_KV(KW), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(W)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(W), TG_EXP2(TG_ADD(TG_SUB(TG_TILE(G), TG_KV(B)), TG_KV(LI)))),
+    TG_MAP_TO(TG_AT_KV(KW), TG_MUL(TG_KV(K), TG_KV(W))),
     TG_CARRY_TO(C, S, S0, G, TG_AT_KV(KW), TG_AT_KV(V)),
     TG_CONTRACT_TO(TG_AT_Q(INTER), TG_AT_Q(Q), C),
-    TG_MAP_TO(TG_AT_Q(GATED), TG_GET(TG_AT_Q(INTER)), TG_GET(TG_AT_Q(B)), TG_EXP2, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(GATED), TG_MUL(TG_Q(INTER), TG_EXP2(TG_Q(B)))),
     TG_CONTRACT_TO(QK, TG_AT_Q(Q), TG_AT_KV(K)),
-    TG_MAP_TO(P, TG_GET(TG_AT_Q(B)), TG_GET(TG_AT_KV(B)), TG_SUB, TG_GET(TG_AT_KV(LI)), TG_ADD,
-              TG_EXP2, TG_GET(QK), TG_MUL, TG_CAUSAL),
+    TG_MAP_TO(P, TG_CAUSAL(TG_MUL(TG_EXP2(TG_ADD(TG_SUB(TG_Q(B), TG_KV(B)), TG_KV(LI))),
+                                  TG_TILE(QK)))),
     TG_CONTRACT_ONTO(TG_AT_Q(SUM), TG_AT_Q(GATED), P, TG_AT_KV(V)),
-    TG_MAP_TO(TG_AT_Q(H), TG_GET(TG_AT_Q(SUM)), TG_SCALE, TG_MUL),
+    TG_MAP_TO(TG_AT_Q(H), TG_MUL(TG_Q(SUM), TG_SCALE)),
 };
 
 static const tg_algorithm algorithm = {

@@ -66,9 +66,9 @@ static void print_map(char *text, size_t size, const tg_x *codes, uint32_t n)
     (void)snprintf(text, size, "%.*s", (int)strcspn(equation + 7, "\n"), equation + 7);
 }
 
-#define ASSERT_PRINTS(expected, ...)                                                               \
+#define ASSERT_PRINTS(expected, expression)                                                        \
     do {                                                                                           \
-        const tg_x codes[] = {__VA_ARGS__};                                                        \
+        const tg_x codes[] = {TG_CODES expression};                                                \
         char text[256];                                                                            \
         print_map(text, sizeof text, codes, TG_COUNT(codes));                                      \
         assert_string_equal(text, expected);                                                       \
@@ -77,27 +77,27 @@ static void print_map(char *text, size_t size, const tg_x *codes, uint32_t n)
 void test_infix(void **state)
 {
     (void)state;
-#define X TG_GET(TG_AT_KV(F))
-#define Y TG_GET(TG_AT_KV(I))
-    ASSERT_PRINTS("f[j] + i[j] + f[j]", X, Y, TG_ADD, X, TG_ADD);
-    ASSERT_PRINTS("f[j] + (i[j] + f[j])", X, Y, X, TG_ADD, TG_ADD);
-    ASSERT_PRINTS("f[j] - (i[j] - f[j])", X, Y, X, TG_SUB, TG_SUB);
-    ASSERT_PRINTS("(f[j] + i[j]) * f[j]", X, Y, TG_ADD, X, TG_MUL);
-    ASSERT_PRINTS("f[j] + i[j] * f[j]", X, Y, X, TG_MUL, TG_ADD);
-    ASSERT_PRINTS("f[j] / (i[j] * f[j])", X, Y, X, TG_MUL, TG_DIV);
-    ASSERT_PRINTS("2^(-f[j])", X, TG_NEG, TG_EXP2);
-    ASSERT_PRINTS("-2^f[j]", X, TG_EXP2, TG_NEG);
-    ASSERT_PRINTS("2^(2^f[j])", X, TG_EXP2, TG_EXP2);
-    ASSERT_PRINTS("-(f[j] * i[j])", X, Y, TG_MUL, TG_NEG);
-    ASSERT_PRINTS("f[j] - (-i[j])", X, Y, TG_NEG, TG_SUB);
-    ASSERT_PRINTS("max(f[j], min(i[j], -0.5)) * scale", X, Y, TG_NUM(-0.5f), TG_MIN, TG_MAX,
-                  TG_SCALE, TG_MUL);
-    ASSERT_PRINTS("f[j] * (-0.5)", X, TG_NUM(-0.5f), TG_MUL);
-    ASSERT_PRINTS("abs(log2(sigmoid(f[j])))", X, TG_SIGMOID, TG_LOG2, TG_ABS);
-    ASSERT_PRINTS("softplus(-f[j]) * step(i[j] - f[j])", X, TG_NEG, TG_SOFTPLUS, Y, X, TG_SUB,
-                  TG_STEP, TG_MUL);
-    ASSERT_PRINTS("f[j] * scalar 3", X, TG_SCALAR(3), TG_MUL);
-    ASSERT_PRINTS("(malformed expression)", X, TG_ADD);
+#define X TG_KV(F)
+#define Y TG_KV(I)
+    ASSERT_PRINTS("f[j] + i[j] + f[j]", TG_ADD(TG_ADD(X, Y), X));
+    ASSERT_PRINTS("f[j] + (i[j] + f[j])", TG_ADD(X, TG_ADD(Y, X)));
+    ASSERT_PRINTS("f[j] - (i[j] - f[j])", TG_SUB(X, TG_SUB(Y, X)));
+    ASSERT_PRINTS("(f[j] + i[j]) * f[j]", TG_MUL(TG_ADD(X, Y), X));
+    ASSERT_PRINTS("f[j] + i[j] * f[j]", TG_ADD(X, TG_MUL(Y, X)));
+    ASSERT_PRINTS("f[j] / (i[j] * f[j])", TG_DIV(X, TG_MUL(Y, X)));
+    ASSERT_PRINTS("2^(-f[j])", TG_EXP2(TG_NEG(X)));
+    ASSERT_PRINTS("-2^f[j]", TG_NEG(TG_EXP2(X)));
+    ASSERT_PRINTS("2^(2^f[j])", TG_EXP2(TG_EXP2(X)));
+    ASSERT_PRINTS("-(f[j] * i[j])", TG_NEG(TG_MUL(X, Y)));
+    ASSERT_PRINTS("f[j] - (-i[j])", TG_SUB(X, TG_NEG(Y)));
+    ASSERT_PRINTS("max(f[j], min(i[j], -0.5)) * scale",
+                  TG_MUL(TG_MAX(X, TG_MIN(Y, TG_NUM(-0.5f))), TG_SCALE));
+    ASSERT_PRINTS("f[j] * (-0.5)", TG_MUL(X, TG_NUM(-0.5f)));
+    ASSERT_PRINTS("abs(log2(sigmoid(f[j])))", TG_ABS(TG_LOG2(TG_SIGMOID(X))));
+    ASSERT_PRINTS("softplus(-f[j]) * step(i[j] - f[j])",
+                  TG_MUL(TG_SOFTPLUS(TG_NEG(X)), TG_STEP(TG_SUB(Y, X))));
+    ASSERT_PRINTS("f[j] * scalar 3", TG_MUL(X, TG_SCALAR(3)));
+    ASSERT_PRINTS("(malformed expression)", TG_UNARY(TG_X_ADD, X));
 #undef X
 #undef Y
 }
