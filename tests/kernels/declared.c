@@ -19,9 +19,9 @@ static const tg_tensor channel_tensors[] = {
     [N] = {"ns", TG_F32, 0, {TG_CHUNK, TG_DQK}},
 };
 static const tg_stmt channel_body[] = {
-    TG_MAP_TO(TG_AT_KV(LA), TG_GET(TG_AT_KV(X)), TG_LOGSIG2, TG_NUM(1.0f / CHUNK), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(LA), TG_MUL(TG_LOGSIG2(TG_KV(X)), TG_NUM(1.0f / CHUNK))),
     TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(LA)),
-    TG_MAP_TO(TG_AT_KV(Y), TG_GET(TG_AT_KV(B)), TG_SCALE, TG_MUL),
+    TG_MAP_TO(TG_AT_KV(Y), TG_MUL(TG_KV(B), TG_SCALE)),
     TG_TOTAL_TO(G, TG_AT_KV(LA)),
     TG_TOTAL_TO(NK, TG_AT_KV(X)),
     TG_CARRY_TO(N, NF, N0, G, NK, 0),
@@ -106,26 +106,25 @@ static const tg_tensor state_tensors[] = {
     [C] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
 };
 #define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(GX)), TG_LOGSIG2), TG_SCAN_TO(TG_AT_KV(B2), TG_AT_KV(A)),                   \
-        TG_TOTAL_TO(D, TG_AT_KV(A))
+    TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(GX))), TG_SCAN_TO(TG_AT_KV(B2), TG_AT_KV(A)), TG_TOTAL_TO(D, TG_AT_KV(A))
 static const tg_stmt decay_of_channels[] = {
     GATES,
     TG_CARRY_TO(C, S, S0, D, TG_AT_KV(K), TG_AT_KV(V)),
 };
 static const tg_stmt two_matrices[] = {
     GATES,
-    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_GET(TG_AT_KV(K2)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KE), TG_MUL(TG_KV(K), TG_KV(K2))),
     TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
 };
 static const tg_stmt rounded_gate[] = {
     GATES,
-    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(B2)), TG_EXP2),
+    TG_MAP_TO(TG_AT_KV(KE), TG_EXP2(TG_KV(B2))),
     TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
 };
 /* As rounded_gate, but what is rounded is the operand. */
 static const tg_stmt once_rounded[] = {
     GATES,
-    TG_MAP_TO(TG_AT_KV(KE), TG_GET(TG_AT_KV(K)), TG_SCALE, TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KE), TG_MUL(TG_KV(K), TG_SCALE)),
     TG_CARRY_TO(C, S, S0, 0, TG_AT_KV(KE), TG_AT_KV(V)),
 };
 
