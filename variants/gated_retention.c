@@ -14,8 +14,7 @@ enum { TAU = 1 };
 #define VARIANT_ALIASES "gret",
 #define SCALARS {"tau", 16}
 #define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},
-#define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_DIV(TG_LOGSIG2(TG_KV(F)), TG_SCALAR(TAU))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define LOG2_DECAY TG_DIV(TG_LOGSIG2(TG_KV(F)), TG_SCALAR(TAU))
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DF), TG_DIV(TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F)))), TG_SCALAR(TAU))),

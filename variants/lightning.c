@@ -13,8 +13,7 @@ enum { LOG_LAMBDA = SCALAR_TILES };
 #define VARIANT_NAME "lightning"
 #define VARIANT_TITLE "Lightning attention, RetNet: a fixed decay of a head (reference 3.1)"
 #define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
-#define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define LOG2_DECAY TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

@@ -7,7 +7,6 @@
 #define VARIANT_NAME "linear"
 #define VARIANT_TITLE "linear attention, no decay (reference 3)"
 #define VARIANT_ALIASES "la",
-#define GATES TG_MAP_TO(TG_AT_KV(A), TG_NUM(0)), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

@@ -19,7 +19,6 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
 #define KEY "Bm"
 #define VALUE "x"
 #define SCALE 1
-#define INPUT_GATE
 #define SKIP D
 #define SKIP_PRODUCT XH
 #define PARAMETER(name_, flags_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}}
@@ -29,9 +28,9 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
 #define GATES                                                                                                          \
     TG_MAP_TO(AH, TG_NEG(TG_EXP2(TG_MUL(TG_TILE(A_LOG), TG_NUM(LOG2_E))))),                                            \
     TG_MAP_TO(TG_AT_KV(Z), TG_ADD(TG_KV(DT_RAW), TG_TILE(DT_BIAS))),                                                   \
-    TG_MAP_TO(TG_AT_KV(DT), TG_MAX(TG_SOFTPLUS(TG_KV(Z)), TG_NUM(1e-37f))),                                            \
-    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_MUL(TG_KV(DT), TG_TILE(AH)), TG_NUM(LOG2_E))),                                    \
-    TG_MAP_TO(TG_AT_KV(LI), TG_LOG2(TG_KV(DT))),
+    TG_MAP_TO(TG_AT_KV(DT), TG_MAX(TG_SOFTPLUS(TG_KV(Z)), TG_NUM(1e-37f))),
+#define LOG2_DECAY TG_MUL(TG_MUL(TG_KV(DT), TG_TILE(AH)), TG_NUM(LOG2_E))
+#define LOG2_INPUT TG_LOG2(TG_KV(DT))
 #define GRADIENT_TENSORS                                                                                               \
     [D_DT_RAW] = {"ddt_raw", TG_F32, TG_OUT, {TG_T}}, [D_DT_BIAS] = PARAMETER("ddt_bias", TG_OUT),                      \
     [D_A_LOG] = PARAMETER("dA_log", TG_OUT), [D_SKIP] = PARAMETER("dD", TG_OUT), [DAT] = {"dat", TG_F32, 0, {TG_T}},    \

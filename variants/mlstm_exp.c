@@ -15,7 +15,7 @@
 #define NORMALISED
 #define MAX_STATE
 #define SCALARS {"eps", 0}, {"exact", 1}
-#define INPUT_GATE(i) TG_MUL(i, TG_NUM(LOG2_E))
+#define LOG2_INPUT TG_MUL(TG_KV(I), TG_NUM(LOG2_E))
 #define INPUT_GRADIENT(dli) dli
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

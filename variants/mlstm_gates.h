@@ -14,8 +14,7 @@ enum {
 enum { EPS = 1, EXACT = 2 }; /* scalars of the normalised ones */
 
 #define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}}, [I] = {"i", TG_F32, TG_IN, {TG_T}},
-#define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(F))), TG_MAP_TO(TG_AT_KV(LI), INPUT_GATE(TG_KV(I))),
+#define LOG2_DECAY TG_LOGSIG2(TG_KV(F))
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}}, [DI] = {"di", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F))))),                                          \

@@ -10,7 +10,7 @@
 #define VARIANT_ALIASES "mlstmsign",
 #define NORMALISED
 #define SCALARS {"eps", 0}, {"exact", 1}
-#define INPUT_GATE(i) TG_LOGSIG2(i)
+#define LOG2_INPUT TG_LOGSIG2(TG_KV(I))
 #define INPUT_GRADIENT(dli) TG_MUL(dli, TG_SIGMOID(TG_NEG(TG_KV(I))))
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

@@ -13,8 +13,7 @@ enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA, DCHUNK };
 #define VARIANT_TITLE "retention: a constant decay of a head (reference 3.1)"
 #define VARIANT_ALIASES "cdecay",
 #define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
-#define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define LOG2_DECAY TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))
 #define GRADIENT_TENSORS                                                                                               \
     [DCHUNK] = {"dchunk", TG_F32, 0, {TG_CHUNK}}, [DLOG_LAMBDA] = {"dlog_lambda", TG_F32, TG_OUT | TG_NO_BATCH, {0}},
 #define GATE_GRADIENTS TG_TOTAL_TO(DCHUNK, TG_AT_KV(DA)), TG_TOTAL_TO(DLOG_LAMBDA, DCHUNK),

@@ -3,7 +3,7 @@
  *     S_t = e^{a_t} S_{t-1} + e^{li_t} k_t v_t^T        h_t = scale S_t^T q_t      (+ D v_t, / normaliser)
  *
  * The core is scalar_forward.inc and scalar_backward.inc. A variant is a file that says where the log decay a_t
- * and the log input gate li_t come from, and where their gradients go, as statements and as an fp64 function,
+ * and the log input gate li_t come from, and where their gradients go, as expressions, as statements and in fp64,
  * and then includes scalar.inc. Forward and backward number their tiles alike. */
 #ifndef TEGULA_SCALAR_H
 #define TEGULA_SCALAR_H

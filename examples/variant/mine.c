@@ -6,9 +6,10 @@
  *
  *     cc -std=c11 -shared -fPIC -I. examples/variant/mine.c variants/scalar_oracle.c -lm -o build/variant.so
  *
- * The statements of GATES make the log decay A (base 2) and the log input gate LI (0: none), those
- * of GATE_GRADIENTS take its gradient DA (natural log) to the inputs. gate and gate_back say the
- * same in fp64, for `check`. All the rest is the family's (variants/scalar.inc). */
+ * LOG2_DECAY is a token's log decay (base 2), GATES are the statements of what it reads beside the
+ * inputs, those of GATE_GRADIENTS take its gradient DA (natural log) to the inputs. There is no
+ * input gate (LOG2_INPUT). gate and gate_back say the same in fp64, for `check`. All the rest is
+ * the family's (variants/scalar.inc). */
 #include "variants/scalar.h"
 
 #include <math.h>
@@ -21,10 +22,8 @@ enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
 #define GATE_TENSORS                                                                               \
     [F] = {"f", TG_F32, TG_IN, {TG_T}}, [RATE] = {"rate", TG_F32, TG_NO_BATCH, {0}},               \
     [LOG_RATE] = {"log_rate", TG_F32, TG_IN | TG_NO_BATCH, {0}},
-#define GATES                                                                                      \
-    TG_MAP_TO(RATE, TG_EXP2(TG_MUL(TG_TILE(LOG_RATE), TG_NUM(LOG2_E)))),                           \
-    TG_MAP_TO(TG_AT_KV(A), TG_MUL(TG_LOGSIG2(TG_KV(F)), TG_TILE(RATE))),                           \
-    TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define GATES TG_MAP_TO(RATE, TG_EXP2(TG_MUL(TG_TILE(LOG_RATE), TG_NUM(LOG2_E)))),
+#define LOG2_DECAY TG_MUL(TG_LOGSIG2(TG_KV(F)), TG_TILE(RATE))
 /* df = da rate sigmoid(-f); dlog_rate = sum of da a, over the tokens of a chunk, then over all. */
 #define GRADIENT_TENSORS                                                                           \
     [DF] = {"df", TG_F32, TG_OUT, {TG_T}}, [TOKEN] = {"da_a", TG_F32, 0, {TG_T}},                  \
