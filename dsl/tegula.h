@@ -54,9 +54,9 @@ typedef uint16_t tg_operand;
  *
  *     TG_MAP_TO(P, TG_CAUSAL(TG_MUL(TG_EXP2(TG_SUB(TG_Q(B), TG_KV(CJ))), TG_TILE(QK))))
  *
- * which the macros turn into reverse Polish code, operands before their operation. Tiles of fewer axes are
- * broadcast by axis. Cumulative logs are base 2: on the hardware e^x is ex2, so gates are scaled by log2(e)
- * once, where they are made. */
+ * which the macros turn into at most 15 codes of reverse Polish, operands before their operation. Tiles of
+ * fewer axes are broadcast by axis. Cumulative logs are base 2: on the hardware e^x is ex2, so gates are scaled
+ * by log2(e) once, where they are made. */
 typedef enum tg_x_op {
     TG_X_END = 0,
     TG_X_TILE,     /* push the operand */
@@ -87,7 +87,8 @@ typedef struct tg_x {
     float number;       /* of TG_X_NUMBER */
 } tg_x;
 
-/* An expression is a list of codes in parentheses, so that macros of one's own can hand it on. */
+/* An expression is a list of codes in parentheses, so that macros of one's own can take it and hand it on. These
+ * four are how the others are made. */
 #define TG_CODES(...)                   __VA_ARGS__
 #define TG_LEAF(op_, operand_, number_) ({op_, 0, operand_, number_})
 #define TG_UNARY(op_, a)                (TG_CODES a, {op_, 0, 0, 0.0f})

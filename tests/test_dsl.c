@@ -23,6 +23,10 @@ static void add_stmt(struct copy *c, tg_stmt stmt)
     c->body[c->algorithm.n_body++] = stmt;
 }
 
+/* Of an expression of one code one of fifteen. */
+#define SQUARE(x)   TG_MUL(x, x)
+#define CODES_15(x) SQUARE(SQUARE(SQUARE(x)))
+
 /* ---- tests ---- */
 
 #define BAD(name, codes, fragment, ...)                                                                                \
