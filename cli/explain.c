@@ -218,8 +218,9 @@ static int explain_backward(const struct direction *forward, json_t *json)
     backward.json = json;
     if (!json)
         puts("");
+    tg_schedule chosen;
     if (backward.wish.schedule ||
-        tg_schedule_default(backward.variant, backward.target, backward.shape, NULL, &silent_sink))
+        tg_schedule_default(backward.variant, backward.target, backward.shape, NULL, &chosen, &silent_sink) == TG_OK)
         return explain_direction(&backward);
     explain_algorithm(&backward, backward.variant->algorithm);
     if (!json)

@@ -202,15 +202,16 @@ static bool unknown_schedule(struct context *context, const tg_variant *variant,
     return false;
 }
 
-static const tg_schedule *schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
-                                           const tg_shape_class *shape, const struct shape *sizes, const char *changes)
+static bool schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
+                             const tg_shape_class *shape, const struct shape *sizes, const char *changes,
+                             tg_schedule *schedule)
 {
     tg_sizes of_call = tg_sizes_usual(shape);
     if (sizes)
         of_call = (tg_sizes){sizes->batch, sizes->heads, sizes->tokens, 0};
     const char *chunk = strstr(changes, "chunk=");
     of_call.chunk = chunk ? strtol(chunk + strlen("chunk="), NULL, 10) : context->options.chunk;
-    return tg_schedule_default(variant, target, shape, &of_call, &context->sink);
+    return tg_schedule_default(variant, target, shape, &of_call, schedule, &context->sink) == TG_OK;
 }
 
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
@@ -218,21 +219,18 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
 {
     text += strspn(text, " ");
     size_t length = strcspn(text, " ");
-    const tg_schedule *base = NULL;
     if (length > 0 && !memchr(text, '=', length)) {
-        base = schedule_named(variant, text, length);
+        const tg_schedule *base = schedule_named(variant, text, length);
         if (!base) {
             char name[64];
             snprintf(name, sizeof name, "%.*s", (int)length, text);
             return unknown_schedule(context, variant, name);
         }
+        *schedule = *base;
         text += length;
-    }
-    if (!base)
-        base = schedule_default(context, variant, target, shape, sizes, text);
-    if (!base)
+    } else if (!schedule_default(context, variant, target, shape, sizes, text, schedule)) {
         return false;
-    *schedule = *base;
+    }
     return tg_schedule_apply(text, schedule, &context->sink) == TG_OK;
 }
 
@@ -271,10 +269,8 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
     } else if (!sizes || !schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
-        const tg_schedule *fits = schedule_default(context, variant, target, shape, sizes, "");
-        if (!fits)
+        if (!schedule_default(context, variant, target, shape, sizes, "", &choice->schedule))
             return false;
-        choice->schedule = *fits;
         snprintf(choice->origin, sizeof choice->origin, "default");
     }
     return schedule_chunk(&choice->schedule, wish.chunk, &context->sink) &&

@@ -1,6 +1,6 @@
-/* cli/tune.c - `tegula tune`: the search. Every schedule that the checker accepts, in the order in
- * which the cost model believes in them, what a call would get untuned at the head, and without
- * those it thinks much slower. Of all of them the chunk sizes first, with the default blocks, so
+/* cli/tune.c - `tegula tune`: the search. It starts from the model's (compiler/search.c), with every
+ * schedule in the order in which the cost model believes in them, what a call would get untuned at
+ * the head, and without those it thinks much slower. Of all of them the chunk and segment sizes first, so
  * that a short budget has seen each; then, at the two best of each, the fastest schedule first, one
  * field at a time (coordinate descent), so that it stays in seconds; then the finalists once more
  * with more runs. */
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { KEEP = 6, FINALISTS = 3, FINAL_RUNS = 30, ROUNDS = 2, MAX_SWEEP = TG_MAX_VALUES };
+enum { KEEP = 6, FINALISTS = 3, FINAL_RUNS = 30, ROUNDS = 2, MAX_STARTS = 64, MAX_CHOICES = 1024 };
 
 static const double default_budget = 20; /* seconds: DESIGN section 5 */
 /* Blocks and stages change a time by less than this factor. */
@@ -101,28 +101,34 @@ static void prepare(struct tuner *tuner, const struct option_value *values, uint
         tuner_prepare(tuner, schedules, n_new);
 }
 
+/* The most promising first, without the unlikely: a short budget has then seen what an untuned call would take. */
+static void try_likely(struct tuner *tuner, struct option_value *values, uint32_t n, bool is_sweep)
+{
+    qsort(values, n, sizeof values[0], by_model);
+    while (n > 1 && !tuner->is_prediction && values[n - 1].seconds > unlikely * values[0].seconds)
+        n--;
+    for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
+        struct candidate *candidate = tuner_try(tuner, &values[i].schedule);
+        if (candidate && is_sweep)
+            candidate->is_sweep = true;
+    }
+}
+
 /* How the sequence is cut: into chunks, into segments. */
 static bool is_cut(const tg_vary *vary)
 {
     return vary->field == TG_FIELD_CHUNK || (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
 }
 
-/* The most promising first, without the unlikely: a short budget has then seen what an untuned call would take. */
-static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base, bool is_first)
+/* The lengths of chunks and segments once more, where blocks have changed. */
+static void sweep_cuts(struct tuner *tuner, const tg_space *space, const tg_schedule *base)
 {
     struct option_value values[TG_MAX_VALUES];
     for (uint32_t v = 0; v < space->n_vary; v++) {
         if (!is_cut(&space->vary[v]))
             continue;
-        uint32_t n = accepted_values(tuner, base, &space->vary[v], values);
-        qsort(values, n, sizeof values[0], by_model);
-        while (n > 1 && !tuner->is_prediction && values[n - 1].seconds > unlikely * values[0].seconds)
-            n--;
-        for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
-            struct candidate *candidate = tuner_try(tuner, &values[i].schedule);
-            if (candidate && is_first)
-                candidate->is_sweep = true;
-        }
+        const uint32_t n = accepted_values(tuner, base, &space->vary[v], values);
+        try_likely(tuner, values, n, false);
     }
 }
 
@@ -150,53 +156,42 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
         if (here == before || is_out_of_time(tuner))
             break;
     }
-    sweep_cuts(tuner, space, &here->schedule, false);
+    sweep_cuts(tuner, space, &here->schedule);
 }
 
-/* Where a search begins. */
+/* One of the variant's schedules with what the model's search found for it: a choice for every cut. */
 struct start {
-    const tg_space *space; /* NULL: the schedule has none, and is tried as it is */
-    tg_schedule base;
-    double seconds;      /* at the best chunk or segment size: by the model, then as measured */
+    const tg_schedule *declared;
+    const tg_space *space;        /* NULL: the schedule has none */
+    double seconds;               /* at the best of them: by the model, then as measured */
+    struct option_value *choices; /* of starts.choices */
+    uint32_t n;
     uint32_t first, end; /* its candidates of the sweep */
 };
 
-enum { MAX_STARTS = 32 };
+struct starts {
+    struct option_value *choices; /* malloc'ed */
+    uint32_t n_choices, n;
+    struct start all[MAX_STARTS];
+};
 
-/* Of a schedule with any of the chunk or segment sizes it may have. */
-static double best_predicted(const struct tuner *tuner, const tg_space *space, const tg_schedule *base)
+/* The search shows the choices of one schedule after the other. */
+static void add_choice(void *user, const tg_choice *choice)
 {
-    struct option_value values[TG_MAX_VALUES];
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, base->chunk};
-    tg_cost cost = {0};
-    tg_cost_estimate(base, tuner->target, &tuner->class, &sizes, &cost, &silent_sink);
-    for (uint32_t v = 0; space && v < space->n_vary; v++) {
-        const uint32_t n = is_cut(&space->vary[v]) ? accepted_values(tuner, base, &space->vary[v], values) : 0;
-        for (uint32_t i = 0; i < n; i++)
-            cost.seconds = values[i].seconds < cost.seconds ? values[i].seconds : cost.seconds;
+    struct starts *starts = user;
+    struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
+    const bool is_next = !last || last->declared != choice->declared;
+    if (choice->declared->max_tokens || starts->n_choices == MAX_CHOICES || (is_next && starts->n == MAX_STARTS))
+        return;
+    struct option_value *value = &starts->choices[starts->n_choices++];
+    *value = (struct option_value){*choice->schedule, choice->seconds};
+    if (is_next) {
+        last = &starts->all[starts->n++];
+        *last =
+            (struct start){.declared = choice->declared, .space = choice->space, .seconds = HUGE_VAL, .choices = value};
     }
-    return cost.seconds;
-}
-
-/* The space's own point of departure, or the variant's default where that one does not fit. */
-static bool base_of(const struct tuner *tuner, const tg_space *space, tg_schedule *base)
-{
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
-    const tg_schedule *schedule = space->schedule;
-    if (tg_plan_check(schedule, tuner->target, &tuner->class, &silent_sink) != TG_OK)
-        schedule = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes, &tuner->context->sink);
-    if (!schedule || schedule->n_rows != space->schedule->n_rows)
-        return false;
-    *base = *schedule;
-    return true;
-}
-
-static bool has_space(const struct tuner *tuner, const tg_schedule *schedule)
-{
-    for (const tg_space *const *space = tuner->variant->spaces; space && *space; space++)
-        if ((*space)->schedule == schedule)
-            return true;
-    return false;
+    last->n++;
+    last->seconds = fmin(last->seconds, choice->seconds);
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -206,36 +201,33 @@ static int by_seconds(const void *a, const void *b)
 }
 
 /* The default goes first: what is found and remembered is never slower than without tuning. */
-static void put_default_first(const struct tuner *tuner, struct start *starts, uint32_t n)
+static void put_default_first(const struct tuner *tuner, const tg_sizes *sizes, struct starts *starts)
 {
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
-    const tg_schedule *chosen = tg_schedule_default(tuner->variant, tuner->target, &tuner->class, &sizes, &silent_sink);
-    for (uint32_t i = 0; i < n && chosen; i++) {
-        if (strcmp(starts[i].base.name, chosen->name) != 0)
+    tg_schedule chosen;
+    if (tg_schedule_default(tuner->variant, tuner->target, &tuner->class, sizes, &chosen, &tuner->context->sink) !=
+        TG_OK)
+        return;
+    for (uint32_t i = 0; i < starts->n; i++) {
+        if (strcmp(starts->all[i].declared->name, chosen.name) != 0)
             continue;
-        const struct start found = starts[i];
-        memmove(&starts[1], &starts[0], i * sizeof starts[0]);
-        starts[0] = found;
+        const struct start found = starts->all[i];
+        memmove(&starts->all[1], &starts->all[0], i * sizeof starts->all[0]);
+        starts->all[0] = found;
         return;
     }
 }
 
 /* All there are, the most promising first. */
-static uint32_t find_starts(const struct tuner *tuner, struct start starts[MAX_STARTS])
+static bool find_starts(const struct tuner *tuner, struct starts *starts)
 {
-    uint32_t n = 0;
-    for (const tg_space *const *space = tuner->variant->spaces; space && *space; space++)
-        if (n < MAX_STARTS && base_of(tuner, *space, &starts[n].base))
-            starts[n++].space = *space;
-    for (const tg_schedule *const *s = tuner->variant->schedules; *s; s++)
-        if (n < MAX_STARTS && !(*s)->kept[0] && !(*s)->max_tokens && !has_space(tuner, *s) &&
-            tg_plan_check(*s, tuner->target, &tuner->class, &silent_sink) == TG_OK)
-            starts[n++] = (struct start){.base = **s};
-    for (uint32_t i = 0; i < n; i++)
-        starts[i].seconds = best_predicted(tuner, starts[i].space, &starts[i].base);
-    qsort(starts, n, sizeof starts[0], by_seconds);
-    put_default_first(tuner, starts, n);
-    return n;
+    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
+    *starts = (struct starts){.choices = malloc(MAX_CHOICES * sizeof *starts->choices)};
+    if (!starts->choices || tg_schedule_each(tuner->variant, tuner->target, &tuner->class, &sizes, 1, add_choice,
+                                             starts, &tuner->context->sink) != TG_OK)
+        return false;
+    qsort(starts->all, starts->n, sizeof starts->all[0], by_seconds);
+    put_default_first(tuner, &sizes, starts);
+    return true;
 }
 
 /* At the two fastest of its candidates. */
@@ -261,13 +253,7 @@ static void descend_from_best(struct tuner *tuner, const struct start *start)
 static void sweep(struct tuner *tuner, struct start *start)
 {
     start->first = tuner->n_candidates;
-    if (start->space)
-        sweep_cuts(tuner, start->space, &start->base, true);
-    if (tuner->n_candidates == start->first) {
-        struct candidate *candidate = tuner_try(tuner, &start->base);
-        if (candidate)
-            candidate->is_sweep = true;
-    }
+    try_likely(tuner, start->choices, start->n, true);
     start->end = tuner->n_candidates;
     start->seconds = HUGE_VAL;
     for (uint32_t i = start->first; i < start->end; i++)
@@ -275,26 +261,37 @@ static void sweep(struct tuner *tuner, struct start *start)
             start->seconds = fmin(start->seconds, 1e-3 * tuner->candidates[i].milliseconds);
 }
 
-static void search_all(struct tuner *tuner)
+static void sweep_all(struct tuner *tuner, struct starts *starts)
 {
-    struct start starts[MAX_STARTS];
-    const uint32_t n = find_starts(tuner, starts);
-    const double default_seconds = n ? starts[0].seconds : 0;
+    struct start *all = starts->all;
+    const double default_seconds = starts->n ? all[0].seconds : 0;
     uint32_t n_swept = 0;
-    for (uint32_t i = 0; i < n && !is_out_of_time(tuner); i++) {
-        if (tuner->is_prediction || starts[i].seconds <= unlikely * default_seconds) {
-            starts[n_swept] = starts[i];
-            sweep(tuner, &starts[n_swept++]);
+    for (uint32_t i = 0; i < starts->n && !is_out_of_time(tuner); i++) {
+        if (tuner->is_prediction || all[i].seconds <= unlikely * default_seconds) {
+            all[n_swept] = all[i];
+            sweep(tuner, &all[n_swept++]);
         } else {
-            remark("%s is left out: predicted %.3g ms, %s %.3g", starts[i].base.name, 1e3 * starts[i].seconds,
-                   starts[0].base.name, 1e3 * default_seconds);
+            remark("%s is left out: predicted %.3g ms, %s %.3g", all[i].declared->name, 1e3 * all[i].seconds,
+                   all[0].declared->name, 1e3 * default_seconds);
         }
     }
-    qsort(starts, n_swept, sizeof starts[0], by_seconds);
-    /* The model tells chunks and segments apart, and blocks hardly. */
-    for (uint32_t i = 0; i < n_swept && !tuner->is_prediction; i++)
-        if (starts[i].space)
-            descend_from_best(tuner, &starts[i]);
+    starts->n = n_swept;
+}
+
+static void search_all(struct tuner *tuner)
+{
+    struct starts *starts = malloc(sizeof *starts);
+    if (starts && find_starts(tuner, starts)) {
+        sweep_all(tuner, starts);
+        qsort(starts->all, starts->n, sizeof starts->all[0], by_seconds);
+        /* The model tells chunks and segments apart, and blocks hardly. */
+        for (uint32_t i = 0; i < starts->n && !tuner->is_prediction; i++)
+            if (starts->all[i].space)
+                descend_from_best(tuner, &starts->all[i]);
+    }
+    if (starts)
+        free(starts->choices);
+    free(starts);
 }
 
 /* A difference of a few percent between ten runs may be noise; thirty runs decide. */

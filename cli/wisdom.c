@@ -76,9 +76,10 @@ static double predicted(const struct wanted *wanted, const tg_schedule *schedule
 static double behind(const struct wanted *wanted, const tg_schedule *schedule, const tg_wisdom *at)
 {
     const tg_sizes sizes = {at->batch, at->heads, at->tokens, 0};
-    const tg_schedule *chosen =
-        tg_schedule_default(wanted->variant, wanted->target, wanted->shape, &sizes, &silent_sink);
-    return chosen ? predicted(wanted, schedule, sizes) / predicted(wanted, chosen, sizes) : 1;
+    tg_schedule chosen;
+    const tg_status status =
+        tg_schedule_default(wanted->variant, wanted->target, wanted->shape, &sizes, &chosen, &silent_sink);
+    return status == TG_OK ? predicted(wanted, schedule, sizes) / predicted(wanted, &chosen, sizes) : 1;
 }
 
 static bool keeps_up(const struct wanted *wanted, const tg_schedule *schedule, const tg_wisdom *found)

@@ -1,7 +1,14 @@
-/* compiler/choose.c - which of a variant's schedules, when nobody says. */
+/* compiler/choose.c - which of a variant's schedules, and which point of its space, when nobody says.
+ *
+ * What was decided once is kept: a table of as many decisions as a program with many shapes has, the oldest of
+ * which make room. Its key is what the declarations say, not where they are. */
 #include "compiler/plan.h"
 
-static const double tie = 1.1; /* the model tells no smaller differences */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
 tg_sizes tg_sizes_usual(const tg_shape_class *shape)
 {
@@ -17,6 +24,98 @@ tg_sizes tg_sizes_usual(const tg_shape_class *shape)
     return sizes;
 }
 
+/* ---- the decision ---- */
+
+enum { MAX_STARTS = 64 };
+
+/* The model orders the lengths of chunks and segments of one schedule better than it knows each. */
+static const double tie_of_cuts = 1.02;
+
+/* A declared schedule at its best point. */
+struct start {
+    const tg_schedule *declared;
+    tg_schedule schedule;
+    double seconds;
+    double weight; /* ... more where the cut is not the declared one */
+};
+
+struct starts {
+    uint32_t n;
+    struct start all[MAX_STARTS];
+};
+
+static uint32_t segment_of(const tg_schedule *schedule)
+{
+    uint32_t segment = 0;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+            segment = schedule->rows[r].row[TG_SEG].block;
+    return segment;
+}
+
+/* Choices of one schedule come one after the other. */
+static void add_choice(void *user, const tg_choice *choice)
+{
+    struct starts *starts = user;
+    const tg_schedule *schedule = choice->schedule, *declared = choice->declared;
+    const bool is_declared = schedule->chunk == declared->chunk && segment_of(schedule) == segment_of(declared);
+    const double seconds = choice->seconds + 1e-9; /* calls of no tokens cost nothing and have a schedule */
+    const double weight = is_declared ? seconds : seconds * tie_of_cuts;
+    struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
+    if (last && last->declared == declared) {
+        if (weight < last->weight)
+            *last = (struct start){declared, *schedule, seconds, weight};
+    } else if (starts->n < MAX_STARTS) {
+        starts->all[starts->n++] = (struct start){declared, *schedule, seconds, weight};
+    }
+}
+
+/* Of decode steps one with room for as few tokens as there are. */
+static uint32_t room_of(const struct starts *starts)
+{
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < starts->n; i++) {
+        const uint32_t own = starts->all[i].declared->max_tokens;
+        room = own && (!room || own < room) ? own : room;
+    }
+    return room;
+}
+
+/* The fastest, or one declared before it that is hardly slower. */
+static const struct start *fastest(const struct starts *starts)
+{
+    const uint32_t room = room_of(starts);
+    double least = HUGE_VAL;
+    for (uint32_t i = 0; i < starts->n; i++)
+        if (starts->all[i].declared->max_tokens == room)
+            least = fmin(least, starts->all[i].seconds);
+    for (uint32_t i = 0; i < starts->n; i++)
+        if (starts->all[i].declared->max_tokens == room && starts->all[i].seconds <= plan_tie * least)
+            return &starts->all[i];
+    return NULL;
+}
+
+static tg_status choose(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                        const tg_sizes *sizes, tg_schedule *schedule)
+{
+    const tg_sink quiet = {0};
+    struct starts *starts = calloc(1, sizeof *starts);
+    if (!starts)
+        return TG_E_MEMORY;
+    tg_status status = tg_schedule_each(variant, target, shape, sizes, 0, add_choice, starts, &quiet);
+    const struct start *found = NULL;
+    while (status == TG_OK && (found = fastest(starts)) != NULL) {
+        if (tg_plan_check(&found->schedule, target, shape, &quiet) == TG_OK)
+            break; /* what rows do not say one by one, their whole does */
+        const size_t at = (size_t)(found - starts->all);
+        memmove(&starts->all[at], &starts->all[at + 1], (--starts->n - at) * sizeof starts->all[0]);
+    }
+    if (found)
+        *schedule = found->schedule;
+    free(starts);
+    return found ? TG_OK : status == TG_OK ? TG_E_UNSUPPORTED : status;
+}
+
 /* Can it be called with this chunk size? 0: its own. */
 static bool takes_chunk(const tg_schedule *s, int64_t chunk)
 {
@@ -24,58 +123,102 @@ static bool takes_chunk(const tg_schedule *s, int64_t chunk)
            (chunk % plan_chunk_multiple(s) == 0 && (plan_chunk_most(s) == 0 || chunk <= plan_chunk_most(s)));
 }
 
-/* Seconds, or 0 when it is not to be taken. */
-static double predicted(const tg_schedule *s, const tg_target *target, const tg_shape_class *shape,
-                        const tg_sizes *sizes, bool is_step)
+static void say_why_not(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, int64_t chunk,
+                        const tg_sink *sink)
 {
-    const tg_sink quiet = {0};
-    const tg_sizes of_this = {sizes->batch, sizes->heads, sizes->tokens, sizes->chunk ? sizes->chunk : s->chunk};
-    tg_cost cost;
-    const bool fits = (s->max_tokens != 0) == is_step && (is_step || takes_chunk(s, sizes->chunk)) && !s->kept[0] &&
-                      !s->by_name && tg_plan_check(s, target, shape, &quiet) == TG_OK &&
-                      tg_cost_estimate(s, target, shape, &of_this, &cost, &quiet) == TG_OK;
-    return fits ? cost.seconds + 1e-9 : 0; /* calls of no tokens cost nothing and have a schedule */
-}
-
-/* Of decode steps one with room for as few tokens as there are. */
-static const tg_schedule *fastest(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                                  const tg_sizes *sizes, bool is_step)
-{
-    double least = 0;
-    uint32_t room = UINT32_MAX;
-    for (const tg_schedule *const *s = variant->schedules; s && *s; s++) {
-        const double seconds = (*s)->max_tokens > room ? 0 : predicted(*s, target, shape, sizes, is_step);
-        if (seconds > 0 && (least == 0 || (*s)->max_tokens < room || seconds < least)) {
-            least = seconds;
-            room = (*s)->max_tokens;
-        }
-    }
-    for (const tg_schedule *const *s = variant->schedules; least > 0 && *s; s++) {
-        const double seconds = (*s)->max_tokens == room ? predicted(*s, target, shape, sizes, is_step) : 0;
-        if (seconds > 0 && seconds <= tie * least)
-            return *s;
-    }
-    return NULL;
-}
-
-const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                                       const tg_sizes *sizes, const tg_sink *sink)
-{
-    if (!variant || !target || !shape)
-        return NULL;
-    const tg_sizes usual = tg_sizes_usual(shape);
-    const tg_sizes *const s = sizes ? sizes : &usual;
-    const tg_schedule *found = shape->tokens ? fastest(variant, target, shape, s, true) : NULL;
-    if (!found)
-        found = fastest(variant, target, shape, s, false);
-    for (const tg_schedule *const *all = variant->schedules; !found && all && *all; all++) {
+    for (const tg_schedule *const *all = variant->schedules; all && *all; all++) {
         const tg_status status = tg_plan_check(*all, target, shape, sink);
         if (status == TG_E_ARGUMENT)
             break; /* the shape is no shape: said once */
-        if (status == TG_OK && !takes_chunk(*all, s->chunk))
+        if (status == TG_OK && !takes_chunk(*all, chunk))
             tg_report(sink, TG_ERROR, "TG0542", (*all)->file, (*all)->rows[0].line, NULL,
-                      "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name, (long long)s->chunk,
+                      "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name, (long long)chunk,
                       plan_chunk_multiple(*all), plan_chunk_most(*all) ? " and no more" : "");
     }
+}
+
+/* ---- what was decided ---- */
+
+enum { MAX_DECISIONS = 64 };
+
+struct decision {
+    XXH128_hash_t key;
+    tg_schedule schedule;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct decision decisions[MAX_DECISIONS];
+static uint32_t n_decisions; /* ever made */
+
+static void hash(XXH128_hash_t *key, const void *bytes, size_t n)
+{
+    *key = XXH3_128bits_withSeed(bytes, n, key->low64 ^ key->high64);
+}
+
+/* Of all that the search reads. */
+static void hash_variant(XXH128_hash_t *key, const tg_variant *variant)
+{
+    const tg_algorithm *last = NULL;
+    for (const tg_schedule *const *s = variant->schedules; s && *s; s++) {
+        const tg_algorithm *a = (*s)->algorithm;
+        hash(key, *s, sizeof **s);
+        if (a && a != last && a->tensors && a->body) {
+            hash(key, a->tensors, a->n_tensors * sizeof a->tensors[0]);
+            hash(key, a->body, a->n_body * sizeof a->body[0]);
+        }
+        last = a;
+    }
+    for (const tg_space *const *s = variant->spaces; s && *s; s++) {
+        hash(key, &(*s)->schedule, sizeof(*s)->schedule);
+        hash(key, (*s)->vary, (*s)->n_vary * sizeof(*s)->vary[0]);
+    }
+}
+
+static XXH128_hash_t key_of(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                            const tg_sizes *sizes)
+{
+    const int64_t numbers[] = {shape->io,     shape->dqk,   shape->dhv,   shape->group,  shape->tokens, shape->packed,
+                               shape->pooled, sizes->batch, sizes->heads, sizes->tokens, sizes->chunk};
+    XXH128_hash_t key = XXH3_128bits(numbers, sizeof numbers);
+    hash(&key, target, sizeof *target);
+    hash_variant(&key, variant);
+    return key;
+}
+
+static bool recall(XXH128_hash_t key, tg_schedule *schedule)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < MAX_DECISIONS && i < n_decisions && !found; i++) {
+        found = XXH128_isEqual(decisions[i].key, key);
+        if (found)
+            *schedule = decisions[i].schedule;
+    }
+    pthread_mutex_unlock(&lock);
     return found;
+}
+
+static void remember(XXH128_hash_t key, const tg_schedule *schedule)
+{
+    pthread_mutex_lock(&lock);
+    decisions[n_decisions++ % MAX_DECISIONS] = (struct decision){key, *schedule};
+    pthread_mutex_unlock(&lock);
+}
+
+tg_status tg_schedule_default(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                              const tg_sizes *sizes, tg_schedule *schedule, const tg_sink *sink)
+{
+    if (!variant || !target || !shape || !schedule)
+        return TG_E_ARGUMENT;
+    const tg_sizes usual = tg_sizes_usual(shape);
+    const tg_sizes *const s = sizes ? sizes : &usual;
+    const XXH128_hash_t key = key_of(variant, target, shape, s);
+    if (recall(key, schedule))
+        return TG_OK;
+    const tg_status status = choose(variant, target, shape, s, schedule);
+    if (status == TG_OK)
+        remember(key, schedule);
+    else if (status != TG_E_MEMORY)
+        say_why_not(variant, target, shape, s->chunk, sink);
+    return status;
 }

@@ -32,7 +32,7 @@ static void text_write(void *user, const char *bytes, size_t n)
     t->bytes[t->size] = 0;
 }
 
-static bool check_shape(const tg_shape_class *shape, const tg_sink *sink)
+bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
 {
     const uint32_t dims[] = {shape->dqk, shape->dhv};
     bool ok = true;
@@ -84,14 +84,16 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
     const tg_status status = tg_schedule_check(schedule, sink);
     if (status != TG_OK)
         return status;
-    if (!check_shape(shape, sink))
+    if (!plan_check_shape(shape, sink))
         return TG_E_ARGUMENT;
     bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);
     if (!p)
         return TG_E_MEMORY;
+    struct tg_slices slices;
+    tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
     for (uint32_t r = 0; r < schedule->n_rows; r++)
-        ok = plan_build(p, schedule, r, target, shape, sink) && ok;
+        ok = plan_build(p, schedule, &slices, r, target, shape, sink) && ok;
     free(p);
     return ok ? TG_OK : TG_E_UNSUPPORTED;
 }
@@ -220,11 +222,13 @@ static tg_status compile_rows(tg_program *program, const tg_schedule *schedule, 
     uint8_t index[TG_MAX_TILES] = {0};
     struct plan *plans = calloc(schedule->n_rows, sizeof *plans);
     tg_status status = plans ? TG_OK : TG_E_MEMORY;
-    if (plans && !plan_tensors(program, schedule, shape, index, sink))
+    struct tg_slices slices;
+    tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
+    if (plans && !plan_tensors(program, schedule, &slices, shape, index, sink))
         status = TG_E_UNSUPPORTED;
     for (uint32_t r = 0; status == TG_OK && r < schedule->n_rows; r++) {
         jobs[r] = (struct job){.plan = &plans[r], .options = options};
-        if (!plan_build(&plans[r], schedule, r, target, shape, sink))
+        if (!plan_build(&plans[r], schedule, &slices, r, target, shape, sink))
             status = TG_E_UNSUPPORTED;
     }
     if (status == TG_OK)

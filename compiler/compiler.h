@@ -83,14 +83,32 @@ TG_API tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *
 TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                                  const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink);
 
-/* What to take when nobody says: of the variant's schedules that tg_plan_check accepts the one that the
- * cost model thinks fastest, or that one declared before it which is at most a tenth slower, for the
- * model is no better than that. Decode steps (shape->tokens) take a schedule made for them where there
- * is one, others never; schedules that keep tensors are only taken by name. `sizes` NULL: what is usual,
- * tg_sizes_usual; with a chunk size, only schedules that take it. The same arguments give the same schedule. NULL, with the reasons, if none is
- * accepted. */
-TG_API const tg_schedule *tg_schedule_default(const tg_variant *variant, const tg_target *target,
-                                              const tg_shape_class *shape, const tg_sizes *sizes, const tg_sink *sink);
+/* A point of a schedule's space: what is declared with other values of the fields that its space varies. */
+typedef struct tg_choice {
+    const tg_schedule *schedule;
+    const tg_schedule *declared; /* the variant's: whose point it is */
+    const tg_space *space;       /* the variant's that has `declared`; NULL: it has none */
+    double seconds;              /* the cost model's */
+} tg_choice;
+typedef void tg_choice_fn(void *user, const tg_choice *choice);
+
+/* The model's search, without compiling or measuring: of every schedule of the variant, in their order, and for every
+ * length of chunks and segments that its space names, the point that the model would take, each row's fields for
+ * themselves. What does not fit is left out, so are schedules that keep tensors, decode steps without room for
+ * shape->tokens and, unless `by_name`, those that are only taken by name; with sizes->chunk, all but that one. What a
+ * choice points to is valid until `visit` returns. TG_E_ARGUMENT for what is no shape. */
+TG_API tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                                  const tg_sizes *sizes, int by_name, tg_choice_fn *visit, void *user,
+                                  const tg_sink *sink);
+
+/* What to take when nobody says: of those choices the one that the cost model thinks fastest, or that of a schedule
+ * declared before it which is at most a tenth slower, for the model is no better than that. Decode steps
+ * (shape->tokens) take a schedule made for them where there is one, others never. `sizes` NULL: what is usual,
+ * tg_sizes_usual. The same arguments give the same schedule; the first decision takes milliseconds, and the last 64 are
+ * kept: asked once more, microseconds. Thread-safe. When none is accepted, TG_E_UNSUPPORTED with the reasons, or
+ * TG_E_ARGUMENT for what is no shape. */
+TG_API tg_status tg_schedule_default(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                                     const tg_sizes *sizes, tg_schedule *schedule, const tg_sink *sink);
 /* 65,536 tokens in 8 sequences, or decode steps of 64, with 16 heads or a group of more. */
 TG_API tg_sizes tg_sizes_usual(const tg_shape_class *shape);
 

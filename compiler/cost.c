@@ -128,8 +128,8 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
     const double batch = t->flags & TG_NO_BATCH ? 1 : (double)s->batch;
     const double heads =
         t->flags & TG_NO_HEADS ? 1 : (double)s->heads / (t->flags & TG_SHARED ? group_of(&p->shape) : 1);
-    double bytes =
-        tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads * plan_parts(p->schedule, &p->shape, tile);
+    double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads *
+                   plan_parts(p->schedule, p->slices, &p->shape, tile);
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)
         bytes *= t->axes[i] == TG_T ? (double)s->tokens : count(p, s, t->axes[i]);
     const uint32_t segment = tg_tile_segment(p->schedule, tile);
@@ -297,7 +297,7 @@ static double overlapped(const struct plan *p, double memory, double blocks)
     return p->row->mma == TG_MMA_WGMMA ? sqrt(hypot(memory * memory, blocks * blocks)) : hypot(memory, blocks);
 }
 
-static tg_cost kernel_cost(const struct plan *p, const tg_sizes *s)
+tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
 {
     struct work work = block_work(p, s);
     const double used = used_part(p, s), blocks = thread_blocks(p, s) * (p->makes_segments ? used : 1);
@@ -328,28 +328,36 @@ static double workspace_of(const struct plan *p, const tg_sizes *s, const uint8_
     return bytes;
 }
 
+tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes)
+{
+    tg_sizes s = *sizes;
+    if (shape->packed && s.batch > 0)
+        s.tokens = (s.tokens + s.batch - 1) / s.batch;
+    return s;
+}
+
 tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                           const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink)
 {
     if (!schedule || !target || !shape || !sizes || !costs)
         return TG_E_ARGUMENT;
-    tg_sizes s = *sizes;
+    tg_sizes s = plan_sizes(shape, sizes);
     s.chunk = s.chunk > 0 ? s.chunk : schedule->chunk;
-    if (shape->packed && s.batch > 0) /* as if they were of equal length */
-        s.tokens = (s.tokens + s.batch - 1) / s.batch;
     const bool is_empty = s.tokens < 1 || s.batch < 1 || s.heads < 1;
     struct plan *p = malloc(sizeof *p);
     if (!p)
         return TG_E_MEMORY;
     tg_status status = TG_OK;
     uint8_t place[TG_MAX_TILES];
-    plan_places(schedule, shape, place);
+    struct tg_slices slices;
+    tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
+    plan_places(schedule, &slices, shape, place);
     for (uint32_t r = 0; r < schedule->n_rows && status == TG_OK; r++) {
         costs[r] = (tg_cost){0};
-        if (!plan_build(p, schedule, r, target, shape, sink)) {
+        if (!plan_build(p, schedule, &slices, r, target, shape, sink)) {
             status = TG_E_UNSUPPORTED;
         } else if (!is_empty) {
-            costs[r] = kernel_cost(p, &s);
+            costs[r] = plan_cost(p, &s);
             costs[r].workspace = workspace_of(p, &s, place);
         }
     }

@@ -44,7 +44,7 @@ static uint32_t n_strides(const struct plan *p, uint32_t tile)
     while (n < TG_MAX_AXES && t->axes[n] != TG_AXIS_NONE)
         n++;
     const bool dense = n > 0 && (t->axes[n - 1] == TG_DQK || t->axes[n - 1] == TG_DHV);
-    return 2 + n - (dense && plan_parts(p->schedule, &p->shape, tile) == 1 ? 1 : 0);
+    return 2 + n - (dense && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 ? 1 : 0);
 }
 
 static tg_bits tensors_of(const struct plan *p)

@@ -122,23 +122,24 @@ static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, 
 }
 
 /* Dimensions that a row sums over to make the tile, each thread block its own block of them. */
-static uint32_t parallel_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile)
+static uint32_t parallel_sums(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row, uint32_t tile)
 {
-    const uint32_t summed = tg_row_sums(schedule, row, tile) & ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
     uint32_t parallel = 0;
-    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+    for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
         if (schedule->rows[row].row[d].role == TG_ROLE_P)
             parallel |= 1u << d;
-    return summed & parallel;
+    parallel &= ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
+    return parallel && (slices->good >> row & 1) ? parallel & tg_row_sums(schedule, &slices->rows[row], tile) : 0;
 }
 
-uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
+uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                    uint32_t tile)
 {
     const int r = tg_tile_row(schedule, tile);
     if (r < 0)
         return 1;
     const tg_kernel_row *row = &schedule->rows[r];
-    const uint32_t summed = parallel_sums(schedule, (uint32_t)r, tile);
+    const uint32_t summed = parallel_sums(schedule, slices, (uint32_t)r, tile);
     uint32_t parts = 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if ((summed >> d & 1) && dim_size(shape, d) && !tg_is_cluster_sum(schedule->algorithm, row, tile, d))
@@ -148,7 +149,7 @@ uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, ui
 
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
 {
-    const uint32_t summed = parallel_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
+    const uint32_t summed = parallel_sums(p->schedule, p->slices, (uint32_t)(p->row - p->schedule->rows), tile);
     uint32_t split = 0;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if ((summed >> d & 1) && plan_blocks(p, d) > 1)
@@ -174,9 +175,8 @@ uint32_t plan_owner_of_state(const struct plan *p)
     if (p->row->row[TG_DHV].role != TG_ROLE_P || p->row->row[TG_DQK].role != TG_ROLE_P)
         return p->row->row[TG_DHV].role == TG_ROLE_P ? TG_DHV : TG_DQK;
     for (uint32_t r = 0; final_ && r < schedule->n_rows; r++) {
-        struct tg_slice slice;
         const uint32_t owner = written_columns(schedule, &schedule->rows[r]);
-        if (owner && tg_row_slice(schedule, r, &slice) && (slice.stores >> final_ & 1))
+        if (owner && (p->slices->good >> r & 1) && (p->slices->rows[r].stores >> final_ & 1))
             return owner;
     }
     return TG_DQK;
@@ -202,7 +202,8 @@ uint32_t plan_together(const struct plan *p, uint32_t tile)
     uint32_t last = 0;
     for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++)
         last = t->axes[axis];
-    const bool is_plain = plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, &p->shape, tile) == 1;
+    const bool is_plain =
+        plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1;
     return p->each > 1 && last == p->thread_dim && is_plain ? p->each : 1;
 }
 
@@ -246,11 +247,12 @@ static void plan_name(struct plan *p)
             *c = '_';
 }
 
-bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
-                const tg_shape_class *shape, const tg_sink *sink)
+bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink)
 {
     memset(p, 0, sizeof *p);
     p->schedule = schedule;
+    p->slices = slices;
     p->algorithm = schedule->algorithm;
     p->row = &schedule->rows[row];
     p->target = target;
@@ -267,8 +269,9 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
-    if (!tg_row_slice(schedule, row, &p->slice))
+    if (!(slices->good >> row & 1))
         return false;
+    p->slice = slices->rows[row];
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
         plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out",
                     "kernel %s has segments, but does not run on warpgroups", p->row->name);

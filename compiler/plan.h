@@ -128,7 +128,8 @@ struct plan {
     const tg_kernel_row *row;
     const tg_target *target;
     tg_shape_class shape;
-    struct tg_slice slice;
+    const struct tg_slices *slices; /* of all rows */
+    struct tg_slice slice;          /* of this one */
     const tg_sink *sink;
     char name[64];
 
@@ -174,9 +175,9 @@ struct plan {
     uint32_t registers;      /* estimate per thread */
 };
 
-/* Makes the plan of one row; false after reporting why not. */
-bool plan_build(struct plan *p, const tg_schedule *schedule, uint32_t row, const tg_target *target,
-                const tg_shape_class *shape, const tg_sink *sink);
+/* Makes the plan of one row; false after reporting why not. The slices (tg_schedule_slice) must live as long as it. */
+bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
+                const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 
 /* nest.c, place.c, pipeline.c, budget.c: the passes */
 bool pass_nest(struct plan *p);
@@ -254,10 +255,12 @@ uint32_t plan_final_tile(const struct plan *p);
 /* Dimensions over which the row sums up to make the tile, and of which a thread block has one block of several. */
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */
-uint32_t plan_parts(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
+uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                    uint32_t tile);
 /* workspace.c: the tile in whose memory each intermediate is: itself, or one of the same size that no row from the first
  * that uses this needs; 0: it is none, or the caller's. */
-void plan_places(const tg_schedule *schedule, const tg_shape_class *shape, uint8_t place[TG_MAX_TILES]);
+void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                 uint8_t place[TG_MAX_TILES]);
 /* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */
 bool plan_is_pooled(const struct plan *p, uint32_t tile);
 static inline uint32_t group_of(const tg_shape_class *shape)
@@ -277,12 +280,23 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
 /* Position of a parameter in plan_args, or -1. */
 int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis);
 
+/* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */
+tg_cost plan_cost(const struct plan *p, const tg_sizes *s);
+/* What the model counts of them: packed sequences as if they were of equal length. */
+tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);
+
+/* The model tells no smaller differences between schedules, or between blocks of a row. */
+static const double plan_tie = 1.1;
+
+/* compile.c: widths, types and groups that there are */
+bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink);
+
 /* signature.c */
 uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
 uint32_t plan_chunk_most(const tg_schedule *schedule);     /* 0: any */
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
-bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape,
-                  uint8_t index[TG_MAX_TILES], const tg_sink *sink);
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct tg_slices *slices,
+                  const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);
 void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
                  const tg_shape_class *shape);
 void plan_copy_name(char *to, size_t size, const char *from);

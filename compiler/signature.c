@@ -40,14 +40,12 @@ void plan_copy_name(char *to, size_t size, const char *from)
 }
 
 /* Tiles that are in memory in this schedule: the caller's tensors and what one row writes for another. */
-static tg_bits memory_tiles(const tg_schedule *schedule)
+static tg_bits memory_tiles(const tg_schedule *schedule, const struct tg_slices *slices)
 {
     tg_bits set = 0;
-    for (uint32_t r = 0; r < schedule->n_rows; r++) {
-        struct tg_slice slice;
-        if (tg_row_slice(schedule, r, &slice))
-            set |= slice.loads | slice.stores;
-    }
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (slices->good >> r & 1)
+            set |= slices->rows[r].loads | slices->rows[r].stores;
     for (uint32_t t = 1; t < schedule->algorithm->n_tensors; t++)
         if (schedule->algorithm->tensors[t].flags & (TG_IN | TG_OUT))
             set |= TG_BIT(t);
@@ -79,11 +77,11 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
 }
 
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
-bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_shape_class *shape,
-                  uint8_t index[TG_MAX_TILES], const tg_sink *sink)
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct tg_slices *slices,
+                  const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink)
 {
     const tg_algorithm *a = schedule->algorithm;
-    const tg_bits set = memory_tiles(schedule);
+    const tg_bits set = memory_tiles(schedule, slices);
     for (int workspace = 0; workspace < 2; workspace++) {
         for (uint32_t t = 1; t < a->n_tensors; t++) {
             const tg_tensor *from = &a->tensors[t];
@@ -102,7 +100,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
             to->dtype = (uint8_t)plan_dtype_of(from, shape);
             memcpy(to->axes, from->axes, sizeof to->axes);
             to->segment = (uint16_t)tg_tile_segment(schedule, t);
-            const uint32_t parts = plan_parts(schedule, shape, t);
+            const uint32_t parts = plan_parts(schedule, slices, shape, t);
             for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)
                 if (to->axes[axis] == TG_AXIS_NONE) {
                     to->axes[axis] = TG_PARTS;
@@ -114,7 +112,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const tg_sha
             add_tables(program, shape, index);
     }
     uint8_t place[TG_MAX_TILES];
-    plan_places(schedule, shape, place);
+    plan_places(schedule, slices, shape, place);
     for (uint32_t t = 1; t < a->n_tensors; t++)
         if (place[t] && place[t] != t)
             program->tensors[index[t]].place = (uint8_t)(index[place[t]] + 1);

@@ -215,8 +215,9 @@ static void check_written(struct check *check, const tg_schedule *schedule, tg_b
     }
 }
 
-static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r, bool algorithm_ok, tg_bits *stores,
-                      tg_bits *loads)
+/* `slices` is NULL where the algorithm is not sound. */
+static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r, const struct tg_slices *slices,
+                      tg_bits *stores, tg_bits *loads)
 {
     char name[TG_MAX_IDENTIFIER + 16];
     struct kernel k = {.check = check, .schedule = schedule, .row = &schedule->rows[r], .name = name};
@@ -230,8 +231,9 @@ static void check_row(struct check *check, const tg_schedule *schedule, uint32_t
     }
     check_row_alone(&k);
     check_chunk_blocks(&k);
-    if (!algorithm_ok || !check_outputs(&k) || !tg_row_slice(schedule, r, &k.slice))
+    if (!slices || !check_outputs(&k) || !(slices->good >> r & 1))
         return;
+    k.slice = slices->rows[r];
     *stores |= k.slice.stores;
     *loads |= k.slice.loads;
     check_order(&k);
@@ -266,8 +268,12 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
     tg_bits stores = 0, loads = 0;
     if (algorithm_ok && schedule->algorithm)
         check_kept(check, schedule);
+    struct tg_slices slices;
+    const bool is_sliced = algorithm_ok && schedule->algorithm;
+    if (is_sliced)
+        tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
     for (uint32_t r = 0; r < schedule->n_rows; r++)
-        check_row(check, schedule, r, algorithm_ok && schedule->algorithm, &stores, &loads);
+        check_row(check, schedule, r, is_sliced ? &slices : NULL, &stores, &loads);
     check->line = 0;
     if (!algorithm_ok || !schedule->algorithm)
         return;

@@ -123,10 +123,14 @@ static const char *row_name(const tg_schedule *schedule, uint32_t row)
 void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, const tg_writer *writer)
 {
     const char *separator = "";
+    tg_schedule so_far = *base; /* a length of segments is said once, and is that of all rows */
     for (struct tg_field_at at = {0}; tg_field_next(schedule, &at);) {
         const uint32_t value = tg_field_get(schedule, at);
-        if (tg_field_exists(base, at) && tg_field_get(base, at) == value)
-            continue;
+        if (tg_field_exists(&so_far, at)) {
+            if (tg_field_get(&so_far, at) == value)
+                continue;
+            tg_field_set(&so_far, at, value);
+        }
         if (at.field == TG_FIELD_CHUNK)
             tg_printf(writer, "%schunk=%u", separator, value);
         else

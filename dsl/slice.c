@@ -269,6 +269,11 @@ int tg_composing_row(const tg_schedule *schedule, uint32_t row, uint32_t tile)
 
 uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
 {
+    bool any = false;
+    for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        any |= schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE;
+    if (!any)
+        return 0;
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
     if (!is_carry_out(schedule->algorithm, tile, stmt))
         return 0;
@@ -282,10 +287,59 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
     return 0;
 }
 
+/* Of a schedule, what is asked of every operand again and again: by tile. */
+struct facts {
+    int8_t stmt[TG_MAX_TILES]; /* that writes it; -1: none */
+    tg_bits inputs, positions; /* tensors with TG_IN; with axis TG_T */
+    tg_bits in_memory;         /* a row lists it, or it is kept */
+    tg_bits by_segments;       /* has one entry a segment */
+};
+
+static void add_to(tg_bits *set, uint32_t tile)
+{
+    *set |= tile > 0 && tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
+}
+
+/* The first statement that writes a tile counts, as in tg_tile_stmt. */
+static void find_writers(const tg_algorithm *algorithm, int8_t stmt_of[TG_MAX_TILES])
+{
+    memset(stmt_of, -1, TG_MAX_TILES);
+    for (uint32_t s = body_count(algorithm); s-- > 0;) {
+        const tg_stmt *stmt = &algorithm->body[s];
+        const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_);
+        if (stmt->op == TG_STMT_CARRY && final_ > 0 && final_ < TG_MAX_TILES)
+            stmt_of[final_] = (int8_t)s;
+        if (out > 0 && out < TG_MAX_TILES)
+            stmt_of[out] = (int8_t)s;
+    }
+}
+
+static void find_facts(const tg_schedule *schedule, struct facts *facts)
+{
+    const tg_algorithm *algorithm = schedule->algorithm;
+    *facts = (struct facts){.inputs = 0};
+    find_writers(algorithm, facts->stmt);
+    for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
+            add_to(&facts->in_memory, schedule->rows[r].outputs[i]);
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++)
+        add_to(&facts->in_memory, schedule->kept[i]);
+    for (uint32_t t = 1; t < TG_MAX_TILES && t < algorithm->n_tensors; t++) {
+        if (tg_tile_tensor(algorithm, t) && (algorithm->tensors[t].flags & TG_IN))
+            facts->inputs |= TG_BIT(t);
+        if (tg_tile_has_t(algorithm, t))
+            facts->positions |= TG_BIT(t);
+        if (facts->in_memory >> t & 1 && tg_tile_segment(schedule, t))
+            facts->by_segments |= TG_BIT(t);
+    }
+}
+
 struct slicer {
-    const tg_schedule *schedule;
     const tg_algorithm *algorithm;
     const tg_kernel_row *row;
+    const struct facts *facts;
+    tg_bits mine; /* what the row lists */
+    bool has_segments;
     struct tg_slice *slice;
 };
 
@@ -293,25 +347,23 @@ struct slicer {
 static void need(const struct slicer *c, tg_operand operand)
 {
     const uint32_t tile = TG_OPERAND_TILE(operand);
-    const tg_tensor *tensor = tg_tile_tensor(c->algorithm, tile);
-    if (!tensor)
+    if (!tg_tile_tensor(c->algorithm, tile))
         return;
-    if (tg_tile_has_t(c->algorithm, tile)) {
+    const tg_bits bit = TG_BIT(tile);
+    if (c->facts->positions & bit) {
         if (TG_OPERAND_AT(operand) == TG_LQ)
-            c->slice->at_q |= TG_BIT(tile);
+            c->slice->at_q |= bit;
         else
-            c->slice->at_kv |= TG_BIT(tile);
+            c->slice->at_kv |= bit;
     }
     c->slice->dims |= tg_operand_mask(c->algorithm, operand);
 
-    const int stmt = tg_tile_stmt(c->algorithm, tile);
-    const bool mine = tg_row_lists(c->row, tile);
-    const int writer = tg_tile_row(c->schedule, tile);
-    const bool elsewhere = !mine && (writer >= 0 || tg_tile_kept(c->schedule, tile));
-    const bool entered = tg_row_has_segments(c->row) && tg_tile_segment(c->schedule, tile);
-    if ((tensor->flags & TG_IN) || elsewhere)
-        c->slice->loads |= TG_BIT(tile);
-    if (stmt >= 0 && !(tensor->flags & TG_IN) && (!elsewhere || entered))
+    const int stmt = c->facts->stmt[tile];
+    const bool is_input = (c->facts->inputs & bit) != 0, elsewhere = (c->facts->in_memory & ~c->mine & bit) != 0;
+    const bool entered = c->has_segments && (c->facts->by_segments & bit);
+    if (is_input || elsewhere)
+        c->slice->loads |= bit;
+    if (stmt >= 0 && !is_input && (!elsewhere || entered))
         c->slice->stmts |= TG_BIT(stmt);
 }
 
@@ -456,14 +508,16 @@ static bool slice_composed(const struct slicer *c)
 }
 
 /* Everything but the final states. */
-static bool slice_outputs(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
+static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts, uint32_t row, struct tg_slice *slice)
 {
     memset(slice, 0, sizeof *slice);
-    if (!schedule || !schedule->algorithm || row >= schedule->n_rows || row >= TG_MAX_ROWS)
-        return false;
-    const struct slicer c = {schedule, schedule->algorithm, &schedule->rows[row], slice};
-    if (body_count(c.algorithm) == 0)
-        return false;
+    struct slicer c = {.algorithm = schedule->algorithm,
+                       .row = &schedule->rows[row],
+                       .facts = facts,
+                       .has_segments = tg_row_has_segments(&schedule->rows[row]),
+                       .slice = slice};
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
+        add_to(&c.mine, c.row->outputs[i]);
     if (tg_row_composes_segments(schedule, row))
         return slice_composed(&c);
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c.row->outputs[i]; i++) {
@@ -482,8 +536,9 @@ static bool slice_outputs(const tg_schedule *schedule, uint32_t row, struct tg_s
     return true;
 }
 
-/* Who writes the final state of carry `stmt` that `row` computes: see slice.h. */
-static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt)
+/* Who writes the final state of carry `stmt` that `row` computes: see slice.h. `before`: statements that rows before
+ * compute, which do not make segments. */
+static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt, tg_bits before)
 {
     const tg_stmt *carry = &schedule->algorithm->body[stmt];
     const int by_final = tg_tile_row(schedule, TG_OPERAND_TILE(carry->final_));
@@ -492,30 +547,49 @@ static bool owns_final(const tg_schedule *schedule, uint32_t row, uint32_t stmt)
         return by_final == (int)row;
     if (by_out >= 0 && !tg_row_makes_segments(schedule, (uint32_t)by_out))
         return by_out == (int)row;
-    if (tg_row_makes_segments(schedule, row))
-        return false;
-    for (uint32_t r = 0; r < row; r++) {
-        struct tg_slice earlier;
-        if (!tg_row_makes_segments(schedule, r) && slice_outputs(schedule, r, &earlier) &&
-            (earlier.stmts & TG_BIT(stmt)))
-            return false;
-    }
-    return true;
+    return !tg_row_makes_segments(schedule, row) && !(before & TG_BIT(stmt));
 }
 
-bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
+static void add_finals(const tg_schedule *schedule, uint32_t row, tg_bits before, struct tg_slice *slice)
 {
-    if (!slice_outputs(schedule, row, slice))
-        return false;
     for (uint32_t s = 0; s < schedule->algorithm->n_body; s++) {
         const tg_stmt *stmt = &schedule->algorithm->body[s];
         const uint32_t final_ = TG_OPERAND_TILE(stmt->final_);
         if (!(slice->stmts & TG_BIT(s)) || stmt->op != TG_STMT_CARRY)
             continue;
-        if (tg_tile_tensor(schedule->algorithm, final_) && owns_final(schedule, row, s))
+        if (tg_tile_tensor(schedule->algorithm, final_) && owns_final(schedule, row, s, before))
             slice->stores |= TG_BIT(final_);
     }
-    return true;
+}
+
+void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices *slices)
+{
+    struct facts facts;
+    tg_bits before = 0;
+    slices->good = 0;
+    if (!schedule || !schedule->algorithm || body_count(schedule->algorithm) == 0)
+        return;
+    find_facts(schedule, &facts);
+    for (uint32_t r = 0; r < n && r < schedule->n_rows && r < TG_MAX_ROWS; r++) {
+        if (!slice_outputs(schedule, &facts, r, &slices->rows[r]))
+            continue;
+        const tg_bits own = slices->rows[r].stmts;
+        slices->good |= 1u << r;
+        add_finals(schedule, r, before, &slices->rows[r]);
+        before |= tg_row_makes_segments(schedule, r) ? 0 : own;
+    }
+}
+
+bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice)
+{
+    struct tg_slices slices;
+    memset(slice, 0, sizeof *slice);
+    if (row >= TG_MAX_ROWS)
+        return false;
+    tg_schedule_slice(schedule, row + 1, &slices);
+    if (slices.good >> row & 1)
+        *slice = slices.rows[row];
+    return slices.good >> row & 1;
 }
 
 /* A tile is made of what its statement reads, as far as this row computes that too. */
@@ -536,9 +610,8 @@ static uint32_t sums_of(const tg_schedule *schedule, const struct tg_slice *slic
     return sums;
 }
 
-uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile)
+uint32_t tg_row_sums(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile)
 {
-    struct tg_slice slice;
     tg_bits visited = 0;
-    return tg_row_slice(schedule, row, &slice) ? sums_of(schedule, &slice, tile, &visited) : 0;
+    return sums_of(schedule, slice, tile, &visited);
 }

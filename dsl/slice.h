@@ -141,8 +141,8 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile);
 /* The schedule keeps the tile in the caller's memory. */
 bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
 
-/* The dqk and dhv that a tile's value in this row is a sum over, itself or through what it is made of. */
-uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile);
+/* The dqk and dhv that a tile's value in the row of that slice is a sum over, itself or through what it is made of. */
+uint32_t tg_row_sums(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile);
 
 /* What row `row` computes, loads and stores. False when the schedule, its algorithm or the row is
  * not there, a count is out of range, or an output is written by no statement.
@@ -153,5 +153,12 @@ uint32_t tg_row_sums(const tg_schedule *schedule, uint32_t row, uint32_t tile);
  * segments both loads it (those of the segments before its own, or the one to begin with) and
  * computes it (from there on). */
 bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *slice);
+
+/* The first n rows at once, for whoever asks about several. */
+struct tg_slices {
+    uint32_t good; /* a bit for each row of which tg_row_slice says true */
+    struct tg_slice rows[TG_MAX_ROWS];
+};
+void tg_schedule_slice(const tg_schedule *schedule, uint32_t n, struct tg_slices *slices);
 
 #endif

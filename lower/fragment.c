@@ -225,8 +225,7 @@ static void store_uniform(struct emit *e, const struct op *op)
 LLVMValueRef is_first(struct emit *e, uint32_t tile)
 {
     const struct plan *p = e->p;
-    const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) |
-                         tg_row_sums(p->schedule, (uint32_t)(p->row - p->schedule->rows), tile);
+    const uint32_t own = tg_operand_mask(p->algorithm, (tg_operand)tile) | tg_row_sums(p->schedule, &p->slice, tile);
     LLVMValueRef first = NULL;
     for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
         if (p->row->row[d].role == TG_ROLE_P && !(own >> d & 1) && plan_dim_size(p, d) > p->block[d])

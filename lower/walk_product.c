@@ -358,7 +358,7 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v)
 static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
 {
     const struct value *v = &e->p->values[op->v];
-    const uint32_t parts = plan_parts(e->p->schedule, &e->p->shape, op->tile),
+    const uint32_t parts = plan_parts(e->p->schedule, e->p->slices, &e->p->shape, op->tile),
                    row = parts * plan_dim_size(e->p, e->p->owner);
     find_thread(e, opaque(e, e->tid));
     LLVMValueRef column = tile_column(e, 0),

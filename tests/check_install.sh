@@ -17,8 +17,11 @@ int main(void)
     const tg_variant *variant = tg_variant_find("mlstm-sig");
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
     tg_program *program;
-    tg_status status = tg_compile(variant, tg_schedule_default(variant, tg_target_find("sm_80"), &shape, NULL, NULL), tg_target_find("sm_80"), &shape, NULL,
-                                  &program, NULL);
+    const tg_target *target = tg_target_find("sm_80");
+    tg_schedule schedule;
+    tg_status status = tg_schedule_default(variant, target, &shape, NULL, &schedule, NULL);
+    if (status == TG_OK)
+        status = tg_compile(variant, &schedule, target, &shape, NULL, &program, NULL);
     if (status == TG_OK)
         tg_program_free(program);
     return status == TG_OK ? 0 : 1;

@@ -56,13 +56,14 @@ static const struct form forms[] = {
 };
 enum { N_FORMS = 7 };
 
+/* In `chosen` where nothing is named. */
 static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                                       const struct form *form)
+                                       const struct form *form, tg_schedule *chosen)
 {
     for (const tg_schedule *const *s = variant->schedules; form->schedule && *s; s++)
         if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 && (*s)->max_tokens == form->tokens)
             return *s;
-    return tg_schedule_default(variant, target, shape, NULL, &sink);
+    return tg_schedule_default(variant, target, shape, NULL, chosen, &sink) == TG_OK ? chosen : NULL;
 }
 
 static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas)
@@ -92,7 +93,8 @@ static void compile_one(const tg_variant *variant, const tg_target *target, cons
                         const struct form *form, const char *ptxas)
 {
     text_free(&messages);
-    const tg_schedule *schedule = schedule_for(variant, target, shape, form);
+    tg_schedule chosen;
+    const tg_schedule *schedule = schedule_for(variant, target, shape, form, &chosen);
     if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv, log_text()))
         return;
     tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
@@ -556,9 +558,9 @@ static tg_program *default_program(tg_dtype io)
     tg_program *program = NULL;
     const tg_target *target = tg_target_find("sm_80");
     const tg_shape_class shape = {.io = io, .dqk = 64, .dhv = 64};
-    const tg_schedule *schedule = tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &silent_sink);
-    if (schedule)
-        tg_compile(&tg_mlstm_sig, schedule, target, &shape, NULL, &program, &silent_sink);
+    tg_schedule schedule;
+    if (tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &schedule, &silent_sink) == TG_OK)
+        tg_compile(&tg_mlstm_sig, &schedule, target, &shape, NULL, &program, &silent_sink);
     return program;
 }
 
@@ -651,7 +653,8 @@ static void suite_plan(const char *golden, bool is_update)
     if (!golden || !tap_begin("the plan of H for bf16, dqk 128, dhv 256 on sm_90a is as written"))
         return;
     const struct form tfla = {"", 1, 0, 0, 0, "tfla"};
-    const tg_schedule *schedule = schedule_for(&tg_mlstm_sig, target, &shape, &tfla);
+    tg_schedule chosen;
+    const tg_schedule *schedule = schedule_for(&tg_mlstm_sig, target, &shape, &tfla, &chosen);
     tap_expect(schedule && tg_compile(&tg_mlstm_sig, schedule, target, &shape, &how, &program, &sink) == TG_OK, "%s",
                log_text());
     check_golden(text_of(&plan), golden, is_update);

@@ -5,12 +5,14 @@
  * A line of such a file (bench/gpu.sh) is a measurement: a median of `tegula bench`, or the
  * candidates that `tegula tune` timed. */
 #include "cli/cli.h"
+#include "dsl/fields.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The model chooses among schedules and says what to expect; a schedule is worth trying when it may
  * be faster than another by more than this. Medians of one kernel differ by up to 9 % between
@@ -277,8 +279,9 @@ static const char *chosen(const char *const names[4], const tg_sizes *sizes, uin
     for (int i = 0; i < 4 && names[i]; i++)
         schedules[i] = named(names[i]);
     variant.schedules = schedules;
-    const tg_schedule *s = tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &silent_sink);
-    return s ? s->name : "";
+    tg_schedule s;
+    const tg_status status = tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &s, &silent_sink);
+    return status == TG_OK ? s.name : "";
 }
 
 static void suite_default(void)
@@ -291,7 +294,7 @@ static void suite_default(void)
         const char *expected, *why;
     } rows[] = {
         {{"tfla-small", "tfla"}, NULL, 0, "tfla", "much faster, though declared later"},
-        {{"tfla-small", "tfla"}, &short_call, 0, "tfla-small", "few tokens want small blocks"},
+        {{"tfla-small", "walk"}, &short_call, 0, "tfla-small", "few tokens want small blocks"},
         {{"tfla-keep", "tfla-wide", "tfla-small"}, NULL, 0, "tfla-wide", "kept states are asked for"},
         {{"tfla", "tfla-wide"}, &many_calls, 0, "tfla", "a tie: declared first"},
         {{"step", "tfla"}, NULL, 0, "tfla", "a decode step does no sequence"},
@@ -344,6 +347,144 @@ static void suite_numbers(void)
     tap_end();
 }
 
+/* ---- the search ---- */
+
+/* No schedule is declared with segments of 64 chunks, nor is it found again by what is remembered for other sizes. */
+static void suite_segments(void)
+{
+    const tg_shape_class class = {.io = TG_BF16, .dqk = 256, .dhv = 256};
+    const tg_sizes sizes = {2, 8, 16384, 0}, others = {2, 8, 4096, 0};
+    const tg_target *target = tg_target_find("sm_90a");
+    tg_schedule first, between, again;
+    if (!tap_begin("the default is cut into segments as the model likes it"))
+        return;
+    tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &sizes, &first, &silent_sink) == TG_OK, "none");
+    tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &others, &between, &silent_sink) == TG_OK, "none");
+    tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &sizes, &again, &silent_sink) == TG_OK, "none");
+    tap_expect(schedule_segment(&first) == 64, "%s, segments of %u", first.name, schedule_segment(&first));
+    tap_expect(schedule_segment(&between) == 16, "%s, segments of %u", between.name, schedule_segment(&between));
+    tap_expect(memcmp(&first, &again, sizeof first) == 0, "another one the second time");
+    tap_end();
+}
+
+/* A generator of its own, so that a seed means the same shape everywhere. */
+static uint32_t draw(uint32_t *state, uint32_t n)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % n;
+}
+
+struct drawn {
+    const tg_variant *variant;
+    tg_shape_class class;
+    tg_sizes sizes;
+};
+
+static struct drawn draw_shape(uint32_t seed)
+{
+    uint32_t state = seed * 2654435761u, n = 0;
+    struct drawn drawn = {.class = {.io = TG_BF16, .group = 1}};
+    while (tg_builtin_variants[n])
+        n++;
+    drawn.variant = tg_builtin_variants[draw(&state, n)];
+    if (draw(&state, 2))
+        drawn.variant = drawn.variant->backward;
+    drawn.class.dqk = 64 * (1 + draw(&state, 4));
+    drawn.class.dhv = 64 * (1 + draw(&state, 8));
+    drawn.class.group = draw(&state, 4) ? 1 : 4;
+    drawn.class.packed = draw(&state, 4) == 0;
+    drawn.sizes = (tg_sizes){1 << draw(&state, 4), 4 << draw(&state, 4), 512 << draw(&state, 8), 0};
+    return drawn;
+}
+
+/* 0: it does not fit. */
+static double seconds_of(const struct drawn *drawn, const tg_schedule *schedule)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    tg_sizes sizes = drawn->sizes;
+    tg_cost cost;
+    sizes.chunk = schedule->chunk;
+    return tg_plan_check(schedule, target, &drawn->class, &silent_sink) == TG_OK &&
+                   tg_cost_estimate(schedule, target, &drawn->class, &sizes, &cost, &silent_sink) == TG_OK
+               ? cost.seconds
+               : 0;
+}
+
+static void set_field(tg_schedule *schedule, const tg_vary *vary, uint32_t value)
+{
+    tg_field_set(schedule, (struct tg_field_at){vary->field, vary->row, vary->dim}, value);
+}
+
+/* The fastest of the schedule's points that differ in one field from what is declared, or in as many as are drawn. */
+static double best_point(const struct drawn *drawn, const tg_schedule *declared, const tg_space *space, uint32_t *state)
+{
+    double best = seconds_of(drawn, declared);
+    for (uint32_t v = 0; space && v < space->n_vary; v++)
+        for (uint32_t i = 0; i < TG_MAX_VALUES && space->vary[v].values[i]; i++) {
+            tg_schedule schedule = *declared;
+            set_field(&schedule, &space->vary[v], space->vary[v].values[i]);
+            for (uint32_t w = 0; w < space->n_vary && draw(state, 2); w++) {
+                const uint32_t k = draw(state, TG_MAX_VALUES);
+                if (w != v && space->vary[w].values[k])
+                    set_field(&schedule, &space->vary[w], space->vary[w].values[k]);
+            }
+            const double seconds = seconds_of(drawn, &schedule);
+            best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+        }
+    return best;
+}
+
+static double best_of_all(const struct drawn *drawn, uint32_t seed)
+{
+    const tg_variant *variant = drawn->variant;
+    double best = 0;
+    uint32_t state = seed;
+    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
+        const tg_space *own = NULL;
+        for (const tg_space *const *space = variant->spaces; *space; space++)
+            own = (*space)->schedule == *s ? *space : own;
+        const double seconds =
+            (*s)->max_tokens || (*s)->by_name || (*s)->kept[0] ? 0 : best_point(drawn, *s, own, &state);
+        best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+    }
+    return best;
+}
+
+/* What a user waits for once a shape. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+static const double most_seconds = 0.2;
+#else
+static const double most_seconds = 0.01;
+#endif
+
+/* Sixty shapes; of all points that are tried none is faster, but for the tenth that is a tie. */
+static void suite_search(void)
+{
+    const double most = 1.1;
+    double worst = 1, slowest = 0, sum = 0;
+    if (!tap_begin("the default is the model's best of all spaces"))
+        return;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        const struct drawn drawn = draw_shape(seed);
+        tg_schedule chosen;
+        const clock_t begin = clock();
+        const tg_status status = tg_schedule_default(drawn.variant, tg_target_find("sm_90a"), &drawn.class,
+                                                     &drawn.sizes, &chosen, &silent_sink);
+        const double took = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        slowest = fmax(slowest, took);
+        sum += took;
+        const double best = best_of_all(&drawn, seed), own = status == TG_OK ? seconds_of(&drawn, &chosen) : 0;
+        worst = fmax(worst, own / best);
+        tap_expect(own > 0 && own <= most * best, "seed %u, %s %u/%u B %d NH %d T %d: %s takes %.4f ms, another %.4f",
+                   seed, drawn.variant->name, drawn.class.dqk, drawn.class.dhv, (int)drawn.sizes.batch,
+                   (int)drawn.sizes.heads, (int)drawn.sizes.tokens, status == TG_OK ? chosen.name : "nothing",
+                   1e3 * own, 1e3 * best);
+    }
+    tap_note("at most %.3f times the best; the slowest decision took %.1f ms", worst, 1e3 * slowest);
+    tap_expect(sum / 60 < most_seconds, "a decision takes %.1f ms on average", 1e3 * sum / 60);
+    tap_end();
+}
+
 int main(int argc, char **argv)
 {
     context_init(&context);
@@ -356,5 +497,7 @@ int main(int argc, char **argv)
     suite_packed();
     suite_default();
     suite_numbers();
+    suite_segments();
+    suite_search();
     return tap_finish();
 }

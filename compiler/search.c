@@ -1,0 +1,319 @@
+/* compiler/search.c - what the cost model thinks of a variant's schedules and of the points of their spaces.
+ *
+ * A cost is a sum over the rows, and a row is planned once for each of its own fields' values: how the sequence is cut, into
+ * chunks and segments, is an argument of the model, not of the plan. So for every cut each row takes what is best for it
+ * alone. A row starts from what is declared and changes one field at a time, and only for more than the model's error:
+ * it tells cuts apart, and blocks hardly. */
+#include "compiler/plan.h"
+
+#include "dsl/fields.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CUTS = 64, MAX_OWN = 16, MAX_POINTS = 4096 };
+
+/* Chunk size, and chunks of a segment; 0: there are none. */
+struct cut {
+    uint32_t chunk, segment;
+};
+
+/* The fields that a row alone has, and what the model thinks of all combinations of their values: point 0 is what is
+ * declared, and value 0 of a field the declared one. */
+struct own {
+    const tg_vary *vary[MAX_OWN];
+    uint32_t n_values[MAX_OWN]; /* with the declared one */
+    uint32_t n, n_points;
+};
+
+struct search {
+    const tg_target *target;
+    const tg_shape_class *shape;
+    tg_sizes sizes; /* as the model counts them */
+    bool is_empty;
+
+    const tg_schedule *declared;
+    const tg_space *space; /* NULL: there is none */
+    tg_schedule schedule;  /* at the point that is planned */
+    struct tg_slices slices;
+    struct plan plan;
+    struct cut cuts[MAX_CUTS];
+    uint32_t n_cuts;
+    double seconds[MAX_CUTS];
+    uint16_t points[TG_MAX_ROWS][MAX_CUTS]; /* what each row takes */
+
+    double *table; /* [point][cut] of the row at hand; NaN: not known yet */
+};
+
+static bool is_segment(const tg_vary *vary)
+{
+    return vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG;
+}
+
+/* ---- cuts ---- */
+
+static uint32_t declared_segment(const tg_schedule *schedule)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+            return schedule->rows[r].row[TG_SEG].block;
+    return 0;
+}
+
+/* The declared value, and those of the space whose unit of `tokens` is not beyond twice the sequence: they would only
+ * grow its padding. */
+static uint32_t cut_values(const struct search *s, const tg_vary *vary, uint32_t declared, int64_t tokens,
+                           uint32_t values[TG_MAX_VALUES + 1])
+{
+    uint32_t n = 0;
+    values[n++] = declared;
+    for (uint32_t i = 0; vary && i < TG_MAX_VALUES && vary->values[i]; i++)
+        if (vary->values[i] != declared && vary->values[i] * tokens < 2 * s->sizes.tokens)
+            values[n++] = vary->values[i];
+    return n;
+}
+
+static void find_cuts(struct search *s, int64_t chunk)
+{
+    const tg_vary *by_chunk = NULL, *by_segment = NULL;
+    uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], n = 1;
+    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++) {
+        by_chunk = s->space->vary[v].field == TG_FIELD_CHUNK ? &s->space->vary[v] : by_chunk;
+        by_segment = is_segment(&s->space->vary[v]) ? &s->space->vary[v] : by_segment;
+    }
+    if (!chunk)
+        n = cut_values(s, by_chunk, s->declared->chunk, 1, chunks);
+    s->n_cuts = 0;
+    for (uint32_t c = 0; c < n; c++) {
+        const uint32_t m = cut_values(s, by_segment, declared_segment(s->declared), chunks[c], segments);
+        for (uint32_t i = 0; i < m && s->n_cuts < MAX_CUTS; i++)
+            s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i]};
+    }
+}
+
+static void set_segment(tg_schedule *schedule, uint32_t chunks)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
+            schedule->rows[r].row[TG_SEG].block = (uint16_t)chunks;
+}
+
+/* The plan is the same for any length of segments; what it says of the length follows. */
+static void cut_plan(struct search *s, const struct cut *cut)
+{
+    struct plan *p = &s->plan;
+    set_segment(&s->schedule, cut->segment);
+    s->sizes.chunk = cut->chunk;
+    p->block[TG_SEG] = cut->segment;
+    p->segment = p->segment ? cut->segment : 0;
+    p->starts = p->starts ? cut->segment : 0;
+    p->composes = p->composes ? cut->segment : 0;
+}
+
+/* ---- points of a row ---- */
+
+static struct tg_field_at field_of(const tg_vary *vary)
+{
+    return (struct tg_field_at){.field = vary->field, .row = vary->row, .dim = vary->dim};
+}
+
+/* A block wider than the dimension is cut to it: one such value is enough. */
+static bool is_repeated(const struct search *s, const tg_vary *vary, uint32_t value, uint32_t declared)
+{
+    const uint32_t size = vary->dim == TG_DQK ? s->shape->dqk : vary->dim == TG_DHV ? s->shape->dhv : UINT32_MAX;
+    if (value == declared)
+        return true;
+    if (vary->field != TG_FIELD_BLOCK || value < size)
+        return false;
+    bool repeated = declared == 0 || declared >= size;
+    for (uint32_t i = 0; i < TG_MAX_VALUES && vary->values[i]; i++)
+        repeated |= vary->values[i] >= size && vary->values[i] < value;
+    return repeated;
+}
+
+/* Value `i` of a field: the declared one, then those of the space that say something else. 0: there are no more; blocks of a
+ * space are never 0. */
+static uint32_t value_of(const struct search *s, const tg_vary *vary, uint32_t i)
+{
+    const uint32_t declared = tg_field_get(s->declared, field_of(vary));
+    for (uint32_t k = 0; i > 0 && k < TG_MAX_VALUES && vary->values[k]; k++)
+        if (!is_repeated(s, vary, vary->values[k], declared) && --i == 0)
+            return vary->values[k];
+    return i == 0 ? declared : 0;
+}
+
+static void find_own(const struct search *s, uint32_t row, struct own *own)
+{
+    *own = (struct own){.n_points = 1};
+    for (uint32_t v = 0; s->space && v < s->space->n_vary && own->n < MAX_OWN; v++) {
+        const tg_vary *vary = &s->space->vary[v];
+        uint32_t n = 1;
+        if (vary->field == TG_FIELD_CHUNK || is_segment(vary) || vary->row != row)
+            continue;
+        while (n <= TG_MAX_VALUES && value_of(s, vary, n))
+            n++;
+        if (own->n_points * n > MAX_POINTS)
+            break; /* the rest stays as declared */
+        own->n_points *= n;
+        own->vary[own->n] = vary;
+        own->n_values[own->n++] = n;
+    }
+}
+
+static void set_point(struct search *s, const struct own *own, uint32_t point)
+{
+    for (uint32_t i = 0; i < own->n; point /= own->n_values[i++])
+        tg_field_set(&s->schedule, field_of(own->vary[i]), value_of(s, own->vary[i], point % own->n_values[i]));
+}
+
+/* Blocks of positions in a matrix product divide the chunk. */
+static bool divides(const tg_kernel_row *row, uint32_t chunk)
+{
+    for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+        if (row->mma != TG_MMA_NONE && row->row[d].block && chunk % row->row[d].block)
+            return false;
+    return true;
+}
+
+/* The row's seconds at every cut; HUGE_VAL where it does not fit. */
+static void plan_point(struct search *s, const struct own *own, uint32_t row, uint32_t point)
+{
+    const tg_sink quiet = {0};
+    double *seconds = &s->table[point * s->n_cuts];
+    set_point(s, own, point);
+    s->schedule.chunk = s->cuts[0].chunk;
+    set_segment(&s->schedule, s->cuts[0].segment);
+    const bool fits = plan_build(&s->plan, &s->schedule, &s->slices, row, s->target, s->shape, &quiet);
+    for (uint32_t c = 0; c < s->n_cuts; c++) {
+        seconds[c] = HUGE_VAL;
+        if (!fits || !divides(s->plan.row, s->cuts[c].chunk))
+            continue;
+        cut_plan(s, &s->cuts[c]);
+        seconds[c] = s->is_empty ? 0 : plan_cost(&s->plan, &s->sizes).seconds;
+    }
+}
+
+static double seconds_at(struct search *s, const struct own *own, uint32_t row, uint32_t point, uint32_t cut)
+{
+    if (isnan(s->table[point * s->n_cuts]))
+        plan_point(s, own, row, point);
+    return s->table[point * s->n_cuts + cut];
+}
+
+/* Where the declared one does not fit: any that does, and the fastest of them. */
+static uint32_t any_point(struct search *s, const struct own *own, uint32_t row, uint32_t cut)
+{
+    uint32_t best = 0;
+    for (uint32_t point = 1; point < own->n_points; point++)
+        if (seconds_at(s, own, row, point, cut) < seconds_at(s, own, row, best, cut))
+            best = point;
+    return best;
+}
+
+/* One field after the other, until none helps. */
+static uint32_t descend(struct search *s, const struct own *own, uint32_t row, uint32_t cut)
+{
+    uint32_t here = seconds_at(s, own, row, 0, cut) < HUGE_VAL ? 0 : any_point(s, own, row, cut), before;
+    do {
+        before = here;
+        for (uint32_t i = 0, step = 1; i < own->n; step *= own->n_values[i++]) {
+            const uint32_t other = here - here / step % own->n_values[i] * step;
+            uint32_t best = here;
+            for (uint32_t k = 0; k < own->n_values[i]; k++)
+                if (seconds_at(s, own, row, other + k * step, cut) < seconds_at(s, own, row, best, cut))
+                    best = other + k * step;
+            if (plan_tie * seconds_at(s, own, row, best, cut) < seconds_at(s, own, row, here, cut))
+                here = best;
+        }
+    } while (here != before);
+    return here;
+}
+
+static bool search_row(struct search *s, uint32_t row)
+{
+    struct own own;
+    bool any = false;
+    find_own(s, row, &own);
+    s->table = malloc(sizeof *s->table * own.n_points * s->n_cuts);
+    for (uint32_t i = 0; s->table && i < own.n_points; i++)
+        s->table[i * s->n_cuts] = NAN;
+    for (uint32_t c = 0; s->table && c < s->n_cuts; c++) {
+        if (s->seconds[c] == HUGE_VAL)
+            continue;
+        const uint32_t point = descend(s, &own, row, c);
+        s->points[row][c] = (uint16_t)point;
+        s->seconds[c] += seconds_at(s, &own, row, point, c);
+        any |= s->seconds[c] < HUGE_VAL;
+    }
+    free(s->table);
+    set_point(s, &own, 0); /* rows do not depend on one another's fields but through sums in parts: those as declared */
+    return any;
+}
+
+/* ---- all of a variant ---- */
+
+static void show(struct search *s, tg_choice_fn *visit, void *user)
+{
+    for (uint32_t c = 0; c < s->n_cuts; c++) {
+        if (s->seconds[c] == HUGE_VAL)
+            continue;
+        s->schedule = *s->declared;
+        s->schedule.chunk = s->cuts[c].chunk;
+        set_segment(&s->schedule, s->cuts[c].segment);
+        for (uint32_t r = 0; r < s->schedule.n_rows; r++) {
+            struct own own;
+            find_own(s, r, &own);
+            set_point(s, &own, s->points[r][c]);
+        }
+        visit(user, &(tg_choice){&s->schedule, s->declared, s->space, s->seconds[c]});
+    }
+}
+
+static void search_one(struct search *s, const tg_schedule *declared, const tg_space *space, int64_t chunk,
+                       tg_choice_fn *visit, void *user)
+{
+    bool fits = true;
+    s->declared = declared;
+    s->space = space;
+    s->schedule = *declared;
+    find_cuts(s, chunk);
+    memset(s->seconds, 0, sizeof s->seconds);
+    tg_schedule_slice(declared, TG_MAX_ROWS, &s->slices);
+    for (uint32_t r = declared->n_rows; r-- > 0 && fits;) /* the last are those that are refused */
+        fits = search_row(s, r);
+    if (fits)
+        show(s, visit, user);
+}
+
+static const tg_space *space_of(const tg_variant *variant, const tg_schedule *schedule)
+{
+    for (const tg_space *const *space = variant->spaces; space && *space; space++)
+        if ((*space)->schedule == schedule)
+            return *space;
+    return NULL;
+}
+
+tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
+                           const tg_sizes *sizes, int by_name, tg_choice_fn *visit, void *user, const tg_sink *sink)
+{
+    if (!variant || !target || !shape || !sizes || !visit)
+        return TG_E_ARGUMENT;
+    if (!plan_check_shape(shape, sink))
+        return TG_E_ARGUMENT;
+    struct search *s = malloc(sizeof *s);
+    if (!s)
+        return TG_E_MEMORY;
+    s->target = target;
+    s->shape = shape;
+    s->sizes = plan_sizes(shape, sizes);
+    s->is_empty = s->sizes.tokens < 1 || s->sizes.batch < 1 || s->sizes.heads < 1;
+    for (const tg_schedule *const *d = variant->schedules; d && *d; d++) {
+        const uint32_t room = (*d)->max_tokens;
+        const bool takes = !room || (shape->tokens && shape->tokens <= room && !shape->packed);
+        if (takes && !(*d)->kept[0] && (by_name || !(*d)->by_name))
+            search_one(s, *d, space_of(variant, *d), room ? (*d)->chunk : sizes->chunk, visit, user);
+    }
+    free(s);
+    return TG_OK;
+}
