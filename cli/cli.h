@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "compiler/compiler.h"
+#include "interpreter/interpreter.h"
 #include "runtime/runtime.h"
 #include "numbers.h"
 #include "safetensors.h"
@@ -437,11 +438,14 @@ void call_close(struct call *call);
 
 /* ---- oracle.c: the fp64 truth, and how far from it is allowed ---- */
 
-/* Outputs of the recurrence in fp64, by tile; free with truth_free. */
+/* Outputs in fp64, by tile; free with truth_free. */
 struct truth {
     double *out[256];
 };
+/* By the variant's oracle, else by its statements. */
 bool truth_compute(struct context *context, const struct problem *problem, struct truth *truth);
+/* By the statements, in chunks of so many tokens. */
+bool truth_interpret(struct context *context, const struct problem *problem, int64_t chunk, struct truth *truth);
 void truth_free(struct truth *truth);
 
 /* Error levels of a golden file, [rms, max] over rms(truth); 0 when not given. */

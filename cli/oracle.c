@@ -1,4 +1,5 @@
-/* cli/oracle.c - the fp64 truth, and how far from it a kernel may be (DESIGN section 4).
+/* cli/oracle.c - the fp64 truth, of an oracle or of the algorithm's own statements, and how far from
+ * it a kernel may be (DESIGN section 4).
  * The oracle sees inputs already rounded to their type, so its distance from a kernel's output is
  * the kernel's own error. */
 #include "cli.h"
@@ -10,19 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the oracle, a group of heads at a time on all cores ----
+/* Of interpretations: what is compared does not depend on it. */
+static const int64_t usual_chunk = 64;
+
+/* ---- the oracle, or the interpreter, a group of heads at a time on all cores ----
  * A slice is a group of heads of one sequence; of all sequences where they are packed, or where the
  * oracle sums over them (gradients of parameters), so that the sum does not depend on who computes
  * it. In a slice heads count from 0: its tensors are copies. */
 
 struct work {
     const struct problem *problem;
+    oracle_fn *oracle; /* NULL: the algorithm is interpreted, in chunks of so many tokens */
+    int64_t chunk;
     struct truth *truth;
     bool is_whole_batch;
     size_t group, groups;
     long long n_slices;
     atomic_llong next, n_done;
-    atomic_bool is_out_of_memory;
+    atomic_int status;   /* tg_status */
+    const tg_sink *sink; /* what is wrong with the statements is told when only one thread is left */
 };
 
 /* What a slice has of a tensor: `heads` heads of `batches` sequences. */
@@ -76,7 +83,7 @@ static double *allocate_f64(size_t n)
     return numbers;
 }
 
-static void call_oracle(const struct work *work, const double *const *in, double *const *out)
+static void call_oracle(struct work *work, const double *const *in, double *const *out)
 {
     const struct problem *problem = work->problem;
     const struct shape *shape = &problem->shape;
@@ -92,7 +99,14 @@ static void call_oracle(const struct work *work, const double *const *in, double
         .in = in,
         .out = out,
     };
-    variant_oracle(problem->variant)(&call);
+    if (work->oracle) {
+        work->oracle(&call);
+        return;
+    }
+    const tg_interpretation what = {.algorithm = problem->variant->algorithm, .call = &call, .chunk = work->chunk};
+    const tg_status status = tg_interpret(&what, work->sink);
+    if (status != TG_OK)
+        atomic_store(&work->status, status);
 }
 
 static void run_slice(struct work *work, size_t slice)
@@ -118,7 +132,7 @@ static void run_slice(struct work *work, size_t slice)
     if (ok)
         call_oracle(work, in, out);
     else
-        atomic_store(&work->is_out_of_memory, true);
+        atomic_store(&work->status, TG_E_MEMORY);
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         const struct host_tensor *tensor = &problem->tensors[i];
         const struct part part = part_of(work, tensor, slice);
@@ -148,9 +162,9 @@ static void run_all_slices(struct context *context, struct work *work)
         n++;
     if (n == 0)
         worker(work);
-    progress_begin(context, "fp64 oracle of %s", work->problem->variant->name);
+    progress_begin(context, "fp64 %s of %s", work->oracle ? "oracle" : "statements", work->problem->variant->name);
     for (long long done; n > 0 && (done = atomic_load(&work->n_done)) < work->n_slices;) {
-        progress(context, "fp64 oracle: %lld of %lld parts", done, work->n_slices);
+        progress(context, "fp64 reference: %lld of %lld parts", done, work->n_slices);
         usleep(1000);
     }
     for (long i = 0; i < n; i++)
@@ -184,26 +198,36 @@ static bool allocate_truth(const struct problem *problem, struct truth *truth)
     return ok;
 }
 
+static bool compute(struct context *context, struct work *work)
+{
+    *work->truth = (struct truth){{NULL}};
+    if (!allocate_truth(work->problem, work->truth))
+        work->status = TG_E_MEMORY;
+    plan_slices(work);
+    if (work->status == TG_OK)
+        run_all_slices(context, work);
+    if (work->status == TG_OK)
+        return true;
+    work->sink = &context->sink;
+    if (work->status == TG_E_MEMORY)
+        complain(context, "use a smaller shape", "no host memory for the fp64 reference");
+    else
+        run_slice(work, 0);
+    truth_free(work->truth);
+    return false;
+}
+
 bool truth_compute(struct context *context, const struct problem *problem, struct truth *truth)
 {
-    struct work work = {.problem = problem, .truth = truth};
-    *truth = (struct truth){{NULL}};
-    if (!variant_oracle(problem->variant)) {
-        complain(context, "give the variant an `oracle`, or put out.* tensors into the file",
-                 "%s has no oracle to compare with", problem->variant->name);
-        return false;
-    }
-    bool ok = allocate_truth(problem, truth);
-    if (ok) {
-        plan_slices(&work);
-        run_all_slices(context, &work);
-        ok = !atomic_load(&work.is_out_of_memory);
-    }
-    if (!ok) {
-        complain(context, "use a smaller shape", "no host memory for the fp64 oracle");
-        truth_free(truth);
-    }
-    return ok;
+    struct work work = {
+        .problem = problem, .truth = truth, .oracle = variant_oracle(problem->variant), .chunk = usual_chunk};
+    return compute(context, &work);
+}
+
+bool truth_interpret(struct context *context, const struct problem *problem, int64_t chunk, struct truth *truth)
+{
+    struct work work = {.problem = problem, .truth = truth, .chunk = chunk};
+    return compute(context, &work);
 }
 
 void truth_free(struct truth *truth)

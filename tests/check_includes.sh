@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/check_includes.sh - who may include whom (the layers of the design):
-#   variants -> dsl -> program; lower -> compiler -> dsl; runtime -> program only; emulator nothing of
+#   variants -> dsl -> program; interpreter -> dsl; lower -> compiler -> dsl; runtime -> program only; emulator nothing of
 #   ours; llvm-c/* only in lower/; CUDA declarations only in runtime/ and emulator/.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,7 +23,7 @@ wrong_libraries() {
 
 sources_except() {
     local folder
-    for folder in program dsl compiler lower variants runtime emulator cli; do
+    for folder in program dsl interpreter compiler lower variants runtime emulator cli; do
         [[ " $* " == *" $folder "* ]] || ls "$folder"/*.[ch]
     done
 }
@@ -34,13 +34,16 @@ cuda_names() {
         $(sources_except runtime emulator)
 }
 
-# Codes that compiler/ and lower/ report but compiler/codes.def lacks, and the other way round.
+# Codes that compiler/ and lower/, or interpreter/, report but their codes.def lacks, and the other way round.
 unlisted_codes() {
     diff <(cat compiler/*.[ch] lower/*.[ch] | grep -o 'TG05[0-9][0-9]' | sort -u) \
         <(grep -o '^CODE(TG05[0-9][0-9]' compiler/codes.def | cut -c6- | sort -u)
+    diff <(cat interpreter/*.[ch] | grep -o 'TG06[0-9][0-9]' | sort -u) \
+        <(grep -o '^CODE(TG06[0-9][0-9]' interpreter/codes.def | cut -c6- | sort -u)
 }
 
 check "program includes program" none wrong_includes program program/
+check "interpreter includes dsl, program" none wrong_includes interpreter interpreter/ dsl/ program/
 check "dsl includes program" none wrong_includes dsl dsl/ program/
 check "compiler includes dsl, program" none wrong_includes compiler compiler/ dsl/ program/
 check "lower includes compiler, dsl, program" none wrong_includes lower lower/ compiler/ dsl/ program/
@@ -48,9 +51,9 @@ check "variants includes dsl" none wrong_includes variants variants/ dsl/
 check "runtime includes the program format only" none wrong_includes runtime runtime/ program/
 check "emulator includes nothing of ours" none wrong_includes emulator emulator/
 check "cli includes public headers only" none wrong_includes cli \
-    compiler/compiler.h dsl/tegula.h program/program.h runtime/runtime.h variants/variants.h \
+    compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
     emulator/tegula_emu.h
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
-check "compiler/codes.def lists the compiler's codes" none unlisted_codes
+check "codes.def lists the codes of compiler and interpreter" none unlisted_codes
 finish

@@ -1,0 +1,213 @@
+/* interpreter/statements.c - what each statement means: one instance of its result, from instances of what it reads. */
+#include "interpreter/interpret.h"
+
+#include <math.h>
+
+static const double least = -1e30; /* the largest of nothing */
+
+double larger(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+static void fill(struct view out, struct extent extent, double value)
+{
+    int64_t at[N_INNER] = {0};
+    do
+        *element_of(out, at) = value;
+    while (next_element(at, &extent));
+}
+
+/* ---- sums ---- */
+
+/* out and a, element by element; out may lack what a has. */
+static void gather(const tg_stmt *stmt, struct view out, struct view a, struct extent extent)
+{
+    int64_t at[N_INNER] = {0};
+    do {
+        double *to = element_of(out, at);
+        const double value = *element_of(a, at);
+        *to = stmt->flags & TG_MAXIMUM ? larger(*to, value) : *to + value;
+    } while (next_element(at, &extent));
+}
+
+static double nothing(const tg_stmt *stmt)
+{
+    return stmt->flags & TG_MAXIMUM ? least : 0;
+}
+
+/* Of a tile that has an instance a chunk, made from the one before: those before this one, in order, so that none has to
+ * be evaluated inside another. */
+static struct view previous(struct machine *m, const tg_stmt *stmt, struct place place, struct place *before)
+{
+    const bool is_reverse = stmt->flags & TG_REVERSE;
+    struct view view = {0};
+    *before = place;
+    before->chunk = is_reverse ? chunks_of(m, place.sequence) - 1 : 0;
+    for (const int64_t step = is_reverse ? -1 : 1; before->chunk != place.chunk; before->chunk += step)
+        view = view_of(m, stmt->out, *before);
+    before->chunk += is_reverse ? 1 : -1;
+    return view;
+}
+
+static void scan_chunks(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const struct extent extent = extent_of(m, &stmt->out, 1, place);
+    struct place before;
+    const struct view last = previous(m, stmt, place, &before);
+    fill(out, extent, nothing(stmt));
+    if (last.at)
+        gather(stmt, out, last, extent);
+    if (!(stmt->flags & TG_EXCLUSIVE))
+        gather(stmt, out, view_of(m, stmt->a, place), extent);
+    else if (last.at)
+        gather(stmt, out, view_of(m, stmt->a, before), extent);
+}
+
+static struct view shifted(struct view view, enum inner along, int64_t by)
+{
+    view.at += by * view.stride[along];
+    return view;
+}
+
+static void scan_positions(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const enum inner along = tg_operand_mask(m->what->algorithm, stmt->a) & 1u << TG_LQ ? BY_Q : BY_KV;
+    const struct extent all = extent_of(m, &stmt->out, 1, place);
+    const struct view a = view_of(m, stmt->a, place);
+    const int64_t lag = stmt->flags & TG_EXCLUSIVE ? 1 : 0;
+    struct extent one = all;
+    one.n[along] = 1;
+    fill(out, all, nothing(stmt));
+    for (int64_t i = 0; i < all.n[along]; i++) {
+        const struct view here = shifted(out, along, i);
+        if (i > 0)
+            gather(stmt, here, shifted(out, along, i - 1), one);
+        if (i >= lag)
+            gather(stmt, here, shifted(a, along, i - lag), one);
+    }
+}
+
+/* Over sequences, heads of the group, chunks and positions, as far as a has them and out lacks them. */
+static void total(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const uint32_t along = tg_stmt_along(m->what->algorithm, stmt);
+    struct place from = place, to = {place.sequence + 1, place.head + 1, place.chunk + 1}, at;
+    if (along & 1u << TG_BATCH)
+        from.sequence = 0, to.sequence = m->call->batch;
+    if (along & 1u << TG_MEMBER)
+        from.head -= place.head % m->call->group, to.head = from.head + m->call->group;
+    fill(out, extent_of(m, &stmt->out, 1, place), nothing(stmt));
+    for (at.sequence = from.sequence; at.sequence < to.sequence; at.sequence++) {
+        if (along & 1u << TG_CHUNK)
+            from.chunk = 0, to.chunk = chunks_of(m, at.sequence);
+        for (at.head = from.head; at.head < to.head; at.head++)
+            for (at.chunk = from.chunk; at.chunk < to.chunk; at.chunk++)
+                gather(stmt, out, view_of(m, stmt->a, at), extent_of(m, &stmt->a, 1, at));
+    }
+}
+
+/* ---- products ---- */
+
+/* out += a * b over all elements of the three. The innermost loop is over the last axis that there is. */
+static void add_products(struct view out, struct view a, struct view b, struct extent extent)
+{
+    int64_t at[N_INNER] = {0};
+    int inner = N_INNER - 1;
+    while (inner > 0 && extent.n[inner] == 1)
+        inner--;
+    const int64_t n = extent.n[inner], by_out = out.stride[inner], by_a = a.stride[inner], by_b = b.stride[inner];
+    extent.n[inner] = 1;
+    do {
+        double *to = element_of(out, at), sum = 0;
+        const double *x = element_of(a, at), *y = element_of(b, at);
+        for (int64_t i = 0; i < n && by_out == 0; i++)
+            sum += x[i * by_a] * y[i * by_b];
+        for (int64_t i = 0; i < n && by_out != 0; i++)
+            to[i * by_out] += x[i * by_a] * y[i * by_b];
+        *to += sum;
+    } while (next_element(at, &extent));
+}
+
+/* Adds the statement's sum over a and b of this place. */
+static void add_sum(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    static double one = 1;
+    const tg_operand operands[] = {stmt->a, stmt->b, stmt->out};
+    const struct view a = view_of(m, stmt->a, place);
+    const struct view b = stmt->b ? view_of(m, stmt->b, place) : (struct view){.at = &one};
+    add_products(out, a, b, extent_of(m, operands, TG_COUNT(operands), place));
+}
+
+static void contract(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const struct extent extent = extent_of(m, &stmt->out, 1, place);
+    fill(out, extent, 0);
+    gather(stmt, out, view_of(m, stmt->init, place), extent);
+    add_sum(m, stmt, out, place);
+}
+
+/* ---- states ---- */
+
+/* to = 2^decay from + sum: what leaves the chunk, of what arrives at it. */
+static void advance(struct machine *m, const tg_stmt *stmt, struct view to, struct view from, struct place place)
+{
+    const struct extent extent = extent_of(m, &stmt->out, 1, place);
+    const struct view decay = view_of(m, stmt->decay, place);
+    int64_t at[N_INNER] = {0};
+    do
+        *element_of(to, at) = exp2(*element_of(decay, at)) * *element_of(from, at);
+    while (next_element(at, &extent));
+    add_sum(m, stmt, to, place);
+}
+
+static void initial(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const struct extent extent = extent_of(m, &stmt->out, 1, place);
+    fill(out, extent, 0);
+    gather(stmt, out, view_of(m, stmt->init, place), extent);
+}
+
+static void carry(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    struct place before;
+    const struct view last = previous(m, stmt, place, &before);
+    if (last.at)
+        advance(m, stmt, out, last, before);
+    else
+        initial(m, stmt, out, place);
+}
+
+static void final_state(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const int64_t chunks = chunks_of(m, place.sequence);
+    place.chunk = stmt->flags & TG_REVERSE ? 0 : chunks - 1;
+    if (chunks > 0)
+        advance(m, stmt, out, view_of(m, stmt->out, place), place);
+    else
+        initial(m, stmt, out, place);
+}
+
+void evaluate(struct machine *m, const tg_stmt *stmt, uint32_t tile, struct view out, struct place place)
+{
+    const bool of_chunks = tg_stmt_along(m->what->algorithm, stmt) & 1u << TG_CHUNK;
+    switch (stmt->op) {
+    case TG_STMT_MAP:
+        evaluate_map(m, stmt, out, place);
+        break;
+    case TG_STMT_SCAN:
+        (of_chunks ? scan_chunks : scan_positions)(m, stmt, out, place);
+        break;
+    case TG_STMT_TOTAL:
+        total(m, stmt, out, place);
+        break;
+    case TG_STMT_CONTRACT:
+        contract(m, stmt, out, place);
+        break;
+    case TG_STMT_CARRY:
+        (tile == TG_OPERAND_TILE(stmt->out) ? carry : final_state)(m, stmt, out, place);
+        break;
+    default:
+        break; /* no checked algorithm has another */
+    }
+}
