@@ -228,7 +228,8 @@ const tg_variant *variant_by_name(struct context *context, const char *name);
 const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */
 /* The variant whose gradients this one computes; NULL if none. */
 const tg_variant *variant_forward(const struct context *context, const tg_variant *variant);
-/* The variant's oracle, or that of a built-in variant with the same algorithm; NULL if neither. */
+/* The variant's oracle, or that of a built-in variant with the same algorithm; NULL if neither: then
+ * the truth is what its statements say. */
 typedef void oracle_fn(const tg_oracle_call *call);
 oracle_fn *variant_oracle(const tg_variant *variant);
 /* Calls back for every variant: built in, then loaded. */
@@ -460,7 +461,7 @@ struct verdict {
     struct tensor_error error;
     double rms_limit, max_limit; /* on rms_ratio and max_ratio */
     bool ok;
-    const char *against; /* "file" or "oracle" */
+    const char *against; /* "file", "oracle" or "statements" */
 };
 struct verdict judge(const struct problem *problem, const struct host_tensor *tensor, struct num_const_array reference,
                      struct levels levels);

@@ -34,25 +34,9 @@ const tg_variant *variant_forward(const struct context *context, const tg_varian
     return forward ? forward : forward_in(tg_builtin_variants, variant);
 }
 
-struct plugin_check {
-    const tg_sink *sink;
-    const tg_variant *variant;
-};
-
-/* A schedule for a built-in algorithm need not bring the oracle along. */
-static void drop_oracle_warning(void *user, const tg_diag *diag)
-{
-    const struct plugin_check *check = user;
-    if (diag->severity == TG_WARNING && strcmp(diag->code, "TG0409") == 0 && variant_oracle(check->variant))
-        return;
-    check->sink->emit(check->sink->user, diag);
-}
-
 static bool plugin_check(struct context *context, const tg_variant *variant)
 {
-    struct plugin_check check = {&context->sink, variant};
-    const tg_sink sink = {drop_oracle_warning, &check};
-    if (tg_variant_check(variant, &sink) == TG_OK)
+    if (tg_variant_check(variant, &context->sink) == TG_OK)
         return true;
     complain(context, "mend the mistakes above and compile it again", "--load %s: a declaration is not valid",
              context->options.load);

@@ -398,7 +398,9 @@ typedef struct tg_variant {
     const tg_algorithm *algorithm;
     const tg_schedule *const *schedules;    /* NULL-terminated; the first one accepted is the default */
     const tg_space *const *spaces;          /* NULL-terminated; may be NULL */
-    void (*oracle)(const tg_oracle_call *); /* the recurrence, token by token */
+    /* The recurrence in fp64, token by token, by which kernels are judged; NULL: they are judged by the statements
+     * themselves (interpreter/interpreter.h), so that a mistake in these is not found. */
+    void (*oracle)(const tg_oracle_call *);
     /* Gradients; NULL: none yet. Its tensors are the inputs by their names, "dX" as input for the gradient
      * that arrives for output X, "dX" as output for the gradient of input X. */
     const struct tg_variant *backward;

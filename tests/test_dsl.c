@@ -53,7 +53,7 @@ static const struct {
 
 static bool is_warning_only(const char *codes)
 {
-    static const char *const warnings[] = {"TG0110", "TG0113", "TG0239", "TG0313", "TG0409"};
+    static const char *const warnings[] = {"TG0110", "TG0113", "TG0239", "TG0313"};
     for (; *codes; codes += codes[6] ? 7 : 6) {
         bool warning = false;
         for (uint32_t i = 0; i < TG_COUNT(warnings); i++)
