@@ -1,7 +1,7 @@
 /* cli/check.c - `tegula check`: run a kernel on a file's inputs, or on random ones, and compare its
  * outputs with the truth; then the same for the gradients, whose program gets what the forward
  * computed. The truth is the file's own tensor of that name where it has one and it is of these
- * inputs, else the fp64 oracle. */
+ * inputs, else the fp64 oracle or, without one, the statements. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -178,7 +178,10 @@ static bool has_exact(const tg_variant *variant)
 
 static int check_backward(struct check *check, const tg_variant *backward)
 {
+    const tg_variant *forward = variant_forward(check->context, backward);
     int code = run_gradients(check, backward, false);
+    if (code != CODE_USAGE && forward)
+        code = worse(code, check_differences(check, forward, backward));
     if (code != CODE_USAGE && has_prefix(check, "grad_paper.") && has_exact(backward))
         code = worse(code, run_gradients(check, backward, true));
     return code;
@@ -291,6 +294,8 @@ static void print_json(struct check *check, int code)
     struct context *context = check->context;
     json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK, "device",
                                context->machine.device.name, "tensors", check->tensors);
+    if (json_array_size(check->differences))
+        json_object_set(object, "differences", check->differences);
     if (json_array_size(check->skipped))
         json_object_set(object, "skipped", check->skipped);
     if (json_array_size(context->errors))
@@ -306,6 +311,7 @@ static int check_one(struct context *context, const tg_variant *variant, const c
     if (context->options.json) {
         check.tensors = json_array();
         check.skipped = json_array();
+        check.differences = json_array();
     }
     progress_begin(context, "checking %s", path);
     int code = shape ? check_random(&check) : check_opened(&check);
@@ -317,6 +323,7 @@ static int check_one(struct context *context, const tg_variant *variant, const c
     fflush(stdout);
     json_decref(check.tensors);
     json_decref(check.skipped);
+    json_decref(check.differences);
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* cli/check.h - what the two files of `tegula check` share. */
+/* cli/check.h - what the files of `tegula check` share. */
 #ifndef TEGULA_CLI_CHECK_H
 #define TEGULA_CLI_CHECK_H
 
@@ -20,9 +20,9 @@ struct check {
     const tg_variant *wanted; /* what is checked: a forward and, if asked for, its gradients; or these */
     struct st_file *file;     /* NULL: random inputs of `shape` */
     const struct shape *shape;
-    struct leg forward;        /* also where it only computes what the gradients take */
-    bool has_head;             /* the file's name is printed */
-    json_t *tensors, *skipped; /* arrays, with --json */
+    struct leg forward;                      /* also where it only computes what the gradients take */
+    bool has_head;                           /* the file's name is printed */
+    json_t *tensors, *skipped, *differences; /* arrays, with --json */
 };
 
 /* ---- check_compare.c ---- */
@@ -33,5 +33,10 @@ void check_print_head(struct check *check, const struct leg *leg);
 /* What could be used and is not, said aloud. */
 void check_skip(struct check *check, const char *name, const char *reason);
 void check_skip_gradients(struct check *check);
+
+/* ---- differences.c ---- */
+
+/* The statements of the gradients against differences of the forward's: whatever kernels and oracle say. */
+int check_differences(struct check *check, const tg_variant *forward, const tg_variant *backward);
 
 #endif

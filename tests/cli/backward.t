@@ -269,3 +269,49 @@ run linear-backward --in x.safetensors --out g.safetensors --schedule tfla-kept 
 -- exit 2
 -- stderr
 schedule tfla-kept takes states of a forward
+
+-- case a gradient that is wrong in the statements and in the oracle
+-- args
+check wrong-twice --load $LIB/gates.so --shape B=1,NH=2,T=70,dqk=32,dhv=32 --grad --device emu
+-- exit 1
+-- stdout
+grad.f
+ok, against the oracle
+grad.f   the statements say
+differences of the forward's
+FAILED
+! grad.q   the statements
+
+-- case without an oracle the statements are the truth, both ways; the gradient is found wrong all the same
+-- args
+check bare --load $LIB/gates.so --shape B=1,NH=2,T=70,dqk=32,dhv=32 --grad --device emu --group 2 --packed
+-- exit 1
+-- stdout
+out.h
+ok, against the statements
+grad.f
+! against the oracle
+-- stderr
+! warning
+
+-- case gradients that differences agree with
+-- args
+check mlstm-exp --shape B=1,NH=1,T=20,dqk=16,dhv=16 --grad --device emu
+-- exit 0
+-- stdout
+the statements of mlstm-exp-backward agree with differences of the forward's
+
+-- case gradients that are meant to be others
+-- args
+check mlstm-exp-backward --shape B=1,NH=1,T=20,dqk=16,dhv=16 --set exact=0 --device emu
+-- exit 0
+-- stdout
+differences: left out: with exact = 0
+
+-- case the same for programs
+-- args
+check mlstm-exp-backward --shape B=1,NH=1,T=20,dqk=16,dhv=16 --device emu --json
+-- exit 0
+-- stdout
+"differences":[{"name":"grad.q","error":
+"against":"oracle"
