@@ -39,7 +39,7 @@ static const tg_tensor channel_tensors[] = {
 static const tg_stmt channel_body[] = {
     TG_SCAN_TO(TG_AT_KV(B), TG_AT_KV(A)),
     TG_TOTAL_TO(G, TG_AT_KV(A)),
-    TG_MAP_TO(TG_AT_KV(KW), TG_GET(G), TG_GET(TG_AT_KV(B)), TG_SUB, TG_EXP2, TG_GET(TG_AT_KV(K)), TG_MUL),
+    TG_MAP_TO(TG_AT_KV(KW), TG_MUL(TG_EXP2(TG_SUB(TG_TILE(G), TG_KV(B))), TG_KV(K))),
     TG_CARRY_TO(CK, S, S0, G, TG_AT_KV(KW), TG_AT_KV(V)),
 };
 static const tg_algorithm channel = ALGORITHM("channel", channel_tensors, channel_body);
@@ -68,7 +68,7 @@ static const tg_tensor delta_tensors[] = {
 };
 static const tg_stmt delta_body[] = {
     TG_CONTRACT_TO(TG_AT_KV(U), TG_AT_KV(K), CK),
-    TG_MAP_TO(TG_AT_KV(VD), TG_GET(TG_AT_KV(V)), TG_GET(TG_AT_KV(U)), TG_SUB),
+    TG_MAP_TO(TG_AT_KV(VD), TG_SUB(TG_KV(V), TG_KV(U))),
     TG_CARRY_TO(CK, S, S0, 0, TG_AT_KV(K), TG_AT_KV(VD)),
 };
 static const tg_algorithm delta = ALGORITHM("delta", delta_tensors, delta_body);
@@ -103,7 +103,7 @@ static const tg_tensor prefix_tensors[] = {
 static const tg_stmt prefix_body[] = {
     {.op = TG_STMT_SCAN, .flags = TG_EXCLUSIVE, .out = TG_AT_Q(B), .a = TG_AT_Q(V), TG_HERE},
     {.op = TG_STMT_SCAN, .flags = TG_EXCLUSIVE | TG_MAXIMUM, .out = TG_AT_Q(G), .a = TG_AT_Q(V), TG_HERE},
-    TG_MAP_TO(TG_AT_Q(U), TG_GET(TG_AT_Q(G)), TG_NUM(-4), TG_MAX, TG_GET(TG_AT_Q(B)), TG_NUM(2), TG_MUL, TG_ADD),
+    TG_MAP_TO(TG_AT_Q(U), TG_ADD(TG_MAX(TG_Q(G), TG_NUM(-4)), TG_MUL(TG_Q(B), TG_NUM(2)))),
 };
 static const tg_algorithm prefix = ALGORITHM("prefix", prefix_tensors, prefix_body);
 
@@ -135,7 +135,7 @@ static const tg_tensor circular_tensors[] = {
 static const tg_stmt circular_body[] = {
     TG_TOTAL_TO(ALL, CK),
     TG_CONTRACT_TO(KW, TG_AT_KV(K), TG_AT_KV(V)),
-    TG_MAP_TO(U, TG_GET(KW), TG_GET(ALL), TG_ADD),
+    TG_MAP_TO(U, TG_ADD(TG_TILE(KW), TG_TILE(ALL))),
     TG_CARRY_TO(CK, S, S0, 0, U, 0),
     TG_CONTRACT_TO(TG_AT_KV(A), TG_AT_KV(V), CK),
 };

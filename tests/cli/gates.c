@@ -6,15 +6,14 @@
 
 enum { F = SCALAR_TILES, DF };
 
-#define VARIANT wrong_twice
-#define VARIANT_NAME "wrong-twice"
-#define VARIANT_TITLE "retention with a forget gate, whose gradient is wrong"
-#define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},
-#define GATES                                                                                                          \
-    TG_MAP_TO(TG_AT_KV(A), TG_GET(TG_AT_KV(F)), TG_LOGSIG2), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
+#define VARIANT          wrong_twice
+#define VARIANT_NAME     "wrong-twice"
+#define VARIANT_TITLE    "retention with a forget gate, whose gradient is wrong"
+#define GATE_TENSORS     [F] = {"f", TG_F32, TG_IN, {TG_T}},
+#define GATES            TG_MAP_TO(TG_AT_KV(A), TG_LOGSIG2(TG_KV(F))), TG_MAP_TO(TG_AT_KV(LI), TG_NUM(0)),
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
-#define GATE_GRADIENTS /* sigmoid(f), which should be of -f */                                                         \
-    TG_MAP_TO(TG_AT_KV(DF), TG_GET(TG_AT_KV(DA)), TG_GET(TG_AT_KV(F)), TG_SIGMOID, TG_MUL),
+#define GATE_GRADIENTS   /* sigmoid(f), which should be of -f */                                                       \
+    TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_KV(DA), TG_SIGMOID(TG_KV(F)))),
 #define GRADIENT_OUTPUTS DF,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
@@ -33,11 +32,12 @@ static void gate_back(const tg_oracle_call *call, struct scalar_token at, double
 #include "variants/scalar.inc"
 
 static const tg_variant bare_backward = {
-    TG_HEADER(tg_variant), .name = "bare-backward", .aliases = no_aliases, .algorithm = &backward,
-    .schedules = backward_schedules,
+    TG_HEADER(tg_variant),  .name = "bare-backward",         .aliases = no_aliases,
+    .algorithm = &backward, .schedules = backward_schedules,
 };
 static const tg_variant bare = {
-    TG_HEADER(tg_variant), .name = "bare", .aliases = no_aliases, .algorithm = &FORWARD_ALGORITHM,
+    TG_HEADER(tg_variant),          .name = "bare",
+    .aliases = no_aliases,          .algorithm = &FORWARD_ALGORITHM,
     .schedules = forward_schedules, .backward = &bare_backward,
 };
 
