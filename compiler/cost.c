@@ -175,14 +175,23 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
         work->flops += times * 2.0 * v->extent[0] * v->extent[1] * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
         break;
     case OP_DOT: /* those of positions alone are made while products are under way */
+        if (op->flags & OP_OF_PRODUCT) {
+            const struct value *w = &p->values[op->w];
+            work->flops += times * 2.0 * elements(w) * a->extent[0];
+            work->sums += times * elements(w);
+            break;
+        }
         work->sums += v->space == SPACE_GATHERED || v->space == SPACE_CARRIED ? 0 : times * elements(a);
         break;
     case OP_LOAD:
         work->on_chip += times * loaded(p, v);
         break;
-    case OP_STORE: /* of segments in order, one state each */
-        work->on_chip +=
-            times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / (p->starts ? p->starts : 1);
+    case OP_STORE:
+    case OP_LEAVE:
+        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
+        break;
+    case OP_START: /* one for each segment */
+        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / p->starts;
         break;
     default:
         break;
@@ -196,6 +205,9 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
     struct work work = {0};
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
+        const bool again = !nest && (op->guard == GUARD_LATER || op->kind == OP_START); /* counted with the steps */
+        if (op->role == ROLE_LOAD || again)
+            continue;
         if (op->kind == OP_NEST || op->kind == OP_END)
             nest = op->kind == OP_NEST ? &p->nests[op->n] : NULL;
         if (op->kind == OP_NEST)

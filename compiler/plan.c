@@ -281,7 +281,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
         return pass_compose(p) && plan_verify(p, "budget");
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
-               pass_walk(p) && plan_verify(p, "walk");       /* tiles to warpgroups and shared memory */
+               pass_walk(p) && plan_verify(p, "walk") &&     /* tiles to warpgroups and shared memory */
+               pass_order(p) && plan_verify_order(p);        /* what each role executes, waits included */
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
            pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
            pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */

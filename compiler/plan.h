@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 128, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 24 };
+enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 24 };
 
 /* Tensors the compiler adds to those of the algorithm: boundaries of packed sequences, slots in the pool. */
 enum { TILE_CU = TG_MAX_TILES - 2, TILE_INDEX = TG_MAX_TILES - 1 };
@@ -82,23 +82,80 @@ enum op_kind {
     OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
     OP_COMPOSE, /* segment by segment: `tile` = v; v = 2^sum(a) v + what was in `tile`: a are the decays of its chunks, or v: none */
     OP_STORE, /* v -> memory; `tile` says which tensor */
+    /* of kernels on warpgroups alone, see order.c */
+    OP_LEAVE,     /* v as it is behind the last step -> `tile` */
+    OP_START,     /* v -> `tile`, if a segment begins with the next step */
+    OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */
+    OP_END_TILES, /* ... and its end */
+    OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
+    OP_FETCH,     /* the tile's part of matrix v, as the left operand has it */
+    OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of matrix a */
+    OP_EXCHANGE,  /* half of v to the other thread block of the cluster, and to the other half what comes from there */
+    OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
+    OP_ARRIVE,    /* at `sync` */
+    OP_AWAIT,     /* `sync`; of a product v's */
+    OP_FENCE,     /* what was written to shared memory is seen by tensor maps and wgmma */
+    OP_FORGET,    /* `n`: what is known of places is computed again, for registers are what is short */
     OP_N_KINDS
 };
 
-/* When an operation in a nest of two loops runs. */
-enum guard { GUARD_ALWAYS, GUARD_FIRST, GUARD_LAST };
+/* When an operation in a nest of two loops runs, or among a group's tiles; neighbours under one guard share it. */
+enum guard {
+    GUARD_ALWAYS,
+    GUARD_FIRST,
+    GUARD_LAST,
+    GUARD_LATER, /* of the step before this one of the walk, if there is one */
+    GUARD_ONE    /* one lane does it */
+};
+
+/* Who executes an operation: all warps of the thread block, or in a kernel on warpgroups the warp that loads or those
+ * that compute. */
+enum role_kind { ROLE_ALL, ROLE_LOAD, ROLE_WALK, ROLE_N_KINDS };
+
+struct role {
+    uint32_t first_warp, warps;
+    uint32_t registers; /* of a thread, from the start of its role on; 0: as the kernel was launched */
+};
+
+/* What is waited for, arrived at, or a barrier of. */
+enum sync {
+    SYNC_BLOCK,   /* all threads of the block */
+    SYNC_GROUPS,  /* all that compute */
+    SYNC_GROUP,   /* those of a warpgroup */
+    SYNC_PRODUCT, /* products under way */
+    SYNC_FULL,    /* stage of the ring: what was loaded is there */
+    SYNC_EMPTY,   /* ... and nobody reads it any more */
+    SYNC_OPEN,    /* ... in none of the thread blocks of the cluster */
+    SYNC_READ,    /* stores to memory have read shared memory */
+    SYNC_WRITTEN, /* ... and are done */
+    SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
+    SYNC_N_KINDS
+};
+
+enum forget { FORGET_THREAD = 1, FORGET_BASES = 2, FORGET_CHUNK = 4 };
+
+enum op_flags {
+    OP_CAREFUL = 1,    /* OP_FETCH: looks for NaN and infinities; products by masked tiles heed what it has seen */
+    OP_SCALED = 2,     /* times the factors of positions that c is made with */
+    OP_OF_PRODUCT = 4, /* OP_DOT: of w and the product of a and b, which is not kept */
+    OP_ONTO = 8,       /* a product is added to what is there */
+    OP_DECAYED = 16    /* times 2^c before */
+};
 
 /* In a kernel that runs once for every head of a group: before, for each of them, or after. */
 enum when { WHEN_EACH, WHEN_BEFORE, WHEN_AFTER };
 
 struct op {
     uint8_t kind;  /* enum op_kind */
+    uint8_t role;  /* enum role_kind */
     uint8_t when;  /* enum when */
     uint8_t guard; /* enum guard */
+    uint8_t sync;  /* enum sync */
+    uint8_t flags; /* enum op_flags */
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
     uint8_t tile;  /* OP_STORE, OP_INIT, OP_ENTER, OP_COMPOSE: the tensor in memory */
     uint8_t v, a, b;
-    uint8_t c, w; /* OP_WALK: decay and running state */
+    uint8_t c, w; /* OP_WALK: decay and running state; OP_SCALED, OP_OF_PRODUCT */
     uint8_t n;
 };
 
@@ -151,6 +208,7 @@ struct plan {
     bool carries;      /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
+    struct role roles[ROLE_N_KINDS];
     uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */
     uint32_t owner;      /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t tiles;      /* of a group */
@@ -179,12 +237,13 @@ struct plan {
 bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 
-/* nest.c, place.c, pipeline.c, budget.c: the passes */
+/* nest.c, place.c, pipeline.c, budget.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */
 bool pass_nest(struct plan *p);
 bool pass_place(struct plan *p);
 bool pass_pipeline(struct plan *p);
 bool pass_budget(struct plan *p);
 bool pass_walk(struct plan *p);
+bool pass_order(struct plan *p);
 bool pass_compose(struct plan *p);
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
@@ -224,6 +283,7 @@ bool plan_is_shared_out(const struct plan *p, const struct nest *nest, const str
 bool plan_is_uniform_sum(const struct plan *p, const struct nest *nest, const struct op *op);
 /* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
 bool plan_verify(const struct plan *p, const char *stage);
+bool plan_verify_order(const struct plan *p); /* verify_order.c: of what each role executes, behind pass order */
 /* print.c */
 void plan_print(const struct plan *p, const tg_writer *writer);
 

@@ -10,8 +10,24 @@ static const char *const op_names[] = {
     [OP_PROLOGUE] = "prologue", [OP_NEST] = "nest",     [OP_END] = "end",           [OP_ZERO] = "zero",
     [OP_COPY] = "copy",         [OP_INIT] = "init",     [OP_ENTER] = "enter",       [OP_MAP] = "map",
     [OP_SCAN] = "scan",         [OP_TOTAL] = "total",   [OP_CONTRACT] = "contract", [OP_DOT] = "dot",
-    [OP_DECAY] = "decay",       [OP_WALK] = "walk",     [OP_COMPOSE] = "compose",   [OP_STORE] = "store"};
+    [OP_DECAY] = "decay",       [OP_WALK] = "walk",     [OP_COMPOSE] = "compose",   [OP_STORE] = "store",
+    [OP_LEAVE] = "leave",       [OP_START] = "start",   [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
+    [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",   [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
+    [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive", [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
+    [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
+
+static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
+                                         [SYNC_GROUPS] = "all groups",
+                                         [SYNC_GROUP] = "the group",
+                                         [SYNC_PRODUCT] = "product",
+                                         [SYNC_FULL] = "full stage",
+                                         [SYNC_EMPTY] = "empty stage",
+                                         [SYNC_OPEN] = "stage open in the cluster",
+                                         [SYNC_READ] = "stores to have read",
+                                         [SYNC_WRITTEN] = "stores to be done",
+                                         [SYNC_READY] = "ready in the other thread block"};
+_Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
 
 static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
 {
@@ -21,7 +37,7 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
     for (uint32_t d = 0; d < v->n_dims; d++)
         tg_printf(w, "%s%s %u", d ? ", " : "", tg_dim_name(v->dims[d]), v->extent[d]);
     tg_printf(w, "] %s %s", tg_dtype_name(v->dtype), space_names[v->space]);
-    if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR)
+    if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || (p->groups && v->stage_bytes))
         tg_printf(w, " at %u, %u x %u bytes", v->offset, v->stages, v->stage_bytes);
     if (v->staged && v->nest >= 0)
         tg_printf(w, ", staged at %u, %u bytes a step", v->offset, v->row_bytes);
@@ -50,24 +66,94 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
     (void)p;
 }
 
+/* What an operation of a kernel on warpgroups has beside its value. */
+static void print_walk_op(const struct plan *p, const struct op *op, const tg_writer *w)
+{
+    if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT)
+        tg_printf(w, " v%u", op->v);
+    else if (op->kind == OP_AWAIT || op->kind == OP_ARRIVE || op->kind == OP_EXPECT)
+        tg_printf(w, " %s", sync_names[op->sync]);
+    if (op->kind == OP_FORGET)
+        tg_printf(w, "%s%s%s", op->n & FORGET_THREAD ? " thread" : "", op->n & FORGET_BASES ? " bases" : "",
+                  op->n & FORGET_CHUNK ? " chunk" : "");
+    if ((op->kind == OP_PUT && p->values[op->v].space == SPACE_FRAGMENT) || op->kind == OP_EXCHANGE)
+        tg_printf(w, " %s v%u", op->kind == OP_PUT ? "over" : "by way of", op->a);
+    if (op->flags & OP_OF_PRODUCT)
+        tg_printf(w, " with v%u", op->w);
+    if (op->flags & OP_SCALED)
+        tg_printf(w, ", scaled as v%u", op->c);
+    if (op->flags & OP_DECAYED)
+        tg_printf(w, ", decayed by v%u", op->c);
+    if (op->flags & OP_CAREFUL)
+        tg_printf(w, ", looking for NaN");
+}
+
+static bool has_value(const struct op *op)
+{
+    switch (op->kind) {
+    case OP_NEST:
+    case OP_END:
+    case OP_PROLOGUE:
+    case OP_WAIT:
+    case OP_COMMIT:
+    case OP_BARRIER:
+    case OP_TILES:
+    case OP_END_TILES:
+    case OP_CLEAR:
+    case OP_EXPECT:
+    case OP_ARRIVE:
+    case OP_AWAIT:
+    case OP_FENCE:
+    case OP_FORGET:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool names_tile(const struct op *op)
+{
+    return op->tile && (op->kind == OP_STORE || op->kind == OP_LEAVE || op->kind == OP_START || op->kind == OP_INIT ||
+                        op->kind == OP_ENTER || op->kind == OP_COMPOSE);
+}
+
 static void print_op(const struct plan *p, const struct op *op, int indent, const tg_writer *w)
 {
-    static const char *const guards[] = {"", "first: ", "last: "};
+    static const char *const guards[] = {"", "first: ", "last: ", "of the step before: ", "one lane: "};
     static const char *const whens[] = {"", "before all heads: ", "after all heads: "};
     tg_printf(w, "  %*s%s%s%s", indent, "", whens[op->when], guards[op->guard], op_names[op->kind]);
     if (op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_PROLOGUE || op->kind == OP_WAIT)
         tg_printf(w, " %u", op->n);
-    else if (op->kind != OP_COMMIT && op->kind != OP_BARRIER)
+    else if (has_value(op))
         tg_printf(w, " v%u", op->v);
     if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
-        tg_printf(w, " += v%u v%u", op->a, op->b);
+        tg_printf(w, " %s v%u v%u", p->groups && op->kind == OP_CONTRACT && !(op->flags & OP_ONTO) ? "=" : "+=", op->a,
+                  op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||
         op->kind == OP_COMPOSE)
         tg_printf(w, ", v%u", op->a);
-    if ((op->kind == OP_STORE || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE) && op->tile)
-        tg_printf(w, " %s %s", op->kind == OP_STORE ? "to" : "from", p->algorithm->tensors[op->tile].name);
+    if (op->kind == OP_BARRIER && op->sync != SYNC_BLOCK)
+        tg_printf(w, " of %s", sync_names[op->sync]);
+    if (p->groups)
+        print_walk_op(p, op, w);
+    if (names_tile(op)) {
+        const bool from = op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE;
+        tg_printf(w, " %s %s", from ? "from" : "to", p->algorithm->tensors[op->tile].name);
+    }
     if (op->kind == OP_NEST)
         print_nest(p, &p->nests[op->n], w);
+    if (op->kind == OP_TILES)
+        tg_printf(w, " of 64 rows: %u", p->tiles);
+    tg_printf(w, "\n");
+}
+
+static void print_role(const struct plan *p, enum role_kind kind, const tg_writer *w)
+{
+    static const char *const names[] = {"all", "load", "walk"};
+    const struct role *role = &p->roles[kind];
+    tg_printf(w, "  role %s: warps %u to %u", names[kind], role->first_warp, role->first_warp + role->warps - 1);
+    if (role->registers)
+        tg_printf(w, ", %u registers a thread", role->registers);
     tg_printf(w, "\n");
 }
 
@@ -81,10 +167,15 @@ void plan_print(const struct plan *p, const tg_writer *w)
     tg_printf(w, " operations\n");
     int indent = 0;
     for (uint32_t i = 0; i < p->n_ops; i++) {
-        if (p->ops[i].kind == OP_END)
+        const struct op *op = &p->ops[i];
+        if (op->role != (i ? p->ops[i - 1].role : ROLE_ALL)) {
+            print_role(p, op->role, w);
+            indent = 2;
+        }
+        if (op->kind == OP_END || op->kind == OP_END_TILES)
             indent -= 2;
-        print_op(p, &p->ops[i], indent, w);
-        if (p->ops[i].kind == OP_NEST)
+        print_op(p, op, indent, w);
+        if (op->kind == OP_NEST || op->kind == OP_TILES)
             indent += 2;
     }
 }

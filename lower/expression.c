@@ -138,6 +138,7 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     const bool two = v->dtype == TG_F32X2;
     switch (v->space) {
     case SPACE_FRAGMENT:
+    case SPACE_TILE: /* what it was before it was rounded */
         return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
     case SPACE_MATRIX:
         return (struct pair){at->self, NULL};

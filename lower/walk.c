@@ -1,285 +1,48 @@
-/* lower/walk.c - a kernel on warpgroups: who does what, and when (compiler/walk.c says what is computed).
- *
- * One warp fills the ring (walk_producer.c). The groups compute, chunk by chunk:
- *
- *     wait until the stage is full
- *     tiles of positions, each group some columns of them; rounded to shared memory; meanwhile sums of rows of what is
- *         loaded
- *     barrier of all groups: the tiles are whole
- *     for each of the group's tiles of the output
- *         issue the product by the state
- *         meanwhile decay the state, make factors from sums of rows, and fetch `left`
- *         add the product by the tile of positions
- *         issue the state's product; meanwhile round and store the output
- *
- * Where the state is made alone only its own product is left, and what is carried beside it is made meanwhile.
- *
- * The output goes to where the group's part of `left` was and from there to memory, so a stage is empty when those
- * stores have read it. */
+/* lower/walk.c - a kernel on warpgroups: its roles, and the interpreter of what each of them executes (compiler/order.c has the
+ * order, and the plan all that runs). One function an operation; this file has those of the walk itself: the loop over the
+ * chunks, the tiles of a group, what is waited for. */
 #include "lower/walk.h"
 
-enum { PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240 };
+/* ---- the loop over the chunks ---- */
 
-struct range {
-    uint32_t begin, end;
-};
-
-/* The operations of a chunk. */
-static struct range chunk_ops(const struct plan *p)
+/* What the ring's round has come to: twice its stages, so that stage and parity are in one register. */
+static void begin_consumer_step(struct emit *e, struct walk *w)
 {
-    struct range r = {0, 0};
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        if (p->ops[i].kind == OP_NEST)
-            r.begin = i + 1;
-        if (p->ops[i].kind == OP_END)
-            r.end = i;
-    }
-    return r;
+    const uint32_t stages = e->p->nests[0].stages;
+    w->now = get(e, e->i32, w->round);
+    LLVMValueRef second = less(e, imm(e, stages - 1), w->now);
+    w->stage = choose(e, second, sub(e, w->now, imm(e, stages)), w->now);
+    w->parity = choose(e, second, imm(e, 1), imm(e, 0));
 }
 
-static bool is_position_sum(const struct emit *e, const struct op *op, bool of_loaded)
-{
-    return op->kind == OP_DOT && e->p->values[op->v].space == SPACE_ROWS && walk_is_of_loaded(e->p, op) == of_loaded;
-}
-
-/* The products of positions, all under way before one is waited for; meanwhile sums of rows of loaded matrices. */
-static void emit_position_products(struct emit *e, struct walk *w)
-{
-    enum { ISSUE, MEANWHILE, WAIT, N_PHASES };
-    const struct range r = chunk_ops(e->p);
-    for (uint32_t phase = ISSUE; phase < N_PHASES; phase++)
-        for (uint32_t i = r.begin; i < r.end; i++) {
-            const struct op *op = &e->p->ops[i];
-            const bool is_product = op->kind == OP_CONTRACT && !plan_is_owned(e->p, &e->p->values[op->v]);
-            debug_line(e, op->stmt);
-            if (is_product && phase == ISSUE)
-                walk_positions(e, w, op);
-            else if (is_product && phase == WAIT)
-                walk_wait(e, w, op->v);
-            else if (phase == MEANWHILE && is_position_sum(e, op, true))
-                walk_row_sums(e, w, op);
-            else if (phase == MEANWHILE && op->kind == OP_DOT && e->p->values[op->v].space == SPACE_GATHERED)
-                walk_gather(e, w, op);
-        }
-}
-
-static void emit_positions(struct emit *e, struct walk *w)
-{
-    const struct range r = chunk_ops(e->p);
-    emit_position_products(e, w);
-    for (uint32_t i = r.begin; i < r.end; i++) {
-        const struct op *op = &e->p->ops[i];
-        const struct value *v = &e->p->values[op->v];
-        debug_line(e, op->stmt);
-        if (op->kind == OP_MAP && !plan_is_owned(e->p, v) && v->space != SPACE_POSITIONS)
-            walk_map(e, w, op);
-        else if (is_position_sum(e, op, false))
-            walk_row_sums(e, w, op);
-    }
-}
-
-/* What is made of sums of rows or of positions, behind the barrier; while products are under way. */
-static void emit_vectors(struct emit *e, struct walk *w)
-{
-    const struct range r = chunk_ops(e->p);
-    for (uint32_t i = r.begin; i < r.end; i++) {
-        const struct op *op = &e->p->ops[i];
-        debug_line(e, op->stmt);
-        if (op->kind == OP_MAP && e->p->values[op->v].space == SPACE_POSITIONS)
-            walk_positions_vector(e, w, op);
-        else if (op->kind == OP_DOT && e->p->values[op->v].space == SPACE_CARRIED)
-            walk_add_carried(e, w, op);
-    }
-}
-
-/* Stores the sums that are complete behind the barrier of a chunk: its own of rows, the others of the one before. */
-static void store_sums(struct emit *e, const struct walk *w, bool of_rows, LLVMValueRef buffer)
-{
-    const struct range r = chunk_ops(e->p);
-    for (uint32_t i = r.begin; i < r.end; i++) {
-        const enum space space = e->p->values[e->p->ops[i].v].space;
-        if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_CARRIED)
-            walk_keep_carried(e, w, &e->p->ops[i], present(e, e->p->ops[i].tile));
-        if (e->p->ops[i].kind == OP_STORE && of_rows && space == SPACE_GATHERED)
-            walk_store_gathered(e, w, &e->p->ops[i]);
-        if (e->p->ops[i].kind == OP_STORE &&
-            (of_rows ? space == SPACE_ROWS || space == SPACE_POSITIONS : space == SPACE_COLUMNS || space == SPACE_SUM))
-            walk_store_sum(e, w, &e->p->ops[i], buffer);
-    }
-}
-
-static bool has_late_sums(const struct plan *p)
-{
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
-            return true;
-    return false;
-}
-
-/* ... of the step before this one of the walk, if there is one. */
-static void store_late_sums(struct emit *e, const struct walk *w, LLVMValueRef step, LLVMValueRef is_later)
-{
-    if (!has_late_sums(e->p))
-        return;
-    const struct place here = e->at;
-    LLVMBasicBlockRef after = begin_if(e, is_later);
-    LLVMValueRef before = sub(e, step, imm(e, 1));
-    set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
-    store_sums(e, w, false, modulo(e, before, imm(e, 2)));
-    end_if(e, after);
-    e->at = here;
-}
-
-/* Sums over the state as it arrives. */
-static void emit_arrival(struct emit *e, struct walk *w)
-{
-    const struct range r = chunk_ops(e->p);
-    for (uint32_t i = r.begin; i < r.end; i++)
-        if (e->p->ops[i].kind == OP_DOT && e->p->values[e->p->ops[i].v].space == SPACE_SUM)
-            walk_state_sum(e, w, &e->p->ops[i]);
-}
-
-static bool reads_state(const struct plan *p, const struct op *op)
-{
-    return op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
-}
-
-/* A product by a tile of positions. */
-static bool adds_tile(const struct plan *p, const struct op *op)
-{
-    const struct value *v = &p->values[op->v];
-    return op->kind == OP_CONTRACT && op->v != p->state && plan_is_owned(p, v) && plan_is_position(v->dims[0]) &&
-           !reads_state(p, op);
-}
-
-static void emit_output(struct emit *e, struct walk *w, uint32_t begin, uint32_t end)
-{
-    const struct plan *p = e->p;
-    for (uint32_t i = begin; i < end; i++) {
-        const struct op *op = &p->ops[i];
-        const struct value *v = &p->values[op->v];
-        const bool by_columns = op->kind == OP_DOT && v->space == SPACE_COLUMNS;
-        const bool of_output = plan_is_owned(p, v) && op->v != p->state && plan_is_position(v->dims[0]);
-        if (!(of_output || by_columns) || reads_state(p, op))
-            continue;
-        debug_line(e, op->stmt);
-        if (by_columns)
-            walk_column_sums(e, w, op);
-        else if (op->kind == OP_MAP)
-            walk_map(e, w, op);
-        else if (op->kind == OP_COPY)
-            for (uint32_t r = 0; r < walk_registers(p, &p->values[op->v]); r++)
-                set(e, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
-        else if (op->kind == OP_CONTRACT)
-            walk_add_tile(e, w, op);
-        else if (op->kind == OP_STORE)
-            walk_store(e, w, op);
-    }
-}
-
-static const struct op *state_op(const struct plan *p, enum op_kind kind)
-{
-    const struct range r = chunk_ops(p);
-    for (uint32_t i = r.begin; i < r.end; i++)
-        if (p->ops[i].kind == kind && p->ops[i].v == p->state)
-            return &p->ops[i];
-    return NULL;
-}
-
-/* The state's decay in this chunk; NULL: none. */
-static LLVMValueRef decay_factor(struct emit *e)
-{
-    const struct op *op = state_op(e->p, OP_DECAY);
-    if (!op)
-        return NULL;
-    LLVMValueRef from = slot_address(e, &e->p->values[op->a], e->slot[op->a]);
-    return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
-}
-
-/* What is carried beside a state by itself, while its products are under way: gathered with the first, added behind a barrier
- * with the last. */
-static void emit_beside(struct emit *e, struct walk *w)
-{
-    if (w->tile == 0)
-        emit_position_products(e, w); /* it has none of these, only the sums made meanwhile */
-    if (w->tile + 1 < e->p->tiles)
-        return;
-    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
-    emit_vectors(e, w);
-}
-
-static void emit_tile(struct emit *e, struct walk *w)
-{
-    const struct plan *p = e->p;
-    const struct range r = chunk_ops(p);
-    uint32_t last = r.begin; /* behind the last product by a tile */
-    emit_arrival(e, w);
-    for (uint32_t i = r.begin; i < r.end; i++) {
-        last = adds_tile(p, &p->ops[i]) ? i + 1 : last;
-        if (reads_state(p, &p->ops[i]))
-            walk_read_state(e, w, &p->ops[i]);
-    }
-    LLVMValueRef factor = decay_factor(e);
-    if (factor)
-        walk_decay(e, w, state_op(p, OP_DECAY), factor);
-    if (w->tile == 0 && !plan_is_state_alone(p))
-        emit_vectors(e, w);
-    walk_load_left(e, w);
-    w->careful = plan_is_state_alone(p) ? NULL : careful_sees(e, w); /* a state by itself spoils itself */
-    for (uint32_t i = r.begin; i < r.end; i++)
-        if (reads_state(p, &p->ops[i]))
-            walk_wait(e, w, p->ops[i].v);
-    emit_output(e, w, r.begin, last);
-    debug_line(e, state_op(p, OP_CONTRACT)->stmt);
-    walk_add_state(e, w, state_op(p, OP_CONTRACT));
-    if (plan_is_state_alone(p) && p->carries)
-        emit_beside(e, w);
-    if (p->adds)
-        cluster_ready(e, w);
-    emit_output(e, w, last, r.end);
-    walk_wait(e, w, p->state);
-}
-
-/* The thread has left the stage, and the stores that it issued have read it. */
-static void release(struct emit *e, const struct walk *w)
-{
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
-    map_store_wait(e, true);
-    end_if(e, after);
-    sync_warp(e);
-    mbarrier_arrive(e, barrier_address(e, w->stage, true));
-}
-
-static void emit_chunk(struct emit *e, struct walk *w, LLVMValueRef step)
+/* Where the step's values are. */
+static void find_slots(struct emit *e, struct walk *w)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
         e->slot[i] = p->values[i].space == SPACE_VECTOR      ? w->stage
                      : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w)
                                                              : NULL;
-    w->buffer =
-        p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage : modulo(e, step, imm(e, 2)); /* the same in turn */
+    w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage
+                                                               : modulo(e, w->step, imm(e, 2)); /* the same in turn */
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_CARRIED)
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
-    w->tile = 0;
-    if (p->shape.packed)
-        clear_behind_end(e, w);
-    if (!plan_is_state_alone(p)) {
-        emit_positions(e, w);
-        fence_async(e);
-        named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
-    }
-    set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK])); /* made again: registers are what is short */
-    for (w->tile = 0; w->tile < p->tiles; w->tile++)
-        emit_tile(e, w);
-    release(e, w);
-    if (p->starts)
-        walk_start_segment(e, w, state_op(p, OP_STORE), add(e, step, imm(e, 1)));
-    store_sums(e, w, true, w->buffer);
-    store_late_sums(e, w, step,
-                    p->segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, step, imm(e, p->segment)), imm(e, 0), "")
-                               : less(e, imm(e, 0), step));
+}
+
+static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
+{
+    const bool loads = op->role == ROLE_LOAD;
+    if (loads)
+        producer_begin(e, w);
+    else
+        set(e, w->round = local(e, e->i32, "round"), imm(e, 0));
+    w->loop = walk_begin(e, &w->step);
+    w->in_loop = true;
+    if (loads)
+        producer_begin_step(e, w);
+    else
+        begin_consumer_step(e, w);
 }
 
 struct counted walk_begin(struct emit *e, LLVMValueRef *step)
@@ -288,7 +51,7 @@ struct counted walk_begin(struct emit *e, LLVMValueRef *step)
     return loop_from(e, e->at.start[TG_SEG], leaves_last ? walk_last_start(e) : e->at.chunks, step);
 }
 
-void walk_end(struct emit *e, const struct counted *l)
+static void walk_end(struct emit *e, const struct counted *l)
 {
     if (!e->p->segment) {
         loop_end(e, l, 1);
@@ -302,59 +65,226 @@ void walk_end(struct emit *e, const struct counted *l)
     LLVMPositionBuilderAtEnd(e->b, l->after);
 }
 
-/* What is carried, before the first chunk. */
-static void emit_begin(struct emit *e, const struct walk *w)
+static void end_chunks(struct emit *e, struct walk *w, const struct op *op)
 {
-    const struct plan *p = e->p;
-    for (uint32_t i = 0; p->ops[i].kind != OP_NEST; i++)
-        if (p->ops[i].kind == OP_INIT)
-            walk_init(e, w, &p->ops[i]);
-        else if (p->ops[i].kind == OP_ENTER)
-            walk_enter(e, w, &p->ops[i]);
-    if (p->starts)
-        walk_start_segment(e, w, state_op(p, OP_STORE), imm(e, 0));
+    w->in_loop = false;
+    if (op->role == ROLE_LOAD) {
+        producer_end_step(e, w);
+        walk_end(e, &w->loop);
+        return;
+    }
+    e->tid = w->outside.tid, e->lane = w->outside.lane, e->warp = w->outside.warp;
+    e->quad_row = w->outside.quad_row, e->quad_column = w->outside.quad_column;
+    LLVMValueRef next = add(e, w->now, imm(e, 1)), rounds = imm(e, 2 * e->p->nests[0].stages);
+    set(e, w->round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, rounds, ""), imm(e, 0), next));
+    walk_end(e, &w->loop);
+    w->end = e->p->segment ? get(e, e->i32, w->loop.counter) : e->at.chunks;
+    w->step = w->end;
+    w->buffer = NULL;
 }
 
-static void emit_consumer(struct emit *e, struct walk *w)
+/* ---- waits, barriers ---- */
+
+/* The thread that issued the stores waits for them: until they have read shared memory, or are done. */
+static void await_stores(struct emit *e, bool read_only)
+{
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    map_store_wait(e, read_only);
+    end_if(e, after);
+    if (read_only)
+        sync_warp(e);
+}
+
+/* A stage of the ring: from here on the step is this one. */
+static void await_stage(struct emit *e, struct walk *w, bool empty)
+{
+    mbarrier_wait(e, barrier_address(e, w->stage, empty), w->parity);
+    set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], w->step));
+}
+
+static void walk_await(struct emit *e, struct walk *w, const struct op *op)
+{
+    switch (op->sync) {
+    case SYNC_PRODUCT:
+        await_product(e, w, op->v);
+        break;
+    case SYNC_FULL:
+    case SYNC_EMPTY:
+        await_stage(e, w, op->sync == SYNC_EMPTY);
+        break;
+    case SYNC_OPEN:
+        cast_wait(e, w->stage, w->parity);
+        break;
+    default:
+        await_stores(e, op->sync == SYNC_READ);
+        break;
+    }
+}
+
+static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->sync == SYNC_OPEN)
+        cast_open(e, w->stage);
+    else if (op->sync == SYNC_READY)
+        cluster_ready(e, w);
+    else
+        mbarrier_arrive(e, barrier_address(e, w->stage, op->sync == SYNC_EMPTY));
+}
+
+static void walk_barrier(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->sync == SYNC_GROUPS)
+        named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
+    else
+        named_barrier(e, add(e, w->group, imm(e, 2)), 128);
+}
+
+static void walk_fence(struct emit *e, struct walk *w, const struct op *op)
+{
+    (void)w, (void)op;
+    fence_async(e);
+}
+
+/* In a chunk threads are found anew in each, and known as they were behind it. */
+static void walk_forget(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->n & FORGET_THREAD)
+        find_thread(e, opaque(e, e->tid));
+    if (op->n == FORGET_BASES) {
+        w->outside = (struct thread_place){e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
+        find_thread(e, e->tid);
+    }
+    if (op->n & FORGET_BASES)
+        emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
+    if (op->n == FORGET_BASES)
+        find_slots(e, w);
+    if (op->n & FORGET_CHUNK)
+        set_chunk(e, &e->at, opaque(e, e->at.start[TG_CHUNK]));
+}
+
+/* ---- operations that are several, by where their value is ---- */
+
+static void walk_load(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->role == ROLE_LOAD)
+        producer_load(e, w, op);
+    else
+        emit_load(e, op->v);
+}
+
+static void walk_copy(struct emit *e, struct walk *w, const struct op *op)
+{
+    (void)w;
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
+        set(e, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
+}
+
+static void walk_make(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (e->p->values[op->v].space == SPACE_POSITIONS)
+        walk_positions_vector(e, w, op);
+    else
+        walk_map(e, w, op);
+}
+
+static void walk_dot(struct emit *e, struct walk *w, const struct op *op)
+{
+    static emit_walk_op *const by_space[SPACE_N_KINDS] = {[SPACE_ROWS] = walk_row_sums,
+                                                          [SPACE_GATHERED] = walk_gather,
+                                                          [SPACE_CARRIED] = walk_add_carried,
+                                                          [SPACE_COLUMNS] = walk_column_sums,
+                                                          [SPACE_SUM] = walk_state_sum};
+    by_space[e->p->values[op->v].space](e, w, op);
+}
+
+static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
+{
+    static emit_walk_op *const by_space[SPACE_N_KINDS] = {
+        [SPACE_FRAGMENT] = walk_store, [SPACE_CARRIED] = walk_store_carried, [SPACE_GATHERED] = walk_store_gathered,
+        [SPACE_ROWS] = walk_store_sum, [SPACE_POSITIONS] = walk_store_sum,   [SPACE_COLUMNS] = walk_store_sum,
+        [SPACE_SUM] = walk_store_sum};
+    by_space[e->p->values[op->v].space](e, w, op);
+}
+
+/* ---- the interpreter ---- */
+
+static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,       [OP_INIT] = walk_init,
+                                                     [OP_ENTER] = walk_enter,     [OP_LEAVE] = walk_leave,
+                                                     [OP_START] = walk_start,     [OP_NEST] = begin_chunks,
+                                                     [OP_END] = end_chunks,       [OP_CLEAR] = walk_clear,
+                                                     [OP_FETCH] = walk_fetch,     [OP_CONTRACT] = walk_product,
+                                                     [OP_DOT] = walk_dot,         [OP_MAP] = walk_make,
+                                                     [OP_COPY] = walk_copy,       [OP_DECAY] = walk_decay,
+                                                     [OP_PUT] = walk_put,         [OP_EXCHANGE] = cluster_exchange,
+                                                     [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect,
+                                                     [OP_AWAIT] = walk_await,     [OP_ARRIVE] = walk_arrive,
+                                                     [OP_BARRIER] = walk_barrier, [OP_FENCE] = walk_fence,
+                                                     [OP_FORGET] = walk_forget};
+
+/* What neighbours under one guard share. */
+struct guarded {
+    LLVMBasicBlockRef after;
+    struct place here;
+    LLVMValueRef buffer;
+};
+
+static struct guarded begin_guard(struct emit *e, struct walk *w, enum guard guard)
+{
+    struct guarded g = {.here = e->at, .buffer = w->buffer};
+    const uint32_t segment = e->p->segment;
+    if (guard == GUARD_ONE)
+        g.after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    if (guard != GUARD_LATER)
+        return g;
+    g.after = begin_if(e, w->in_loop && segment
+                              ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, w->step, imm(e, segment)), imm(e, 0), "")
+                              : less(e, imm(e, 0), w->step));
+    LLVMValueRef before = sub(e, w->step, imm(e, 1));
+    set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
+    w->buffer = modulo(e, before, imm(e, 2));
+    return g;
+}
+
+static void end_guard(struct emit *e, struct walk *w, const struct guarded *g)
+{
+    if (!g->after)
+        return;
+    end_if(e, g->after);
+    e->at = g->here;
+    w->buffer = g->buffer;
+}
+
+static bool is_left_out(const struct emit *e, const struct walk *w, const struct op *op)
+{
+    return (op->guard == GUARD_FIRST && w->tile > 0) || (op->guard == GUARD_LAST && w->tile + 1 < e->p->tiles);
+}
+
+static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
 {
     const struct plan *p = e->p;
-    const struct nest *nest = &p->nests[0];
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
-            emit_load(e, i);
-    w->buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
-    emit_begin(e, w);
-    LLVMValueRef step, round = local(e, e->i32, "round"); /* of the ring, twice: stage and parity in one register */
-    set(e, round, imm(e, 0));
-    const struct counted l = walk_begin(e, &step);
-    LLVMValueRef now = get(e, e->i32, round), second = less(e, imm(e, nest->stages - 1), now);
-    w->stage = choose(e, second, sub(e, now, imm(e, nest->stages)), now);
-    mbarrier_wait(e, barrier_address(e, w->stage, false), choose(e, second, imm(e, 1), imm(e, 0)));
-    set_chunk(e, &e->at, walked_chunk(e, nest, step));
-    /* made again in every chunk: registers are what is short */
-    const LLVMValueRef outside[] = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
-    find_thread(e, e->tid);
-    emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
-    emit_chunk(e, w, step);
-    e->tid = outside[0], e->lane = outside[1], e->warp = outside[2], e->quad_row = outside[3],
-    e->quad_column = outside[4];
-    LLVMValueRef next = add(e, now, imm(e, 1));
-    set(e, round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, 2 * nest->stages), ""), imm(e, 0), next));
-    walk_end(e, &l);
-    w->end = p->segment ? get(e, e->i32, l.counter) : e->at.chunks;
-    find_thread(e, opaque(e, e->tid)); /* what both sides of the loop knew would live through it */
-    emit_bases(e, opaque(e, w->batch), opaque(e, w->head));
-    if (has_late_sums(p)) {
-        named_barrier(e, imm(e, ALL_GROUPS), 128 * p->groups);
-        store_late_sums(e, w, w->end, less(e, imm(e, 0), w->end));
+    struct guarded guarded = {0};
+    uint32_t tiles = 0;
+    enum guard guard = GUARD_ALWAYS;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->role != role || is_left_out(e, w, op))
+            continue;
+        if (op->guard != guard) {
+            end_guard(e, w, &guarded);
+            guarded = begin_guard(e, w, op->guard);
+            guard = op->guard;
+        }
+        debug_line(e, op->stmt);
+        if (op->kind == OP_TILES)
+            tiles = i;
+        else if (op->kind != OP_END_TILES)
+            operations[op->kind](e, w, op);
+        else if (++w->tile < p->tiles)
+            i = tiles;
+        else
+            w->tile = 0;
     }
-    w->buffer = modulo(e, w->end, imm(e, 2));
-    for (uint32_t i = chunk_ops(p).end; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_STORE)
-            walk_final(e, w, &p->ops[i]);
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
-    map_store_wait(e, false);
-    end_if(e, after);
+    end_guard(e, w, &guarded);
 }
 
 static void init_barriers(struct emit *e)
@@ -387,7 +317,7 @@ static LLVMValueRef uniform(struct emit *e, LLVMValueRef x)
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
 {
     const struct plan *p = e->p;
-    const bool moves_registers = p->groups == 2;
+    const struct role *load = &p->roles[ROLE_LOAD], *walk = &p->roles[ROLE_WALK];
     init_barriers(e);
     struct walk w = {.batch = batch, .head = head};
     w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
@@ -396,19 +326,20 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     LLVMBasicBlockRef consumer = LLVMAppendBasicBlockInContext(e->context, e->function, "consumer");
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, w.group, imm(e, p->groups), ""), producer, consumer);
     LLVMPositionBuilderAtEnd(e->b, producer);
-    if (moves_registers)
-        set_registers_of_warps(e, false, PRODUCER_REGISTERS);
+    if (load->registers)
+        set_registers_of_warps(e, false, load->registers);
     LLVMBasicBlockRef after =
-        begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, 4 * p->groups), ""));
-    emit_producer(e, batch, head);
+        begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
+    emit_role(e, &w, ROLE_LOAD);
     end_if(e, after);
     LLVMBuildRetVoid(e->b);
     LLVMPositionBuilderAtEnd(e->b, consumer);
     LLVMMoveBasicBlockAfter(consumer, after);
-    if (moves_registers)
-        set_registers_of_warps(e, true, CONSUMER_REGISTERS);
+    if (walk->registers)
+        set_registers_of_warps(e, true, walk->registers);
     e->at = outside;
     e->tid = modulo(e, e->tid, imm(e, 128));
     e->warp = modulo(e, e->warp, imm(e, 4));
-    emit_consumer(e, &w);
+    w.buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
+    emit_role(e, &w, ROLE_WALK);
 }

@@ -1,8 +1,9 @@
 /* lower/walk.h - what the files of a kernel on warpgroups share (compiler/walk.c says what such a kernel is).
  *
- *   walk.c           roles, barriers, the loop over the chunks, the order of the work in a chunk
+ *   walk.c           roles, the interpreter of what they execute, the loop over the chunks
  *   walk_producer.c  tensor maps and vectors into the ring
- *   walk_product.c   the four kinds of products, the elements of their accumulators, the output
+ *   walk_product.c   products, the elements of their accumulators
+ *   walk_output.c    maps of these elements; tiles to shared memory and to memory
  *   walk_state.c     the state, from memory and to memory
  *   walk_sums.c      sums of products, to memory
  *   walk_carry.c     vectors beside the state
@@ -62,102 +63,131 @@ void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
 void wgmma_commit(struct emit *e);
 void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); /* for all groups but the last 0 or 1 */
 
+/* ---- walk.c ------------------------------------------------------------------------------------------------------ */
+struct thread_place {
+    LLVMValueRef tid, lane, warp, quad_row, quad_column;
+};
+/* What is in registers while a role's operations are emitted. */
+struct walk {
+    LLVMValueRef group;       /* number of this warpgroup */
+    LLVMValueRef batch, head; /* of the thread block */
+    struct counted loop;      /* over the steps of the walk, which a segment is some of: those of the sequence are
+                               * counted in the order in which they are walked */
+    bool in_loop;
+    LLVMValueRef step;                    /* behind the loop: one beyond the last */
+    LLVMValueRef end;                     /* behind the loop: the step that the next segment begins with */
+    LLVMValueRef stage, parity;           /* slot of the ring, and its barrier's */
+    LLVMValueRef round, now;              /* of the ring: slot and value in this step, of those that compute */
+    LLVMValueRef stage_slot, parity_slot; /* ... of the warp that loads */
+    struct thread_place outside;          /* of the loop */
+    LLVMValueRef buffer;                  /* of shared tiles */
+    uint32_t tile;                        /* being emitted, of the group's */
+    LLVMValueRef
+        words[PLAN_MAX_VALUES]
+             [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
+    LLVMValueRef
+        careful; /* i1, the same in all lanes: there is a NaN among them, or an infinity; NULL: not looked for */
+    LLVMValueRef place, begin; /* where the group's part of the output was put, and its first position */
+};
+typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
+struct counted walk_begin(struct emit *e, LLVMValueRef *step);
+void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
+
 /* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
-void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
+void producer_begin(struct emit *e, struct walk *w); /* before the loop; in a step of it; at its end */
+void producer_begin_step(struct emit *e, struct walk *w);
+void producer_end_step(struct emit *e, struct walk *w);
+emit_walk_op producer_expect;
+emit_walk_op producer_load;
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
                LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
 
 /* ---- walk_product.c ---------------------------------------------------------------------------------------------- */
-/* What is in registers while a chunk is computed. */
-struct walk {
-    LLVMValueRef group;       /* number of this warpgroup */
-    LLVMValueRef batch, head; /* of the thread block */
-    LLVMValueRef stage;       /* slot of the ring */
-    LLVMValueRef buffer;      /* of shared tiles */
-    uint32_t tile;            /* being emitted, of the group's */
-    LLVMValueRef left[16];    /* 64 rows of the owner's x 64 positions of `left`, as the left operand has them */
-    LLVMValueRef end;         /* behind the loop: the step that the next segment begins with */
-    LLVMValueRef careful;     /* i1, the same in all lanes: there is a NaN among them, or an infinity */
-};
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
-/* Registers of the value, of the tile being emitted; columns of the state; rows and columns of this lane. */
+/* Registers of the value, of the tile being emitted; the values in them, whose number it returns. */
 LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
+uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
+/* Columns of the state; rows and columns of this lane. */
 uint32_t other_extent(const struct plan *p);
+LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the tile, of the thread block's block */
 LLVMValueRef owner_row(struct emit *e, const struct walk *w,
-                       uint32_t half); /* of the owner's block of the thread block */
-LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
-void walk_positions(struct emit *e, struct walk *w, const struct op *op); /* issues a tile of positions x positions */
-void walk_map(struct emit *e, struct walk *w, const struct op *op);
-void walk_read_state(struct emit *e, struct walk *w, const struct op *op); /* issues; wait with wgmma_wait */
-void walk_load_left(struct emit *e, struct walk *w);
-void walk_add_tile(struct emit *e, struct walk *w, const struct op *op);
-void walk_decay(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef factor);
-void walk_add_state(struct emit *e, struct walk *w, const struct op *op); /* issues */
-void walk_wait(struct emit *e, struct walk *w, uint32_t value);
-void walk_store(struct emit *e, struct walk *w, const struct op *op);
-
+                       uint32_t half);                /* of the owner's block of the thread block */
 LLVMValueRef tile_row(struct emit *e, uint32_t half); /* of this lane, in a tile of 64 rows */
-/* 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
+/* Where a matrix or tile begins in shared memory, in this step; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
+/* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. */
+LLVMValueRef owned_address(struct emit *e, const struct walk *w, uint32_t v);
 /* The tile's elements of a matrix positions x owner, packed as the left operand has them, 16 positions to 4 words:
  * those of step k; and the one that lies where register r of an accumulator is. */
 void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LLVMValueRef words[16]);
 void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16]);
 LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
+emit_walk_op walk_fetch;
+emit_walk_op walk_product; /* issues it */
+void await_product(struct emit *e, struct walk *w, uint32_t v);
+emit_walk_op walk_decay;
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
-LLVMValueRef dot_with_state(struct emit *e, struct walk *w, uint32_t v);
+LLVMValueRef dot_with_state(struct emit *e, struct walk *w, const struct op *op);
+
+/* ---- walk_output.c ----------------------------------------------------------------------------------------------- */
+emit_walk_op walk_map;
+emit_walk_op walk_put;
+emit_walk_op walk_store;
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
-void walk_init(struct emit *e, const struct walk *w, const struct op *op);
+emit_walk_op walk_init;
 LLVMValueRef walk_is_inner(struct emit *e); /* i1: another segment follows this thread block's, and needs its state */
-void walk_enter(struct emit *e, const struct walk *w,
-                const struct op *op); /* with the state that the segment begins with */
+emit_walk_op walk_enter;                    /* with the state that the segment begins with */
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
-void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step);
+emit_walk_op walk_start;
 LLVMValueRef walk_last_start(struct emit *e);
-void walk_final(struct emit *e, const struct walk *w, const struct op *op);
+emit_walk_op walk_leave;
 
 /* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
-LLVMValueRef warp_of_all(struct emit *e, const struct walk *w);    /* number of this warp */
-bool walk_is_of_loaded(const struct plan *p, const struct op *op); /* a sum of rows that waits for no product */
-void walk_row_sums(struct emit *e, struct walk *w, const struct op *op);
-void walk_column_sums(struct emit *e, struct walk *w, const struct op *op);
-void walk_state_sum(struct emit *e, struct walk *w, const struct op *op);
+LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
+emit_walk_op walk_row_sums;
+emit_walk_op walk_column_sums;
+emit_walk_op walk_state_sum;
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */
-void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op);
-void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer);
+emit_walk_op walk_positions_vector;
+emit_walk_op walk_store_sum;
 
 /* ---- walk_carry.c ------------------------------------------------------------------------------------------------ */
-void walk_gather(struct emit *e, const struct walk *w,
-                 const struct op *op); /* this thread's part of the chunk's sums */
+emit_walk_op walk_gather; /* this thread's part of the chunk's sums */
 LLVMValueRef walk_carried_slot(struct emit *e, const struct walk *w, LLVMValueRef buffer); /* of this group's copy */
-void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op); /* behind the chunk's barrier */
+emit_walk_op walk_store_gathered; /* behind the chunk's barrier */
 /* The copy: from memory before the first chunk; into the other buffer behind the chunk's barrier; to memory, as it is read, on a
  * condition. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op);
-void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op);
+emit_walk_op walk_add_carried;
+emit_walk_op walk_store_carried;
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition);
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
-LLVMValueRef is_whole(struct emit *e);                       /* i1: the chunk has all its tokens */
-void clear_behind_end(struct emit *e, const struct walk *w); /* of what has been loaded, before it is read */
+LLVMValueRef is_whole(struct emit *e); /* i1: the chunk has all its tokens */
+emit_walk_op walk_clear;               /* what is behind the end of what has been loaded, before it is read */
 /* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
 void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first,
                      uint32_t n);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
-LLVMValueRef careful_sees(struct emit *e, const struct walk *w);
-void careful_left(struct emit *e, struct walk *w, const struct op *op); /* before the product by the tile */
+/* Is there a NaN among the words, or an infinity? */
+LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[16]);
+/* Before the product by the tile: bad values out of its left operand. `kept`: the state's products take the words too. */
+void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef left[16], LLVMValueRef careful,
+                  bool kept);
 
 /* ---- walk_cluster.c ---------------------------------------------------------------------------------------------- */
 LLVMValueRef cluster_index(struct emit *e, uint32_t dim); /* of this thread block, in the dimension */
 void cluster_init(struct emit *e);
-void cluster_ready(struct emit *e, const struct walk *w); /* this warp does not read `left` any more */
-/* x: this thread block's part of the tile; its first half becomes the sum of this thread block's half of the positions,
- * by way of `place`, where the group's part of `left` was. */
-void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMValueRef x[WALK_TILE / 2]);
+void cluster_ready(struct emit *e, const struct walk *w); /* this warp does not read its part of the matrix any more */
+/* Of this thread block's part of the tile; its first half becomes the sum of this thread block's half of the positions,
+ * by way of the place where the group's part of matrix a was. */
+emit_walk_op cluster_exchange;
 LLVMValueRef cluster_first_position(struct emit *e); /* of that half, in the chunk */
 
 /* ---- walk_cast.c ------------------------------------------------------------------------------------------------- */
@@ -167,12 +197,5 @@ void cast_wait(struct emit *e, LLVMValueRef stage, LLVMValueRef parity); /* unti
 /* Of the thread blocks that share the loads of a matrix: this one's number; all of them, a bit for each. */
 LLVMValueRef cast_index(struct emit *e, const struct value *v);
 LLVMValueRef cast_ranks(struct emit *e, const struct value *v);
-
-/* ---- walk.c ------------------------------------------------------------------------------------------------------ */
-/* The loop over the steps of the walk, which a segment is some of: those of the sequence are counted in the order in which
- * they are walked. */
-struct counted walk_begin(struct emit *e, LLVMValueRef *step);
-void walk_end(struct emit *e, const struct counted *l);
-void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
 #endif

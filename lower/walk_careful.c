@@ -16,12 +16,12 @@ static int32_t position_of(uint32_t word, uint32_t k)
     return (int32_t)(word / 4 * 16 + word / 2 % 2 * 8 + k);
 }
 
-LLVMValueRef careful_sees(struct emit *e, const struct walk *w)
+LLVMValueRef careful_sees(struct emit *e, const LLVMValueRef words[WORDS])
 {
     const tg_dtype io = e->p->shape.io;
     LLVMValueRef sum = LLVMConstNull(io == TG_BF16 ? e->v2bf16 : e->v2f16);
     for (uint32_t i = 0; i < WORDS; i++)
-        sum = add_nothing(e, io, sum, w->left[i]);
+        sum = add_nothing(e, io, sum, words[i]);
     LLVMValueRef bits =
         LLVMBuildAnd(e->b, as(e, sum, e->i32), imm(e, 0x7fff7fff), ""); /* zero of either sign, or NaN */
     LLVMValueRef args[] = {imm(e, -1), LLVMBuildICmp(e->b, LLVMIntNE, bits, imm(e, 0), "")};
@@ -52,16 +52,16 @@ static LLVMValueRef of_quad(struct emit *e, bool backward, LLVMValueRef x)
 }
 
 /* Takes bad values out of the words. first[row]: the first bad position, or the last one; beyond all if there is none. */
-static void clean(struct emit *e, const struct walk *w, LLVMValueRef words[WORDS], bool backward,
+static void clean(struct emit *e, const LLVMValueRef left[WORDS], LLVMValueRef words[WORDS], bool backward,
                   LLVMValueRef first[ROWS])
 {
     const uint32_t exponent = e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00;
     first[0] = first[1] = imm(e, backward ? -NOWHERE : NOWHERE);
     for (uint32_t i = 0; i < WORDS; i++) {
-        LLVMValueRef word = w->left[i];
+        LLVMValueRef word = left[i];
         for (uint32_t k = 0; k < 2; k++) {
             LLVMValueRef mask = imm(e, (int64_t)exponent << 16 * k), keep = imm(e, k ? 0xffff : (int64_t)0xffff0000u);
-            LLVMValueRef bad = LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, w->left[i], mask, ""), mask, "");
+            LLVMValueRef bad = LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, left[i], mask, ""), mask, "");
             first[i % 2] = choose(e, bad, nearer(e, backward, first[i % 2], imm(e, position_of(i, k))), first[i % 2]);
             word = choose(e, bad, LLVMBuildAnd(e->b, word, keep, ""), word);
         }
@@ -76,7 +76,8 @@ static void spoil(struct emit *e, LLVMValueRef slot, LLVMValueRef when)
     set(e, slot, choose(e, when, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, slot)));
 }
 
-void careful_left(struct emit *e, struct walk *w, const struct op *op)
+void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef left[WORDS], LLVMValueRef careful,
+                  bool kept)
 {
     const struct plan *p = e->p;
     const bool backward = is_backward(e, op);
@@ -84,18 +85,18 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef words[WORDS], first[ROWS];
     for (uint32_t i = 0; i < WORDS; i++) {
         words[i] = local(e, e->i32, "left");
-        set(e, words[i], w->left[i]);
+        set(e, words[i], left[i]);
     }
-    LLVMBasicBlockRef after = begin_if(e, w->careful);
-    clean(e, w, words, backward, first);
+    LLVMBasicBlockRef after = begin_if(e, careful);
+    clean(e, left, words, backward, first);
     for (uint32_t r = 0; r < n; r++)
         spoil(e, e->registers[op->v][r],
               LLVMBuildICmp(e->b, backward ? LLVMIntSGE : LLVMIntSLE, first[r / 2 % 2], imm(e, r / 4 * 8 + r % 2), ""));
-    for (uint32_t r = 0; r < n_state; r++)
+    for (uint32_t r = 0; kept && r < n_state; r++)
         spoil(e, e->registers[p->state][w->tile * n_state + r],
               LLVMBuildICmp(e->b, backward ? LLVMIntSGT : LLVMIntSLT, first[r / 2 % 2],
                             imm(e, backward ? -WALK_TILE : WALK_TILE), ""));
     end_if(e, after);
     for (uint32_t i = 0; i < WORDS; i++)
-        w->left[i] = get(e, e->i32, words[i]);
+        left[i] = get(e, e->i32, words[i]);
 }

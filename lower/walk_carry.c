@@ -27,12 +27,11 @@ static uint32_t sharers(const struct plan *p, const struct value *matrix)
 }
 
 /* A pair of columns of some of the positions: this thread's part. */
-void walk_gather(struct emit *e, const struct walk *w, const struct op *op)
+void walk_gather(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
     const struct value *matrix = &p->values[op->a], *out = &p->values[op->v];
     const uint32_t pairs = matrix->extent[1] / 2, rows = WALK_TILE / sharers(p, matrix);
-    find_thread(e, opaque(e, e->tid)); /* where things are is forgotten again: registers are what is short */
     LLVMValueRef thread = thread_of_all(e, w), pair = modulo(e, thread, imm(e, pairs)),
                  first = mul(e, divide(e, thread, imm(e, pairs)), imm(e, rows));
     LLVMValueRef span = mul(e, divide(e, pair, imm(e, 32)), imm(e, WALK_TILE * WALK_SPAN_BYTES)),
@@ -103,29 +102,18 @@ static void init_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBuildStore(e->b, get(e, e->f32, x), to);
 }
 
-/* Before the first chunk, which reads it in another order. All groups have read memory before one writes the end there: a packed
- * sequence may be empty, and its end lie where it begins. */
+/* Before the first chunk, which reads it in another order: behind a barrier of all groups. They have read memory then before one
+ * writes the end there: a packed sequence may be empty, and its end lie where it begins. */
 void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, init_carried);
-    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
 }
 
-/* The sum that made the vector's parts. */
-static const struct op *gather_of(const struct plan *p, uint32_t v)
+/* x + an element of what has been gathered of a matrix. */
+static LLVMValueRef add_parts(struct emit *e, const struct walk *w, uint32_t gathered, const struct value *matrix,
+                              LLVMValueRef index, LLVMValueRef x)
 {
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].kind == OP_DOT && p->ops[i].v == v)
-            return &p->ops[i];
-    return NULL;
-}
-
-/* x + an element of what has been gathered. */
-static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct op *gather, LLVMValueRef index,
-                              LLVMValueRef x)
-{
-    const struct value *matrix = &e->p->values[gather->a];
-    LLVMValueRef parts = byte_offset(e, slot_address(e, &e->p->values[gather->v], w->buffer), mul(e, index, imm(e, 4)));
+    LLVMValueRef parts = byte_offset(e, slot_address(e, &e->p->values[gathered], w->buffer), mul(e, index, imm(e, 4)));
     for (uint32_t i = 0; i < sharers(e->p, matrix); i++)
         x = LLVMBuildFAdd(
             e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, parts, imm(e, 4 * i * matrix->extent[1])), ""), "");
@@ -135,19 +123,17 @@ static LLVMValueRef add_parts(struct emit *e, const struct walk *w, const struct
 static void add_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct plan *p = e->p;
-    const struct op *decay = NULL;
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        decay = p->ops[i].kind == OP_DECAY && p->ops[i].v == op->v ? &p->ops[i] : decay;
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
-    if (decay) {
-        LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[decay->a], e->slot[decay->a]), "");
+    if (op->flags & OP_DECAYED) {
+        LLVMValueRef g = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &p->values[op->c], e->slot[op->c]), "");
         x = LLVMBuildFMul(e->b, x, exp2_approx(e, g), "");
     }
-    LLVMBuildStore(e->b, add_parts(e, w, gather_of(p, op->a), index, x), carried_address(e, w, op->v, true, index));
+    LLVMBuildStore(e->b, add_parts(e, w, op->a, &p->values[op->b], index, x),
+                   carried_address(e, w, op->v, true, index));
 }
 
 /* Behind the barrier of the chunk. */
-void walk_add_carried(struct emit *e, const struct walk *w, const struct op *op)
+void walk_add_carried(struct emit *e, struct walk *w, const struct op *op)
 {
     for_carried(e, w, op, add_carried);
 }
@@ -173,14 +159,19 @@ void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op
     keep(e, w, op, keep_carried, condition);
 }
 
+void walk_store_carried(struct emit *e, struct walk *w, const struct op *op)
+{
+    walk_keep_carried(e, w, op, present(e, op->tile));
+}
+
 static void store_gathered(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef index)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef sum = add_parts(e, w, gather_of(e->p, op->v), index, real(e, 0));
+    LLVMValueRef sum = add_parts(e, w, op->v, &e->p->values[op->a], index, real(e, 0));
     LLVMBuildStore(e->b, sum, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
 }
 
-void walk_store_gathered(struct emit *e, const struct walk *w, const struct op *op)
+void walk_store_gathered(struct emit *e, struct walk *w, const struct op *op)
 {
     keep(e, w, op, store_gathered, present(e, op->tile));
     sync_warp(e); /* lanes may have parted, and what follows is for warps */

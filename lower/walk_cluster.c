@@ -80,9 +80,12 @@ static void receive(struct emit *e, LLVMValueRef from, LLVMValueRef first, LLVMV
     }
 }
 
-void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMValueRef x[WALK_TILE / 2])
+void cluster_exchange(struct emit *e, struct walk *w, const struct op *op)
 {
-    find_thread(e, opaque(e, e->tid));
+    LLVMValueRef x[WALK_TILE / 2], *slot = slots(e, w, op->v);
+    const uint32_t n = take(e, w, op->v, x);
+    LLVMValueRef place =
+        add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, WALK_TILE * WALK_SPAN_BYTES)));
     LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, cluster_index(e, e->p->adds), imm(e, 0), "");
     LLVMValueRef mine = add(e, place, mul(e, e->tid, imm(e, 4 * PER_STORE)));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
@@ -92,7 +95,8 @@ void cluster_sum(struct emit *e, const struct walk *w, LLVMValueRef place, LLVMV
     send(e, w, mine, first, x);
     mbarrier_wait_far(e, group_barrier(e, w, false), w->buffer);
     receive(e, mine, first, x);
-    named_barrier(e, add(e, w->group, imm(e, 2)), 128); /* the place is free for the output */
+    for (uint32_t r = 0; r < n; r++)
+        set(e, slot[r], x[r]);
 }
 
 LLVMValueRef cluster_first_position(struct emit *e)

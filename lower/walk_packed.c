@@ -13,8 +13,9 @@ LLVMValueRef is_whole(struct emit *e)
 }
 
 /* Units move inside of their row only. */
-void clear_behind_end(struct emit *e, const struct walk *w)
+void walk_clear(struct emit *e, struct walk *w, const struct op *op)
 {
+    (void)op;
     const struct nest *nest = &e->p->nests[0];
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMValueRef unit, end = imm(e, WALK_TILE * UNITS);

@@ -1,7 +1,7 @@
 /* lower/walk_producer.c - one warp of a kernel on warpgroups: it fills the ring, a chunk a stage.
  *
- * Matrices come by tensor maps, whose bytes the stage's barrier counts; vectors, which may begin anywhere and end with
- * the sequence, through the warp's registers. */
+ * Matrices come by tensor maps, whose bytes the stage's barrier counts, by one lane; vectors, which may begin anywhere and
+ * end with the sequence, through the registers of all: every lane arrives at the barrier, for what it stored. */
 #include "lower/walk.h"
 
 LLVMValueRef map_argument(struct emit *e, uint32_t tile)
@@ -33,21 +33,20 @@ void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef h
     at[4] = e->p->shape.packed || (t->flags & TG_NO_BATCH) ? imm(e, 0) : batch;
 }
 
-static void load_matrix(struct emit *e, const struct value *v, LLVMValueRef batch, LLVMValueRef head,
-                        LLVMValueRef stage)
+static void load_matrix(struct emit *e, const struct walk *w, const struct value *v)
 {
     const uint32_t tile = TG_OPERAND_TILE(v->operand);
-    LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, stage, imm(e, v->stage_bytes))));
-    map_place(e, tile, batch, head, divide(e, e->at.start[v->dims[1]], imm(e, WALK_TILE)), at);
+    LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, w->stage, imm(e, v->stage_bytes))));
+    map_place(e, tile, w->batch, w->head, divide(e, e->at.start[v->dims[1]], imm(e, WALK_TILE)), at);
     if (!plan_shared_along(e->p, v)) {
-        map_load(e, map_argument(e, tile), to, at, barrier_address(e, stage, false));
+        map_load(e, map_argument(e, tile), to, at, barrier_address(e, w->stage, false));
         return;
     }
     const uint32_t sharers = plan_sharers(e->p, v);
     LLVMValueRef index = cast_index(e, v); /* of as many parts, some of its spans each */
     at[2] = add(e, at[2], mul(e, index, imm(e, v->extent[1] / WALK_TILE / sharers)));
     to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
-    map_load_to_many(e, map_argument(e, tile), to, at, barrier_address(e, stage, false), cast_ranks(e, v));
+    map_load_to_many(e, map_argument(e, tile), to, at, barrier_address(e, w->stage, false), cast_ranks(e, v));
 }
 
 /* The elements of a lane; what lies behind the end of the sequence counts as zero. */
@@ -77,61 +76,43 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
     }
 }
 
-/* The matrices of this thread block alone, or those that it shares. */
-static void load_matrices_of(struct emit *e, bool shared, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage)
+void producer_load(struct emit *e, struct walk *w, const struct op *op)
 {
-    const struct nest *nest = &e->p->nests[0];
-    for (uint32_t i = 0; i < nest->n_loads; i++) {
-        const struct value *v = &e->p->values[nest->loads[i]];
-        if (v->space == SPACE_MATRIX && shared == (plan_shared_along(e->p, v) != 0))
-            load_matrix(e, v, batch, head, stage);
-    }
+    const struct value *v = &e->p->values[op->v];
+    if (v->space == SPACE_MATRIX)
+        load_matrix(e, w, v);
+    else
+        load_vector(e, v, w->stage);
 }
 
-static LLVMBasicBlockRef begin_first_lane(struct emit *e)
+/* Of all matrices, whoever loads them. */
+void producer_expect(struct emit *e, struct walk *w, const struct op *op)
 {
-    return begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-}
-
-static void fill_stage(struct emit *e, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef stage, LLVMValueRef parity)
-{
-    const struct plan *p = e->p;
-    const struct nest *nest = &p->nests[0];
+    const struct nest *nest = &e->p->nests[op->n];
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < nest->n_loads; i++)
-        bytes += p->values[nest->loads[i]].space == SPACE_MATRIX ? p->values[nest->loads[i]].stage_bytes : 0;
-    if (plan_shares(p))
-        cast_open(e, stage);
-    LLVMBasicBlockRef after = begin_first_lane(e);
-    mbarrier_expect(e, barrier_address(e, stage, false), bytes);
-    load_matrices_of(e, false, batch, head, stage);
-    end_if(e, after);
-    if (plan_shares(p)) {
-        cast_wait(e, stage, parity);
-        after = begin_first_lane(e);
-        load_matrices_of(e, true, batch, head, stage);
-        end_if(e, after);
-    }
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (p->values[nest->loads[i]].space == SPACE_VECTOR)
-            load_vector(e, &p->values[nest->loads[i]], stage);
-    mbarrier_arrive(e, barrier_address(e, stage, false)); /* every lane, for what it stored */
+        bytes += e->p->values[nest->loads[i]].space == SPACE_MATRIX ? e->p->values[nest->loads[i]].stage_bytes : 0;
+    mbarrier_expect(e, barrier_address(e, w->stage, false), bytes);
 }
 
-void emit_producer(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+void producer_begin(struct emit *e, struct walk *w)
 {
-    const struct nest *nest = &e->p->nests[0];
-    LLVMValueRef step, stage_slot = local(e, e->i32, "stage"), parity_slot = local(e, e->i32, "parity");
-    set(e, stage_slot, imm(e, 0));
-    set(e, parity_slot, imm(e, 1)); /* nobody has filled a stage: it is empty */
-    const struct counted l = walk_begin(e, &step);
-    LLVMValueRef stage = get(e, e->i32, stage_slot), parity = get(e, e->i32, parity_slot);
-    mbarrier_wait(e, barrier_address(e, stage, true), parity);
-    set_chunk(e, &e->at, walked_chunk(e, nest, step));
-    fill_stage(e, batch, head, stage, parity);
-    LLVMValueRef next = add(e, stage, imm(e, 1)),
-                 wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, nest->stages), "");
-    set(e, stage_slot, choose(e, wraps, imm(e, 0), next));
-    set(e, parity_slot, choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
-    walk_end(e, &l);
+    w->stage_slot = local(e, e->i32, "stage");
+    w->parity_slot = local(e, e->i32, "parity");
+    set(e, w->stage_slot, imm(e, 0));
+    set(e, w->parity_slot, imm(e, 1)); /* nobody has filled a stage: it is empty */
+}
+
+void producer_begin_step(struct emit *e, struct walk *w)
+{
+    w->stage = get(e, e->i32, w->stage_slot);
+    w->parity = get(e, e->i32, w->parity_slot);
+}
+
+void producer_end_step(struct emit *e, struct walk *w)
+{
+    LLVMValueRef next = add(e, w->stage, imm(e, 1)),
+                 wraps = LLVMBuildICmp(e->b, LLVMIntEQ, next, imm(e, e->p->nests[0].stages), "");
+    set(e, w->stage_slot, choose(e, wraps, imm(e, 0), next));
+    set(e, w->parity_slot, choose(e, wraps, LLVMBuildXor(e->b, w->parity, imm(e, 1), ""), w->parity));
 }

@@ -113,7 +113,7 @@ LLVMValueRef walk_is_inner(struct emit *e)
     return less(e, add(e, e->at.start[TG_SEG], imm(e, e->p->segment)), e->at.chunks);
 }
 
-void walk_init(struct emit *e, const struct walk *w, const struct op *op)
+void walk_init(struct emit *e, struct walk *w, const struct op *op)
 {
     if (op->v != e->p->state)
         walk_init_carried(e, w, op);
@@ -121,7 +121,7 @@ void walk_init(struct emit *e, const struct walk *w, const struct op *op)
         when(e, w, op->tile, init_pair, present(e, op->tile));
 }
 
-void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
+void walk_enter(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct place outside = e->at;
     go_to_entry(e, divide(e, e->at.start[TG_SEG], imm(e, e->p->segment)));
@@ -129,10 +129,10 @@ void walk_enter(struct emit *e, const struct walk *w, const struct op *op)
     e->at = outside;
 }
 
-void walk_start_segment(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef step)
+void walk_start(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct place outside = e->at;
-    LLVMValueRef length = imm(e, e->p->starts),
+    LLVMValueRef step = w->in_loop ? add(e, w->step, imm(e, 1)) : imm(e, 0), length = imm(e, e->p->starts),
                  begins = LLVMBuildICmp(e->b, LLVMIntEQ, modulo(e, step, length), imm(e, 0), "");
     if (plan_final_tile(e->p)) /* it walks on to the end, where none begins */
         begins = both(
@@ -144,9 +144,10 @@ void walk_start_segment(struct emit *e, const struct walk *w, const struct op *o
 }
 
 /* At the end of the sequence; of a segment by itself, at its own. */
-void walk_final(struct emit *e, const struct walk *w, const struct op *op)
+void walk_leave(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
+    w->buffer = w->buffer ? w->buffer : modulo(e, w->end, imm(e, 2));
     LLVMValueRef condition = present(e, op->tile);
     const struct place outside = e->at;
     if (p->makes_segments)

@@ -23,7 +23,7 @@ LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
 
 /* ---- rows ---- */
 
-bool walk_is_of_loaded(const struct plan *p, const struct op *op)
+static bool is_of_loaded(const struct plan *p, const struct op *op)
 {
     return p->values[op->a].space == SPACE_MATRIX;
 }
@@ -88,11 +88,10 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef sums[2];
-    if (walk_is_of_loaded(e->p, op))
+    if (is_of_loaded(e->p, op))
         matrix_rows(e, w, op, sums);
     for (uint32_t half = 0; half < 2; half++) {
-        LLVMValueRef row = tile_row(e, half),
-                     sum = walk_is_of_loaded(e->p, op) ? sums[half] : tile_row_sum(e, op, half);
+        LLVMValueRef row = tile_row(e, half), sum = is_of_loaded(e->p, op) ? sums[half] : tile_row_sum(e, op, half);
         for (uint32_t by = 1; by < 4; by *= 2)
             sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
         LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
@@ -114,7 +113,7 @@ static LLVMValueRef sum_of_parts(struct emit *e, const struct value *v, LLVMValu
     return sum;
 }
 
-void walk_positions_vector(struct emit *e, const struct walk *w, const struct op *op)
+void walk_positions_vector(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
     const struct value *out = &p->values[op->v];
@@ -188,7 +187,7 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef sum = dot_with_state(e, w, op->a == e->p->state ? op->b : op->a);
+    LLVMValueRef sum = dot_with_state(e, w, op);
     if (w->tile)
         sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, e->registers[op->v][0]), "");
     set(e, e->registers[op->v][0], sum);
@@ -211,7 +210,7 @@ static LLVMValueRef made_position(struct emit *e, uint32_t v)
 }
 
 /* Behind the barrier: the first group adds the parts of the buffer, one thread a position. */
-void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef buffer)
+void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef first_group = LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), "");
@@ -219,7 +218,7 @@ void walk_store_sum(struct emit *e, const struct walk *w, const struct op *op, L
     LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
     LLVMBasicBlockRef after = begin_if(e, both(e, both(e, first_group, mine), valid));
     LLVMValueRef slot = local(e, e->f32, "sum"), there = both(e, present(e, op->tile), is_first(e, op->tile));
-    set(e, slot, v->space == SPACE_POSITIONS ? made_position(e, op->v) : sum_of_parts(e, v, buffer, e->tid));
+    set(e, slot, v->space == SPACE_POSITIONS ? made_position(e, op->v) : sum_of_parts(e, v, w->buffer, e->tid));
     LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
     struct element_place at = {0};
     if (v->n_dims) {

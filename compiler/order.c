@@ -1,0 +1,554 @@
+/* compiler/order.c - what each role of a kernel on warpgroups executes, in order.
+ *
+ * One warp loads: it fills the ring, a chunk a stage, and waits where a stage is not empty yet. The groups compute, chunk by
+ * chunk:
+ *
+ *     products of positions, all under way before one is waited for; meanwhile sums of what is loaded
+ *     maps of them, rounded to shared memory; barrier of all groups: they are whole
+ *     for each of the group's tiles of 64 rows
+ *         issue the products by the state as it arrives; meanwhile decay it, make vectors, fetch left operands
+ *         the products by tiles of positions, and maps between them
+ *         issue the state's products; meanwhile round and store the output
+ *
+ * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
+ *
+ * The output goes to where the group's part of a loaded matrix was and from there to memory, so a stage is empty when those
+ * stores have read it. Products run while the program goes on: what reads one comes behind its await.
+ *
+ * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
+#include "compiler/plan.h"
+
+#include <string.h>
+
+enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240 };
+
+struct order {
+    struct plan *p;
+    struct op from[PLAN_MAX_OPS]; /* as pass nest left them */
+    bool placed[PLAN_MAX_OPS];
+    uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
+    enum role_kind role;
+    enum guard guard;
+};
+
+typedef bool which_ops(const struct plan *p, const struct op *op);
+
+static struct op *put(struct order *o, enum op_kind kind)
+{
+    struct op *op = plan_add_op(o->p, kind, -1);
+    op->role = (uint8_t)o->role;
+    op->guard = (uint8_t)o->guard;
+    return op;
+}
+
+static void put_value(struct order *o, enum op_kind kind, uint32_t v)
+{
+    put(o, kind)->v = (uint8_t)v;
+}
+
+static void put_sync(struct order *o, enum op_kind kind, enum sync sync)
+{
+    put(o, kind)->sync = (uint8_t)sync;
+}
+
+static void forget(struct order *o, uint32_t what)
+{
+    put(o, OP_FORGET)->n = (uint8_t)what;
+}
+
+static struct op *put_from(struct order *o, uint32_t i)
+{
+    struct op *op = put(o, OP_FORGET);
+    *op = o->from[i];
+    op->role = (uint8_t)o->role;
+    op->guard = (uint8_t)o->guard;
+    o->placed[i] = true;
+    return op;
+}
+
+/* ---- what they are ---- */
+
+static bool makes_of_positions(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && !plan_is_owned(p, &p->values[op->v]);
+}
+
+static bool reads_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state);
+}
+
+static bool changes_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && op->v == p->state;
+}
+
+static bool decays_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_DECAY && op->v == p->state;
+}
+
+static bool is_of_output(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    return plan_is_owned(p, v) && v->n_dims == 2 && plan_is_position(v->dims[0]) && !reads_state(p, op);
+}
+
+static bool is_by_tile(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_CONTRACT && is_of_output(p, op);
+}
+
+static bool sums_loaded(const struct plan *p, const struct op *op)
+{
+    const enum space space = p->values[op->v].space;
+    return op->kind == OP_DOT &&
+           (space == SPACE_GATHERED || (space == SPACE_ROWS && p->values[op->a].space == SPACE_MATRIX));
+}
+
+static bool works_on_positions(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    const bool map = op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_POSITIONS;
+    return map || (op->kind == OP_DOT && v->space == SPACE_ROWS && !sums_loaded(p, op));
+}
+
+static bool makes_vector(const struct plan *p, const struct op *op)
+{
+    const enum space space = p->values[op->v].space;
+    return (op->kind == OP_MAP && space == SPACE_POSITIONS) || (op->kind == OP_DOT && space == SPACE_CARRIED);
+}
+
+static bool sums_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_DOT && p->values[op->v].space == SPACE_SUM;
+}
+
+/* Complete behind the barrier of the next chunk. */
+static bool stores_late(const struct plan *p, const struct op *op)
+{
+    const enum space space = p->values[op->v].space;
+    return op->kind == OP_STORE && (space == SPACE_COLUMNS || space == SPACE_SUM);
+}
+
+static bool stores_early(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && p->values[op->v].space != SPACE_FRAGMENT && !stores_late(p, op);
+}
+
+static bool stores_state(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && op->v == p->state;
+}
+
+/* ---- products ---- */
+
+/* The first of the values that load the same tile. */
+static uint8_t first_of(const struct plan *p, uint32_t v)
+{
+    const struct value *x = &p->values[v];
+    return x->space == SPACE_MATRIX && x->shared_with >= 0 ? (uint8_t)x->shared_with : (uint8_t)v;
+}
+
+/* Left: what has the rows of the accumulators. A factor of positions on either operand goes to it. */
+static void resolve(const struct plan *p, struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    const uint8_t a = op->a, b = op->b;
+    const bool owned = plan_is_owned(p, v);
+    const bool in_order = owned ? plan_is_owned(p, &p->values[a]) : plan_has_dim(&p->values[a], v->dims[0]);
+    if (p->values[a].space == SPACE_OPERAND || p->values[b].space == SPACE_OPERAND) {
+        op->flags |= OP_SCALED;
+        op->c = p->values[a].space == SPACE_OPERAND ? a : b;
+    }
+    op->a = (uint8_t)plan_matrix_of(p, in_order ? a : b);
+    op->b = (uint8_t)plan_matrix_of(p, in_order ? b : a);
+    if (owned)
+        op->a = first_of(p, op->a);
+    if (op->v == p->state || p->algorithm->body[op->stmt].init)
+        op->flags |= OP_ONTO;
+}
+
+static void put_product(struct order *o, uint32_t i)
+{
+    resolve(o->p, put_from(o, i));
+}
+
+static void await(struct order *o, uint32_t v)
+{
+    struct op *op = put(o, OP_AWAIT);
+    op->sync = SYNC_PRODUCT;
+    op->v = (uint8_t)v;
+}
+
+/* ---- positions ---- */
+
+/* Nothing is to be done for what needs no operation: a sum that begins with its product, a factor that is computed where it is used. */
+static bool is_implied(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_ZERO ||
+           (op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND);
+}
+
+static void put_map(struct order *o, uint32_t i)
+{
+    const struct op *op = &o->from[i];
+    if (is_implied(o->p, op))
+        return;
+    put_from(o, i);
+    if (o->p->values[op->v].space == SPACE_TILE)
+        put_value(o, OP_PUT, op->v);
+}
+
+static void put_sums_of_loaded(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!sums_loaded(o->p, &o->from[i]))
+            continue;
+        if (o->p->values[o->from[i].v].space == SPACE_GATHERED)
+            forget(o, FORGET_THREAD);
+        put_from(o, i);
+    }
+}
+
+static void put_positions(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (makes_of_positions(o->p, &o->from[i]))
+            put_product(o, i);
+    put_sums_of_loaded(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (makes_of_positions(o->p, &o->from[i]))
+            await(o, o->from[i].v);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (works_on_positions(o->p, &o->from[i])) {
+            if (o->from[i].kind == OP_MAP)
+                put_map(o, i);
+            else
+                put_from(o, i);
+        }
+    put(o, OP_FENCE);
+    put_sync(o, OP_BARRIER, SYNC_GROUPS);
+}
+
+/* ---- a tile of 64 rows ---- */
+
+static void put_all(struct order *o, which_ops *which)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (which(o->p, &o->from[i]))
+            put_from(o, i);
+}
+
+/* <state, product>: the product is made 64 columns at a time and not kept. */
+static void put_state_sums(struct order *o)
+{
+    struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!sums_state(p, &o->from[i]))
+            continue;
+        struct op *op = put_from(o, i);
+        const uint8_t product = op->a == p->state ? op->b : op->a;
+        for (uint32_t k = o->begin; k < o->end; k++)
+            if (o->from[k].kind == OP_CONTRACT && o->from[k].v == product) {
+                struct op made = o->from[k];
+                o->placed[k] = true;
+                resolve(p, &made);
+                op->w = p->state;
+                op->a = made.a;
+                op->b = made.b;
+                op->c = made.c;
+                op->flags = made.flags | OP_OF_PRODUCT;
+            }
+    }
+}
+
+/* Of a matrix's columns, added to what is carried: its decay, and the matrix whose parts they are. */
+static uint8_t gathered_from(const struct order *o, uint32_t v)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (o->from[i].kind == OP_DOT && o->from[i].v == v)
+            return o->from[i].a;
+    return 0;
+}
+
+static void put_vectors(struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!makes_vector(p, &o->from[i]))
+            continue;
+        struct op *op = put_from(o, i);
+        if (op->kind == OP_DOT)
+            op->b = gathered_from(o, op->a);
+        for (uint32_t k = o->begin; op->kind == OP_DOT && k < o->end; k++)
+            if (o->from[k].kind == OP_DECAY && o->from[k].v == op->v) {
+                o->placed[k] = true;
+                op->flags |= OP_DECAYED;
+                op->c = o->from[k].a;
+            }
+    }
+}
+
+/* Of loaded matrices, once for all products that have them on the left. */
+static void fetch_left(struct order *o)
+{
+    const struct plan *p = o->p;
+    tg_bits fetched = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!is_by_tile(p, &op) && !changes_state(p, &op))
+            continue;
+        resolve(p, &op);
+        if (p->values[op.a].space != SPACE_MATRIX || (fetched >> op.a & 1))
+            continue;
+        fetched |= TG_BIT(op.a);
+        put_value(o, OP_FETCH, op.a);
+        if (!plan_is_state_alone(p)) /* a state by itself spoils itself */
+            o->p->ops[o->p->n_ops - 1].flags |= OP_CAREFUL;
+    }
+}
+
+/* By way of the place of `left`, which nobody in the group reads any more. */
+static void put_store(struct order *o, uint32_t i)
+{
+    const struct plan *p = o->p;
+    const struct op *from = &o->from[i];
+    const bool floats = plan_memory_dtype(p, from->tile) == TG_F32;
+    if (floats)
+        forget(o, FORGET_THREAD);
+    if (!floats && p->adds) {
+        forget(o, FORGET_THREAD);
+        struct op *op = put(o, OP_EXCHANGE);
+        op->v = from->v;
+        op->a = first_of(p, p->left);
+        put_sync(o, OP_BARRIER, SYNC_GROUP);
+    }
+    if (!floats) {
+        struct op *op = put(o, OP_PUT);
+        op->v = from->v;
+        op->a = first_of(p, p->left);
+        put(o, OP_FENCE);
+        put_sync(o, OP_BARRIER, SYNC_GROUP);
+    }
+    put_from(o, i)->a = first_of(p, p->left);
+    if (floats && p->carries) /* what the group carries on is whole */
+        put_sync(o, OP_BARRIER, SYNC_GROUP);
+}
+
+static void put_output(struct order *o, uint32_t begin, uint32_t end)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = begin; i < end; i++) {
+        const struct op *op = &o->from[i];
+        const bool by_columns = op->kind == OP_DOT && p->values[op->v].space == SPACE_COLUMNS;
+        if (by_columns || (is_of_output(p, op) && op->kind == OP_COPY)) {
+            put_from(o, i);
+        } else if (!is_of_output(p, op)) {
+            continue;
+        } else if (op->kind == OP_MAP) {
+            put_map(o, i);
+        } else if (op->kind == OP_CONTRACT) {
+            put_product(o, i);
+            await(o, op->v);
+        } else if (op->kind == OP_STORE) {
+            put_store(o, i);
+        }
+    }
+}
+
+/* Gathered with the first tile's products under way, added behind a barrier with the last one's. */
+static void put_beside(struct order *o)
+{
+    o->guard = GUARD_FIRST;
+    put_sums_of_loaded(o);
+    o->guard = GUARD_LAST;
+    put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    put_vectors(o);
+    o->guard = GUARD_ALWAYS;
+}
+
+static void put_tile(struct order *o)
+{
+    const struct plan *p = o->p;
+    const bool alone = plan_is_state_alone(p);
+    uint32_t last = o->begin; /* behind the last product by a tile */
+    put_state_sums(o);
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        last = is_by_tile(p, &o->from[i]) ? i + 1 : last;
+        if (reads_state(p, &o->from[i]))
+            put_product(o, i);
+    }
+    put_all(o, decays_state);
+    o->guard = GUARD_FIRST;
+    if (!alone)
+        put_vectors(o);
+    o->guard = GUARD_ALWAYS;
+    fetch_left(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (reads_state(p, &o->from[i]))
+            await(o, o->from[i].v);
+    put_output(o, o->begin, last);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (changes_state(p, &o->from[i]))
+            put_product(o, i);
+    if (alone && p->carries)
+        put_beside(o);
+    if (p->adds)
+        put_sync(o, OP_ARRIVE, SYNC_READY);
+    put_output(o, last, o->end);
+    await(o, p->state);
+}
+
+/* ---- roles ---- */
+
+/* In each of a walk's steps that begins a segment, and before the first. */
+static void put_start(struct order *o)
+{
+    for (uint32_t i = o->begin; o->p->starts && i < o->end; i++)
+        if (stores_state(o->p, &o->from[i]))
+            put_from(o, i)->kind = OP_START;
+}
+
+static bool has_late_sums(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
+            return true;
+    return false;
+}
+
+static void put_late_sums(struct order *o)
+{
+    o->guard = GUARD_LATER;
+    put_all(o, stores_late);
+    o->guard = GUARD_ALWAYS;
+}
+
+static void put_chunk(struct order *o)
+{
+    const struct plan *p = o->p;
+    put_sync(o, OP_AWAIT, SYNC_FULL);
+    forget(o, FORGET_BASES);
+    if (p->shape.packed)
+        put(o, OP_CLEAR);
+    if (!plan_is_state_alone(p))
+        put_positions(o);
+    forget(o, FORGET_CHUNK);
+    put(o, OP_TILES);
+    put_tile(o);
+    put(o, OP_END_TILES);
+    put_sync(o, OP_AWAIT, SYNC_READ);
+    put_sync(o, OP_ARRIVE, SYNC_EMPTY);
+    put_start(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (stores_early(p, &o->from[i]))
+            put_from(o, i)->a = gathered_from(o, o->from[i].v);
+    put_late_sums(o);
+}
+
+static void put_walk(struct order *o)
+{
+    struct plan *p = o->p;
+    o->role = ROLE_WALK;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
+            put_value(o, OP_LOAD, i);
+    for (uint32_t i = 0; i + 1 < o->begin; i++) {
+        if (o->from[i].kind != OP_INIT && o->from[i].kind != OP_ENTER)
+            continue;
+        put_from(o, i);
+        if (p->values[o->from[i].v].space == SPACE_CARRIED) /* all have read memory before one writes the end there */
+            put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    }
+    put_start(o);
+    put(o, OP_NEST);
+    put_chunk(o);
+    put(o, OP_END);
+    forget(o, FORGET_THREAD | FORGET_BASES);
+    if (has_late_sums(p))
+        put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    put_late_sums(o);
+    for (uint32_t i = o->end + 1; i < o->n; i++)
+        if (o->from[i].kind == OP_STORE)
+            put_from(o, i)->kind = OP_LEAVE;
+    put_sync(o, OP_AWAIT, SYNC_WRITTEN);
+}
+
+static void put_loads(struct order *o, enum space space, bool shared)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = 0; i < p->nests[0].n_loads; i++) {
+        const struct value *v = &p->values[p->nests[0].loads[i]];
+        if (v->space == space && shared == (space == SPACE_MATRIX && plan_shared_along(p, v)))
+            put_value(o, OP_LOAD, p->nests[0].loads[i]);
+    }
+}
+
+static void put_load(struct order *o)
+{
+    const bool shares = plan_shares(o->p);
+    o->role = ROLE_LOAD;
+    put(o, OP_NEST);
+    put_sync(o, OP_AWAIT, SYNC_EMPTY);
+    if (shares)
+        put_sync(o, OP_ARRIVE, SYNC_OPEN);
+    o->guard = GUARD_ONE;
+    put_sync(o, OP_EXPECT, SYNC_FULL);
+    put_loads(o, SPACE_MATRIX, false);
+    o->guard = GUARD_ALWAYS;
+    if (shares)
+        put_sync(o, OP_AWAIT, SYNC_OPEN);
+    o->guard = GUARD_ONE;
+    put_loads(o, SPACE_MATRIX, true);
+    o->guard = GUARD_ALWAYS;
+    put_loads(o, SPACE_VECTOR, false);
+    put_sync(o, OP_ARRIVE, SYNC_FULL);
+    put(o, OP_END);
+}
+
+static void find_chunk(struct order *o)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (o->from[i].kind == OP_NEST)
+            o->begin = i + 1;
+        if (o->from[i].kind == OP_END)
+            o->end = i;
+    }
+}
+
+/* Nothing is left out in silence. */
+static bool check_placed(const struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = 0; i < o->n; i++) {
+        const struct op *op = &o->from[i];
+        if (o->placed[i] || is_implied(p, op))
+            continue;
+        plan_refuse(p, "TG0518", op->stmt < 0 ? p->row->line : p->algorithm->body[op->stmt].line,
+                    "let another row compute it", "kernel %s on warpgroups: it has no place for what makes %s",
+                    p->row->name, plan_tensor(p, &p->values[op->v])->name);
+        return false;
+    }
+    return true;
+}
+
+bool pass_order(struct plan *p)
+{
+    struct order o = {.p = p, .n = p->n_ops};
+    const bool moves = p->groups == 2; /* one group has registers enough */
+    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
+    p->n_ops = 0;
+    find_chunk(&o);
+    p->roles[ROLE_LOAD] =
+        (struct role){.first_warp = 4 * p->groups, .warps = 1, .registers = moves ? LOAD_REGISTERS : 0};
+    p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? WALK_REGISTERS : 0};
+    put_load(&o);
+    put_walk(&o);
+    if (p->n_ops > PLAN_MAX_OPS) {
+        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
+                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
+        return false;
+    }
+    return check_placed(&o);
+}

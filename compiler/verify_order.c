@@ -1,0 +1,324 @@
+/* compiler/verify_order.c - what must hold of the operations of a kernel on warpgroups, as each role executes them (order.c).
+ *
+ *   values are defined before they are used
+ *   every product is awaited before its accumulators are touched and before the stage is left that its operands are in
+ *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
+ *       buffers one is written while the other may still be read: there is a barrier of all groups in every step
+ *   a carried vector that is read in the step after is read behind a barrier of the group
+ *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once
+ *
+ * requires: order */
+#include "compiler/plan.h"
+
+struct check {
+    const struct plan *p;
+    uint32_t at;
+    tg_bits defined;
+    tg_bits flying;   /* accumulators of products under way */
+    tg_bits fetched;  /* left operands in registers */
+    tg_bits put;      /* computed tiles in shared memory */
+    tg_bits covered;  /* matrices where the output is already */
+    tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
+    tg_bits unseen;
+    tg_bits ungrouped; /* ... for other warps of the group not yet */
+    tg_bits left, owed; /* carried vectors: changed in this step, or in the one before, since the last barrier */
+    bool storing;      /* a store to memory reads the stage */
+    bool writing;      /* ... and is not known to be done */
+    tg_bits loaded;    /* of the stage */
+    bool in_stage, in_loop, expects, has_barrier;
+    bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
+    bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
+    bool exchanged,
+        begins; /* a barrier is owed: the group's threads read what came; all read what carries begin with */
+    bool again; /* the second time through the loop: what one step leaves for the next */
+};
+
+static bool broken(const struct check *c, const char *rule)
+{
+    tg_report(c->p->sink, TG_ERROR, "TG0599", NULL, 0, "this is a defect of Tegula: please report it with the schedule",
+              "kernel %s, after pass order, operation %u: %s", c->p->row->name, c->at, rule);
+    return false;
+}
+
+static bool is_ring(const struct plan *p, uint32_t v)
+{
+    return p->values[v].stmt < 0 && (p->values[v].space == SPACE_MATRIX || p->values[v].space == SPACE_VECTOR);
+}
+
+static uint32_t reads_of_map(const struct plan *p, uint32_t v, uint8_t reads[TG_MAX_READS])
+{
+    tg_operand list[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(&p->algorithm->body[p->values[v].stmt], list);
+    for (uint32_t i = 0; i < n; i++)
+        reads[i] = (uint8_t)plan_find(p, list[i], p->values[v].nest);
+    return n;
+}
+
+/* The values that the operation reads, in registers or shared memory. */
+static uint32_t reads_of(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS + 4])
+{
+    uint32_t n = 0;
+    switch (op->kind) {
+    case OP_MAP:
+        return reads_of_map(p, op->v, reads);
+    case OP_CONTRACT:
+    case OP_DOT:
+        reads[n++] = op->a;
+        reads[n++] = op->b;
+        if (op->flags & OP_OF_PRODUCT)
+            reads[n++] = op->w;
+        if ((op->flags & OP_ONTO) || p->values[op->v].space == SPACE_CARRIED)
+            reads[n++] = op->v;
+        if (op->flags & OP_DECAYED)
+            reads[n++] = op->c;
+        return n + (op->flags & OP_SCALED ? reads_of_map(p, op->c, reads + n) : 0);
+    case OP_DECAY:
+        reads[n++] = op->v;
+        reads[n++] = op->a;
+        return n;
+    case OP_COPY:
+        reads[n++] = op->a;
+        return n;
+    case OP_FETCH:
+    case OP_PUT:
+    case OP_EXCHANGE:
+    case OP_STORE:
+    case OP_LEAVE:
+    case OP_START:
+        reads[n++] = op->v;
+        return n;
+    default:
+        return 0;
+    }
+}
+
+static bool is_written(const struct op *op)
+{
+    return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
+           op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
+           op->kind == OP_EXCHANGE;
+}
+
+static bool check_read(const struct check *c, const struct op *op, uint32_t v)
+{
+    const struct plan *p = c->p;
+    const bool by_wgmma = op->kind == OP_CONTRACT, is_sum = by_wgmma && v == op->v;
+    if (!(c->defined >> v & 1))
+        return broken(c, "a use before the definition");
+    if ((c->flying >> v & 1) && !is_sum)
+        return broken(c, "reads what a product is still under way to");
+    if (is_ring(p, v) && !c->in_stage)
+        return broken(c, "reads a stage that is not full, or empty already");
+    if (c->covered >> v & 1)
+        return broken(c, "reads a tile where the output is already");
+    if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
+        return broken(c, "a product by a tile that is not fenced, or not whole");
+    const bool by_others = v != op->v && (op->kind == OP_MAP || op->kind == OP_DOT);
+    if (p->values[v].space == SPACE_CARRIED && by_others && (c->owed >> v & 1))
+        return broken(c, "reads what the group carries on, without a barrier");
+    if (op->guard == GUARD_LATER && c->in_loop)
+        return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
+    if (!by_wgmma && (c->unseen >> v & 1) && p->values[v].space != SPACE_TILE)
+        return broken(c, "reads what other warps have written, without a barrier");
+    return true;
+}
+
+static bool check_product(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    const bool owned = plan_is_owned(p, &p->values[op->v]);
+    if (owned && p->values[op->a].space == SPACE_MATRIX && !(c->fetched >> op->a & 1))
+        return broken(c, "a left operand that has not been fetched");
+    if (p->values[op->b].space != SPACE_MATRIX && !(c->put >> op->b & 1))
+        return broken(c, "a right operand that is not in shared memory");
+    c->flying |= TG_BIT(op->v);
+    return true;
+}
+
+/* Parts of a sum, and what is made of them for a group: seen by others behind a barrier. */
+static bool is_for_others(const struct plan *p, const struct op *op)
+{
+    const enum space space = p->values[op->v].space;
+    return op->kind == OP_DOT &&
+           (space == SPACE_ROWS || space == SPACE_GATHERED || space == SPACE_COLUMNS || space == SPACE_SUM);
+}
+
+static void write_value(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    c->defined |= TG_BIT(op->v);
+    if (is_for_others(p, op))
+        c->unseen |= TG_BIT(op->v);
+    if (op->kind == OP_DOT && p->values[op->v].space == SPACE_CARRIED)
+        c->left |= TG_BIT(op->v);
+    if (op->kind != OP_DOT && p->values[op->v].space == SPACE_CARRIED)
+        c->begins = true;
+    if (op->kind == OP_LOAD)
+        c->loaded |= TG_BIT(op->v);
+}
+
+static void put_value(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    if (p->values[op->v].space == SPACE_TILE) {
+        c->put |= TG_BIT(op->v);
+        c->unfenced |= TG_BIT(op->v);
+        c->unseen |= TG_BIT(op->v);
+        return;
+    }
+    c->unfenced |= TG_BIT(op->a);
+    c->ungrouped |= TG_BIT(op->a);
+    for (uint32_t i = 0; i < p->n_values; i++) /* whatever is loaded to the same place */
+        if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[op->a].offset)
+            c->covered |= TG_BIT(i);
+}
+
+static bool check_ring(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    if (op->kind == OP_EXPECT)
+        c->expects = true;
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD &&
+        (!c->in_stage || (c->loaded >> op->v & 1) || (p->values[op->v].space == SPACE_MATRIX && !c->expects)))
+        return broken(c, "a load into a stage that is not empty, twice, or unexpected");
+    if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
+        c->in_stage = true;
+        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = false;
+        c->loaded = c->covered = c->fetched = c->put = 0;
+    }
+    if (op->kind != OP_ARRIVE || (op->sync != SYNC_FULL && op->sync != SYNC_EMPTY))
+        return true;
+    if (!c->in_stage || c->flying || c->storing)
+        return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
+    for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)
+        if (!(c->loaded >> p->nests[0].loads[i] & 1))
+            return broken(c, "a stage is full without all that the ring loads");
+    c->in_stage = false;
+    return true;
+}
+
+/* The output, which a tensor map fetches from where it was put. */
+static bool is_from_shared(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && p->values[op->v].space == SPACE_FRAGMENT && plan_memory_dtype(p, op->tile) != TG_F32;
+}
+
+/* What neighbours of a cluster tell each other before they write to each other's shared memory. */
+static bool check_cluster(struct check *c, const struct op *op)
+{
+    const struct value *v = &c->p->values[op->v];
+    if (op->kind == OP_ARRIVE && op->sync == SYNC_OPEN)
+        c->tells = true;
+    if (op->kind == OP_ARRIVE && op->sync == SYNC_READY)
+        c->is_ready = true;
+    if (op->kind == OP_AWAIT && op->sync == SYNC_OPEN) {
+        if (!c->tells)
+            return broken(c, "waits for a stage that it has not said to be open");
+        c->is_open = true;
+    }
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && v->space == SPACE_MATRIX && plan_shared_along(c->p, v) &&
+        !c->is_open)
+        return broken(c, "loads into a stage that is not open");
+    if (op->kind != OP_EXCHANGE)
+        return true;
+    c->exchanged = true;
+    return c->is_ready || broken(c, "an exchange without having said that the place is free");
+}
+
+static bool check_sync(struct check *c, const struct op *op)
+{
+    if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT) {
+        if (!(c->flying >> op->v & 1))
+            return broken(c, "waits for a product that is not under way");
+        c->flying &= ~TG_BIT(op->v);
+    }
+    if (op->kind == OP_FENCE)
+        c->unfenced = 0;
+    if (op->kind == OP_BARRIER) {
+        c->ungrouped = c->left = c->owed = 0;
+        c->exchanged = false;
+    }
+    if (op->kind == OP_BARRIER && op->sync == SYNC_GROUPS) {
+        c->unseen = 0;
+        c->begins = false;
+        c->has_barrier = true;
+    }
+    if (op->kind == OP_NEST && c->begins)
+        return broken(c, "begins the walk before all have read what they carry");
+    if (op->kind == OP_PUT && c->exchanged)
+        return broken(c, "puts the output where some still read the other thread block's part");
+    if (is_from_shared(c->p, op) && (!(c->covered >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
+        return broken(c, "a store from shared memory that is not put there, fenced, and whole");
+    c->storing |= is_from_shared(c->p, op);
+    c->writing |= is_from_shared(c->p, op);
+    c->storing &= !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
+    c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
+    return check_cluster(c, op) && check_ring(c, op);
+}
+
+static bool check_op(struct check *c, const struct op *op)
+{
+    uint8_t reads[TG_MAX_READS + 4];
+    const uint32_t n = reads_of(c->p, op, reads);
+    if (op->kind == OP_NEST || op->kind == OP_END)
+        c->in_loop = op->kind == OP_NEST;
+    if (op->kind == OP_END)
+        c->owed |= c->left;
+    for (uint32_t i = 0; i < n; i++)
+        if (!check_read(c, op, reads[i]))
+            return false;
+    if (op->kind == OP_CONTRACT && !check_product(c, op))
+        return false;
+    if (op->kind != OP_CONTRACT && is_written(op) && (c->flying >> op->v & 1))
+        return broken(c, "writes what a product is still under way to");
+    if (!check_sync(c, op))
+        return false;
+    if (op->kind == OP_FETCH)
+        c->fetched |= TG_BIT(op->v);
+    if (op->kind == OP_PUT)
+        put_value(c, op);
+    if (is_written(op))
+        write_value(c, op);
+    return true;
+}
+
+static bool has_two_buffers(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_TILE || p->values[i].space == SPACE_GATHERED ||
+            p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
+            return true;
+    return false;
+}
+
+/* The loop twice: what a step leaves for the next one counts. */
+static bool check_role(const struct plan *p, enum role_kind role)
+{
+    struct check c = {.p = p};
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (is_ring(p, i))
+            c.defined |= TG_BIT(i);
+    for (uint32_t begin = 0; c.at < p->n_ops; c.at++) {
+        const struct op *op = &p->ops[c.at];
+        if (op->role != role)
+            continue;
+        if (!check_op(&c, op))
+            return false;
+        if (op->kind == OP_NEST)
+            begin = c.at;
+        if (op->kind == OP_END && has_two_buffers(p) && role == ROLE_WALK && !c.has_barrier)
+            return broken(&c, "two buffers in turn without a barrier of all groups in every step");
+        if (op->kind == OP_END && !c.again) {
+            c.again = true;
+            c.at = begin - 1;
+        }
+    }
+    if (c.flying || c.in_stage || c.writing)
+        return broken(&c, "ends with a product or a store under way, or a stage that it has not left");
+    return true;
+}
+
+bool plan_verify_order(const struct plan *p)
+{
+    return check_role(p, ROLE_LOAD) && check_role(p, ROLE_WALK);
+}

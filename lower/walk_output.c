@@ -1,0 +1,147 @@
+/* lower/walk_output.c - maps of the accumulators' elements in a kernel on warpgroups, and where tiles go: rounded to shared memory,
+ * and from there to memory. */
+#include "lower/walk.h"
+
+#include <stdlib.h>
+
+enum { SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };
+
+/* The loaded matrix among what a map of the owner's tiles reads; -1: none. */
+static int owned_matrix(const struct plan *p, const struct op *op)
+{
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t i = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); i < n; i++) {
+        const int v = plan_find(p, reads[i], p->values[op->v].nest);
+        if (p->values[v].space == SPACE_MATRIX)
+            return v;
+    }
+    return -1;
+}
+
+void walk_map(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *out = &e->p->values[op->v];
+    const bool owned = plan_is_owned(e->p, out);
+    const int matrix = owned ? owned_matrix(e->p, op) : -1;
+    LLVMValueRef words[16];
+    if (matrix >= 0)
+        load_all_owned(e, w, (uint32_t)matrix,
+                       words); /* even `left`: kept, it would take 16 registers beside the state's product */
+    struct expression *x = expression_begin(e, op->stmt, out, true);
+    for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
+        const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
+        LLVMValueRef column = tile_column(e, column_class), row = owned ? owner_row(e, w, half) : tile_row(e, half);
+        struct element_at at = {
+            .row_class = half, .column_class = column_class, .row = row, .column = column, .self_index = r};
+        if (owned) {
+            at = (struct element_at){
+                .row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
+            at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
+        } else {
+            LLVMValueRef first = mul(e, w->group, imm(e, WALK_TILE / e->p->groups));
+            at.column = add(e, column, first);
+            at.row_base = tile_row(e, 0);
+            at.column_base = add(e, tile_column(e, 0), first);
+            at.row_offset = 8 * (int32_t)half;
+            at.column_offset = (int32_t)(column_class / 2 * 8 + column_class % 2);
+        }
+        set(e, slots(e, w, op->v)[r], expression_element(e, x, &at));
+    }
+    free(x);
+}
+
+/* The group's columns of a tile of positions, rounded, to shared memory. */
+static void put_tile(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, op->v);
+    const uint32_t n = take(e, w, op->v, x), units = WALK_TILE / e->p->groups / 8;
+    LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
+    LLVMValueRef row =
+        add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
+    LLVMValueRef unit = add(e, mul(e, w->group, imm(e, units)), divide(e, matrix, imm(e, 2)));
+    LLVMValueRef first = add(e, base, unit_offset(e, row, unit));
+    for (uint32_t u = 0; u < n / 4;
+         u += 2) { /* bits of the unit's number that are 0 in the first: one address serves all */
+        LLVMValueRef words[4];
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
+        store_matrices(e, LLVMBuildXor(e->b, first, imm(e, 16 * u), ""), words, false);
+    }
+}
+
+/* The tile, rounded, over the group's part of matrix a; of a cluster's sum the half of the positions that is this thread
+ * block's. Each warp writes where it has read. */
+static void put_output(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[WALK_TILE / 2];
+    take(e, w, op->v, x);
+    const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
+    w->place = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
+    w->begin = e->p->adds ? cluster_first_position(e) : imm(e, 0);
+    LLVMValueRef skipped = mul(e, w->begin, imm(e, WALK_SPAN_BYTES)), to = add(e, owned_address(e, w, op->a), skipped);
+    for (uint32_t u = 0; u < rows / 8; u += 2) {
+        LLVMValueRef words[4];
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = pack(e, x[4 * u + 2 * i], x[4 * u + 2 * i + 1]);
+        store_matrices(e, add(e, to, imm(e, u * 8 * WALK_SPAN_BYTES)), words, true);
+    }
+}
+
+void walk_put(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (e->p->values[op->v].space == SPACE_TILE)
+        put_tile(e, w, op);
+    else
+        put_output(e, w, op);
+}
+
+/* ---- to memory ---- */
+
+/* What the reader adds up, or sums over heads, is fp32: from registers, where eight lanes have neighbours. It is in the
+ * workspace, whose strides are known: every address is one register and a constant. LLVM must not see that columns
+ * are the same in every chunk: each would take a register through all of them. */
+static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
+{
+    const struct value *v = &e->p->values[op->v];
+    const uint32_t parts = plan_parts(e->p->schedule, e->p->slices, &e->p->shape, op->tile),
+                   row = parts * plan_dim_size(e->p, e->p->owner);
+    LLVMValueRef column = tile_column(e, 0),
+                 first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
+    first = byte_offset(e, first, mul(e, part_index(e, op->tile), imm(e, 4)));
+    for (uint32_t c = 0; c < WALK_TILE / 4; c++) {
+        const uint32_t position = c / 2 * 8 + c % 2;
+        LLVMBasicBlockRef after = begin_if(e, less(e, add(e, column, imm(e, position)), e->at.length));
+        for (uint32_t i = 0; i < 2; i++) {
+            LLVMValueRef to = byte_offset(e, first, imm64(e, 4 * (position * row + 8 * i * parts)));
+            LLVMSetAlignment(LLVMBuildStore(e->b, x[c / 2 * 4 + 2 * i + c % 2], to), 4);
+        }
+        end_if(e, after);
+    }
+    sync_warp(e); /* lanes may have parted, and what follows is for warps */
+}
+
+/* From where it has been put, by one thread; row by row where the chunk is not whole. */
+void walk_store(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[WALK_TILE / 2];
+    if (plan_memory_dtype(e->p, op->tile) == TG_F32) {
+        take(e, w, op->v, x);
+        store_floats(e, w, op, x);
+        return;
+    }
+    const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
+    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    if (e->p->shape.packed)
+        walk_store_rows(e, op, owner_span(e, w),
+                        byte_offset(e, slot_address(e, &e->p->values[op->a], w->stage),
+                                    mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
+                        w->begin, rows);
+    LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
+    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
+    map_place(e, op->tile, w->batch, w->head, span, at);
+    at[1] = add(e, at[1], w->begin);
+    map_store(e, map_argument(e, op->tile), add(e, w->place, mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at);
+    map_store_commit(e);
+    end_if(e, after);
+    sync_warp(e);
+}

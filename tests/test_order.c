@@ -1,0 +1,103 @@
+/* test_order.c - what the roles of a kernel on warpgroups execute: every built-in walk's order is verified, and one without any
+ * single wait, barrier, fence, load or definition of it is not. test_order [--only TEXT] */
+#include "compiler/plan.h"
+#include "kernels/tap.h"
+#include "variants/variants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_needed(const struct op *op)
+{
+    static const uint8_t kinds[] = {OP_LOAD, OP_INIT,   OP_ENTER, OP_MAP,     OP_CONTRACT, OP_DOT,  OP_FETCH,
+                                    OP_PUT,  OP_EXPECT, OP_AWAIT, OP_BARRIER, OP_FENCE,    OP_COPY, OP_ARRIVE};
+    return memchr(kinds, op->kind, sizeof kinds) != NULL;
+}
+
+static bool stores_from_shared(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_PUT && p->values[p->ops[i].v].space == SPACE_FRAGMENT)
+            return true;
+    return false;
+}
+
+/* What is only added to something, and waits for stores where there are none. */
+static bool may_be_missing(const struct plan *p, const struct op *op)
+{
+    const bool adds = (op->kind == OP_DOT && p->values[op->v].space == SPACE_CARRIED) ||
+                      (op->kind == OP_CONTRACT && op->flags & OP_ONTO && op->v == p->state);
+    const bool waits = op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN);
+    return adds || (waits && !stores_from_shared(p));
+}
+
+static void leave_out(struct plan *p, uint32_t at)
+{
+    const struct op op = p->ops[at];
+    memmove(&p->ops[at], &p->ops[at + 1], (p->n_ops - at - 1) * sizeof op);
+    p->n_ops--;
+    const tg_sink quiet = {0}, *loud = p->sink;
+    p->sink = &quiet;
+    tap_expect(!plan_verify_order(p), "%s: without operation %u (kind %u) it is still accepted", p->name, at, op.kind);
+    memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - at) * sizeof op);
+    p->ops[at] = op;
+    p->n_ops++;
+    p->sink = loud;
+}
+
+/* Rows may be refused, but not by a check of what the compiler itself has done. */
+static void fail_if_defect(void *user, const tg_diag *diag)
+{
+    (void)user;
+    tap_expect(!diag->code || strcmp(diag->code, "TG0599") != 0, "%s", diag->message);
+}
+
+static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class *shape, struct plan *p)
+{
+    static struct tg_slices slices;
+    const tg_sink sink = {fail_if_defect, NULL};
+    uint32_t n = 0;
+    tg_schedule_slice(schedule, schedule->n_rows, &slices);
+    for (uint32_t row = 0; row < schedule->n_rows; row++) {
+        if (schedule->rows[row].mma != TG_MMA_WGMMA ||
+            !plan_build(p, schedule, &slices, row, tg_target_find("sm_90a"), shape, &sink))
+            continue;
+        n++;
+        tap_expect(plan_verify_order(p), "%s: refused", p->name);
+        for (uint32_t i = 0; i < p->n_ops; i++)
+            if (is_needed(&p->ops[i]) && !may_be_missing(p, &p->ops[i]))
+                leave_out(p, i);
+    }
+    return n;
+}
+
+static void check_variant(const tg_variant *variant, const char *direction)
+{
+    static const uint32_t widths[][2] = {{128, 256}, {256, 512}};
+    struct plan *p = malloc(sizeof *p);
+    if (p && tap_begin("every operation of the walks of %s%s is needed", variant->name, direction)) {
+        uint32_t n = 0;
+        for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
+            for (uint32_t i = 0; i < 6; i++) {
+                const tg_shape_class shape = {
+                    .io = TG_BF16, .dqk = widths[i / 3][0], .dhv = widths[i / 3][1], .packed = i % 3 == 1, .pooled = i % 3 == 2};
+                n += check_schedule(*s, &shape, p);
+            }
+        tap_expect(n > 0, "no walk");
+        tap_end();
+    }
+    free(p);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--only") == 0)
+            tap_only(argv[i + 1]);
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
+        check_variant(*v, "");
+        if ((*v)->backward)
+            check_variant((*v)->backward, ", backward");
+    }
+    return tap_finish();
+}
