@@ -20,11 +20,11 @@ struct check {
     tg_bits covered;  /* matrices where the output is already */
     tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
     tg_bits unseen;
-    tg_bits ungrouped; /* ... for other warps of the group not yet */
+    tg_bits ungrouped;  /* ... for other warps of the group not yet */
     tg_bits left, owed; /* carried vectors: changed in this step, or in the one before, since the last barrier */
-    bool storing;      /* a store to memory reads the stage */
-    bool writing;      /* ... and is not known to be done */
-    tg_bits loaded;    /* of the stage */
+    bool storing;       /* a store to memory reads the stage */
+    bool writing;       /* ... and is not known to be done */
+    tg_bits loaded;     /* of the stage */
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */

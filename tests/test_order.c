@@ -79,8 +79,11 @@ static void check_variant(const tg_variant *variant, const char *direction)
         uint32_t n = 0;
         for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
             for (uint32_t i = 0; i < 6; i++) {
-                const tg_shape_class shape = {
-                    .io = TG_BF16, .dqk = widths[i / 3][0], .dhv = widths[i / 3][1], .packed = i % 3 == 1, .pooled = i % 3 == 2};
+                const tg_shape_class shape = {.io = TG_BF16,
+                                              .dqk = widths[i / 3][0],
+                                              .dhv = widths[i / 3][1],
+                                              .packed = i % 3 == 1,
+                                              .pooled = i % 3 == 2};
                 n += check_schedule(*s, &shape, p);
             }
         tap_expect(n > 0, "no walk");
