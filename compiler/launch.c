@@ -130,13 +130,3 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;
 }
-
-int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis)
-{
-    tg_arg_desc args[TG_MAX_ARGS];
-    const uint32_t n = plan_args(p, args);
-    for (uint32_t i = 0; i < n; i++)
-        if (args[i].kind == kind && args[i].index == index && args[i].axis == axis)
-            return (int)i;
-    return -1;
-}

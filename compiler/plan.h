@@ -337,8 +337,6 @@ uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
 /* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tile it stores; `tensor` is a tile. */
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
-/* Position of a parameter in plan_args, or -1. */
-int plan_arg(const struct plan *p, tg_arg_kind kind, uint32_t index, uint32_t axis);
 
 /* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s);

@@ -41,7 +41,9 @@ struct emit {
     LLVMDIBuilderRef debug;
     LLVMMetadataRef debug_scope;
     LLVMTypeRef i1, i16, i32, i64, f32, f64, half, bfloat, v2bf16, v2f16, v2f32, v2i32, global, shared;
+    tg_arg_desc described[TG_MAX_ARGS]; /* the parameters: plan_args, asked for once, since it takes long */
     LLVMValueRef args[TG_MAX_ARGS];
+    uint32_t n_args;
     LLVMValueRef base[TG_MAX_TILES]; /* address of the tensor's (batch, head); NULL when not a parameter */
     LLVMValueRef arena;              /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */

@@ -6,8 +6,10 @@
 
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis)
 {
-    const int i = plan_arg(e->p, kind, index, axis);
-    return i < 0 ? NULL : e->args[i];
+    for (uint32_t i = 0; i < e->n_args; i++)
+        if (e->described[i].kind == kind && e->described[i].index == index && e->described[i].axis == axis)
+            return e->args[i];
+    return NULL;
 }
 
 void debug_line(struct emit *e, int stmt)
@@ -289,9 +291,9 @@ static void pass_by_value(struct emit *e, uint32_t i)
 static void make_function(struct emit *e)
 {
     const struct plan *p = e->p;
-    tg_arg_desc args[TG_MAX_ARGS];
+    const tg_arg_desc *args = e->described;
     LLVMTypeRef types[TG_MAX_ARGS];
-    const uint32_t n = plan_args(p, args);
+    const uint32_t n = e->n_args = plan_args(p, e->described);
     for (uint32_t i = 0; i < n; i++)
         types[i] = args[i].kind == TG_ARG_POINTER  ? e->global
                    : args[i].kind == TG_ARG_STRIDE ? e->i64
