@@ -4,6 +4,7 @@
  * [--golden FILE] [--update] */
 #include "cli/cli.h"
 #include "kernels/tap.h"
+#include "made.h"
 #include "variants/variants.h"
 
 #include <pthread.h>
@@ -578,37 +579,43 @@ static void *compile_thread(void *io)
     return default_program(*(const tg_dtype *)io);
 }
 
-static void suite_same_code(void)
+static void expect_same_code(const tg_program *first, tg_program *again, const char *what)
+{
+    tap_expect(same_code(first, again), "%s differs", what);
+    tg_program_free(again);
+}
+
+static void compile_in_threads(const tg_program *const first[N_TYPES])
 {
     enum { N_THREADS = 4 };
-    tg_program *first[3];
-    for (int i = 0; i < 3; i++)
+    pthread_t threads[N_THREADS];
+    tg_dtype io[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++) {
+        io[i] = types[i % N_TYPES];
+        tap_expect(pthread_create(&threads[i], NULL, compile_thread, &io[i]) == 0, "no thread");
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        void *program = NULL;
+        pthread_join(threads[i], &program);
+        expect_same_code(first[i % N_TYPES], program, "what a thread made");
+    }
+}
+
+static void suite_same_code(void)
+{
+    tg_program *first[N_TYPES];
+    if (!tap_begin("compiling twice, and in four threads, gives the same PTX"))
+        return;
+    made_take(false);
+    for (int i = 0; i < N_TYPES; i++)
         first[i] = default_program(types[i]);
-    if (tap_begin("compiling twice gives the same PTX")) {
-        for (int i = 0; i < 3; i++) {
-            tg_program *again = default_program(types[i]);
-            tap_expect(same_code(first[i], again), "%s differs", tg_dtype_name(types[i]));
-            tg_program_free(again);
-        }
-        tap_end();
-    }
-    if (tap_begin("four threads give the same PTX")) {
-        pthread_t threads[N_THREADS];
-        void *programs[N_THREADS] = {NULL};
-        tg_dtype io[N_THREADS];
-        for (int i = 0; i < N_THREADS; i++) {
-            io[i] = types[i % 3];
-            tap_expect(pthread_create(&threads[i], NULL, compile_thread, &io[i]) == 0, "no thread");
-        }
-        for (int i = 0; i < N_THREADS; i++) {
-            pthread_join(threads[i], &programs[i]);
-            tap_expect(same_code(first[i % 3], programs[i]), "thread %d differs", i);
-            tg_program_free(programs[i]);
-        }
-        tap_end();
-    }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_TYPES; i++)
+        expect_same_code(first[i], default_program(types[i]), tg_dtype_name(types[i]));
+    compile_in_threads((const tg_program *const *)first);
+    for (int i = 0; i < N_TYPES; i++)
         tg_program_free(first[i]);
+    made_take(true);
+    tap_end();
 }
 
 /* ---- the plan ---- */

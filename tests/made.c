@@ -1,0 +1,146 @@
+/* tests/made.c - stands between the compiler and its two slow steps (linked with --wrap; see tests/CMakeLists.txt).
+ *
+ * What they make is found by all that it depends on. From a module, which is complete before LLVM's passes begin: its
+ * bitcode, the target, and the sources and the LLVM that this program was built from. From PTX: its text and the ptxas that
+ * assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and its own code. */
+#include "made.h"
+
+#include "build_id.h"
+#include "lower/emit.h"
+
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Core.h>
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+bool __real_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
+bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
+bool __real_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
+bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
+
+static atomic_bool is_off;
+
+void made_take(bool is_taken)
+{
+    atomic_store(&is_off, !is_taken);
+}
+
+static const char *folder(void)
+{
+    const char *name = getenv("TEGULA_MADE");
+    return name && *name && !atomic_load(&is_off) ? name : NULL;
+}
+
+/* ---- files: three numbers, then bytes ---- */
+
+struct made {
+    char path[4096];
+    uint32_t number[3];
+    char *bytes; /* malloc'ed, and followed by a NUL that is not counted */
+    size_t n;
+};
+
+/* The file of what is made from these bytes by `how`. */
+static void name_file(struct made *made, const char *how, const void *from, size_t n)
+{
+    const XXH128_hash_t a = XXH3_128bits(from, n), b = XXH3_128bits_withSeed(how, strlen(how), a.low64);
+    snprintf(made->path, sizeof made->path, "%s/%016llx%016llx", folder(), (unsigned long long)(a.high64 ^ b.high64),
+             (unsigned long long)b.low64);
+}
+
+static bool read_file(struct made *made)
+{
+    struct stat info;
+    FILE *file = fopen(made->path, "rb");
+    if (!file)
+        return false;
+    bool ok = fstat(fileno(file), &info) == 0 && (size_t)info.st_size >= sizeof made->number &&
+              fread(made->number, sizeof made->number, 1, file) == 1;
+    made->n = ok ? (size_t)info.st_size - sizeof made->number : 0;
+    made->bytes = ok ? malloc(made->n + 1) : NULL;
+    ok = made->bytes && fread(made->bytes, 1, made->n, file) == made->n;
+    fclose(file);
+    if (ok)
+        made->bytes[made->n] = '\0';
+    else
+        free(made->bytes);
+    return ok;
+}
+
+/* By another name until it is whole, since other processes read there. One that cannot be written is made again. */
+static void write_file(const char *to, const uint32_t number[3], const void *bytes, size_t n)
+{
+    char path[sizeof((struct made *)0)->path + 8];
+    snprintf(path, sizeof path, "%s.XXXXXX", to);
+    const int descriptor = mkstemp(path);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+    if (!file)
+        return;
+    bool ok = fwrite(number, sizeof *number, 3, file) == 3 && fwrite(bytes, 1, n, file) == n;
+    ok = fclose(file) == 0 && ok && rename(path, to) == 0;
+    if (!ok)
+        unlink(path);
+}
+
+/* ---- PTX ---- */
+
+static void name_module(struct made *made, const struct emit *e)
+{
+    char how[512];
+    const struct plan *p = e->p;
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(how, sizeof how, "ptx %s %s %u %d LLVM %u.%u.%u", TEGULA_BUILD_ID, p->target->arch, p->target->ptx,
+             p->adds != 0, major, minor, patch);
+    LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
+    name_file(made, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
+    LLVMDisposeMemoryBuffer(bitcode);
+}
+
+/* Who asks for LLVM's text wants the passes to have run. */
+bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
+{
+    struct made made;
+    if (keep_llvm || !folder())
+        return __real_emit_finish(e, keep_llvm, out);
+    name_module(&made, e);
+    if (read_file(&made)) {
+        out->ptx = made.bytes;
+        out->n_mma = made.number[0];
+        return true;
+    }
+    if (!__real_emit_finish(e, keep_llvm, out))
+        return false;
+    write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
+    return true;
+}
+
+/* ---- cubins: of strict compilations, which say nothing when they are right ---- */
+
+bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
+{
+    struct made made;
+    char how[4096];
+    if (!strict || !folder())
+        return __real_lower_assemble(p, ptxas, strict, out);
+    snprintf(how, sizeof how, "cubin %s", ptxas);
+    name_file(&made, how, out->ptx, strlen(out->ptx));
+    if (read_file(&made)) {
+        out->registers = made.number[0];
+        out->spill_bytes = made.number[1];
+        out->cubin = made.bytes;
+        out->cubin_bytes = made.n;
+        return true;
+    }
+    if (!__real_lower_assemble(p, ptxas, strict, out))
+        return false;
+    write_file(made.path, (uint32_t[3]){out->registers, out->spill_bytes}, out->cubin, out->cubin_bytes);
+    return true;
+}
