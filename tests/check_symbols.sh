@@ -24,6 +24,19 @@ needs_cuda() {
     needed "$1" | grep -i cuda
 }
 
+# relative_paths FILE: entries of its search path that depend on the current folder; an empty one is that folder itself.
+relative_paths() {
+    local paths entry
+    paths=$(readelf -d "$1" | sed -nE 's/.*\((RUNPATH|RPATH)\).*\[(.*)\]/\2/p')
+    [[ -z $paths ]] && return
+    while read -r -d : entry; do
+        [[ $entry == /* || $entry == "\$ORIGIN"* ]] || echo "'$entry' in '$paths'"
+    done <<<"$paths:"
+}
+
+for file in "$build/bin/tegula" "$lib/libtegula.so" "$lib/libtegula-rt.so" "$lib/libtegula-emu.so"; do
+    check "$(basename "$file") looks for libraries in fixed folders only" none relative_paths "$file"
+done
 check "libtegula-rt needs neither LLVM nor libcuda" none needed_but "$lib/libtegula-rt.so" 'libc|libm|libdl|libxxhash'
 check "libtegula-rt shows tg_* only" none exports_but "$lib/libtegula-rt.so" tg_
 check "libtegula does not need libcuda" none needs_cuda "$lib/libtegula.so"
