@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,9 +57,52 @@ void plot_free(struct plot *plot)
     text_free(&plot->data);
 }
 
-static bool write_script(struct context *context, const struct plot *plot, const char *commands, const char *path)
+/* Files are made beside the one that is meant, and take its name when they are whole. */
+struct draft {
+    const char *path;
+    char name[4200];
+    int file;
+};
+
+static bool draft_open(struct context *context, struct draft *draft, const char *path)
 {
-    FILE *file = fopen(path, "w");
+    struct stat there;
+    draft->path = path;
+    snprintf(draft->name, sizeof draft->name, "%s.%ld.part", path, (long)getpid());
+    draft->file = -1;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        complain(context, "name a file", "--svg: %s is there and not a regular file", path);
+        return false;
+    }
+    draft->file = open(draft->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (draft->file >= 0)
+        return true;
+    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, strerror(errno));
+    return false;
+}
+
+static bool draft_keep(struct context *context, struct draft *draft)
+{
+    const bool is_kept = close(draft->file) == 0 && rename(draft->name, draft->path) == 0;
+    draft->file = -1;
+    if (!is_kept)
+        complain(context, "name a file that can be written", "--svg: cannot write %s: %s", draft->path,
+                 strerror(errno));
+    return is_kept;
+}
+
+/* What is left of one that was not kept. */
+static void draft_end(const struct draft *draft)
+{
+    if (draft->file >= 0)
+        close(draft->file);
+    unlink(draft->name);
+}
+
+static bool write_script(struct context *context, const struct plot *plot, const char *commands,
+                         const struct draft *draft)
+{
+    FILE *file = fdopen(dup(draft->file), "w");
     if (file) {
         const tg_writer writer = file_writer(file);
         fprintf(file, "set terminal svg size 960,600 noenhanced background 'white'\n%s", text_of(&plot->data));
@@ -67,21 +111,21 @@ static bool write_script(struct context *context, const struct plot *plot, const
     }
     if (file && fclose(file) == 0)
         return true;
-    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, strerror(errno));
+    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", draft->path, strerror(errno));
     return false;
 }
 
 enum { NO_PROGRAM = 127, NOT_RUN = 126 };
 
 /* Its exit status, or one of these. */
-static int run_gnuplot(const char *script, const char *svg)
+static int run_gnuplot(const struct draft *script, const struct draft *svg)
 {
-    char *const argv[] = {(char[]){"gnuplot"}, (char *)(uintptr_t)script, NULL};
+    char *const argv[] = {(char[]){"gnuplot"}, (char *)(uintptr_t)script->name, NULL};
     posix_spawn_file_actions_t actions;
     pid_t child;
     int status = 0;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, svg, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_adddup2(&actions, svg->file, STDOUT_FILENO);
     const int error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error)
@@ -91,25 +135,36 @@ static int run_gnuplot(const char *script, const char *svg)
     return WIFEXITED(status) ? WEXITSTATUS(status) : NOT_RUN;
 }
 
-int plot_draw(struct context *context, const struct plot *plot, const char *commands)
+/* Without a figure the script stays, under the figure's name. */
+static int draw(struct context *context, struct draft *script, struct draft *svg)
 {
-    const char *svg = context->options.svg;
-    char script[4096];
-    snprintf(script, sizeof script, "%s.gp", svg);
-    if (!write_script(context, plot, commands, script))
-        return CODE_USAGE;
     const int code = run_gnuplot(script, svg);
-    if (code == 0) {
-        unlink(script);
-        return CODE_OK;
-    }
-    unlink(svg); /* what the attempt may have left */
+    if (code == 0)
+        return draft_keep(context, svg) ? CODE_OK : CODE_FAILED;
+    if (!draft_keep(context, script))
+        return CODE_FAILED;
     if (code == NO_PROGRAM) {
         remark("no gnuplot on PATH (Debian: gnuplot-nox), so %s was not drawn; "
                "`gnuplot %s > %s` does it, here or elsewhere",
-               svg, script, svg);
+               svg->path, script->path, svg->path);
         return CODE_OK;
     }
-    complain(context, "try the script by hand", "gnuplot failed on %s", script);
+    complain(context, "try the script by hand", "gnuplot failed on %s", script->path);
     return CODE_FAILED;
+}
+
+int plot_draw(struct context *context, const struct plot *plot, const char *commands)
+{
+    char name[4096];
+    struct draft script, svg;
+    snprintf(name, sizeof name, "%s.gp", context->options.svg);
+    if (!draft_open(context, &script, name))
+        return CODE_USAGE;
+    const bool ready =
+        write_script(context, plot, commands, &script) && draft_open(context, &svg, context->options.svg);
+    const int code = ready ? draw(context, &script, &svg) : CODE_USAGE;
+    if (ready)
+        draft_end(&svg);
+    draft_end(&script);
+    return code;
 }

@@ -12,6 +12,7 @@
  * replaced
  *   -- exit N                 the exit status
  *   -- stderr, -- stdout      every line must be part of that output; "! line" must not
+ *   -- file NAME              the same of a file that is there afterwards
  * Each case runs in an empty folder of its own, with its caches there. */
 #include "numbers.h"
 #include "safetensors.h"
@@ -26,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_ARGS = 40, MAX_LINES = 32, MAX_TENSORS = 16, LINE = 1024, OUTPUT = 1 << 20 };
+enum { MAX_FILES = 2, MAX_ARGS = 40, MAX_LINES = 32, MAX_TENSORS = 16, LINE = 1024, OUTPUT = 1 << 20 };
 
 struct expectation {
     char lines[MAX_LINES][LINE];
@@ -37,7 +38,9 @@ struct test {
     char name[LINE];
     char args[LINE];
     int exit_code;
-    struct expectation out, err;
+    struct expectation out, err, files[MAX_FILES];
+    char file_names[MAX_FILES][64];
+    int n_files;
 };
 
 struct maker {
@@ -209,6 +212,8 @@ static void run_test(const char *file, struct test *test, struct maker *maker)
         fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code, read_output("stderr.txt"));
     ok &= compare(&test->err, "stderr.txt", "stderr");
     ok &= compare(&test->out, "stdout.txt", "stdout");
+    for (int i = 0; i < test->n_files; i++)
+        ok &= compare(&test->files[i], test->file_names[i], test->file_names[i]);
     n_run++;
     if (!ok) {
         n_failed++;
@@ -269,6 +274,10 @@ static void run_file(const char *path)
             } else if (strcmp(part, "tensors") == 0) {
                 make_file(&maker);
                 snprintf(maker.path, sizeof maker.path, "%.500s/%.500s", folder, rest);
+            } else if (strcmp(part, "file") == 0) {
+                if (test.n_files == MAX_FILES)
+                    die("too many files", rest);
+                snprintf(test.file_names[test.n_files++], sizeof test.file_names[0], "%.63s", rest);
             } else if (strcmp(part, "text") == 0 || strcmp(part, "program") == 0) {
                 char name[2 * LINE];
                 snprintf(name, sizeof name, "%.1000s/%.1000s", folder, rest);
@@ -291,6 +300,8 @@ static void run_file(const char *path)
             add_line(&test.err, line);
         } else if (strcmp(part, "stdout") == 0) {
             add_line(&test.out, line);
+        } else if (strcmp(part, "file") == 0) {
+            add_line(&test.files[test.n_files - 1], line);
         }
     }
     fclose(file);

@@ -74,16 +74,56 @@ whole call
 -- stderr
 no gnuplot on PATH (Debian: gnuplot-nox), so r.svg was not drawn
 `gnuplot r.svg.gp > r.svg`
+-- file r.svg.gp
+set terminal svg
+
+-- case without gnuplot an older figure stays
+-- text r.svg
+precious
+-- args
+bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg r.svg
+-- exit 0
+-- file r.svg
+precious
+
+-- case with gnuplot the figure takes the place of an older one, and a script of that name stays
+-- program gnuplot
+#!/bin/sh
+echo drawn
+-- text r.svg
+older
+-- text r.svg.gp
+mine
+-- args
+bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg r.svg
+-- exit 0
+-- file r.svg
+drawn
+! older
+-- file r.svg.gp
+mine
+
+-- case a figure that is no file
+-- args
+bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg .
+-- exit 2
+-- stderr
+--svg: . is there and not a regular file
 
 -- case gnuplot fails
 -- program gnuplot
 #!/bin/sh
+echo half of it
 exit 3
+-- text r.svg
+precious
 -- args
 bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg r.svg
 -- exit 1
 -- stderr
 gnuplot failed on r.svg.gp
+-- file r.svg
+precious
 
 -- case a figure that cannot be written
 -- args
