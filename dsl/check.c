@@ -254,7 +254,7 @@ static bool check_schedule_algorithm(struct check *check, const tg_schedule *sch
 }
 
 /* Returns a bit for each of the first 64 schedules that is sound. */
-static uint64_t check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok)
+static uint64_t check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok, const char *what)
 {
     const tg_schedule *const *schedules = variant->schedules;
     uint32_t n;
@@ -262,7 +262,7 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
     n = checked_length(check, n, "schedules");
     uint64_t sound = 0;
     if (n == 0)
-        tg_fault(check, TG0406, "give at least one", "the variant has no schedule");
+        tg_fault(check, TG0406, "give at least one", "the %s has no schedule", what);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t before = check->errors;
         const bool readable = schedules[i]->struct_size == sizeof *schedules[i];
@@ -271,7 +271,7 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
         if (readable && schedules[i]->algorithm && !ours)
             tg_fault(check, TG0407,
                      "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
-                     "schedule %u is of another algorithm than the variant", i);
+                     "schedule %u is of another algorithm than the %s", i, what);
         for (uint32_t j = 0; readable && j < i; j++)
             if (schedules[j]->struct_size == sizeof *schedules[j] &&
                 tg_same_name(schedules[i]->name, schedules[j]->name))
@@ -301,6 +301,61 @@ static void check_spaces(struct check *check, const tg_variant *variant, uint64_
     }
 }
 
+/* A variant or, of another, its backward: `what` it is called. */
+static bool check_variant(struct check *check, const tg_variant *variant, const char *what)
+{
+    const uint32_t before = check->errors;
+    if (!tg_check_header(check, TG0402, what, variant->struct_size, sizeof *variant, variant->version))
+        return false;
+    bool algorithm_ok = false;
+    if (variant->algorithm) {
+        tg_check_algorithm(check, variant->algorithm);
+        algorithm_ok = check->errors == before;
+        check->file = variant->algorithm->struct_size == sizeof(tg_algorithm) ? variant->algorithm->file : NULL;
+        check->line = 0;
+    } else {
+        tg_fault(check, TG0405, "set .algorithm", "the %s has no algorithm", what);
+    }
+    const char *file = check->file;
+    tg_check_name(check, TG0403, what, variant->name);
+    check_aliases(check, variant);
+    const uint64_t sound = check_schedules(check, variant, algorithm_ok, what);
+    check->file = file;
+    check->line = 0;
+    check_spaces(check, variant, sound);
+    return algorithm_ok;
+}
+
+static const tg_tensor *tensor_of_caller(const tg_algorithm *algorithm, const char *name, uint8_t flags)
+{
+    for (uint32_t t = 1; t < algorithm->n_tensors; t++)
+        if ((algorithm->tensors[t].flags & flags) && tg_same_name(algorithm->tensors[t].name, name))
+            return &algorithm->tensors[t];
+    return NULL;
+}
+
+/* Each tensor is the forward's of that name, or the gradient of one, and as large. */
+static void check_gradient_tensors(struct check *check, const tg_algorithm *forward, const tg_algorithm *backward)
+{
+    enum { SIZE_FLAGS = TG_NO_BATCH | TG_SHARED };
+    for (uint32_t t = 1; t < backward->n_tensors; t++) {
+        const tg_tensor *tensor = &backward->tensors[t];
+        const bool is_input = tensor->flags & TG_IN;
+        if (!(tensor->flags & (TG_IN | TG_OUT)))
+            continue;
+        const tg_tensor *of = is_input ? tensor_of_caller(forward, tensor->name, TG_IN | TG_OUT) : NULL;
+        if (!of && tensor->name[0] == 'd')
+            of = tensor_of_caller(forward, tensor->name + 1, is_input ? TG_OUT : TG_IN);
+        if (!of)
+            tg_fault(check, TG0411, is_input ? "dX is the gradient of an output X" : "dX is the gradient of an input X",
+                     "the backward's %s %s is neither a tensor of the forward nor the gradient of one",
+                     is_input ? "input" : "output", tensor->name);
+        else if (memcmp(of->axes, tensor->axes, sizeof of->axes) != 0 || ((of->flags ^ tensor->flags) & SIZE_FLAGS))
+            tg_fault(check, TG0411, "give it the same axes, TG_NO_BATCH and TG_SHARED",
+                     "the backward's %s has other axes than the forward's %s", tensor->name, of->name);
+    }
+}
+
 tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink)
 {
     struct check check = {.sink = sink};
@@ -308,24 +363,9 @@ tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink)
         tg_fault(&check, TG0401, "pass a tg_variant", "the variant is NULL");
         return TG_E_DECLARATION;
     }
-    if (!tg_check_header(&check, TG0402, "variant", variant->struct_size, sizeof *variant, variant->version))
-        return tg_check_status(&check);
-
-    bool algorithm_ok = false;
-    if (variant->algorithm) {
-        tg_check_algorithm(&check, variant->algorithm);
-        algorithm_ok = check.errors == 0;
-        check.file = variant->algorithm->struct_size == sizeof(tg_algorithm) ? variant->algorithm->file : NULL;
-        check.line = 0;
-    } else {
-        tg_fault(&check, TG0405, "set .algorithm", "the variant has no algorithm");
-    }
-    const char *file = check.file;
-    tg_check_name(&check, TG0403, "variant", variant->name);
-    check_aliases(&check, variant);
-    const uint64_t sound = check_schedules(&check, variant, algorithm_ok);
-    check.file = file;
-    check.line = 0;
-    check_spaces(&check, variant, sound);
+    const bool forward_ok = check_variant(&check, variant, "variant");
+    const bool has_backward = variant->struct_size == sizeof *variant && variant->backward;
+    if (has_backward && check_variant(&check, variant->backward, "backward") && forward_ok)
+        check_gradient_tensors(&check, variant->algorithm, variant->backward->algorithm);
     return tg_check_status(&check);
 }

@@ -149,6 +149,67 @@ static void test_versions(void **state)
     assert_int_equal(tg_schedule_check(&c.schedule, NULL), TG_E_DECLARATION);
 }
 
+/* A backward that is spoiled in one way, and what is said of it. */
+struct backward_copy {
+    tg_tensor tensors[TG_MAX_TILES];
+    tg_algorithm algorithm;
+    tg_schedule schedule;
+    const tg_schedule *schedules[2];
+    tg_variant backward, forward;
+};
+
+static uint32_t tile_named(const struct backward_copy *c, const char *name)
+{
+    uint32_t t = 1;
+    while (!c->tensors[t].name || strcmp(c->tensors[t].name, name) != 0)
+        t++;
+    return t;
+}
+
+static void copy_backward(struct backward_copy *c)
+{
+    c->algorithm = *backward_tfla.algorithm;
+    memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
+    c->algorithm.tensors = c->tensors;
+    c->schedule = backward_tfla;
+    c->schedule.algorithm = &c->algorithm;
+    c->schedules[0] = &c->schedule;
+    c->schedules[1] = NULL;
+    c->forward = c->backward = good;
+    c->backward.name = "good-backward";
+    c->backward.algorithm = &c->algorithm;
+    c->backward.schedules = c->schedules;
+    c->backward.spaces = NULL;
+    c->forward.backward = &c->backward;
+}
+
+#define SPOILED(codes_, fragment_, ...)                                                                                \
+    copy_backward(&c);                                                                                                 \
+    __VA_ARGS__;                                                                                                       \
+    log = (struct log){{0}, {0}};                                                                                      \
+    assert_int_equal(tg_variant_check(&c.forward, &sink), *(codes_) ? TG_E_DECLARATION : TG_OK);                       \
+    assert_string_equal(log.codes, codes_);                                                                            \
+    assert_non_null(strstr(log.text, fragment_))
+
+static void test_backward(void **state)
+{
+    (void)state;
+    static struct backward_copy c;
+    static struct log log;
+    const tg_sink sink = {remember, &log};
+    SPOILED("", "", (void)0);
+    SPOILED("TG0402", "backward: struct_size 3", c.backward.struct_size = 3);
+    SPOILED("TG0402", "backward: struct_size 0", c.backward.struct_size = 0);
+    SPOILED("TG0403", "backward has no name", c.backward.name = NULL);
+    SPOILED("TG0405 TG0407", "the backward has no algorithm", c.backward.algorithm = NULL);
+    SPOILED("TG0406", "the backward has no schedule", c.backward.schedules = NULL);
+    SPOILED("TG0223", "warps is 17", c.schedule.rows[0].warps = 17);
+    SPOILED("TG0411", "output dw is neither a tensor of the forward nor", c.tensors[tile_named(&c, "dv")].name = "dw");
+    SPOILED("TG0411", "input other is neither", c.tensors[tile_named(&c, "dh")].name = "other");
+    SPOILED("TG0411", "the backward's f has other axes than the forward's f",
+            c.tensors[tile_named(&c, "f")].flags |= TG_SHARED);
+}
+
 static void test_endless_list(void **state)
 {
     (void)state;
@@ -324,16 +385,27 @@ static void test_good(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),           cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_codes),          cmocka_unit_test(test_statements_have_places),
-        cmocka_unit_test(test_null),           cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_endless_list),   cmocka_unit_test(test_tensor_count),
-        cmocka_unit_test(test_crossing),       cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_walk_slices),    cmocka_unit_test(test_kept_slices),
-        cmocka_unit_test(test_total_at_query), cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_infix),          cmocka_unit_test(test_diff_and_apply),
-        cmocka_unit_test(test_apply_mistakes), cmocka_unit_test(test_key),
-        cmocka_unit_test(test_key_of_forms),   cmocka_unit_test(test_dim_names),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_statements_have_places),
+        cmocka_unit_test(test_null),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_endless_list),
+        cmocka_unit_test(test_tensor_count),
+        cmocka_unit_test(test_crossing),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_walk_slices),
+        cmocka_unit_test(test_kept_slices),
+        cmocka_unit_test(test_total_at_query),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_infix),
+        cmocka_unit_test(test_diff_and_apply),
+        cmocka_unit_test(test_apply_mistakes),
+        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_key_of_forms),
+        cmocka_unit_test(test_dim_names),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
