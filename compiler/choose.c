@@ -126,15 +126,24 @@ static bool takes_chunk(const tg_schedule *s, int64_t chunk)
 static void say_why_not(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape, int64_t chunk,
                         const tg_sink *sink)
 {
+    bool is_told = false;
     for (const tg_schedule *const *all = variant->schedules; all && *all; all++) {
         const tg_status status = tg_plan_check(*all, target, shape, sink);
+        is_told |= status != TG_OK;
         if (status == TG_E_ARGUMENT)
             break; /* the shape is no shape: said once */
-        if (status == TG_OK && !takes_chunk(*all, chunk))
-            tg_report(sink, TG_ERROR, "TG0542", (*all)->file, (*all)->rows[0].line, NULL,
-                      "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name, (long long)chunk,
-                      plan_chunk_multiple(*all), plan_chunk_most(*all) ? " and no more" : "");
+        if (status != TG_OK || takes_chunk(*all, chunk))
+            continue;
+        is_told = true;
+        tg_report(sink, TG_ERROR, "TG0542", (*all)->file, (*all)->rows[0].line, NULL,
+                  "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name, (long long)chunk,
+                  plan_chunk_multiple(*all), plan_chunk_most(*all) ? " and no more" : "");
     }
+    if (!is_told)
+        tg_report(sink, TG_ERROR, "TG0546", NULL, 0, "name one, or leave .by_name out",
+                  "%s: every schedule that fits is taken by name only, keeps tensors for another call, or is one for "
+                  "decode steps",
+                  variant->name);
 }
 
 /* ---- what was decided ---- */

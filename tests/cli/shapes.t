@@ -143,6 +143,19 @@ explain starts-n --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedul
 TG0521
 kernel state carries ns from chunk to chunk, but makes one state alone
 
+-- case no schedule is taken that was not named
+-- args
+compile starts-named --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 -o out
+-- exit 2
+-- stderr
+error TG0546: starts-named: every schedule that fits is taken by name only
+hint: name one
+
+-- case ... and it is when it is named
+-- args
+compile starts-named --load $LIB/starts.so --arch sm_90a --dqk 64 --dhv 64 --schedule named -o out
+-- exit 0
+
 -- case a schedule without a space of its own is predicted too
 -- args
 tune mlstm-sig-backward --gpu h200 --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --json

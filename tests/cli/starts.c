@@ -24,7 +24,7 @@
 #define WALK(role, ...)                                                                                                \
     {                                                                                                                  \
         .name = "walk", .outputs = {__VA_ARGS__}, NUMBERS(TG_MMA_WGMMA), .row = {                                      \
-            [TG_SEG] = {role, 0, 2},                                                                                   \
+            [TG_SEG] = {role, 0, (role) ? 2 : 0},                                                                      \
             [TG_CHUNK] = TG_W(1),                                                                                      \
             [TG_LQ] = TG_L(64),                                                                                        \
             [TG_LKV] = TG_L(64),                                                                                       \
@@ -55,6 +55,9 @@ SCHEDULE(n_unsaid, "n-unsaid", tg_mlstm_sig_norm_algorithm, 3,
 SCHEDULE(n_started, "n-started", tg_mlstm_sig_norm_algorithm, 3,
          .rows = {GATES, STATE(TG_MMA_WGMMA, CK, NS), WALK(TG_ROLE_P, H, S, N, QN)});
 
+/* What nobody gets who does not ask for it. */
+SCHEDULE(named, "named", tg_mlstm_sig_algorithm, 2, .by_name = 1, .rows = {GATES, WALK(TG_ROLE_NONE, H, S)});
+
 static const char *const no_aliases[] = {NULL};
 static const tg_schedule *const schedules[] = {&by_state, &by_one, &kept, &by_sync, NULL};
 static const tg_schedule *const normalised[] = {&n_unsaid, &n_started, NULL};
@@ -66,4 +69,9 @@ static const tg_variant starts_n = {
     TG_HEADER(tg_variant),   .name = "starts-n", .aliases = no_aliases, .algorithm = &tg_mlstm_sig_norm_algorithm,
     .schedules = normalised,
 };
-TG_API const tg_variant *const tg_variants[] = {&starts, &starts_n, NULL};
+static const tg_schedule *const by_name[] = {&named, NULL};
+static const tg_variant starts_named = {
+    TG_HEADER(tg_variant), .name = "starts-named", .aliases = no_aliases, .algorithm = &tg_mlstm_sig_algorithm,
+    .schedules = by_name,
+};
+TG_API const tg_variant *const tg_variants[] = {&starts, &starts_n, &starts_named, NULL};
