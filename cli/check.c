@@ -124,6 +124,8 @@ static void leg_free(struct leg *leg)
         problem_free(&leg->problem);
     if (leg->has_truth)
         truth_free(&leg->truth);
+    if (leg->has_deviation)
+        truth_free(&leg->deviation);
 }
 
 /* ---- forward, backward, and the backward by the paper's convention ---- */

@@ -9,8 +9,8 @@ struct leg {
     const tg_variant *variant; /* NULL: not there */
     struct problem problem;
     struct choice choice;
-    struct truth truth;
-    bool has_truth;
+    struct truth truth, deviation;
+    bool has_truth, has_deviation;
     bool is_paper; /* gradients by the TFLA paper's convention: the normaliser is a constant */
 };
 

@@ -468,6 +468,17 @@ struct verdict judge(const struct problem *problem, const struct host_tensor *te
 /* Compares every output with the oracle's; the worst verdict. */
 struct verdict judge_all(const struct problem *problem, const struct truth *truth);
 
+/* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
+
+/* Mean squares of it, of so many samples, element by element, of every output; free with truth_free. `chunk`: the truth
+ * is that of the statements, which read all inputs; 0: that of truth_compute. */
+bool truth_deviation(struct context *context, const struct problem *problem, int64_t chunk, const struct truth *truth,
+                     uint32_t times, struct truth *square);
+/* A tensor of so few numbers that what its parts are worth must be known before it is called wrong; then it is
+ * judged again with that, and with the truth. */
+bool verdict_is_of_few(const struct verdict *verdict, const struct host_tensor *tensor);
+void judge_few(struct num_const_array reference, const double *square, struct verdict *verdict);
+
 /* ---- facts.c: what is known of a compiled kernel ---- */
 
 void kernel_facts(const tg_kernel *kernel, struct text *text);

@@ -315,3 +315,30 @@ check mlstm-exp-backward --shape B=1,NH=1,T=20,dqk=16,dhv=16 --device emu --json
 -- stdout
 "differences":[{"name":"grad.q","error":
 "against":"oracle"
+
+-- case one number, nearly zero, is judged by what cancels in it
+-- args
+check mlstm-sig --device emu --arch sm_80 --shape B=1,NH=1,T=1,dqk=16,dhv=16 --grad --seed 1
+-- exit 0
+-- stdout
+grad.i   rms 1.20e-02
+
+-- case ... and by how the forward rounded h, where the denominator takes nearly all of a gradient away
+-- args
+check mlstm-exp --device emu --arch sm_80 --shape B=1,NH=1,T=2,dqk=16,dhv=16 --grad --seed 7
+-- exit 0
+-- stdout
+grad.q   rms 4.03e-02
+
+-- case two heads of one token
+-- args
+check mlstm-sig --device emu --arch sm_80 --shape B=1,NH=2,T=1,dqk=16,dhv=24 --cu 0,1 --grad
+-- exit 0
+
+-- case one number that is wrong
+-- args
+check wrong-once --load $LIB/gates.so --device emu --arch sm_80 --shape B=1,NH=1,T=1,dqk=16,dhv=16 --grad --seed 1
+-- exit 1
+-- stdout
+FAILED, against the oracle
+grad.f

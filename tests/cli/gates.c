@@ -1,5 +1,6 @@
 /* tests/cli/gates.c - variants for `tegula --load` that go through what `check` compares with: one whose gradient of the
- * gate is wrong in the statements and, in the same way, in the oracle; and one without an oracle. */
+ * gate is wrong in the statements and, in the same way, in the oracle; one in which the oracle is right; and one without
+ * an oracle. */
 #include "variants/scalar.h"
 
 #include <math.h>
@@ -31,6 +32,27 @@ static void gate_back(const tg_oracle_call *call, struct scalar_token at, double
 
 #include "variants/scalar.inc"
 
+/* The gradient by sigmoid(-f) from that by sigmoid(f). */
+static void right_backward(const tg_oracle_call *call)
+{
+    oracle_backward(call);
+    for (int64_t i = 0; i < call->batch * call->heads * call->tokens; i++)
+        call->out[DF][i] *= exp(-call->in[F][i]);
+}
+
+static const tg_variant wrong_once_backward = {
+    TG_HEADER(tg_variant),  .name = "wrong-once-backward",   .aliases = no_aliases,
+    .algorithm = &backward, .schedules = backward_schedules, .oracle = right_backward,
+};
+static const tg_variant wrong_once = {
+    TG_HEADER(tg_variant),
+    .name = "wrong-once",
+    .aliases = no_aliases,
+    .algorithm = &FORWARD_ALGORITHM,
+    .schedules = forward_schedules,
+    .oracle = oracle,
+    .backward = &wrong_once_backward,
+};
 static const tg_variant bare_backward = {
     TG_HEADER(tg_variant),  .name = "bare-backward",         .aliases = no_aliases,
     .algorithm = &backward, .schedules = backward_schedules,
@@ -41,4 +63,4 @@ static const tg_variant bare = {
     .schedules = forward_schedules, .backward = &bare_backward,
 };
 
-TG_API const tg_variant *const tg_variants[] = {&tg_wrong_twice, &bare, NULL};
+TG_API const tg_variant *const tg_variants[] = {&tg_wrong_twice, &wrong_once, &bare, NULL};

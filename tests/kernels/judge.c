@@ -29,19 +29,13 @@ static const double level_slack = 3;
 /* One wrong element in a million leaves the RMS alone: the largest error is held against the
  * largest number, as in cli/oracle.c. */
 static const double max_slack = 10;
-enum { N_PERTURBED = 6, FEW = 8 }; /* heads */
-
-/* What the parts of an output are worth, element by element; made when something is beyond its
- * limit. */
-struct levels_of {
-    bool is_made;
-    double *square[256]; /* mean square deviation, by tile */
-};
+enum { SAMPLES = 6, FEW = 8 }; /* of roundings; heads */
 
 struct judgement {
     struct problem *problem;
     struct truth truth;
-    struct levels_of levels;
+    struct truth levels; /* what the parts of the outputs are worth; made when something is beyond its limit */
+    bool has_levels;
     bool is_told;
 };
 
@@ -122,78 +116,11 @@ static double cancelled(const struct judgement *j, const struct host_tensor *ten
     return factor > 0 ? fp32_sum * factor * parts_of(j, head) : 0;
 }
 
-/* ---- levels ---- */
-
-/* Half a unit in the last place, as a factor: of the type, or of a product of fp32 split in TF32
- * parts that keeps 21 bits. fp32 numbers that no product takes (gates) keep all 24. */
-static double rounding_of(const struct problem *problem, const struct host_tensor *tensor)
-{
-    const bool is_operand = tensor->rank > 3; /* rows of q, k, v, dh; states, which products take rounded */
-    if (!is_operand)
-        return 0x1p-24;
-    return problem->io == TG_BF16 ? 0x1p-9 : problem->io == TG_F16 ? 0x1p-12 : 0x1p-21;
-}
-
-/* The inputs, each off by up to a rounding. fp32 arrays, so that what is off by less stays so. */
-static bool perturb(const struct problem *problem, struct problem *off, uint64_t seed)
-{
-    *off = *problem;
-    for (uint32_t i = 0; i < off->n_tensors; i++)
-        off->tensors[i].data = NULL;
-    for (uint32_t i = 0; i < off->n_tensors; i++) {
-        const struct host_tensor *from = &problem->tensors[i];
-        struct host_tensor *to = &off->tensors[i];
-        if (!(from->flags & TG_IN) || !from->data || from->is_kept)
-            continue;
-        const struct num_random random = {seed, num_stream(from->name)};
-        const double rounding = rounding_of(problem, from);
-        to->dtype = ST_F64;
-        to->data = malloc((from->n + 1) * sizeof(double));
-        if (!to->data)
-            return false;
-        for (size_t e = 0; e < from->n; e++)
-            ((double *)to->data)[e] =
-                num_load(from->data, from->dtype, e) * (1 + rounding * (2 * num_uniform(random, e) - 1));
-    }
-    return true;
-}
-
-static void free_inputs(struct problem *off)
-{
-    for (uint32_t i = 0; i < off->n_tensors; i++)
-        free(off->tensors[i].data);
-}
-
-static void add_deviation(struct judgement *j, const struct truth *moved)
-{
-    for (uint32_t i = 0; i < j->problem->n_tensors; i++) {
-        const struct host_tensor *tensor = &j->problem->tensors[i];
-        const double *x = moved->out[tensor->tile], *y = j->truth.out[tensor->tile];
-        double **square = &j->levels.square[tensor->tile];
-        if (!x || !y)
-            continue;
-        if (!*square)
-            *square = calloc(tensor->n + 1, sizeof **square);
-        for (size_t e = 0; *square && e < tensor->n; e++)
-            if (isfinite(x[e]) && isfinite(y[e]))
-                (*square)[e] += (x[e] - y[e]) * (x[e] - y[e]) / N_PERTURBED;
-    }
-}
-
 static void make_levels(struct judgement *j)
 {
-    if (j->levels.is_made)
-        return;
-    j->levels.is_made = true;
-    for (uint64_t seed = 1; seed <= N_PERTURBED; seed++) {
-        struct problem off;
-        struct truth moved;
-        if (perturb(j->problem, &off, seed) && truth_compute(&machine_context, &off, &moved)) {
-            add_deviation(j, &moved);
-            truth_free(&moved);
-        }
-        free_inputs(&off);
-    }
+    if (!j->has_levels)
+        (void)truth_deviation(&machine_context, j->problem, 0, &j->truth, SAMPLES, &j->levels);
+    j->has_levels = true;
 }
 
 /* ---- limits ---- */
@@ -269,7 +196,7 @@ static struct conditioned condition(struct judgement *j, const struct stretch *s
     struct conditioned c = {0, 0};
     const size_t heads = (size_t)j->problem->shape.heads;
     make_levels(j);
-    const double *square = j->levels.square[s->tensor->tile];
+    const double *square = j->levels.out[s->tensor->tile];
     for (size_t i = s->at; square && i < s->at + s->n; i++) {
         c.rms += square[i] / (double)s->n;
         c.max = fmax(c.max, sqrt(square[i]));
@@ -338,8 +265,7 @@ bool outputs_match(struct problem *problem, const struct truth *truth, bool is_t
         if (tensor->flags & TG_OUT && tensor->data && !tensor->is_kept)
             ok &= output_right(&j, tensor);
     }
-    for (int tile = 0; tile < 256; tile++)
-        free(j.levels.square[tile]);
+    truth_free(&j.levels);
     return ok;
 }
 
