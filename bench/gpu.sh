@@ -11,6 +11,7 @@
 #   kept    mlstm-sig and mlstm-exp at B 1, T 65536 with the states of segments handed to the backward
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
+#   choice  sixty drawn shapes: what is taken by default beside the best that tune finds in four seconds (about six minutes; SEEDS=1-30: fewer)
 #   few     few heads and short sequences: one to eight heads of 1024 to 16384 tokens by the schedules that are for them
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
@@ -21,7 +22,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, wisdom, kept, roofline, schedules, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, kept, roofline, schedules, choice, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -34,7 +35,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | wisdom | bench | kept | roofline | schedules | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | kept | roofline | schedules | choice | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -156,6 +157,10 @@ run_schedules() {
             measure schedules ./dev tegula bench $variant-backward --device 0 --schedule "$schedule" --shape "$shape" --flush --json
         done
     done
+}
+
+run_choice() {
+    measure choice python3 bench/choice.py --device 0 --seeds "${SEEDS:-1-60}"
 }
 
 run_few() {

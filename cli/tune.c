@@ -201,12 +201,13 @@ static int by_seconds(const void *a, const void *b)
 }
 
 /* The default goes first: what is found and remembered is never slower than without tuning. */
-static void put_default_first(const struct tuner *tuner, const tg_sizes *sizes, struct starts *starts)
+static void try_default_first(struct tuner *tuner, const tg_sizes *sizes, struct starts *starts)
 {
     tg_schedule chosen;
     if (tg_schedule_default(tuner->variant, tuner->target, &tuner->class, sizes, &chosen, &tuner->context->sink) !=
         TG_OK)
         return;
+    tuner->untuned = tuner_try(tuner, &chosen);
     for (uint32_t i = 0; i < starts->n; i++) {
         if (strcmp(starts->all[i].declared->name, chosen.name) != 0)
             continue;
@@ -218,7 +219,7 @@ static void put_default_first(const struct tuner *tuner, const tg_sizes *sizes, 
 }
 
 /* All there are, the most promising first. */
-static bool find_starts(const struct tuner *tuner, struct starts *starts)
+static bool find_starts(struct tuner *tuner, struct starts *starts)
 {
     const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
     *starts = (struct starts){.choices = malloc(MAX_CHOICES * sizeof *starts->choices)};
@@ -226,7 +227,7 @@ static bool find_starts(const struct tuner *tuner, struct starts *starts)
                                              starts, &tuner->context->sink) != TG_OK)
         return false;
     qsort(starts->all, starts->n, sizeof starts->all[0], by_seconds);
-    put_default_first(tuner, &sizes, starts);
+    try_default_first(tuner, &sizes, starts);
     return true;
 }
 
@@ -294,7 +295,16 @@ static void search_all(struct tuner *tuner)
     free(starts);
 }
 
-/* A difference of a few percent between ten runs may be noise; thirty runs decide. */
+static void time_finalist(struct tuner *tuner, struct candidate *candidate)
+{
+    if (!tuner_time_again(tuner, candidate, FINAL_RUNS))
+        candidate->state = NOT_TIMED;
+    else if (!tuner->best || candidate->milliseconds < tuner->best->milliseconds)
+        tuner->best = candidate;
+}
+
+/* A difference of a few percent between ten runs may be noise; thirty runs decide. What a call would get without tuning is always
+ * among the finalists. */
 static void decide(struct tuner *tuner)
 {
     bool is_done[MAX_CANDIDATES] = {false};
@@ -309,11 +319,10 @@ static void decide(struct tuner *tuner)
         if (!next)
             return;
         is_done[next - tuner->candidates] = true;
-        if (!tuner_time_again(tuner, next, FINAL_RUNS))
-            next->state = NOT_TIMED;
-        else if (!tuner->best || next->milliseconds < tuner->best->milliseconds)
-            tuner->best = next;
+        time_finalist(tuner, next);
     }
+    if (tuner->untuned && tuner->untuned->state == TIMED && !is_done[tuner->untuned - tuner->candidates])
+        time_finalist(tuner, tuner->untuned);
 }
 
 static bool remember(struct tuner *tuner)

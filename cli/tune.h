@@ -43,6 +43,7 @@ struct tuner {
     struct candidate *candidates;
     uint32_t n_candidates;
     const struct candidate *best;
+    struct candidate *untuned; /* what a call would get without tuning; NULL: it is not known */
 
     /* tune_try.c */
     struct problem timed; /* the full shape; no data on the host */

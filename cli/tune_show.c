@@ -139,10 +139,11 @@ json_t *tuner_json(const struct tuner *tuner)
     json_t *candidates = json_array();
     for (uint32_t i = 0; i < tuner->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&tuner->candidates[i]));
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o}", "variant", tuner->variant->name, "device",
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "variant", tuner->variant->name, "device",
                      tuner->is_prediction ? (tuner->target->gpu ? tuner->target->gpu : "")
                                           : tuner->context->machine.device.name,
                      "prediction", tuner->is_prediction, "arch", tuner->target->arch, "dtype",
                      tg_dtype_name(tuner->class.io), "shape", shape_json(&tuner->shape), "candidates", candidates,
-                     "best", tuner->best ? candidate_json(tuner->best) : json_null());
+                     "best", tuner->best ? candidate_json(tuner->best) : json_null(), "default",
+                     tuner->untuned ? candidate_json(tuner->untuned) : json_null());
 }

@@ -3,7 +3,7 @@
  * A cost is a sum over the rows, and a row is planned once for each of its own fields' values: how the sequence is cut, into
  * chunks and segments, is an argument of the model, not of the plan. So for every cut each row takes what is best for it
  * alone. A row starts from what is declared and changes one field at a time, and only for more than the model's error:
- * it tells cuts apart, and blocks hardly. */
+ * it tells cuts apart, and blocks hardly. Fields of several rows are an outer loop. */
 #include "compiler/plan.h"
 
 #include "dsl/fields.h"
@@ -12,19 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CUTS = 64, MAX_OWN = 16, MAX_POINTS = 4096 };
+enum { MAX_CUTS = 64, MAX_FIELDS = 16, MAX_POINTS = 4096, MAX_JOINT_POINTS = 128 };
 
 /* Chunk size, and chunks of a segment; 0: there are none. */
 struct cut {
     uint32_t chunk, segment;
 };
 
-/* The fields that a row alone has, and what the model thinks of all combinations of their values: point 0 is what is
- * declared, and value 0 of a field the declared one. */
-struct own {
-    const tg_vary *vary[MAX_OWN];
-    uint32_t n_values[MAX_OWN]; /* with the declared one */
+/* Fields and all combinations of their values: point 0 is what is declared, and value 0 of a field the declared one. */
+struct fields {
+    const tg_vary *vary[MAX_FIELDS];
+    uint32_t n_values[MAX_FIELDS]; /* with the declared one */
     uint32_t n, n_points;
+};
+
+/* What is best for one cut. */
+struct best {
+    double seconds, weight; /* HUGE_VAL: nothing fits */
+    uint32_t joint;         /* point of the joint fields */
+    uint16_t points[TG_MAX_ROWS];
 };
 
 struct search {
@@ -40,8 +46,10 @@ struct search {
     struct plan plan;
     struct cut cuts[MAX_CUTS];
     uint32_t n_cuts;
-    double seconds[MAX_CUTS];
-    uint16_t points[TG_MAX_ROWS][MAX_CUTS]; /* what each row takes */
+    struct fields joint;                    /* those that several rows have */
+    double seconds[TG_MAX_ROWS][MAX_CUTS];  /* of each row at its best point, for the joint point at hand */
+    uint16_t points[TG_MAX_ROWS][MAX_CUTS]; /* which that is */
+    struct best best[MAX_CUTS];
 
     double *table; /* [point][cut] of the row at hand; NaN: not known yet */
 };
@@ -143,28 +151,48 @@ static uint32_t value_of(const struct search *s, const tg_vary *vary, uint32_t i
     return i == 0 ? declared : 0;
 }
 
-static void find_own(const struct search *s, uint32_t row, struct own *own)
+static void add_field(const struct search *s, const tg_vary *vary, uint32_t most, struct fields *fields)
 {
-    *own = (struct own){.n_points = 1};
-    for (uint32_t v = 0; s->space && v < s->space->n_vary && own->n < MAX_OWN; v++) {
+    uint32_t n = 1;
+    while (n <= TG_MAX_VALUES && value_of(s, vary, n))
+        n++;
+    if (fields->n == MAX_FIELDS || fields->n_points * n > most)
+        return; /* it stays as declared */
+    fields->n_points *= n;
+    fields->vary[fields->n] = vary;
+    fields->n_values[fields->n++] = n;
+}
+
+/* Of a row alone. */
+static void find_own(const struct search *s, uint32_t row, struct fields *own)
+{
+    *own = (struct fields){.n_points = 1};
+    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++) {
         const tg_vary *vary = &s->space->vary[v];
-        uint32_t n = 1;
-        if (vary->field == TG_FIELD_CHUNK || is_segment(vary) || vary->row != row)
-            continue;
-        while (n <= TG_MAX_VALUES && value_of(s, vary, n))
-            n++;
-        if (own->n_points * n > MAX_POINTS)
-            break; /* the rest stays as declared */
-        own->n_points *= n;
-        own->vary[own->n] = vary;
-        own->n_values[own->n++] = n;
+        if (vary->field != TG_FIELD_CHUNK && !is_segment(vary) && !vary->also && vary->row == row)
+            add_field(s, vary, MAX_POINTS, own);
     }
 }
 
-static void set_point(struct search *s, const struct own *own, uint32_t point)
+static void find_joint(struct search *s)
 {
-    for (uint32_t i = 0; i < own->n; point /= own->n_values[i++])
-        tg_field_set(&s->schedule, field_of(own->vary[i]), value_of(s, own->vary[i], point % own->n_values[i]));
+    s->joint = (struct fields){.n_points = 1};
+    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++)
+        if (s->space->vary[v].also && !is_segment(&s->space->vary[v]))
+            add_field(s, &s->space->vary[v], MAX_JOINT_POINTS, &s->joint);
+}
+
+static void set_point(const struct search *s, tg_schedule *schedule, const struct fields *fields, uint32_t point)
+{
+    for (uint32_t i = 0; i < fields->n; point /= fields->n_values[i++]) {
+        const tg_vary *vary = fields->vary[i];
+        const uint32_t value = value_of(s, vary, point % fields->n_values[i]);
+        struct tg_field_at at = field_of(vary);
+        tg_field_set(schedule, at, value);
+        for (at.row = 0; at.row < schedule->n_rows; at.row++)
+            if (vary->also >> at.row & 1)
+                tg_field_set(schedule, at, value);
+    }
 }
 
 /* Blocks of positions in a matrix product divide the chunk. */
@@ -177,11 +205,11 @@ static bool divides(const tg_kernel_row *row, uint32_t chunk)
 }
 
 /* The row's seconds at every cut; HUGE_VAL where it does not fit. */
-static void plan_point(struct search *s, const struct own *own, uint32_t row, uint32_t point)
+static void plan_point(struct search *s, const struct fields *own, uint32_t row, uint32_t point)
 {
     const tg_sink quiet = {0};
     double *seconds = &s->table[point * s->n_cuts];
-    set_point(s, own, point);
+    set_point(s, &s->schedule, own, point);
     s->schedule.chunk = s->cuts[0].chunk;
     set_segment(&s->schedule, s->cuts[0].segment);
     const bool fits = plan_build(&s->plan, &s->schedule, &s->slices, row, s->target, s->shape, &quiet);
@@ -194,7 +222,7 @@ static void plan_point(struct search *s, const struct own *own, uint32_t row, ui
     }
 }
 
-static double seconds_at(struct search *s, const struct own *own, uint32_t row, uint32_t point, uint32_t cut)
+static double seconds_at(struct search *s, const struct fields *own, uint32_t row, uint32_t point, uint32_t cut)
 {
     if (isnan(s->table[point * s->n_cuts]))
         plan_point(s, own, row, point);
@@ -202,7 +230,7 @@ static double seconds_at(struct search *s, const struct own *own, uint32_t row, 
 }
 
 /* Where the declared one does not fit: any that does, and the fastest of them. */
-static uint32_t any_point(struct search *s, const struct own *own, uint32_t row, uint32_t cut)
+static uint32_t any_point(struct search *s, const struct fields *own, uint32_t row, uint32_t cut)
 {
     uint32_t best = 0;
     for (uint32_t point = 1; point < own->n_points; point++)
@@ -212,7 +240,7 @@ static uint32_t any_point(struct search *s, const struct own *own, uint32_t row,
 }
 
 /* One field after the other, until none helps. */
-static uint32_t descend(struct search *s, const struct own *own, uint32_t row, uint32_t cut)
+static uint32_t descend(struct search *s, const struct fields *own, uint32_t row, uint32_t cut)
 {
     uint32_t here = seconds_at(s, own, row, 0, cut) < HUGE_VAL ? 0 : any_point(s, own, row, cut), before;
     do {
@@ -232,59 +260,111 @@ static uint32_t descend(struct search *s, const struct own *own, uint32_t row, u
 
 static bool search_row(struct search *s, uint32_t row)
 {
-    struct own own;
+    struct fields own;
     bool any = false;
     find_own(s, row, &own);
     s->table = malloc(sizeof *s->table * own.n_points * s->n_cuts);
     for (uint32_t i = 0; s->table && i < own.n_points; i++)
         s->table[i * s->n_cuts] = NAN;
     for (uint32_t c = 0; s->table && c < s->n_cuts; c++) {
-        if (s->seconds[c] == HUGE_VAL)
-            continue;
-        const uint32_t point = descend(s, &own, row, c);
-        s->points[row][c] = (uint16_t)point;
-        s->seconds[c] += seconds_at(s, &own, row, point, c);
-        any |= s->seconds[c] < HUGE_VAL;
+        s->points[row][c] = (uint16_t)descend(s, &own, row, c);
+        s->seconds[row][c] = seconds_at(s, &own, row, s->points[row][c], c);
+        any |= s->seconds[row][c] < HUGE_VAL;
     }
     free(s->table);
-    set_point(s, &own, 0); /* rows do not depend on one another's fields but through sums in parts: those as declared */
+    set_point(s, &s->schedule, &own, 0);
     return any;
 }
 
-/* ---- all of a variant ---- */
+/* ---- all rows ---- */
+
+/* Rows that have one of the joint fields, or read what such a row has written, perhaps in parts. */
+static uint32_t joint_rows(const struct search *s)
+{
+    uint32_t rows = 0;
+    tg_bits written = 0;
+    for (uint32_t i = 0; i < s->joint.n; i++)
+        rows |= s->joint.vary[i]->also | 1u << s->joint.vary[i]->row;
+    for (uint32_t r = 0; r < s->declared->n_rows; r++) {
+        if (s->slices.good >> r & 1 && s->slices.rows[r].loads & written)
+            rows |= 1u << r;
+        written |= rows >> r & 1 ? s->slices.rows[r].stores : 0;
+    }
+    return rows;
+}
+
+static void keep_best(struct search *s, uint32_t joint)
+{
+    for (uint32_t c = 0; c < s->n_cuts; c++) {
+        struct best *best = &s->best[c];
+        double seconds = 0;
+        for (uint32_t r = 0; r < s->declared->n_rows; r++)
+            seconds += s->seconds[r][c];
+        const double weight = joint ? plan_tie * seconds : seconds;
+        if (weight >= best->weight)
+            continue;
+        *best = (struct best){.seconds = seconds, .weight = weight, .joint = joint};
+        for (uint32_t r = 0; r < s->declared->n_rows; r++)
+            best->points[r] = s->points[r][c];
+    }
+}
+
+/* From the last row on: it is mostly the last ones that are refused. */
+static void search_rows(struct search *s)
+{
+    const uint32_t n = s->declared->n_rows, joint = joint_rows(s);
+    uint32_t left = (1u << n) - 1; /* rows that have not been searched */
+    for (uint32_t point = 0; point < s->joint.n_points; point++) {
+        uint32_t refused = 0;
+        s->schedule = *s->declared;
+        set_point(s, &s->schedule, &s->joint, point);
+        for (uint32_t r = n; r-- > 0 && !refused;) {
+            const uint32_t bit = 1u << r;
+            if ((left | joint) & bit)
+                refused |= search_row(s, r) ? 0 : bit;
+            left &= ~bit;
+        }
+        if (refused & ~joint)
+            return; /* whatever the joint fields are */
+        left |= refused;
+        if (!refused)
+            keep_best(s, point);
+    }
+}
 
 static void show(struct search *s, tg_choice_fn *visit, void *user)
 {
     for (uint32_t c = 0; c < s->n_cuts; c++) {
-        if (s->seconds[c] == HUGE_VAL)
+        if (s->best[c].seconds == HUGE_VAL)
             continue;
         s->schedule = *s->declared;
         s->schedule.chunk = s->cuts[c].chunk;
         set_segment(&s->schedule, s->cuts[c].segment);
+        set_point(s, &s->schedule, &s->joint, s->best[c].joint);
         for (uint32_t r = 0; r < s->schedule.n_rows; r++) {
-            struct own own;
+            struct fields own;
             find_own(s, r, &own);
-            set_point(s, &own, s->points[r][c]);
+            set_point(s, &s->schedule, &own, s->best[c].points[r]);
         }
-        visit(user, &(tg_choice){&s->schedule, s->declared, s->space, s->seconds[c]});
+        visit(user, &(tg_choice){&s->schedule, s->declared, s->space, s->best[c].seconds});
     }
 }
 
 static void search_one(struct search *s, const tg_schedule *declared, const tg_space *space, int64_t chunk,
                        tg_choice_fn *visit, void *user)
 {
-    bool fits = true;
     s->declared = declared;
     s->space = space;
-    s->schedule = *declared;
     find_cuts(s, chunk);
-    memset(s->seconds, 0, sizeof s->seconds);
+    find_joint(s);
+    for (uint32_t c = 0; c < s->n_cuts; c++)
+        s->best[c] = (struct best){.seconds = HUGE_VAL, .weight = HUGE_VAL};
     tg_schedule_slice(declared, TG_MAX_ROWS, &s->slices);
-    for (uint32_t r = declared->n_rows; r-- > 0 && fits;) /* the last are those that are refused */
-        fits = search_row(s, r);
-    if (fits)
-        show(s, visit, user);
+    search_rows(s);
+    show(s, visit, user);
 }
+
+/* ---- all of a variant ---- */
 
 static const tg_space *space_of(const tg_variant *variant, const tg_schedule *schedule)
 {

@@ -63,6 +63,14 @@ static bool check_field(struct varied *v)
                  "%s: the dimension has no role there", v->name);
         return false;
     }
+    for (uint32_t r = 0; r < 32; r++) {
+        const struct tg_field_at other = {vary->field, (uint8_t)r, vary->dim};
+        if (!(vary->also >> r & 1) || (tg_field_exists(schedule, other) && is_visited(schedule, other)))
+            continue;
+        tg_fault(v->check, TG0308, "name rows that have that field in .also", "%s: row %u of .also has no such field",
+                 v->name, r);
+        return false;
+    }
     return true;
 }
 

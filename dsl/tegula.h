@@ -364,6 +364,8 @@ typedef struct tg_vary {
     uint8_t dim;   /* of TG_FIELD_BLOCK */
     uint8_t reserved;
     uint16_t values[TG_MAX_VALUES]; /* ends at the first 0 */
+    uint32_t
+        also; /* bits of further rows that always have the same value, such as blocks whose sums another row adds up */
     int line;
 } tg_vary;
 

@@ -225,6 +225,8 @@ static const struct walk {
         {.schedule = "tfla-wgmma state.warps=8 state.dhv=256", .width = {128, 256}},
         {.schedule = "tfla-wgmma-wide", .width = {256, 512}},
         {.schedule = "tfla-wgmma-narrow", .width = {192, 64}},
+        {.schedule = "walk-parts walk.dqk=192", .width = {384, 64}},
+        {.schedule = "walk-parts", .width = {512, 128}},
         {.schedule = "segments-n", .width = {128, 256}, .with_floor = true},
         {.schedule = "segments-n-wide", .width = {256, 512}, .with_floor = true},
 },
@@ -242,7 +244,9 @@ static const struct walk {
       {.schedule = "walk-cluster", .width = {128, 512}},
       {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
       {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
+      {.schedule = "walk-parts-deep", .width = {512, 256}},
       {.schedule = "walk-cluster-cast", .width = {128, 256}},
+      {.schedule = "walk-parts-narrow dQ.dhv=192 dK.dhv=192", .width = {192, 384}},
       {.schedule = "walk-cluster-cast4", .width = {256, 512}},
 };
 

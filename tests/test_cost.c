@@ -450,6 +450,30 @@ static double best_of_all(const struct drawn *drawn, uint32_t seed)
     return best;
 }
 
+static void note_walk(void *user, const tg_choice *choice)
+{
+    bool *any = user;
+    for (uint32_t r = 0; r < choice->schedule->n_rows; r++)
+        *any |= choice->schedule->rows[r].mma == TG_MMA_WGMMA;
+}
+
+/* No width falls back to mma.sync: each has some point on warpgroups. */
+static void suite_widths(void)
+{
+    const tg_sizes sizes = {2, 16, 4096, 0};
+    if (!tap_begin("every multiple of 64 up to 512 has a schedule on warpgroups, forward and backward"))
+        return;
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        for (uint32_t i = 0; i < 2 * 8 * 8; i++) {
+            const tg_variant *variant = i & 1 ? (*v)->backward : *v;
+            const tg_shape_class class = {.io = TG_BF16, .dqk = 64 * (1 + i / 2 % 8), .dhv = 64 * (1 + i / 16)};
+            bool any = false;
+            tg_schedule_each(variant, tg_target_find("sm_90a"), &class, &sizes, 0, note_walk, &any, &silent_sink);
+            tap_expect(any, "%s, dqk %u dhv %u: none", variant->name, class.dqk, class.dhv);
+        }
+    tap_end();
+}
+
 /* What a user waits for once a shape. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const double most_seconds = 0.2;
@@ -498,6 +522,7 @@ int main(int argc, char **argv)
     suite_default();
     suite_numbers();
     suite_segments();
+    suite_widths();
     suite_search();
     return tap_finish();
 }

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""bench/choice.py - what is taken by default beside the best that tuning finds, for drawn shapes.
+
+    bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME)
+
+A seed is a shape: variant, direction, sizes, group, packed. For each `tegula tune --json`; a line of JSON with both times
+and their ratio, then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's.
+"""
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+VARIANTS = ["linear", "retention", "gated-retention", "simple-gla", "mamba2", "mlstm-sig", "mlstm-sig-norm", "mlstm-exp",
+            "lightning"]
+MOST = 2**31  # elements of v: 4 GiB of bf16
+
+
+def draw(seed):
+    """The same for a seed everywhere: random.Random(int).random() is fixed by the language."""
+    source = random.Random(seed)
+
+    def one_of(values):
+        return values[int(source.random() * len(values))]
+
+    while True:
+        shape = {"variant": one_of(VARIANTS), "backward": source.random() < 0.5, "B": one_of([1, 2, 4, 8]),
+                 "NH": one_of([4, 8, 16, 32]), "T": one_of([512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]),
+                 "dqk": one_of([64, 128, 128, 192, 256]), "dhv": one_of([64, 128, 256, 256, 384, 512]),
+                 "group": one_of([1, 1, 1, 4]), "packed": source.random() < 0.25}
+        if shape["B"] * shape["NH"] * shape["T"] * shape["dhv"] <= MOST:
+            return shape
+
+
+def command(shape, args):
+    name = shape["variant"] + ("-backward" if shape["backward"] else "")
+    tokens = shape["T"] * (shape["B"] if shape["packed"] else 1)
+    sizes = "B=%d,NH=%d,T=%d,dqk=%d,dhv=%d" % (shape["B"], shape["NH"], tokens, shape["dqk"], shape["dhv"])
+    where = ["--gpu", args.gpu] if args.gpu else ["--device", str(args.device)]
+    return (["./dev", "tegula", "tune", name, "--shape", sizes, "--group", str(shape["group"]), "--json",
+             "--budget-seconds", str(args.budget)] + where + (["--packed"] if shape["packed"] else []))
+
+
+def compare(seed, args, wisdom):
+    shape = draw(seed)
+    words = command(shape, args) + ["--wisdom", wisdom]
+    run = subprocess.run(words, capture_output=True, text=True)
+    line = {"seed": seed, "choice": shape}
+    if run.returncode == 0:
+        found = json.loads(run.stdout)
+        default, best = found["default"], found["best"]
+        if default and "ms" in default:
+            line.update(default=default["schedule"], default_ms=default["ms"], best=best["schedule"], best_ms=best["ms"],
+                        model_ms=default["model_ms"], ratio=default["ms"] / best["ms"])
+    if "ratio" not in line:
+        line["error"] = run.stderr[-300:]
+    return line
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", default="1-60")
+    parser.add_argument("--budget", type=int, default=4)
+    parser.add_argument("--device", type=int)
+    parser.add_argument("--gpu")
+    args = parser.parse_args()
+    if (args.device is None) == (args.gpu is None):
+        parser.error("one of --device and --gpu")
+    first, last = (args.seeds.split("-") + [args.seeds])[:2]
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(int(first), int(last) + 1):
+            line = compare(seed, args, folder + "/wisdom.txt")
+            print(json.dumps(line), flush=True)
+            if "ratio" in line:
+                ratios.append(line["ratio"])
+    n = int(last) - int(first) + 1
+    if ratios:
+        print(json.dumps({"n": n, "compared": len(ratios), "median": statistics.median(ratios), "worst": max(ratios)}))
+    return 0 if len(ratios) == n else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
