@@ -245,8 +245,8 @@ static const struct walk {
       {.schedule = "walk-parts", .width = {128, 256}, .group = 4},
       {.schedule = "walk-parts-narrow", .width = {128, 64}, .group = 8},
       {.schedule = "walk-parts-deep", .width = {512, 256}},
-      {.schedule = "walk-cluster-cast", .width = {128, 256}},
       {.schedule = "walk-parts-narrow dQ.dhv=192 dK.dhv=192", .width = {192, 384}},
+      {.schedule = "walk-cluster-cast", .width = {128, 256}},
       {.schedule = "walk-cluster-cast4", .width = {256, 512}},
 };
 

@@ -63,7 +63,7 @@ small-tiles
 explain mine --load $LIB/mine.so --arch sm_80 --dqk 64 --dhv 64
 -- exit 0
 -- stdout
-small-tiles, chunk 64
+small-tiles, chunk 128
 
 -- case and is not known without --load
 -- args

@@ -77,8 +77,8 @@ workspace
 tune mlstm-sig --gpu H200 --shape B=1,NH=4,T=65536,dqk=128,dhv=256
 -- exit 0
 -- stdout
-segments state.seg=32 compose.seg=32 walk.seg=32
-segments state.seg=64 compose.seg=64 walk.seg=64
+segments state.seg=32
+segments-wide state.seg=64
 64 x 512  ###############
 
 -- case a segment's length is one for all kernels
@@ -86,8 +86,8 @@ segments state.seg=64 compose.seg=64 walk.seg=64
 check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=1" --shape B=1,NH=1,T=130,dqk=64,dhv=64 --grad --backward-schedule "segments-narrow dV.seg=2"
 -- exit 0
 -- stdout
-segments-narrow state.seg=1 compose.seg=1 walk.seg=1
-segments-narrow dstate.seg=2 dcompose.seg=2 dV.seg=2 state.seg=2 compose.seg=2 dQ.seg=2 dK.seg=2
+segments-narrow state.seg=1
+segments-narrow dstate.seg=2
 
 -- case the kernel that makes the states to begin with writes the final one, whose segment is whole
 -- args
