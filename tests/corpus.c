@@ -275,7 +275,7 @@ static int compare(FILE *file, FILE *out)
     if (*last)
         n += compare_point(last, text_of(&before), out);
     text_free(&before);
-    fprintf(out, "%d points compiled, %d lines differ\n", n_points + (*last != '\0'), n);
+    fprintf(out, "%d points compared, %d lines differ\n", n_points + (*last != '\0'), n);
     return *last ? n : -1;
 }
 
