@@ -169,6 +169,62 @@ static void resolve(const struct plan *p, struct op *op)
         op->flags |= OP_ONTO;
 }
 
+static bool is_tile(const struct value *v)
+{
+    return v->n_dims == 2 && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]);
+}
+
+/* On the left the state, a loaded matrix or a computed tile of the owner's rows, on the right what is in shared memory; of tiles of
+ * positions both are loaded. */
+static bool has_operands(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
+    const bool shared = b->space == SPACE_MATRIX || b->space == SPACE_TILE;
+    if (!plan_is_owned(p, v))
+        return a->space == SPACE_MATRIX && b->space == SPACE_MATRIX && !(op->flags & (OP_SCALED | OP_ONTO)) &&
+               !is_tile(a) && !is_tile(b);
+    if (!plan_is_owned(p, a) || plan_is_owned(p, b) || !shared)
+        return false;
+    if (op->a == p->state)
+        return op->v != p->state && !is_tile(b) && !(op->flags & (OP_SCALED | OP_ONTO));
+    const bool of_registers = a->space == SPACE_FRAGMENT && plan_is_position(a->dims[0]);
+    return (of_registers || a->space == SPACE_MATRIX) && is_tile(b) == plan_is_position(v->dims[0]);
+}
+
+/* A left operand in whose place zeros were put for a product by a masked tile is not fit for another such. */
+static bool is_first_by_tile(const struct order *o, uint32_t i, uint32_t left)
+{
+    for (uint32_t k = o->begin; k < i; k++) {
+        struct op op = o->from[k];
+        if (!is_by_tile(o->p, &op))
+            continue;
+        resolve(o->p, &op);
+        if (op.a == left && o->p->values[left].space == SPACE_MATRIX)
+            return false;
+    }
+    return true;
+}
+
+static bool check_products(const struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (op.kind != OP_CONTRACT)
+            continue;
+        resolve(p, &op);
+        if (has_operands(p, &op) && (!is_by_tile(p, &op) || is_first_by_tile(o, i, op.a)))
+            continue;
+        plan_refuse(
+            p, "TG0518", p->algorithm->body[op.stmt].line, "let another row compute it",
+            "kernel %s on warpgroups: %s is no product of what has the output's dimension, in registers or loaded, by "
+            "what is in shared memory",
+            p->row->name, plan_tensor(p, &p->values[op.v])->name);
+        return false;
+    }
+    return true;
+}
+
 static void put_product(struct order *o, uint32_t i)
 {
     resolve(o->p, put_from(o, i));
@@ -309,7 +365,7 @@ static void fetch_left(struct order *o)
     }
 }
 
-/* By way of the place of `left`, which nobody in the group reads any more. */
+/* By way of the place of a matrix that nobody in the group reads any more. */
 static void put_store(struct order *o, uint32_t i)
 {
     const struct plan *p = o->p;
@@ -321,17 +377,17 @@ static void put_store(struct order *o, uint32_t i)
         forget(o, FORGET_THREAD);
         struct op *op = put(o, OP_EXCHANGE);
         op->v = from->v;
-        op->a = first_of(p, p->left);
+        op->a = first_of(p, p->place);
         put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
     if (!floats) {
         struct op *op = put(o, OP_PUT);
         op->v = from->v;
-        op->a = first_of(p, p->left);
+        op->a = first_of(p, p->place);
         put(o, OP_FENCE);
         put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
-    put_from(o, i)->a = first_of(p, p->left);
+    put_from(o, i)->a = first_of(p, p->place);
     if (floats && p->carries) /* what the group carries on is whole */
         put_sync(o, OP_BARRIER, SYNC_GROUP);
 }
@@ -368,14 +424,27 @@ static void put_beside(struct order *o)
     o->guard = GUARD_ALWAYS;
 }
 
+static bool is_left_of_state(const struct order *o, uint32_t v)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!changes_state(o->p, &op))
+            continue;
+        resolve(o->p, &op);
+        if (op.a == v)
+            return true;
+    }
+    return false;
+}
+
 static void put_tile(struct order *o)
 {
     const struct plan *p = o->p;
     const bool alone = plan_is_state_alone(p);
-    uint32_t last = o->begin; /* behind the last product by a tile */
+    uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
     put_state_sums(o);
     for (uint32_t i = o->begin; i < o->end; i++) {
-        last = is_by_tile(p, &o->from[i]) ? i + 1 : last;
+        last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
         if (reads_state(p, &o->from[i]))
             put_product(o, i);
     }
@@ -540,6 +609,8 @@ bool pass_order(struct plan *p)
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     p->n_ops = 0;
     find_chunk(&o);
+    if (!check_products(&o))
+        return false;
     p->roles[ROLE_LOAD] =
         (struct role){.first_warp = 4 * p->groups, .warps = 1, .registers = moves ? LOAD_REGISTERS : 0};
     p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? WALK_REGISTERS : 0};

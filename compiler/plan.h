@@ -209,11 +209,11 @@ struct plan {
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];
-    uint32_t groups;     /* warpgroups that compute; 0: another kind of kernel */
-    uint32_t owner;      /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
-    uint32_t tiles;      /* of a group */
-    uint8_t state;       /* value */
-    uint8_t left, right; /* values whose product is added to the state; left, positions x owner, to the output too */
+    uint32_t groups; /* warpgroups that compute; 0: another kind of kernel */
+    uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
+    uint32_t tiles;  /* of a group */
+    uint8_t state;   /* value */
+    uint8_t place;   /* value, a loaded matrix: the output goes to memory by way of its place */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */

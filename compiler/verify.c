@@ -134,49 +134,12 @@ static bool check_ring(const struct plan *p, const char *stage)
            broken(p, stage, p->n_ops, "a ring without room for its barriers");
 }
 
-/* A product of the output's rows by a tile of positions. */
-static bool is_by_tile(const struct plan *p, const struct op *op)
-{
-    const bool tile = p->values[op->a].space == SPACE_TILE || p->values[op->b].space == SPACE_TILE;
-    return op->kind == OP_CONTRACT && tile && plan_is_owned(p, &p->values[op->v]);
-}
-
-static bool reads_tile(const struct plan *p, const struct op *op, uint32_t tile)
-{
-    const bool reads = op->kind == OP_CONTRACT || op->kind == OP_DOT;
-    return reads &&
-           (TG_OPERAND_TILE(p->values[op->a].operand) == tile || TG_OPERAND_TILE(p->values[op->b].operand) == tile);
-}
-
-/* `left` is fetched once, for one product by a tile, which adds to something (walk_careful.c); where it was the output
- * is put, while other warpgroups are still at their products. */
-static bool check_left(const struct plan *p, const char *stage)
-{
-    const struct value *state = &p->values[p->state], *left = &p->values[p->left], *right = &p->values[p->right];
-    uint32_t n = 0;
-    bool stored = false;
-    if (state->space != SPACE_FRAGMENT || left->space != SPACE_MATRIX || right->space != SPACE_MATRIX ||
-        !plan_is_owned(p, left) || plan_is_owned(p, right))
-        return broken(p, stage, p->left,
-                      "a state that is not made of a tile of the output's dimension and one of the other");
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        const struct op *op = &p->ops[i];
-        n += is_by_tile(p, op);
-        if (is_by_tile(p, op) && (n > 1 || !p->algorithm->body[op->stmt].init))
-            return broken(p, stage, i, "a second product by a tile of positions, or one that adds to nothing");
-        if (stored && op->v != p->state && reads_tile(p, op, TG_OPERAND_TILE(left->operand)))
-            return broken(p, stage, i, "reads a tile where the output is already");
-        stored |= op->kind == OP_STORE && op->v != p->state && p->values[op->v].n_dims == 2;
-    }
-    return true;
-}
-
 bool plan_verify(const struct plan *p, const char *stage)
 {
     if (!check_structure(p, stage))
         return false;
     const bool placed = p->shared_bytes > 0 || stage[0] == 'b';
-    if (placed && p->groups && !(check_ring(p, stage) && check_left(p, stage)))
+    if (placed && p->groups && !check_ring(p, stage))
         return false;
     return !placed || (check_sync(p, stage) && check_shared(p, stage));
 }

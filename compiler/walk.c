@@ -6,16 +6,18 @@
  *     H^T    = map(C^T Q^T) + V^T P^T      each group has its own rows of dhv, in tiles of 64
  *     C^T    = 2^g C^T + (w V)^T K         ... of the state too, in registers from the first chunk to the last
  *
- * The output's dqk or dhv is the owner dimension, the rows of all accumulators: then the state is the left operand
- * from registers, V (`left`) comes from shared memory transposed, once for both products, and the output goes back
- * to where V was. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed by
- * every warp behind the barrier of the chunk. A factor of positions on either operand of the state's product is put on V.
+ * The output's dqk or dhv is the owner dimension, the rows of all accumulators, and of every left operand: the state and
+ * computed tiles from registers as they are, V transposed from shared memory, once for all products; the output goes back
+ * to where V was (`place`). Right operands are in shared memory: loaded, or computed tiles of positions. So the delta rule
+ * (reference 6.2, N = T (beta (V - K C)) in the place of V, T loaded) is a walk like any other, whose left operands are
+ * maps of other products. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed
+ * by every warp behind the barrier of the chunk. A factor of positions on either operand of a product is put on the left one.
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
  * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of
  * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand.
  *
- * requires: nest   makes: owner, groups, tiles, state, left; space, dtype, offsets and stages of values */
+ * requires: nest   makes: owner, groups, tiles, state, place; space, dtype, offsets and stages of values */
 #include "compiler/plan.h"
 
 static bool refuse(const struct plan *p, int line, const char *hint, const char *what)
@@ -88,7 +90,7 @@ static bool is_operand(const struct plan *p, uint32_t v)
     return false;
 }
 
-/* A loaded matrix times a factor of its positions: the factor can go to the other operand. */
+/* A matrix, or computed tile of the owner's rows, times a factor of its positions: the factor can go to the left operand. */
 static bool is_scaled(const struct plan *p, const struct value *v)
 {
     bool stack[TG_MAX_EXPR] = {false}; /* is the matrix in this term? */
@@ -109,7 +111,7 @@ static bool is_scaled(const struct plan *p, const struct value *v)
             const struct value *a = &p->values[plan_find(p, x->operand, v->nest)];
             has = a->n_dims == 2;
             matrices += has;
-            if (has ? a->stmt >= 0 : a->n_dims && !plan_is_position(a->dims[0]))
+            if (has ? a->stmt >= 0 && !plan_is_owned(p, a) : a->n_dims && !plan_is_position(a->dims[0]))
                 return false;
         }
         stack[n++] = has;
@@ -262,32 +264,24 @@ static void place_shared(struct plan *p)
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
 }
 
-/* A product with the state's axes that is only summed up together with it. */
-static bool is_addend(const struct plan *p, uint32_t v)
+/* The matrix whose place the output takes: what its products have on the left, else another of its shape that is loaded. */
+static bool find_place(struct plan *p)
 {
-    return v != p->state && plan_is_owned(p, &p->values[v]) && !plan_is_position(p->values[v].dims[0]);
-}
-
-static bool find_products(struct plan *p)
-{
-    int left = -1;
+    int place = -1, other = -1;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        if (op->kind != OP_CONTRACT || !plan_is_owned(p, &p->values[op->v]) || is_addend(p, op->v))
-            continue;
         const uint32_t sides[] = {plan_matrix_of(p, op->a), plan_matrix_of(p, op->b)};
-        if (sides[0] == p->state || sides[1] == p->state)
-            continue;
-        const uint32_t first = plan_is_owned(p, &p->values[sides[0]]), own = sides[!first];
-        if (left >= 0 && TG_OPERAND_TILE(p->values[left].operand) != TG_OPERAND_TILE(p->values[own].operand))
-            return refuse(p, p->algorithm->body[op->stmt].line, "compute the other output in another row",
-                          "output and state are made from different tiles of the output's dimension");
-        left = (int)own;
-        if (op->v == p->state)
-            p->right = (uint8_t)sides[first];
+        for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
+            if (p->values[sides[k]].space == SPACE_MATRIX && plan_is_owned(p, &p->values[sides[k]]))
+                place = (int)sides[k];
     }
-    p->left = (uint8_t)left;
-    return left >= 0 && p->values[left].space == SPACE_MATRIX && p->values[p->right].space == SPACE_MATRIX;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_MATRIX && plan_is_owned(p, &p->values[i]))
+            other = (int)i;
+    place = place < 0 ? other : place;
+    p->place = (uint8_t)(place < 0 ? 0 : place);
+    return place >= 0 || plan_is_state_alone(p) ||
+           refuse(p, 0, "let another row write it", "no matrix is loaded whose place the output could take");
 }
 
 /* Sums that a carried vector is made of: of a loaded matrix and vector, a thread for each pair of columns; and in a pool, where what
@@ -388,9 +382,9 @@ bool pass_walk(struct plan *p)
             return false;
         }
     }
-    if (p->n_nests != 1 || !find_products(p))
+    if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
+    if (!find_place(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
         return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240

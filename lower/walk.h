@@ -85,9 +85,8 @@ struct walk {
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
-    LLVMValueRef
-        careful; /* i1, the same in all lanes: there is a NaN among them, or an infinity; NULL: not looked for */
-    LLVMValueRef place, begin; /* where the group's part of the output was put, and its first position */
+    LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
+    LLVMValueRef place, begin;             /* where the group's part of the output was put, and its first position */
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);

@@ -185,7 +185,7 @@ void walk_fetch(struct emit *e, struct walk *w, const struct op *op)
 {
     load_all_owned(e, w, op->v, w->words[op->v]);
     if (op->flags & OP_CAREFUL)
-        w->careful = careful_sees(e, w->words[op->v]);
+        w->careful[op->v] = careful_sees(e, w->words[op->v]);
 }
 
 /* Words times the factor of their positions, one of the operands' maps; in the input type, as the operand would be. */
@@ -216,29 +216,79 @@ static bool is_by_columns(const struct plan *p, const struct op *op)
     return !plan_has_dim(&p->values[op->v], p->values[op->b].dims[0]);
 }
 
-/* A matrix on the left, which has been fetched. */
-static void product_of_fetched(struct emit *e, struct walk *w, const struct op *op)
+/* A computed tile's accumulators, packed, or what its scaled map makes of them, are the left operand. */
+static void pack_computed(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef words[16])
 {
-    const struct plan *p = e->p;
-    const bool by_columns = is_by_columns(p, op), onto = op->flags & OP_ONTO, of_state = op->v == p->state;
-    LLVMValueRef x[128], left[16];
-    if (of_state)
-        scale_owned(e, op, w->words[op->a], left);
-    LLVMValueRef b = descriptor(e, matrix_address(e, w, op->b), by_columns ? SPAN_BYTES : STEP_K);
-    if (!of_state) {
-        careful_left(e, w, op, w->words[op->a], w->careful, true);
-        scale_owned(e, op, w->words[op->a], left);
+    const struct value *scaled = op->flags & OP_SCALED ? &e->p->values[op->c] : NULL;
+    struct expression *x = scaled ? expression_begin(e, scaled->stmt, scaled, true) : NULL;
+    LLVMValueRef y[WALK_TILE / 2];
+    const uint32_t n = take(e, w, op->a, y);
+    for (uint32_t r = 0; x && r < n; r++) {
+        const uint32_t position = r / 4 * 2 + r % 2, half = r / 2 % 2;
+        const struct element_at at = {.row_class = position,
+                                      .column_class = half,
+                                      .row = tile_column(e, position),
+                                      .column = owner_row(e, w, half),
+                                      .self_index = r};
+        y[r] = expression_element(e, x, &at);
     }
+    for (uint32_t i = 0; i < n / 2; i++)
+        words[i] = pack(e, y[2 * i], y[2 * i + 1]);
+    free(x);
+}
+
+/* 64 columns of the left operand, from registers, times a tile of as many positions, or times a matrix into the state. */
+static void issue_by_words(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef *words, LLVMValueRef b)
+{
+    const bool by_columns = is_by_columns(e->p, op);
+    LLVMValueRef x[128];
     const uint32_t n = take(e, w, op->v, x);
-    LLVMValueRef *words = op->flags & OP_SCALED ? left : w->words[op->a];
     wgmma_fence(e, words, 16);
     wgmma_fence(e, x, n);
     for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
         wgmma_registers(e, x, 2 * n, words + 4 * k,
-                        by_columns ? add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)) : along_rows(e, b, k),
-                        k > 0 || onto, by_columns);
+                        by_columns ? add(e, b, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)) : along_rows(e, b, k), true,
+                        by_columns);
     wgmma_commit(e);
     put(e, w, op->v, x);
+}
+
+static LLVMValueRef right_operand(struct emit *e, struct walk *w, const struct op *op)
+{
+    return descriptor(e, matrix_address(e, w, op->b), is_by_columns(e->p, op) ? SPAN_BYTES : STEP_K);
+}
+
+/* Zeros to begin with: what is spoiled before a product stays so. */
+static void begin_sum(struct emit *e, struct walk *w, const struct op *op)
+{
+    for (uint32_t r = 0; !(op->flags & OP_ONTO) && r < walk_registers(e->p, &e->p->values[op->v]); r++)
+        set(e, slots(e, w, op->v)[r], real(e, 0));
+}
+
+/* A fetched matrix on the left. By a tile, which is masked: what NaN reach is spoiled before, the state too. */
+static void product_of_fetched(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef left[16], *words = op->flags & OP_SCALED ? left : w->words[op->a];
+    begin_sum(e, w, op);
+    if (op->v == e->p->state) {
+        scale_owned(e, op, w->words[op->a], left);
+        issue_by_words(e, w, op, words, right_operand(e, w, op));
+        return;
+    }
+    LLVMValueRef b = right_operand(e, w, op);
+    careful_left(e, w, op, w->words[op->a], w->careful[op->a], true);
+    scale_owned(e, op, w->words[op->a], left);
+    issue_by_words(e, w, op, words, b);
+}
+
+static void product_of_computed(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef words[16];
+    begin_sum(e, w, op);
+    pack_computed(e, w, op, words);
+    if (op->v != e->p->state)
+        careful_left(e, w, op, words, careful_sees(e, words), false);
+    issue_by_words(e, w, op, words, right_operand(e, w, op));
 }
 
 void walk_product(struct emit *e, struct walk *w, const struct op *op)
@@ -247,8 +297,10 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
         product_of_matrices(e, w, op);
     else if (op->a == e->p->state)
         product_of_state(e, w, op);
-    else
+    else if (e->p->values[op->a].space == SPACE_MATRIX)
         product_of_fetched(e, w, op);
+    else
+        product_of_computed(e, w, op);
 }
 
 /* 64 columns of what the chunk adds to the other state. */
