@@ -29,7 +29,7 @@ static const struct st_tensor *truth_in_file(const struct check *check, const st
 
 static bool truth_fits(struct check *check, const struct st_tensor *truth, const struct host_tensor *tensor)
 {
-    bool fits = truth->rank == tensor->rank - tensor->first_axis;
+    bool fits = truth->rank == tensor->rank - tensor->first_axis || is_for_all_heads(tensor, truth);
     for (int i = 0; fits && i < truth->rank; i++)
         fits = truth->shape[i] == tensor->extent[tensor->first_axis + i];
     if (!fits)
@@ -124,18 +124,38 @@ static bool compute_deviation(struct check *check, struct leg *leg)
     return leg->has_deviation;
 }
 
+/* A parameter of which the file has one number for all heads: its gradient is the sum of theirs. */
+static struct host_tensor over_heads(const struct host_tensor *tensor, float *sum)
+{
+    struct host_tensor one = *tensor;
+    double total = 0;
+    for (size_t i = 0; i < tensor->n; i++)
+        total += num_load(tensor->data, tensor->dtype, i);
+    *sum = (float)total;
+    one.data = sum;
+    one.dtype = ST_F32;
+    one.n = 1;
+    one.bytes = sizeof *sum;
+    one.extent[1] = 1;
+    return one;
+}
+
 static int judge_output(struct check *check, struct leg *leg, const struct host_tensor *tensor)
 {
     struct num_const_array reference;
     struct levels levels = {0, 0};
+    struct host_tensor one = *tensor;
     const char *against;
+    float sum;
     if (!reference_of(check, leg, tensor, &reference, &against))
         return CODE_USAGE;
     if (check->file)
         levels = levels_of_file(check->file, tensor, leg->problem.io, leg->is_paper);
-    struct verdict verdict = judge(&leg->problem, tensor, reference, levels);
+    if (reference.n < tensor->n)
+        one = over_heads(tensor, &sum);
+    struct verdict verdict = judge(&leg->problem, &one, reference, levels);
     verdict.against = against;
-    if (verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
+    if (reference.n == tensor->n && verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
         judge_few(reference, leg->deviation.out[tensor->tile], &verdict);
     report(check, leg, tensor, &verdict);
     return verdict.ok ? CODE_OK : CODE_FAILED;

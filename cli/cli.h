@@ -368,6 +368,8 @@ tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
  * need not be there when `is_fed`. */
 bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
                   bool is_fed, struct problem *problem);
+/* One number where the tensor has one a head: it stands for all of them. */
+bool is_for_all_heads(const struct host_tensor *tensor, const struct st_tensor *found);
 const struct st_tensor *tensor_in_file(const struct st_file *file, const struct host_tensor *tensor);
 
 /* ---- problem_random.c ---- */

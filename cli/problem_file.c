@@ -91,9 +91,16 @@ static bool is_float(enum st_dtype type)
     return type == ST_BF16 || type == ST_F16 || type == ST_F32 || type == ST_F64;
 }
 
+bool is_for_all_heads(const struct host_tensor *tensor, const struct st_tensor *found)
+{
+    return tensor->flags & TG_NO_BATCH && tensor->rank == 2 && found->rank == 0;
+}
+
 static bool learn_extents(struct reader *reader, const struct host_tensor *tensor, const struct st_tensor *found)
 {
     char expected[SHAPE_TEXT], actual[SHAPE_TEXT];
+    if (is_for_all_heads(tensor, found))
+        return true;
     name_shape(reader, tensor, expected);
     number_shape(found, actual);
     if (found->rank != tensor->rank - tensor->first_axis) {
@@ -282,6 +289,11 @@ static bool read_tensor(struct reader *reader, const struct st_tensor *found, st
     bool *is_rounded = &reader->problem->is_rounded;
     if (!problem_allocate(reader->context, tensor))
         return false;
+    if (is_for_all_heads(tensor, found)) {
+        for (size_t i = 0; i < tensor->n; i++)
+            num_store(tensor->data, tensor->dtype, i, num_load(found->data, found->dtype, 0));
+        return true;
+    }
     if (found->dtype == tensor->dtype) {
         memcpy(tensor->data, found->data, tensor->bytes);
         return true;

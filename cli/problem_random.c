@@ -13,20 +13,24 @@ enum kind {
     LOG_RATE,    /* log(1) .. log(16), as Mamba-2 is initialised */
     NEAR_ONE,
     SMALL,
+    COUNT, /* of tokens behind a state */
 };
 
 static const struct {
     const char *name;
     enum kind kind;
 } kinds[] = {
-    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID}, {"a", LOG_DECAY},    {"log_lambda", LOG_DECAY},
-    {"dt_raw", STEP},   {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},
+    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID},  {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY}, {"dt_raw", STEP},
+    {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"b", NEAR_ONE},           {"c0", COUNT},
 };
 
-static enum kind kind_of(const char *name)
+/* `a` of a token is the log of a decay, of a head the a of a + b q.k. */
+static enum kind kind_of(const struct host_tensor *tensor)
 {
+    if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
+        return NEAR_ONE;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, name) == 0)
+        if (strcmp(kinds[i].name, tensor->name) == 0)
             return kinds[i].kind;
     return NORMAL;
 }
@@ -41,7 +45,7 @@ static size_t head_of(const struct host_tensor *tensor, size_t index)
 double random_number(const struct host_tensor *tensor, struct num_random random, size_t index)
 {
     const bool is_slow = head_of(tensor, index) % 2;
-    switch (kind_of(tensor->name)) {
+    switch (kind_of(tensor)) {
     case NORMAL:
         break;
     case PRE_SIGMOID:
@@ -58,6 +62,8 @@ double random_number(const struct host_tensor *tensor, struct num_random random,
         return log(16) * num_uniform(random, index);
     case NEAR_ONE:
         return 1 + 0.1 * num_normal(random, index);
+    case COUNT:
+        return 8 + floor(8 * num_uniform(random, index));
     case SMALL:
         return 0.1 * num_normal(random, index);
     }

@@ -21,11 +21,19 @@ int nest_producer(const struct plan *p, tg_operand operand)
     return s >= 0 && (p->slice.stmts >> s & 1) ? s : -1;
 }
 
+/* The updates that wait for the end of the open nest's step; outside of nests, those that wait for all of them. */
 static void update_states(struct builder *b)
 {
-    for (uint32_t i = 0; i < b->n_deferred; i++)
-        *plan_add_op(b->p, OP_DECAY, -1) = b->deferred[i];
-    b->n_deferred = 0;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < b->n_deferred; i++) {
+        if (b->deferred_in[i] == b->nest) {
+            *plan_add_op(b->p, OP_DECAY, -1) = b->deferred[i];
+            continue;
+        }
+        b->deferred[left] = b->deferred[i];
+        b->deferred_in[left++] = b->deferred_in[i];
+    }
+    b->n_deferred = left;
 }
 
 static void close_nest(struct builder *b)

@@ -17,6 +17,7 @@ struct builder {
     int8_t in_nest[TG_MAX_BODY]; /* nest in which it ran */
     uint32_t n_deferred;         /* updates of states, for the end of the step: everything else reads what arrived */
     struct op deferred[8];
+    int8_t deferred_in[8]; /* the nest whose step it ends, or -1: the whole kernel */
 };
 
 /* nest.c: looped dimensions that a tile depends on; the statement of this kernel that makes it, or -1. */

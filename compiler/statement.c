@@ -54,8 +54,10 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
         return found;
     const bool computed_here = nest_producer(p, operand) >= 0;
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
-    if (computed_here && ((p->held & positions) == positions || (p->held >> TG_CHUNK & 1)))
-        return read_across(b, operand, nest);
+    const bool is_held = (p->held & positions) == positions || (p->held >> TG_CHUNK & 1);
+    const int across = computed_here && is_held ? read_across(b, operand, nest) : -1;
+    if (across >= 0)
+        return across;
     if (computed_here && p->thread_dim && p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP)
         return make_again(b, operand);
     if (computed_here && !(p->slice.stores >> tile & 1)) {
@@ -173,10 +175,15 @@ static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t do
     return true;
 }
 
-static void defer(struct builder *b, struct op op)
+/* To the end of the step: of the open nest, or of the kernel where the statement runs outside of nests. */
+static void defer(struct builder *b, struct op op, uint32_t domain)
 {
-    if (b->n_deferred < sizeof b->deferred / sizeof b->deferred[0])
-        b->deferred[b->n_deferred++] = op;
+    if (b->n_deferred == sizeof b->deferred / sizeof b->deferred[0]) {
+        b->p->n_ops = PLAN_MAX_OPS + 1; /* too many: pass_nest says so */
+        return;
+    }
+    b->deferred_in[b->n_deferred] = (int8_t)(domain ? b->nest : -1);
+    b->deferred[b->n_deferred++] = op;
 }
 
 /* The state of a thread kernel that holds all chunks: each as it arrives, and the one that leaves the last. */
@@ -235,11 +242,12 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     }
     nest_store(b, v, i, GUARD_ALWAYS);
     if (decay >= 0)
-        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
-    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb},
+          domain);
     const uint32_t final_ = TG_OPERAND_TILE(s->final_);
     if (!walks && (p->slice.stores >> final_ & 1))
-        defer(b, (struct op){.kind = OP_STORE, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)final_});
+        defer(b, (struct op){.kind = OP_STORE, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)final_}, domain);
     b->value[i] = (int8_t)(walks ? v : -1);
     return true;
 }
@@ -267,7 +275,7 @@ static struct op begin_carry(const struct plan *p, int i, int v)
 }
 
 /* A vector carried beside the state, which is added to as it is: read as it arrives, changed at the end of the chunk. */
-static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
+static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
     struct plan *p = b->p;
     const bool lacks_start = p->segment && !p->makes_segments && !(p->slice.loads >> TG_OPERAND_TILE(s->out) & 1);
@@ -286,8 +294,9 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s)
         nest_store(b, v, i, GUARD_ALWAYS);
     b->value[i] = (int8_t)v;
     if (decay >= 0)
-        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
-    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va});
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
+    defer(b, (struct op){.kind = OP_DOT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)va},
+          domain);
     return true;
 }
 
@@ -302,7 +311,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
         return false;
     }
     if (whole && !s->b)
-        return add_carry_vector(b, i, s);
+        return add_carry_vector(b, i, s, domain);
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
@@ -315,9 +324,10 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
         if (!p->makes_segments)
             nest_store(b, v, i, GUARD_ALWAYS);
         if (decay >= 0)
-            defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay});
+            defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
         defer(b,
-              (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb});
+              (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb},
+              domain);
         return true;
     }
     nest_store(b, v, i, GUARD_FIRST);

@@ -187,9 +187,9 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
             check, TG0140, "remove TG_OPTIONAL",
             "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent",
             name);
-    if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT))
-        tg_fault(check, TG0139, "read the state that arrives at a chunk: the out of the CARRY",
-                 "%s is the final state of a CARRY: it exists when all chunks are done", name);
+    if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT) && (flags & TG_OPTIONAL))
+        tg_fault(check, TG0139, "read the state that arrives at a chunk, the out of the CARRY; or remove TG_OPTIONAL",
+                 "%s is the final state of a CARRY, which nobody may want: expected one that is always there", name);
     else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) && !((use->so_far | use->arriving) & TG_BIT(tile)))
         tg_fault(check, TG0126, "move the statement that writes it up", "%s is read before it is written at line %d",
                  name, algorithm->body[use->by[tile]].line);

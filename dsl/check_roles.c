@@ -357,6 +357,27 @@ static void check_crossing(const struct kernel *k)
     }
 }
 
+/* A final state exists when the kernel that makes it is done. */
+static void check_finals(const struct kernel *k)
+{
+    tg_bits finals = 0;
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && computed(k, s)->op == TG_STMT_CARRY && computed(k, s)->final_)
+            finals |= TG_BIT(TG_OPERAND_TILE(computed(k, s)->final_));
+    for (uint32_t s = 0; finals && s < k->schedule->algorithm->n_body; s++) {
+        tg_operand reads[TG_MAX_READS];
+        const uint32_t n = computed(k, s) ? tg_stmt_reads(computed(k, s), reads) : 0;
+        for (uint32_t i = 0; i < n; i++) {
+            struct tg_text text;
+            const uint32_t tile = TG_OPERAND_TILE(reads[i]);
+            if (finals & TG_BIT(tile))
+                tg_fault(k->check, TG0139, "let an earlier kernel write it",
+                         "%s: it reads %s, the final state of a CARRY that it computes itself", k->name,
+                         tg_tile_text(k->schedule->algorithm, tile, &text));
+        }
+    }
+}
+
 /* ---- threads ---- */
 
 static bool takes_part(const struct kernel *k, uint32_t dim)
@@ -567,4 +588,5 @@ void tg_check_roles(const struct kernel *k)
     check_segment(k);
     check_matrix(k);
     check_crossing(k);
+    check_finals(k);
 }

@@ -140,12 +140,21 @@ static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint3
     return set;
 }
 
-/* Decode steps have no gradients; states are kept on GPUs with much shared memory only. */
+static bool has_step_of(const tg_variant *variant, uint32_t tokens)
+{
+    for (const tg_schedule *const *s = variant->schedules; *s; s++)
+        if ((*s)->max_tokens == tokens)
+            return true;
+    return false;
+}
+
+/* Decode steps have no gradients, and not every variant has them of several tokens, or at all; states are kept on GPUs
+ * with much shared memory only. */
 static void cover_form(const tg_variant *variant, const tg_target *target, const struct form *form, tg_dtype type,
                        uint32_t width, const char *ptxas)
 {
     const bool is_kept = form->schedule && !form->tokens;
-    if (form->tokens && !variant->backward)
+    if (form->tokens && !has_step_of(variant, form->tokens))
         return;
     if (!is_kept)
         cover(&(struct coverage){variant, target, type, 1u << width, form}, ptxas);

@@ -13,6 +13,8 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_mlstm_sig_norm,
     &tg_mlstm_exp,
     &tg_lightning,
+    &tg_nla,
+    &tg_nla_full,
     NULL,
 };
 

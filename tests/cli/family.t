@@ -36,6 +36,20 @@ grad_paper.C0 rms
 against the file
 3 of 3 within tolerance
 
+-- case normalised linear attention, causal and not; a and b are one number for all heads, whose gradients are summed over them
+-- args
+check $DATA/nla_b.safetensors $DATA/nla_full_b.safetensors --device emu
+-- exit 0
+-- stdout
+nla bf16
+count0=8
+out.sv
+grad.a   rms
+against the file
+grad.sv0
+nla-full bf16
+2 of 2 within tolerance
+
 -- case the same as JSON
 -- args
 check $DATA/mlstmsign_x.safetensors --device emu --json

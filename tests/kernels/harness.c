@@ -208,6 +208,14 @@ const tg_variant *spec_variant(const struct spec *spec)
     return spec->variant ? tg_variant_find(spec->variant) : &tg_mlstm_sig;
 }
 
+bool spec_has_schedule(const struct spec *spec, const char *name)
+{
+    for (const tg_schedule *const *s = spec_variant(spec)->schedules; *s; s++)
+        if (strcmp((*s)->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* "0 5 5 40" */
 static struct cuts parse_cuts(const char *text)
 {

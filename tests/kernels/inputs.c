@@ -33,6 +33,7 @@ enum kind {
     LOG_RATE, /* Mamba-2's A_log */
     SMALL,
     NEAR_ONE,
+    COUNT, /* of tokens behind a state */
 };
 
 static enum kind kind_of(const struct host_tensor *tensor)
@@ -42,9 +43,11 @@ static enum kind kind_of(const struct host_tensor *tensor)
         enum kind kind;
     } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY},
                  {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"dt_bias", SMALL},
-                 {"m0", SMALL}};
+                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT}};
     if (tensor->is_exponential)
         return LET_IN_EXP;
+    if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
+        return NEAR_ONE; /* of a + b q.k */
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(tensor->name, kinds[i].name) == 0)
             return kinds[i].kind;
@@ -80,6 +83,8 @@ static double ordinary(const struct host_tensor *tensor, struct num_random rando
         return log(16) * num_uniform(random, index);
     case NEAR_ONE:
         return 1 + 0.1 * x;
+    case COUNT: /* so many that the denominator stays far from 0 */
+        return 8 + floor(8 * num_uniform(random, index));
     case SMALL:
         return 0.1 * x;
     default:

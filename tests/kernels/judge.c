@@ -94,11 +94,12 @@ static double largest_step(const struct problem *p)
 }
 
 /* What the gradient of this input is, times that of the log decay. */
-static double factor_of(const struct problem *p, const char *name, size_t head)
+static double factor_of(const struct problem *p, const struct host_tensor *tensor, size_t head)
 {
+    const char *name = tensor->name;
     const double n = (double)(p->shape.packed ? p->shape.tokens : p->shape.batch * p->shape.tokens);
-    const double rate = exp(input_of(p, "A_log", head)); /* 1 where there is none */
-    if (strcmp(name, "df") == 0 || strcmp(name, "da") == 0)
+    const double rate = exp(input_of(p, "A_log", head));                            /* 1 where there is none */
+    if (strcmp(name, "df") == 0 || (strcmp(name, "da") == 0 && tensor->has_tokens)) /* nla's a is none */
         return 1;
     if (strcmp(name, "dlog_lambda") == 0)
         return n;
@@ -112,7 +113,7 @@ static double factor_of(const struct problem *p, const char *name, size_t head)
 /* The error that summing in fp32 leaves in an element of a head. */
 static double cancelled(const struct judgement *j, const struct host_tensor *tensor, size_t head)
 {
-    const double factor = factor_of(j->problem, tensor->name, head);
+    const double factor = factor_of(j->problem, tensor, head);
     return factor > 0 ? fp32_sum * factor * parts_of(j, head) : 0;
 }
 
