@@ -160,10 +160,11 @@ struct context {
     tg_sink sink;   /* prints to stderr and, with --json, also collects into `errors` */
     json_t *errors; /* array; NULL without --json */
     struct machine machine;
-    void *plugin;   /* dlopen handle of --load */
-    void *emulator; /* dlopen handle, to configure it */
-    const tg_variant *const *plugin_variants;
-    double process_start; /* seconds on the clock of `now` */
+    void *plugin;                             /* dlopen handle of --load */
+    void *emulator;                           /* dlopen handle, to configure it */
+    const tg_variant *const *plugin_variants; /* of --load, and what they are added to */
+    struct joined *joined;                    /* join.c; malloc'ed */
+    double process_start;                     /* seconds on the clock of `now` */
     char cache[4096], wisdom[4096], ptxas[4096];
     struct progress *progress; /* NULL: nothing that may take long is going on */
     bool is_cache_warned;
@@ -223,6 +224,8 @@ void json_print(json_t *object);
 /* ---- find.c: variants and schedules by name ---- */
 
 bool plugin_load(struct context *context);
+/* Sets context->plugin_variants to these, and to the built-in ones that some of them add schedules to. */
+bool plugin_join(struct context *context, const tg_variant *const *loaded);
 /* Built-in or loaded, by name or alias; NULL after a message that names the nearest. */
 const tg_variant *variant_by_name(struct context *context, const char *name);
 const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */

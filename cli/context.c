@@ -151,6 +151,7 @@ void context_close(struct context *context)
     if (context->errors && json_array_size(context->errors) > 0)
         json_print(json_pack("{s:b, s:O}", "ok", 0, "errors", context->errors));
     json_decref(context->errors);
+    free(context->joined);
     if (context->plugin)
         dlclose(context->plugin);
     if (context->emulator)

@@ -60,12 +60,14 @@ bool plugin_load(struct context *context)
                  dlerror());
         return false;
     }
-    context->plugin_variants = dlsym(context->plugin, TG_PLUGIN_SYMBOL);
-    if (!context->plugin_variants) {
+    const tg_variant *const *loaded = dlsym(context->plugin, TG_PLUGIN_SYMBOL);
+    if (!loaded) {
         complain(context, "end it with: const tg_variant *const tg_variants[] = {&mine, NULL};",
                  "--load %s: it does not export `%s`", path, TG_PLUGIN_SYMBOL);
         return false;
     }
+    if (!plugin_join(context, loaded))
+        return false;
     for (const tg_variant *const *v = context->plugin_variants; *v; v++)
         if (!plugin_check(context, *v))
             return false;
@@ -82,10 +84,19 @@ static bool has_name(const tg_variant *variant, const char *name)
     return false;
 }
 
+static bool is_hidden(const struct context *context, const tg_variant *builtin)
+{
+    for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
+        if (strcmp((*v)->name, builtin->name) == 0)
+            return true;
+    return false;
+}
+
 void variants_each(const struct context *context, void (*visit)(void *user, const tg_variant *variant), void *user)
 {
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
-        visit(user, *v);
+        if (!is_hidden(context, *v))
+            visit(user, *v);
     for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
         visit(user, *v);
 }

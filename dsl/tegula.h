@@ -409,7 +409,9 @@ typedef struct tg_variant {
 } tg_variant;
 
 /* A user's shared object exports this: a NULL-terminated list of its variants.
- *     const tg_variant *const tg_variants[] = {&mine, NULL};                                        */
+ *     const tg_variant *const tg_variants[] = {&mine, NULL};
+ * One without an algorithm is an addition: its schedules and spaces join those of the variant that comes with Tegula
+ * by that name, forward ("mlstm-sig") or backward ("mlstm-sig-backward"). */
 #define TG_PLUGIN_SYMBOL "tg_variants"
 
 /* ---- checking and printing: microseconds, no LLVM, no GPU ----------------------------------------- */

@@ -65,6 +65,31 @@ explain mine --load $LIB/mine.so --arch sm_80 --dqk 64 --dhv 64
 -- stdout
 small-tiles, chunk 128
 
+-- case schedules join a variant that comes with tegula, forward and backward, and its own stay
+-- args
+check mlstm-sig --load $LIB/joins.so --device emu --arch sm_80 --shape B=1,NH=2,T=100,dqk=32,dhv=64 --schedule own --grad --backward-schedule own
+-- exit 0
+-- stdout
+schedule own (--schedule)
+mlstm-sig-backward bf16, B=1 NH=2 T=100 dqk=32 dhv=64; schedule own
+grad.f
+grad.k
+! FAILED
+
+-- case ... by their names
+-- args
+variants --load $LIB/joins.so --json
+-- exit 0
+-- stdout
+"own","step"
+
+-- case ... and only one that there is
+-- args
+explain none --load $LIB/joins.so
+-- exit 2
+-- stderr
+unknown variant 'none'
+
 -- case and is not known without --load
 -- args
 explain mine --arch sm_80

@@ -41,8 +41,9 @@ static void right_backward(const tg_oracle_call *call)
 }
 
 static const tg_variant wrong_once_backward = {
-    TG_HEADER(tg_variant),  .name = "wrong-once-backward",   .aliases = no_aliases,
-    .algorithm = &backward, .schedules = backward_schedules, .oracle = right_backward,
+    TG_HEADER(tg_variant),           .name = "wrong-once-backward",
+    .aliases = no_aliases,           .algorithm = &BACKWARD_ALGORITHM,
+    .schedules = backward_schedules, .oracle = right_backward,
 };
 static const tg_variant wrong_once = {
     TG_HEADER(tg_variant),
@@ -54,8 +55,8 @@ static const tg_variant wrong_once = {
     .backward = &wrong_once_backward,
 };
 static const tg_variant bare_backward = {
-    TG_HEADER(tg_variant),  .name = "bare-backward",         .aliases = no_aliases,
-    .algorithm = &backward, .schedules = backward_schedules,
+    TG_HEADER(tg_variant),           .name = "bare-backward", .aliases = no_aliases, .algorithm = &BACKWARD_ALGORITHM,
+    .schedules = backward_schedules,
 };
 static const tg_variant bare = {
     TG_HEADER(tg_variant),          .name = "bare",
