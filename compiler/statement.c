@@ -252,11 +252,12 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
-/* Kernels with matrix products multiply all of a state by one number. */
+/* Kernels with matrix products multiply all of a state by one number, those on warpgroups its rows or columns by one each. */
 static bool is_one_decay(const struct builder *b, const tg_stmt *s, int decay)
 {
     const struct plan *p = b->p;
-    if (decay < 0 || p->values[decay].n_dims == 0)
+    const uint32_t most = p->row->mma == TG_MMA_WGMMA && s->b ? 1 : 0;
+    if (decay < 0 || p->values[decay].n_dims <= most)
         return true;
     plan_refuse(p, "TG0522", s->line, "let a row without matrix products carry the state, or give it one decay a chunk",
                 "kernel %s carries %s, whose decay %s is not one number a chunk", p->row->name,

@@ -149,13 +149,31 @@ void await_product(struct emit *e, struct walk *w, uint32_t v)
     put(e, w, v, x);
 }
 
+static LLVMValueRef decay_factor(struct emit *e, const struct op *op, LLVMValueRef index)
+{
+    const struct value *g = &e->p->values[op->a];
+    LLVMValueRef from = slot_address(e, g, e->slot[op->a]);
+    from = index ? byte_offset(e, from, mul(e, index, imm(e, tg_dtype_bytes(g->dtype)))) : from;
+    return exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
+}
+
+/* By one number, or one for each row or column. */
 void walk_decay(struct emit *e, struct walk *w, const struct op *op)
 {
-    LLVMValueRef from = slot_address(e, &e->p->values[op->a], e->slot[op->a]);
-    LLVMValueRef factor = exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
-    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++) {
-        LLVMValueRef slot = slots(e, w, op->v)[r];
-        set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), factor, ""));
+    const struct plan *p = e->p;
+    const struct value *g = &p->values[op->a];
+    const bool by_rows = g->n_dims && g->dims[0] == p->owner;
+    LLVMValueRef factor[2] = {NULL};
+    if (!g->n_dims)
+        factor[0] = factor[1] = decay_factor(e, op, NULL);
+    for (uint32_t half = 0; by_rows && half < 2; half++)
+        factor[half] = decay_factor(e, op, owner_row(e, w, half));
+    for (uint32_t r = 0; r < walk_registers(p, &p->values[op->v]); r++) {
+        const uint32_t half = r / 2 % 2;
+        if (g->n_dims && !by_rows && !half) /* both rows of the lane have the column's */
+            factor[r % 2] = decay_factor(e, op, tile_column(e, r / 4 * 2 + r % 2));
+        LLVMValueRef slot = slots(e, w, op->v)[r], by = factor[g->n_dims && !by_rows ? r % 2 : half];
+        set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), by, ""));
     }
 }
 

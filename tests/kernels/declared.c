@@ -89,6 +89,128 @@ static void try_channels(const char *what, uint8_t warps, uint16_t scan_block, u
     tap_end();
 }
 
+/* ---- a state whose channels decay by themselves, on warpgroups: rows of it, or columns, are in the accumulators ---- */
+
+enum { QW = 1, KW, VW, SW, HW, UW, AW, GW, CW, IW, TW, PW };
+static const tg_tensor decayed_tensors[] = {
+    [QW] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [KW] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [VW] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [SW] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [HW] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+    [UW] = {"u", TG_IO, TG_OUT, {TG_T, TG_DQK}},
+    [AW] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
+    [GW] = {"g", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [CW] = {"C", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [IW] = {"i", TG_F32, 0, {TG_T, TG_DHV}},
+    [TW] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [PW] = {"p", TG_F32, 0, {TG_LQ, TG_LKV}},
+};
+static const tg_stmt decayed_body[] = {
+    TG_MAP_TO(TG_AT_KV(AW), TG_MUL(TG_LOGSIG2(TG_KV(KW)), TG_NUM(1.0f / CHUNK))),
+    TG_TOTAL_TO(GW, TG_AT_KV(AW)),
+    TG_CARRY_TO(CW, SW, 0, GW, TG_AT_KV(KW), TG_AT_KV(VW)),
+    TG_CONTRACT_TO(TG_AT_KV(UW), TG_AT_KV(VW), CW),
+    TG_CONTRACT_TO(TG_AT_Q(IW), TG_AT_Q(QW), CW),
+    TG_CONTRACT_TO(TW, TG_AT_Q(QW), TG_AT_KV(KW)),
+    TG_MAP_TO(PW, TG_CAUSAL(TG_TILE(TW))),
+    TG_CONTRACT_ONTO(TG_AT_Q(HW), TG_AT_Q(IW), PW, TG_AT_KV(VW)),
+};
+static const tg_algorithm decayed = {
+    TG_HEADER(tg_algorithm),    .name = "decayed",
+    .title = "decayed",         .file = __FILE__,
+    .tensors = decayed_tensors, .n_tensors = TG_COUNT(decayed_tensors),
+    .body = decayed_body,       .n_body = TG_COUNT(decayed_body),
+};
+
+/* Rows [first, end) of one head's chunk. */
+static void decayed_chunk(const tg_oracle_call *c, int64_t first, int64_t end, double *state)
+{
+    for (int64_t t = first; t < end; t++)
+        for (int64_t x = 0; x < c->dhv; x++) {
+            double h = 0;
+            for (int64_t d = 0; d < c->dqk; d++) {
+                double value = state[d * c->dhv + x];
+                for (int64_t j = first; j <= t; j++)
+                    value += c->in[KW][j * c->dqk + d] * c->in[VW][j * c->dhv + x];
+                h += c->in[QW][t * c->dqk + d] * value;
+            }
+            c->out[HW][t * c->dhv + x] = h;
+        }
+    for (int64_t d = 0; d < c->dqk; d++) {
+        double decay = 0;
+        for (int64_t t = first; t < end; t++) {
+            const double k = c->in[KW][t * c->dqk + d];
+            double u = 0;
+            for (int64_t x = 0; x < c->dhv; x++)
+                u += c->in[VW][t * c->dhv + x] * state[d * c->dhv + x];
+            c->out[UW][t * c->dqk + d] = u;
+            decay += (fmin(k, 0) - log1p(exp(-fabs(k)))) / log(2) / CHUNK;
+        }
+        for (int64_t x = 0; x < c->dhv; x++) {
+            double sum = exp2(decay) * state[d * c->dhv + x];
+            for (int64_t t = first; t < end; t++)
+                sum += c->in[KW][t * c->dqk + d] * c->in[VW][t * c->dhv + x];
+            state[d * c->dhv + x] = sum;
+        }
+    }
+}
+
+static void decayed_oracle(const tg_oracle_call *c)
+{
+    for (int64_t at = 0; at < c->batch * c->heads; at++) {
+        double *state = c->out[SW] + at * c->dqk * c->dhv;
+        memset(state, 0, (size_t)(c->dqk * c->dhv) * sizeof *state);
+        for (int64_t t = 0; t < c->tokens; t += CHUNK)
+            decayed_chunk(c, at * c->tokens + t, at * c->tokens + (t + CHUNK < c->tokens ? t + CHUNK : c->tokens),
+                          state);
+    }
+}
+
+#define WALKED(name_, outputs_, ...)                                                                                   \
+    {                                                                                                                  \
+        .name = name_, .outputs = {TG_CODES outputs_}, .mma = TG_MMA_WGMMA, .warps = 4, .stages = 2, .row = {          \
+            [TG_CHUNK] = TG_W(1),                                                                                      \
+            [TG_LKV] = TG_L(CHUNK),                                                                                    \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+static void try_decayed(void)
+{
+    static const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "walks",
+        .file = __FILE__,
+        .algorithm = &decayed,
+        .chunk = CHUNK,
+        .n_rows = 3,
+        .rows = {{.name = "gates",
+                  .outputs = {GW},
+                  .warps = 1,
+                  .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(32)}},
+                 WALKED("columns", (HW, SW), [TG_LQ] = TG_L(CHUNK), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)),
+                 WALKED("rows", (UW), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(0))},
+    };
+    static const tg_schedule *const schedules[] = {&schedule, NULL};
+    static const char *const aliases[] = {NULL};
+    static const tg_variant variant = {TG_HEADER(tg_variant), .name = "decayed",      .aliases = aliases,
+                                       .algorithm = &decayed, .schedules = schedules, .oracle = decayed_oracle};
+    if (!tap_begin("channels of a state decay by themselves, as rows and as columns of accumulators"))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "decayed",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = 128,
+                                 .dhv = 64,
+                                 .schedule = "walks"},
+                  7);
+    tap_end();
+}
+
 /* ---- what kernels with matrix products cannot do --------------------------------------------------------------- */
 
 enum { K = 1, K2, V, GX, S0, S, A, B2, D, KE, C };
@@ -137,8 +259,8 @@ static const struct state_case {
 } states[] = {
     {"a decay for each channel", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_SYNC, "TG0522",
      "kernel state carries C, whose decay g is not one number a chunk"},
-    {"a decay for each channel, on warpgroups", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_WGMMA, "TG0522",
-     "kernel state carries C, whose decay g is not one number a chunk"},
+    {"a decay for each channel, on warpgroups", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_WGMMA, NULL,
+     NULL},
     {"an operand made of two matrices", two_matrices, TG_COUNT(two_matrices), TG_MMA_SYNC, "TG0523",
      "kernel state would compute operand ke from k and k2 while it fetches it, but can fetch one matrix only"},
     {"an operand made of two matrices, on warpgroups", two_matrices, TG_COUNT(two_matrices), TG_MMA_WGMMA, "TG0518",
@@ -193,6 +315,7 @@ void suite_declared(void)
     try_channels("an element a thread", 1, 32, 32);
     try_channels("two elements side by side", 1, 64, 64);
     try_channels("two warps, four elements side by side", 2, 256, 256);
+    try_decayed();
     for (size_t i = 0; i < TG_COUNT(states); i++) {
         if (!tap_begin("%s: %s", states[i].code ? "refused" : "accepted", states[i].what))
             continue;
