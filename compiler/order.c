@@ -523,13 +523,15 @@ static void put_walk(struct order *o)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
             put_value(o, OP_LOAD, i);
+    bool carries = false;
     for (uint32_t i = 0; i + 1 < o->begin; i++) {
         if (o->from[i].kind != OP_INIT && o->from[i].kind != OP_ENTER)
             continue;
         put_from(o, i);
-        if (p->values[o->from[i].v].space == SPACE_CARRIED) /* all have read memory before one writes the end there */
-            put_sync(o, OP_BARRIER, SYNC_GROUPS);
+        carries |= p->values[o->from[i].v].space == SPACE_CARRIED;
     }
+    if (carries) /* all have read memory before one writes the end there */
+        put_sync(o, OP_BARRIER, SYNC_GROUPS);
     put_start(o);
     put(o, OP_NEST);
     put_chunk(o);
