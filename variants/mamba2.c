@@ -62,7 +62,7 @@ static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, 
 static void gate_back(const tg_oracle_call *call, struct scalar_token at, double da, double dli)
 {
     const double z = call->in[DT_RAW][at.gate] + call->in[DT_BIAS][at.head], dt = softplus(z), ah = -exp(call->in[A_LOG][at.head]);
-    const double dz = (da * ah + dli / dt) / (1 + exp(-z));
+    const double dz = dt > 0 ? (da * ah + dli / dt) / (1 + exp(-z)) : 0; /* a masked token: sigmoid(z) is 0 */
     call->out[D_DT_RAW][at.gate] += dz;
     call->out[D_DT_BIAS][at.head] += dz;
     call->out[D_A_LOG][at.head] += da * ah * dt;

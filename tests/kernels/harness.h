@@ -24,6 +24,7 @@ enum gates {
     EXTREME,  /* +30 or -30, each sign at random; log decays 0 or -30 */
     OPEN,     /* all +30: nothing is forgotten, everything let in; log decays 0 */
     CLOSED,   /* all -30 */
+    MASKED,   /* ordinary, but at one token in five a gate is -inf or float's least number */
     CROSSING, /* much let in, little forgotten: q.n crosses zero far above the normaliser's floor */
 };
 
