@@ -86,6 +86,8 @@ enum call_id {
     WALK_N,
     WALK_BACK,
     SEGMENTS_N,
+    NLA_BACK,
+    NLA_STEP,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -302,6 +304,35 @@ static const struct call_under_test calls[N_CALLS] = {
                     false,
                     {0},
                     NULL},
+    /* Two blocks of dqk, whose sums go through memory in parts; rows that normalise. */
+    [NLA_BACK] = {"nla-backward",
+                  {.variant = "nla",
+                   .io = TG_BF16,
+                   .batch = 2,
+                   .heads = 2,
+                   .tokens = 150,
+                   .dqk = 72,
+                   .dhv = 24,
+                   .schedule = "tfla-small",
+                   .backward = "tfla-small",
+                   .has_s0 = true},
+                  true,
+                  {128},
+                  NULL},
+    [NLA_STEP] = {"nla step",
+                  {.variant = "nla",
+                   .io = TG_BF16,
+                   .batch = 2,
+                   .heads = 2,
+                   .tokens = 1,
+                   .dqk = 24,
+                   .dhv = 40,
+                   .is_pooled = true,
+                   .schedule = "step",
+                   .has_s0 = true},
+                  false,
+                  {0},
+                  NULL},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */

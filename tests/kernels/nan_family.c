@@ -149,6 +149,7 @@ static void suite_walk(void)
     static const char *const both_ways[] = {"q", "k", "v", "S0", "dh"};
     static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
     static const char *const beside[] = {"k", "i", "n0"};
+    static const char *const nla[] = {"q", "k", "v", "C0", "n0", "sv0", "c0"};
     struct spec spec = {.variant = "mlstm-sig",
                         .io = TG_BF16,
                         .heads = 4,
@@ -178,6 +179,9 @@ static void suite_walk(void)
     spec.schedule = "segments-n walk.seg=1";
     test_variant(&spec, beside, sizeof beside / sizeof *beside);
     spec.schedule = "walk walk.dhv=128";
+    spec.backward = NULL;
+    spec.variant = "nla";
+    test_variant(&spec, nla, sizeof nla / sizeof *nla);
     spec.backward = "walk";
     spec.variant = "linear";
     spec.io = TG_F16;
@@ -188,6 +192,7 @@ void suite_nan_family(void)
 {
     static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
     static const char *const ssd[] = {"Cm", "Bm", "x", "dt_raw", "S0", "dh"};
+    static const char *const nla[] = {"q", "k", "v", "C0", "n0", "sv0", "c0", "dh"};
     struct spec spec = {.variant = "mlstm-exp",
                         .io = TG_BF16,
                         .heads = 4,
@@ -200,5 +205,7 @@ void suite_nan_family(void)
     test_variant(&spec, rich, sizeof rich / sizeof *rich);
     spec.variant = "mamba2";
     test_variant(&spec, ssd, sizeof ssd / sizeof *ssd);
+    spec.variant = "nla";
+    test_variant(&spec, nla, sizeof nla / sizeof *nla);
     suite_walk();
 }
