@@ -7,12 +7,14 @@
 
 enum { AHEAD = 4 };
 
-/* Of a vector beside the state one thread takes care; NULL: all have elements of their own. */
+/* Of a vector beside the state one thread takes care where it lacks the threads' dimension, else one thread block; NULL:
+ * all have elements of their own. */
 static LLVMValueRef is_mine(struct emit *e, const struct op *op)
 {
+    LLVMValueRef first = is_first(e, op->tile);
     if (plan_has_dim(&e->p->values[op->v], e->p->thread_dim))
-        return NULL;
-    return both(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""), is_first(e, op->tile));
+        return first;
+    return both(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""), first);
 }
 
 /* The sum of the decays of a segment's chunks, the same in all lanes: there is a next one, so it has all of them. */
