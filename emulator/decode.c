@@ -75,6 +75,7 @@ static const struct op_row {
 } op_rows[] = {
 #include "ops.def"
 };
+enum { N_ROWS = sizeof op_rows / sizeof *op_rows };
 
 static const struct {
     const char *name, *words;
@@ -460,8 +461,6 @@ static bool bind_operands(struct builder *b, const char *signature, struct insn 
 static bool try_row(struct builder *b, const struct op_row *row, const char *mnemonic, struct insn *in)
 {
     const u32 n_operands = b->n_operands, n_fixups = b->n_fixups, n_touched = b->n_touched;
-    if (!may_match(row->pattern, *mnemonic))
-        return false;
     memset(in->mod, 0, sizeof in->mod);
     in->n_ops = in->n_dst = 0;
     in->imm = 0;
@@ -490,6 +489,30 @@ static void check_target(struct builder *b, const struct op_row *row)
     if (row->target == ONLY_90A && !(m->target == 90 && m->is_arch_specific))
         fail(b, "needs .target sm_90a");
     b->kernel->is_async |= row->target;
+}
+
+static bool fits_pattern(const struct op_row *row, const char *mnemonic)
+{
+    u8 mod[N_MODS] = {0};
+    return may_match(row->pattern, *mnemonic) && match_pattern(row->pattern, mnemonic, mod);
+}
+
+/* A kernel has thousands of instructions and tens of names: the rows before this one need not be tried again. */
+static u32 first_row_of(struct builder *b, const char *mnemonic)
+{
+    u32 hash = 0, i = 0;
+    for (const char *at = mnemonic; *at; at++)
+        hash = hash * 31 + (u8)*at;
+    struct first_row *first = &b->first_rows[(hash ^ hash >> 8) % N_FIRST_ROWS];
+    if (!strcmp(first->name, mnemonic))
+        return first->row;
+    while (i < N_ROWS && !fits_pattern(&op_rows[i], mnemonic))
+        i++;
+    if (strlen(mnemonic) < sizeof first->name) {
+        strcpy(first->name, mnemonic);
+        first->row = i;
+    }
+    return i;
 }
 
 /* The narrowest accesses decide how fine the shadows are. A generic one may be to any space. */
@@ -531,11 +554,10 @@ void decode(struct builder *b, const char *mnemonic, u32 length, const struct op
     struct insn in = {.line = b->line, .file = b->file, .src_line = b->src_line, .serial = k->n_code};
     in.guard = guard ? guard->index << 1 | guard->is_negated : PRED_TRUE << 1;
     const u32 first = b->n_operands, first_touched = b->n_touched;
-    const u32 n_rows = sizeof op_rows / sizeof *op_rows;
-    u32 i = 0;
-    while (i < n_rows && !try_row(b, &op_rows[i], name, &in))
+    u32 i = first_row_of(b, name);
+    while (i < N_ROWS && !try_row(b, &op_rows[i], name, &in))
         i++;
-    if (i == n_rows)
+    if (i == N_ROWS)
         fail(b, "instruction %s not supported, or its operands do not fit", name);
     check_target(b, &op_rows[i]);
     note_access(k, &in, name);

@@ -67,6 +67,13 @@ struct fixup {
 
 enum { MAX_OPERANDS = 16, MAX_VECTOR = 128, MAX_PARTS = 192, MAX_SCOPE_DEPTH = 16 };
 
+/* The first row of ops.def whose pattern an instruction's name fits; the name is empty where none is noted. */
+struct first_row {
+    char name[60];
+    u32 row;
+};
+enum { N_FIRST_ROWS = 256 };
+
 struct builder {
     jmp_buf failed;
     struct report *report;
@@ -91,6 +98,7 @@ struct builder {
     u32 n_touched, cap_touched, *first_touched, cap_first_touched;
     struct operand operands[MAX_OPERANDS], parts[MAX_PARTS];
     u32 n_given, n_parts;
+    struct first_row first_rows[N_FIRST_ROWS]; /* by the name's hash; the last one stays */
 };
 
 #define PUSH(list, n, capacity)                                                                                        \
