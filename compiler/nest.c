@@ -45,13 +45,14 @@ static void close_nest(struct builder *b)
     b->nest = -1;
 }
 
+static const uint8_t loop_order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_MEMBER};
+
 /* Sorted loops of a nest: sequences, chunks, positions, dqk, dhv, heads of a group. */
 static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
 {
-    static const uint8_t order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_MEMBER};
     nest->n_loops = 0;
-    for (uint32_t i = 0; i < sizeof order; i++) {
-        const uint32_t d = order[i];
+    for (uint32_t i = 0; i < sizeof loop_order; i++) {
+        const uint32_t d = loop_order[i];
         if (!(domain >> d & 1))
             continue;
         if (nest->n_loops == 2) {
@@ -112,10 +113,23 @@ static bool extend(struct builder *b, uint32_t domain)
     return true;
 }
 
+/* Would the statement and what the open nest has done not be done alike often? The nest would need a loop around the one
+ * it has, or has one around the statement's, which would then add up the same terms again and again. */
+static bool needs_own(const struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    const struct nest *nest = &b->p->nests[b->nest];
+    const uint32_t dims = nest_dims(nest) | domain;
+    uint32_t first = 0;
+    while (!(dims >> loop_order[first] & 1))
+        first++;
+    const bool is_inner = dims != 1u << loop_order[first] && !(domain >> loop_order[first] & 1);
+    return (nest->n_loops == 1 && nest->loops[0].dim != loop_order[first]) || (is_inner && s->op != TG_STMT_MAP);
+}
+
 bool nest_enter(struct builder *b, const tg_stmt *s, uint32_t domain)
 {
     struct plan *p = b->p;
-    if (b->nest >= 0 && (domain == 0 || needs_end(b, s, domain)))
+    if (b->nest >= 0 && (domain == 0 || needs_end(b, s, domain) || needs_own(b, s, domain)))
         close_nest(b);
     if (domain == 0)
         return true;
@@ -156,6 +170,8 @@ static void store_sums(struct builder *b, int nest)
 static void find_causal(struct plan *p)
 {
     bool causal = false;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++)
+        causal |= (p->slice.stmts >> i & 1) && tg_stmt_decays(&p->algorithm->body[i]);
     for (uint32_t i = 0; i < p->algorithm->n_body; i++)
         for (uint32_t k = 0; (p->slice.stmts >> i & 1) && k < TG_MAX_EXPR; k++)
             causal |= p->algorithm->body[i].op == TG_STMT_MAP && p->algorithm->body[i].expr[k].op == TG_X_CAUSAL;

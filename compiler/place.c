@@ -35,7 +35,8 @@ static bool is_read_by_map(const struct plan *p, uint32_t v)
 static bool is_on_the_fly(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
-    if (value->n_dims != 2 || !is_operand_of_contract(p, v) || is_read_by_map(p, v))
+    const bool is_map = p->algorithm->body[value->stmt].op == TG_STMT_MAP;
+    if (!is_map || value->n_dims != 2 || !is_operand_of_contract(p, v) || is_read_by_map(p, v))
         return false;
     tg_operand reads[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(&p->algorithm->body[value->stmt], reads);
@@ -49,6 +50,51 @@ static bool is_on_the_fly(const struct plan *p, uint32_t v)
         }
     }
     return matrix;
+}
+
+int plan_fetched(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(&p->algorithm->body[value->stmt], reads);
+    int fetched = -1;
+    for (uint32_t k = 0; k < n; k++) {
+        const int i = plan_find(p, reads[k], value->nest);
+        if (i < 0 || p->values[i].n_dims != 2)
+            continue;
+        const bool is_io = p->algorithm->tensors[TG_OPERAND_TILE(reads[k])].dtype == TG_IO;
+        if (fetched < 0 || is_io || p->algorithm->tensors[TG_OPERAND_TILE(p->values[fetched].operand)].dtype != TG_IO)
+            fetched = i;
+    }
+    return fetched;
+}
+
+/* Is the loaded matrix a decay, or a weight beside what a product fetches? Then it stays fp32 in shared memory. */
+static bool is_weight(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (plan_is_decayed(p, op) && (op->c == v || op->w == v))
+            return true;
+        const struct value *out = &p->values[op->v];
+        tg_operand reads[TG_MAX_READS];
+        const uint32_t n =
+            op->kind == OP_MAP && out->space == SPACE_OPERAND ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (plan_find(p, reads[k], out->nest) == (int)v && plan_fetched(p, op->v) != (int)v)
+                return true;
+    }
+    return false;
+}
+
+/* A map that was made again before anything read it, see need() in statement.c? */
+static bool is_made_in_vain(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    for (uint32_t i = v + 1; i < p->n_values; i++)
+        if (p->values[i].operand == value->operand && p->values[i].stmt == value->stmt)
+            return !is_operand_of_contract(p, v) && !is_read_by_map(p, v) && !value->stored;
+    return false;
 }
 
 static bool is_dot(const struct plan *p, uint32_t v)
@@ -71,7 +117,7 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return !is_row || (v->nest >= 0 && !is_dot(p, i)) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
     }
     if (v->stmt >= 0)
-        return is_on_the_fly(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
+        return is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
     if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)))
@@ -81,7 +127,9 @@ static enum space space_of(const struct plan *p, uint32_t i)
 
 static void layout_matrix(const struct plan *p, struct value *v)
 {
-    v->dtype = p->shape.io == TG_F32 ? TG_F32 : p->shape.io; /* what the matrix instruction takes */
+    const bool is_f32 = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand)) == TG_F32;
+    v->dtype =
+        is_f32 && is_weight(p, (uint32_t)(v - p->values)) ? TG_F32 : p->shape.io; /* what the instruction takes */
     const uint32_t units = v->extent[1] * tg_dtype_bytes(v->dtype) / 16;
     uint32_t pitch = 1;
     while (pitch < units && pitch < 8)
@@ -92,26 +140,24 @@ static void layout_matrix(const struct plan *p, struct value *v)
     v->stage_bytes = v->row_bytes * v->extent[0];
 }
 
-/* What is computed on fetched operands is a map of one matrix, as it is fetched: rounded to the input type. */
-static bool check_on_the_fly(const struct plan *p, const struct value *v)
+/* What is computed on fetched operands begins with the matrix as it is fetched, rounded to the input type; what it reads
+ * beside that one is in the input type or in fp32. */
+static bool check_on_the_fly(const struct plan *p, uint32_t v)
 {
-    const tg_stmt *s = &p->algorithm->body[v->stmt];
-    const char *name = plan_tensor(p, v)->name;
-    const struct value *matrix = NULL;
+    const struct value *out = &p->values[v];
+    const tg_stmt *s = &p->algorithm->body[out->stmt];
     tg_operand reads[TG_MAX_READS];
     for (uint32_t k = 0, n = tg_stmt_reads(s, reads); k < n; k++) {
-        const struct value *a = &p->values[plan_find(p, reads[k], v->nest)];
-        const bool rounded = a->n_dims == 2 && plan_memory_dtype(p, TG_OPERAND_TILE(a->operand)) != p->shape.io;
-        if (a->n_dims != 2 || (a == matrix && !rounded))
+        const int a = plan_find(p, reads[k], out->nest);
+        const tg_dtype dtype = plan_memory_dtype(p, TG_OPERAND_TILE(reads[k]));
+        const bool is_fetched = a == plan_fetched(p, v);
+        if (p->values[a].n_dims != 2 || dtype == p->shape.io || (dtype == TG_F32 && !is_fetched))
             continue;
-        if (matrix || rounded) {
-            plan_refuse(p, "TG0523", s->line, "let an earlier row (without matrix products) write it",
-                        "kernel %s would compute operand %s from %s%s%s while it fetches it, %s", p->row->name, name,
-                        matrix ? plan_tensor(p, matrix)->name : "", matrix ? " and " : "", plan_tensor(p, a)->name,
-                        rounded ? "which it would round to the input type first" : "but can fetch one matrix only");
-            return false;
-        }
-        matrix = a;
+        plan_refuse(p, "TG0523", s->line, "let an earlier row (without matrix products) write it",
+                    "kernel %s would compute operand %s from %s while it fetches it, which it would round to the input "
+                    "type first",
+                    p->row->name, plan_tensor(p, out)->name, plan_tensor(p, &p->values[a])->name);
+        return false;
     }
     return true;
 }
@@ -136,14 +182,59 @@ static bool place_value(struct plan *p, uint32_t i)
                     p->row->name, tensor->name);
         return false;
     }
-    if (v->space == SPACE_OPERAND && !check_on_the_fly(p, v))
+    if (v->space == SPACE_OPERAND && !check_on_the_fly(p, i))
         return false;
-    if (v->space == SPACE_MATRIX)
-        layout_matrix(p, v);
     if (v->space == SPACE_VECTOR)
         v->stage_bytes = round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1), 16);
     if ((v->space == SPACE_MATRIX || v->space == SPACE_VECTOR) && v->nest >= 0)
         v->stages = (uint8_t)p->nests[v->nest].stages;
+    return true;
+}
+
+/* A matrix lies in shared memory in one element type: what a product fetches is rounded, a decay is not. */
+static bool check_weight(const struct plan *p, uint32_t v)
+{
+    const bool is_f32 = plan_memory_dtype(p, TG_OPERAND_TILE(p->values[v].operand)) == TG_F32;
+    if (!is_f32 || p->shape.io == TG_F32 || !is_weight(p, v))
+        return true;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool maps = op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND;
+        if ((op->kind == OP_CONTRACT && (op->a == v || op->b == v)) || (maps && plan_fetched(p, op->v) == (int)v)) {
+            plan_refuse(p, "TG0526", p->algorithm->body[op->stmt].line, "let an earlier row write a copy of it",
+                        "kernel %s has %s as a decay or a weight and multiplies by it on tensor cores too",
+                        p->row->name, plan_tensor(p, &p->values[v])->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Products with a decay: positions x positions, or spread from a computed tile; one channel, in shared memory. */
+static bool check_decayed(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (!plan_is_decayed(p, op))
+            continue;
+        const struct value *out = &p->values[op->v], *gate = &p->values[op->c];
+        const bool is_pair = plan_is_position(out->dims[0]) && out->n_dims == 2 && plan_is_position(out->dims[1]);
+        const bool is_spread = out->n_dims == 2 && plan_is_position(out->dims[0]) && plan_has_dim(out, gate->dims[1]);
+        const uint32_t left = plan_has_dim(&p->values[op->a], out->dims[0]) ? op->a : op->b;
+        if (op->kind == OP_CONTRACT && gate->n_dims == 2 && gate->space == SPACE_MATRIX &&
+            p->values[op->w].space == SPACE_MATRIX &&
+            ((is_pair && p->values[left].space != SPACE_FRAGMENT) ||
+             (is_spread && p->values[left].space == SPACE_FRAGMENT)))
+            continue;
+        plan_refuse(
+            p, "TG0527", p->algorithm->body[op->stmt].line,
+            gate->n_dims < 2 ? "multiply the product by 2^(decay - since) with TG_MAP_TO and TG_CAUSAL"
+                             : "let an earlier row write the decay; spread a tile that this kernel computes",
+            "kernel %s: the decay of %s cannot be evaluated on tensor cores: expected a decay of a channel, from "
+            "memory, of positions x positions or of a computed tile of them by a loaded one",
+            p->row->name, plan_tensor(p, out)->name);
+        return false;
+    }
     return true;
 }
 
@@ -263,5 +354,10 @@ bool pass_place(struct plan *p)
         ok = place_value(p, i) && ok;
     if (!ok || p->row->mma == TG_MMA_NONE)
         return ok;
-    return split_warps(p);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_MATRIX && check_weight(p, i))
+            layout_matrix(p, &p->values[i]);
+        else if (p->values[i].space == SPACE_MATRIX)
+            return false;
+    return check_decayed(p) && split_warps(p);
 }

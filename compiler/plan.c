@@ -80,6 +80,8 @@ bool plan_is_masked(const struct plan *p, const struct op *op)
     if (op->kind != OP_CONTRACT || a->space != SPACE_FRAGMENT || a->stmt < 0 || b->space != SPACE_MATRIX)
         return false;
     const tg_stmt *s = &p->algorithm->body[a->stmt];
+    if (tg_stmt_decays(s) && a->n_dims == 2 && plan_is_position(a->dims[0]) && plan_is_position(a->dims[1]))
+        return true;
     for (uint32_t i = 0; s->op == TG_STMT_MAP && i < tg_expr_length(s); i++)
         if (s->expr[i].op == TG_X_CAUSAL)
             return true;

@@ -155,7 +155,8 @@ struct op {
     int8_t stmt;   /* statement it comes from: diagnostics and .loc; -1: none */
     uint8_t tile;  /* OP_STORE, OP_INIT, OP_ENTER, OP_COMPOSE: the tensor in memory */
     uint8_t v, a, b;
-    uint8_t c, w; /* OP_WALK: decay and running state; OP_SCALED, OP_OF_PRODUCT */
+    uint8_t c, w; /* OP_WALK: decay and running state; OP_CONTRACT, OP_DOT with a decay: decay and since; OP_SCALED,
+                     OP_OF_PRODUCT */
     uint8_t n;
 };
 
@@ -297,6 +298,14 @@ tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 bool plan_has_dim(const struct value *v, uint32_t dim);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
+/* Is it a product whose terms are weighted by a decay from the key's to the query's position? */
+static inline bool plan_is_decayed(const struct plan *p, const struct op *op)
+{
+    return (op->kind == OP_CONTRACT || op->kind == OP_DOT) && tg_stmt_decays(&p->algorithm->body[op->stmt]);
+}
+/* The matrix in shared memory that a product fetches where its operand v is computed on the fly; what else the operand is
+ * made of is read element by element. */
+int plan_fetched(const struct plan *p, uint32_t v);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */

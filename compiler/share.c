@@ -33,8 +33,10 @@ uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_
         reads[n++] = op->a;
         reads[n++] = op->b;
     }
-    if (op->kind == OP_WALK)
+    if (op->kind == OP_WALK || plan_is_decayed(p, op))
         reads[n++] = op->c;
+    if (plan_is_decayed(p, op))
+        reads[n++] = op->w;
     if (op->kind == OP_COPY || op->kind == OP_DECAY || op->kind == OP_SCAN || op->kind == OP_TOTAL)
         reads[n++] = op->a;
     if (op->kind != OP_MAP)

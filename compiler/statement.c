@@ -32,6 +32,19 @@ static int read_across(struct builder *b, tg_operand operand, int nest)
 }
 
 static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free);
+static bool feeds_product(const struct plan *p, const tg_stmt *map);
+
+/* A map of loaded tiles alone, which a product computes as it fetches them? */
+static bool is_map_of_loaded(const struct builder *b, int from)
+{
+    const tg_stmt *s = &b->p->algorithm->body[from];
+    tg_operand reads[TG_MAX_READS];
+    const uint32_t n = tg_stmt_reads(s, reads);
+    for (uint32_t k = 0; k < n; k++)
+        if (nest_producer(b->p, reads[k]) >= 0)
+            return false;
+    return s->op == TG_STMT_MAP && feeds_product(b->p, s);
+}
 
 /* A map that an earlier loop has made is made again: cheaper than memory. */
 static int make_again(struct builder *b, tg_operand operand)
@@ -58,7 +71,8 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const int across = computed_here && is_held ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
-    if (computed_here && p->thread_dim && p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP)
+    if (computed_here && (p->thread_dim ? p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP
+                                        : is_map_of_loaded(b, nest_producer(p, operand))))
         return make_again(b, operand);
     if (computed_here && !(p->slice.stores >> tile & 1)) {
         plan_refuse(p, "TG0504", s->line, "add the tile to the outputs of the row",
@@ -155,17 +169,36 @@ static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t dom
     return false;
 }
 
+/* The two ends of a product's decay, where it has one. */
+static bool need_decay(struct builder *b, const tg_stmt *s, struct op *op)
+{
+    if (!tg_stmt_decays(s))
+        return true;
+    if (b->p->row->mma == TG_MMA_WGMMA) {
+        plan_refuse(b->p, "TG0527", s->line, "use TG_MMA_SYNC",
+                    "kernel %s: a product with a decay does not run on warpgroups", b->p->row->name);
+        return false;
+    }
+    const int decay = need(b, s->decay, s), since = need(b, s->since, s);
+    op->c = (uint8_t)decay;
+    op->w = (uint8_t)since;
+    return decay >= 0 && since >= 0;
+}
+
 static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
+    struct op decay = {0};
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     const int init = s->init ? need(b, s->init, s) : -1;
-    if (va < 0 || vb < 0 || (s->init && init < 0))
+    if (va < 0 || vb < 0 || (s->init && init < 0) || !need_decay(b, s, &decay))
         return false;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
     if (v < 0 || !start_sum(b, v, init, i, domain, free))
         return false;
     struct op *op = plan_add_op(p, OP_CONTRACT, i);
+    op->c = decay.c;
+    op->w = decay.w;
     op->v = (uint8_t)v;
     op->a = (uint8_t)va;
     op->b = (uint8_t)vb;
@@ -252,17 +285,18 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
-/* Kernels with matrix products multiply all of a state by one number, those on warpgroups its rows or columns by one each. */
-static bool is_one_decay(const struct builder *b, const tg_stmt *s, int decay)
+/* Kernels with matrix products multiply all of a state by one number, or each row or column by its own; a vector beside
+ * the state by one number. */
+static bool can_decay(const struct builder *b, const tg_stmt *s, int decay)
 {
     const struct plan *p = b->p;
-    const uint32_t most = p->row->mma == TG_MMA_WGMMA && s->b ? 1 : 0;
+    const uint32_t most = s->b ? 1 : 0;
     if (decay < 0 || p->values[decay].n_dims <= most)
         return true;
     plan_refuse(p, "TG0522", s->line, "let a row without matrix products carry the state, or give it one decay a chunk",
-                "kernel %s carries %s, whose decay %s is not one number a chunk", p->row->name,
+                "kernel %s carries %s, whose decay %s is not one number a chunk%s", p->row->name,
                 p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
-                p->algorithm->tensors[TG_OPERAND_TILE(s->decay)].name);
+                p->algorithm->tensors[TG_OPERAND_TILE(s->decay)].name, most ? ", row or column" : "");
     return false;
 }
 
@@ -288,7 +322,7 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_
         return false;
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
-    if (v < 0 || va < 0 || (s->decay && decay < 0) || !is_one_decay(b, s, decay))
+    if (v < 0 || va < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
     if (!p->makes_segments)
@@ -316,7 +350,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
-    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !is_one_decay(b, s, decay))
+    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
@@ -386,10 +420,15 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     const uint8_t guard = guard_of(b, s, domain);
     const int va = dot_operand(b, s->a, s, guard), vb = s->b ? dot_operand(b, s->b, s, guard) : va;
     const int init = s->init ? need(b, s->init, s) : -1;
+    struct op decay = {0};
+    if (!need_decay(b, s, &decay))
+        return false;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
     if (va < 0 || vb < 0 || (s->init && init < 0) || v < 0 || !start_sum(b, v, init, i, domain, free))
         return false;
     struct op *op = plan_add_op(p, OP_DOT, i);
+    op->c = decay.c;
+    op->w = decay.w;
     op->v = (uint8_t)v;
     op->a = (uint8_t)va;
     op->b = (uint8_t)vb;

@@ -9,7 +9,7 @@ enum {
 };
 
 /* Which fields a kind of statement has. */
-enum { FIELD_A = 1, FIELD_B = 2, FIELD_INIT = 4, FIELD_DECAY = 8, FIELD_FINAL = 16 };
+enum { FIELD_A = 1, FIELD_B = 2, FIELD_INIT = 4, FIELD_DECAY = 8, FIELD_FINAL = 16, FIELD_SINCE = 32 };
 
 struct stmt_kind {
     const char *name;
@@ -21,7 +21,7 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_MAP] = {"MAP", 0, 0, 0},
     [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_REVERSE | TG_MAXIMUM | TG_EXCLUSIVE},
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
-    [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT, 0},
+    [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_SINCE, TG_EXCLUSIVE},
     [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL, TG_REVERSE},
 };
 
@@ -103,6 +103,7 @@ static bool check_fields(const struct subject *s)
         {"init", s->stmt->init, FIELD_INIT},
         {"decay", s->stmt->decay, FIELD_DECAY},
         {"final_", s->stmt->final_, FIELD_FINAL},
+        {"since", s->stmt->since, FIELD_SINCE},
     };
     bool ok = true;
     if (s->stmt->out == 0) {
@@ -127,12 +128,16 @@ static bool check_fields(const struct subject *s)
     }
     const bool of_positions = s->stmt->op == TG_STMT_SCAN && tg_check_tile_exists(s->algorithm, s->stmt->a) &&
                               tg_tile_has_t(s->algorithm, TG_OPERAND_TILE(s->stmt->a));
-    const uint32_t allowed = kind->flags & ~(uint32_t)(of_positions ? TG_REVERSE : 0);
+    const bool undecayed = s->stmt->op == TG_STMT_CONTRACT && !s->stmt->decay && !s->stmt->since;
+    const uint32_t allowed =
+        kind->flags & ~(uint32_t)(of_positions ? TG_REVERSE : 0) & ~(uint32_t)(undecayed ? TG_EXCLUSIVE : 0);
     const uint32_t strange = s->stmt->flags & ~allowed;
     if (strange)
-        tg_fault(s->check, TG0123,
-                 "TG_REVERSE is for CARRY and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN",
-                 "%s: flags 0x%x have no meaning here", s->kind, strange);
+        tg_fault(
+            s->check, TG0123,
+            "TG_REVERSE is for CARRY and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN and for "
+            "CONTRACT with a decay",
+            "%s: flags 0x%x have no meaning here", s->kind, strange);
     if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
         tg_fault(s->check, TG0123, "only MAP has an expression", "%s: expr has no meaning here", s->kind);
     return ok;
@@ -305,11 +310,59 @@ static void check_product(const struct subject *s)
     check_product_type(s, "out", stmt->out);
 }
 
+/* One end of a decay: its position, its type, nothing that the result has not. */
+static void check_decay_end(const struct subject *s, const char *field, tg_operand operand, uint32_t position)
+{
+    struct tg_text text;
+    const char *name = tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &text);
+    const uint32_t lost = implicit_of(s, operand) & ~implicit_of(s, s->stmt->out);
+    const uint32_t dtype = s->algorithm->tensors[TG_OPERAND_TILE(operand)].dtype;
+    struct tg_text axis;
+    if (TG_OPERAND_AT(operand) != position)
+        tg_fault(s->check, TG0143, "decay is read with TG_AT_Q, since with TG_AT_KV, both of tiles with axis TG_T",
+                 "CONTRACT: %s is %s, which is not at %s positions", field, name,
+                 position == TG_LQ ? "query" : "key/value");
+    else if (dtype != TG_F32 && dtype != TG_DTYPE_NONE)
+        tg_fault(s->check, TG0133, "make it TG_F32: of 16 bits a cumulative log would lose its decimals",
+                 "CONTRACT: %s is %s, of type %s, expected f32", field, name, tg_dtype_name((tg_dtype)dtype));
+    else if (lost)
+        tg_fault(s->check, TG0144, "give the result the flags of its decay",
+                 "CONTRACT: %s has axis %s, which out lacks", field, tg_mask_text(lost, &axis));
+}
+
+/* The factor 2^(decay_i - since_j) of a query's and a key's position. */
+static void check_contract_decay(const struct subject *s)
+{
+    struct tg_text decay, since;
+    const tg_stmt *stmt = s->stmt;
+    if (!stmt->decay || !stmt->since || !stmt->b) {
+        tg_fault(s->check, TG0143, "use TG_CONTRACT_DECAY_TO", "CONTRACT: with a decay it needs b, decay and since%s",
+                 stmt->b ? "" : ", but has no b");
+        return;
+    }
+    check_decay_end(s, "decay", stmt->decay, TG_LQ);
+    check_decay_end(s, "since", stmt->since, TG_LKV);
+    const uint32_t of_product = mask_of(s, stmt->a) | mask_of(s, stmt->b);
+    const uint32_t channels = mask_of(s, stmt->decay) & ~(uint32_t)(Q_AND_KV | CHUNK);
+    if ((of_product & Q_AND_KV) != Q_AND_KV)
+        tg_fault(s->check, TG0143, "give one operand TG_AT_Q and the other TG_AT_KV",
+                 "CONTRACT: a decay is from a key's position to a query's, but the product has not both");
+    else if (channels != (mask_of(s, stmt->since) & ~(uint32_t)(Q_AND_KV | CHUNK)))
+        tg_fault(s->check, TG0144, "both have TG_T and the same channel", "CONTRACT: decay has axes %s, since has %s",
+                 axes(s, stmt->decay, &decay), axes(s, stmt->since, &since));
+    else if (channels & ~of_product)
+        tg_fault(s->check, TG0144, "a channel that is summed over or in the result, or none",
+                 "CONTRACT: decay has axis %s, which neither a nor b has",
+                 tg_mask_text(channels & ~of_product, &decay));
+}
+
 static void check_contract(const struct subject *s)
 {
     struct tg_text init, out;
     const tg_stmt *stmt = s->stmt;
     check_product(s);
+    if (stmt->decay || stmt->since)
+        check_contract_decay(s);
     if (!stmt->init)
         return;
     const uint32_t lost = implicit_of(s, stmt->init) & ~implicit_of(s, stmt->out);

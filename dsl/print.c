@@ -222,6 +222,13 @@ static void print_product(const struct printer *p, const tg_stmt *stmt)
         return;
     tg_printf(p->writer, " ");
     print_operand(p, stmt->b);
+    if (!tg_stmt_decays(stmt))
+        return;
+    tg_printf(p->writer, " 2^(");
+    print_operand(p, stmt->decay);
+    tg_printf(p->writer, " - ");
+    print_operand(p, stmt->since);
+    tg_printf(p->writer, ") for i %s j", stmt->flags & TG_EXCLUSIVE ? ">" : ">=");
 }
 
 static void print_carry(const struct printer *p, const tg_stmt *stmt)

@@ -175,6 +175,8 @@ static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
 {
     tg_printf(writer, "s%u:%u,%x,%x,%x,%x,%x,%x", stmt->op, stmt->flags, stmt->out, stmt->a, stmt->b, stmt->init,
               stmt->decay, stmt->final_);
+    if (stmt->since)
+        tg_printf(writer, ",~%x", stmt->since);
     const uint32_t length = tg_expr_length(stmt);
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];

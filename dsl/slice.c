@@ -126,7 +126,7 @@ uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS])
                 reads[count++] = stmt->expr[i].operand;
         return count;
     }
-    const tg_operand fields[] = {stmt->a, stmt->b, stmt->init, stmt->decay};
+    const tg_operand fields[] = {stmt->a, stmt->b, stmt->init, stmt->decay, stmt->since};
     for (uint32_t i = 0; i < TG_COUNT(fields); i++)
         if (fields[i])
             reads[count++] = fields[i];

@@ -79,8 +79,7 @@ bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile);
 /* Index of the statement whose `out` or `final_` is the tile, -1 when there is none. */
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
 
-/* Operands the statement reads: the tiles of its expression, or a, b, init and decay where given.
- */
+/* Operands the statement reads: the tiles of its expression, or a, b, init, decay and since where given. */
 uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS]);
 
 /* Codes of a MAP's expression before TG_X_END; TG_MAX_EXPR when it is not terminated. */
@@ -91,6 +90,12 @@ int tg_expr_arity(uint8_t op);
 
 /* Positions the statement mentions: bits TG_LQ and TG_LKV. */
 uint32_t tg_stmt_positions(const tg_algorithm *algorithm, const tg_stmt *stmt);
+
+/* Is it a CONTRACT with a decay? */
+static inline bool tg_stmt_decays(const tg_stmt *stmt)
+{
+    return stmt->op == TG_STMT_CONTRACT && stmt->decay;
+}
 
 /* The roles of the dimensions in a CONTRACT or CARRY. It is a matrix product when m, n and k are
  * not empty and batch is. */

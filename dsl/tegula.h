@@ -138,6 +138,16 @@ typedef enum tg_stmt_op {
 /* Flags of SCAN and TOTAL. TG_MAXIMUM: the largest instead of the sum (of nothing: -1e30). TG_EXCLUSIVE, of
  * SCAN: s < j. TG_REVERSE, of SCAN over chunks: from the last one on, s >= j. */
 
+/* A CONTRACT with a decay (reference 2.4): every term is weighted by what is left of key position j at query position
+ * i, and only pairs with i >= j (TG_EXCLUSIVE: i > j) inside the chunk are terms at all:
+ *     out = init + sum over the axes of a and b that out lacks of a * b * 2^(decay_i - since_j)
+ * decay is read at query and since at key/value positions. Both have axis TG_T and the same channel axis, or none:
+ *     summed over:  P_ij  = sum_c Q_ic K_jc 2^(b_ic - b_jc)       ("pair")
+ *     in the out:   Out_ix = sum_j P_ij X_jx 2^(b_ix - b_jx)      ("spread"; at j, sum over i: the reverse)
+ * Often both are one cumulative log2 decay of the chunk; decay may also be the sum up to the position before, as where a
+ * token is read before it is written. Neither may grow along the positions. Any decay is right, one that underflows
+ * too: how the power is split so that nothing overflows is the compiler's business (reference 2.8). */
+
 /* TG_STMT_CARRY, the core "state" kernel (reference 2.2; TFLA eq. 28): over the chunks k in order
  *     out_k       = state that arrives at chunk k            (what other statements read)
  *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
@@ -152,11 +162,12 @@ typedef struct tg_stmt {
     uint8_t op;    /* tg_stmt_op */
     uint8_t flags; /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
     tg_operand out;
-    tg_operand a, b;   /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
-    tg_operand init;   /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
-    tg_operand decay;  /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none */
-    tg_operand final_; /* CARRY: tensor that receives the final state */
-    uint16_t reserved;
+    tg_operand a, b;        /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
+    tg_operand init;        /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
+    tg_operand decay;       /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none.
+                          CONTRACT: cumulative log2 decay of the query's position; 0: none */
+    tg_operand final_;      /* CARRY: tensor that receives the final state */
+    tg_operand since;       /* CONTRACT with a decay: cumulative log2 decay of the key's position */
     tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
     const char *file;       /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
     int line;
@@ -194,6 +205,22 @@ typedef struct tg_stmt {
 #define TG_CONTRACT_ONTO(out_, init_, a_, b_)                                                                          \
     {                                                                                                                  \
         .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), TG_HERE                          \
+    }
+#define TG_CONTRACT_DECAY_TO(out_, a_, b_, decay_, since_)                                                             \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .decay = (decay_), .since = (since_), TG_HERE     \
+    }
+#define TG_CONTRACT_DECAY_ONTO(out_, init_, a_, b_, decay_, since_)                                                    \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .out = (out_), .a = (a_), .b = (b_), .init = (init_), .decay = (decay_),               \
+        .since = (since_), TG_HERE                                                                                     \
+    }
+#define TG_CONTRACT_DECAY_BEFORE_TO(out_, a_, b_, decay_, since_)                                                      \
+    TG_CONTRACT_DECAY_BEFORE_ONTO(out_, 0, a_, b_, decay_, since_)
+#define TG_CONTRACT_DECAY_BEFORE_ONTO(out_, init_, a_, b_, decay_, since_)                                             \
+    {                                                                                                                  \
+        .op = TG_STMT_CONTRACT, .flags = TG_EXCLUSIVE, .out = (out_), .a = (a_), .b = (b_), .init = (init_),           \
+        .decay = (decay_), .since = (since_), TG_HERE                                                                  \
     }
 #define TG_CARRY_TO(out_, final__, init_, decay_, a_, b_)                                                              \
     {                                                                                                                  \

@@ -16,7 +16,8 @@
  *               TG_REVERSE from the last one. Of nothing: 0, with TG_MAXIMUM -1e30.
  *   TOTAL       over positions of the chunk, chunks of the sequence, sequences, heads of the group: those that a has and
  *               out lacks. Of nothing as above.
- *   CONTRACT    init plus the sum of products over the axes of a and b that out lacks.
+ *   CONTRACT    init plus the sum of products over the axes of a and b that out lacks; with a decay, of the pairs of
+ *               positions i >= j (TG_EXCLUSIVE: i > j), each product times 2^(decay_i - since_j).
  *   CARRY       out at the first chunk, with TG_REVERSE the last one, is init; at the next one 2^decay times that plus
  *               the sum of products. What is after all chunks is final; of a sequence without tokens that is init. The
  *               result may be read by statements before it, as long as no chunk of it depends on itself.

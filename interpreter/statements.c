@@ -129,10 +129,30 @@ static void add_products(struct view out, struct view a, struct view b, struct e
     } while (next_element(at, &extent));
 }
 
+/* The same where what a key has decays until a query reads it, which only later ones do. */
+static void add_decayed(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const tg_operand operands[] = {stmt->a, stmt->b, stmt->out, stmt->decay, stmt->since};
+    const struct extent extent = extent_of(m, operands, TG_COUNT(operands), place);
+    const struct view a = view_of(m, stmt->a, place), b = view_of(m, stmt->b, place);
+    const struct view decay = view_of(m, stmt->decay, place), since = view_of(m, stmt->since, place);
+    const int64_t least_distance = stmt->flags & TG_EXCLUSIVE ? 1 : 0;
+    int64_t at[N_INNER] = {0};
+    do
+        if (at[BY_Q] - at[BY_KV] >= least_distance)
+            *element_of(out, at) +=
+                *element_of(a, at) * *element_of(b, at) * exp2(*element_of(decay, at) - *element_of(since, at));
+    while (next_element(at, &extent));
+}
+
 /* Adds the statement's sum over a and b of this place. */
 static void add_sum(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
 {
     static double one = 1;
+    if (tg_stmt_decays(stmt)) {
+        add_decayed(m, stmt, out, place);
+        return;
+    }
     const tg_operand operands[] = {stmt->a, stmt->b, stmt->out};
     const struct view a = view_of(m, stmt->a, place);
     const struct view b = stmt->b ? view_of(m, stmt->b, place) : (struct view){.at = &one};

@@ -29,6 +29,18 @@ LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef sl
     return byte_offset(e, e->arena, offset);
 }
 
+LLVMValueRef matrix_element(struct emit *e, uint32_t v, LLVMValueRef row, LLVMValueRef column)
+{
+    const struct value *matrix = &e->p->values[v];
+    const uint32_t bytes = tg_dtype_bytes(matrix->dtype), per_unit = 16 / bytes;
+    LLVMTypeRef type = matrix->dtype == TG_F32 ? e->f32 : matrix->dtype == TG_BF16 ? e->bfloat : e->half;
+    LLVMValueRef place = add(e, swizzled(e, matrix, row, divide(e, column, imm(e, per_unit))),
+                             mul(e, modulo(e, column, imm(e, per_unit)), imm(e, bytes)));
+    LLVMValueRef x = LLVMBuildLoad2(
+        e->b, type, byte_offset(e, slot_address(e, matrix, e->slot[v] ? e->slot[v] : imm(e, 0)), place), "");
+    return matrix->dtype == TG_F32 ? x : LLVMBuildFPExt(e->b, x, e->f32, "");
+}
+
 static void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid)
 {
     const char *name = bytes == 16  ? "llvm.nvvm.cp.async.cg.shared.global.16"

@@ -157,6 +157,8 @@ void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct el
 void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at);
 LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
 LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
+/* An element of a matrix in shared memory, in its ring slot of this step: f32. */
+LLVMValueRef matrix_element(struct emit *e, uint32_t v, LLVMValueRef row, LLVMValueRef column);
 
 /* ---- fragment.c: accumulators ------------------------------------------------------------------------ */
 struct shape {
@@ -198,7 +200,8 @@ struct element_at {
 struct expression {
     const tg_stmt *stmt;
     const struct value *out;
-    bool causal; /* apply TG_X_CAUSAL; false below the diagonal, where it is the identity */
+    const struct value *fetched; /* the operand whose element is `self`, where it reads several in shared memory */
+    bool causal;                 /* apply TG_X_CAUSAL; false below the diagonal, where it is the identity */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */

@@ -126,6 +126,13 @@ static struct pair load_pair(struct emit *e, LLVMValueRef from, tg_dtype dtype)
                          LLVMBuildExtractElement(e->b, x, imm(e, 1), "")};
 }
 
+/* The element of another matrix than the one that the product fetches. */
+static LLVMValueRef beside(struct emit *e, const struct expression *x, uint32_t v, const struct element_at *at)
+{
+    const bool in_order = e->p->values[v].dims[0] == x->out->dims[0];
+    return matrix_element(e, v, in_order ? at->row : at->column, in_order ? at->column : at->row);
+}
+
 /* The element of an operand. */
 static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at,
                          uint32_t *by)
@@ -141,6 +148,8 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     case SPACE_TILE: /* what it was before it was rounded */
         return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
     case SPACE_MATRIX:
+        if (x->fetched && v != x->fetched)
+            return (struct pair){beside(e, x, (uint32_t)i, at), NULL};
         return (struct pair){at->self, NULL};
     case SPACE_ROWS:
         return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]),

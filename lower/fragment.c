@@ -138,11 +138,34 @@ void emit_init(struct emit *e, const struct op *op)
         end_if(e, after);
 }
 
+/* A decay of its own for every row of the state, or for every column. */
+static void decay_channels(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
+    const struct shape s = fragment_shape(e->p, v);
+    const bool by_row = g->dims[0] == v->dims[0];
+    for (uint32_t c = 0; c < 2 * (by_row ? s.m : s.n); c++) {
+        LLVMValueRef index = by_row ? fragment_row(e, v, c) : fragment_column(e, v, c);
+        LLVMValueRef from = byte_offset(e, slot_address(e, g, e->slot[op->a] ? e->slot[op->a] : imm(e, 0)),
+                                        mul(e, index, imm(e, tg_dtype_bytes(g->dtype))));
+        LLVMValueRef decay = exp2_approx(e, LLVMBuildLoad2(e->b, e->f32, from, ""));
+        for (uint32_t other = 0; other < 2 * (by_row ? s.n : s.m); other++) {
+            const uint32_t row = by_row ? c : other, column = by_row ? other : c;
+            LLVMValueRef *x = &e->registers[op->v][(row / 2 * s.n + column / 2) * 4 + row % 2 * 2 + column % 2];
+            set(e, *x, LLVMBuildFMul(e->b, get(e, e->f32, *x), decay, ""));
+        }
+    }
+}
+
 void emit_decay(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
     if (e->p->thread_dim) {
         decay_thread(e, op);
+        return;
+    }
+    if (g->n_dims) {
+        decay_channels(e, op);
         return;
     }
     LLVMValueRef log2_decay = g->space == SPACE_VECTOR

@@ -1,4 +1,5 @@
 /* lower/kernel.c - the frame of a kernel: parameters, grid, addresses, and the walk over the plan. */
+#include "lower/matrix.h"
 #include "lower/walk.h"
 
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static void emit_op(struct emit *e, const struct op *op)
         break;
     case OP_CONTRACT:
         careful_before(e, op);
-        emit_contract(e, op);
+        (plan_is_decayed(e->p, op) ? emit_decayed : emit_contract)(e, op);
         careful_after(e, op);
         break;
     case OP_DOT:

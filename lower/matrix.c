@@ -6,22 +6,10 @@
  * rounding and left out). Both sum the 8 or 16 positions of a step in an order of their own: inside a TF32
  * step, position 2t of memory is the instruction's t and 2t + 1 its t + 4, so that an accumulator can be an
  * operand without moving data between lanes. */
-#include "lower/emit.h"
+#include "lower/matrix.h"
 
 #include <stdlib.h>
-
-/* One operand of a product: rows (A) or columns (B) of the result along `outer`. */
-struct side {
-    uint32_t v;                 /* value in shared memory or registers */
-    const struct value *matrix; /* where it is fetched from; NULL: registers */
-    int map_stmt;               /* expression applied to what was fetched, or -1 */
-    const struct value *mapped; /* the tile that the expression makes */
-    bool transposed;            /* the summed dimension runs along the rows in shared memory */
-    LLVMValueRef slot;          /* address of the ring slot */
-    LLVMValueRef first;         /* i32: this warp's first row or column */
-    bool simple;                /* first is a power of two times its number: exclusive-or may be split */
-    struct expression *x;
-};
+#include <string.h>
 
 static void find_matrix(struct emit *e, struct side *s)
 {
@@ -32,14 +20,8 @@ static void find_matrix(struct emit *e, struct side *s)
         return;
     uint32_t from = s->v;
     if (v->space == SPACE_OPERAND) {
-        tg_operand reads[TG_MAX_READS];
         s->map_stmt = v->stmt;
-        const uint32_t n = tg_stmt_reads(&e->p->algorithm->body[v->stmt], reads);
-        for (uint32_t k = 0; k < n; k++) {
-            const int i = plan_find(e->p, reads[k], v->nest);
-            if (i >= 0 && e->p->values[i].space == SPACE_MATRIX)
-                from = (uint32_t)i;
-        }
+        from = (uint32_t)plan_fetched(e->p, s->v);
     }
     s->matrix = &e->p->values[from];
     s->slot = slot_address(e, s->matrix, e->slot[from] ? e->slot[from] : imm(e, 0));
@@ -54,7 +36,20 @@ static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLV
         s.transposed = s.matrix->dims[1] == outer_dim;
     if (s.map_stmt >= 0)
         s.x = expression_begin(e, s.map_stmt, s.mapped, false);
+    if (s.x)
+        s.x->fetched = s.matrix;
     return s;
+}
+
+void side_free(struct side *s)
+{
+    free(s->x);
+}
+
+void side_forget(struct side *s)
+{
+    if (s->x)
+        memset(s->x->memo, 0, sizeof s->x->memo);
 }
 
 /* Address of the row that this lane names for ldmatrix: local row `row` + R, unit `unit` + c with c even. */
@@ -116,19 +111,28 @@ LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
     return LLVMBuildFPExt(e->b, half, e->f32, "");
 }
 
-/* Applies the side's expression to an element at (outer index, summed index). */
+/* x times the weight of its position (row) and channel (column). */
+static LLVMValueRef weighted(struct emit *e, const struct weight *w, LLVMValueRef x, LLVMValueRef position,
+                             LLVMValueRef channel, uint32_t channel_class)
+{
+    LLVMValueRef gate = matrix_element(e, w->gate, position, channel), reference = w->reference[channel_class];
+    LLVMValueRef log2_weight = LLVMBuildFSub(e->b, w->later ? gate : reference, w->later ? reference : gate, "");
+    x = LLVMBuildFMul(e->b, x, exp2_approx(e, log2_weight), "");
+    return w->behind ? choose(e, less(e, position, w->behind), x, real(e, 0)) : x;
+}
+
+/* Applies the side's expression to an element at (outer index, summed index), and its weight. */
 static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef self, LLVMValueRef outer,
                            uint32_t outer_class, LLVMValueRef k, uint32_t k_class)
 {
-    if (!s->x)
-        return self;
     const bool k_is_row = s->transposed;
     const struct element_at at = {.row = k_is_row ? k : outer,
                                   .column = k_is_row ? outer : k,
                                   .row_class = k_is_row ? k_class : outer_class,
                                   .column_class = k_is_row ? outer_class : k_class,
                                   .self = self};
-    return expression_element(e, s->x, &at);
+    LLVMValueRef x = s->x ? expression_element(e, s->x, &at) : self;
+    return s->weight ? weighted(e, s->weight, x, at.row, at.column, s->weight->by_sum ? k_class : outer_class) : x;
 }
 
 /* In registers r of a fetched block, both halves: outer index first + 16 o + l/4 + 8 (outer half), summed index
@@ -136,7 +140,7 @@ static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef se
 static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
                       LLVMValueRef block[4])
 {
-    for (uint32_t r = 0; s->x && r < 4; r++) {
+    for (uint32_t r = 0; (s->x || s->weight) && r < 4; r++) {
         const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
         LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 16 * o + 8 * outer_half)), x[2];
         for (uint32_t i = 0; i < 2; i++) {
@@ -167,6 +171,22 @@ static void mma16(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LL
                           NULL, 0, args, 10);
     for (uint32_t i = 0; i < 4; i++)
         c[i] = element(e, d, i);
+}
+
+static void multiply_block16(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n,
+                             uint32_t k, LLVMValueRef c[8])
+{
+    LLVMValueRef rows[4], columns[4];
+    if (a->matrix) {
+        fetch_block(e, a, m, k, true, rows);
+        map_block(e, a, m, k, true, rows);
+    } else {
+        pack_fragment(e, a->v, m, k, rows);
+    }
+    fetch_block(e, b, n, k, false, columns);
+    map_block(e, b, n, k, false, columns);
+    for (uint32_t half = 0; half < 2; half++)
+        mma16(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
 }
 
 static void contract16(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
@@ -262,19 +282,62 @@ static void contract32(struct emit *e, const struct side *a, const struct side *
     free(trail);
 }
 
-void emit_contract(struct emit *e, const struct op *op)
+static void multiply_block32(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n,
+                             uint32_t k, LLVMValueRef c[8])
+{
+    for (uint32_t k8 = 2 * k; k8 < 2 * k + 2; k8++) {
+        LLVMValueRef lead[4], trail[4];
+        for (uint32_t r = 0; r < 4; r++) {
+            const struct split x = split_tf32(e, left_float(e, a, m, k8, r & 1, r >> 1));
+            lead[r] = x.lead;
+            trail[r] = x.trail;
+        }
+        for (uint32_t half = 0; half < 2; half++) {
+            const struct split x = split_tf32(e, fetch_float(e, b, 2 * n + half, k8, 0)),
+                               y = split_tf32(e, fetch_float(e, b, 2 * n + half, k8, 1));
+            const LLVMValueRef b_lead[2] = {x.lead, y.lead}, b_trail[2] = {x.trail, y.trail};
+            mma8(e, &c[4 * half], trail, b_lead);
+            mma8(e, &c[4 * half], lead, b_trail);
+            mma8(e, &c[4 * half], lead, b_lead);
+        }
+    }
+}
+
+void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
+                    LLVMValueRef c[8])
+{
+    (e->p->shape.io == TG_F32 ? multiply_block32 : multiply_block16)(e, a, b, m, n, k, c);
+}
+
+LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,
+                          LLVMValueRef k, uint32_t k_class)
+{
+    LLVMValueRef x =
+        matrix_element(e, (uint32_t)(s->matrix - e->p->values), s->transposed ? k : outer, s->transposed ? outer : k);
+    return mapped(e, s, x, outer, outer_class, k, k_class);
+}
+
+void make_sides(struct emit *e, const struct op *op, struct side *a, struct side *b)
 {
     const struct plan *p = e->p;
     const struct value *out = &p->values[op->v];
     const bool in_order = plan_has_dim(&p->values[op->a], out->dims[0]);
-    const uint32_t va = in_order ? op->a : op->b, vb = in_order ? op->b : op->a;
-    const struct value *left = &p->values[va];
-    const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
     const struct shape s = fragment_shape(p, out);
     LLVMValueRef warp_n = p->warps_n == 1 ? imm(e, 0) : modulo(e, e->warp, imm(e, p->warps_n));
     LLVMValueRef warp_m = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
-    struct side a = make_side(e, va, out->dims[0], mul(e, warp_m, imm(e, s.m * 16)), s.m * 16, p->warps_m);
-    struct side b = make_side(e, vb, out->dims[1], mul(e, warp_n, imm(e, s.n * 8)), s.n * 8, p->warps_n);
+    *a = make_side(e, in_order ? op->a : op->b, out->dims[0], mul(e, warp_m, imm(e, s.m * 16)), s.m * 16, p->warps_m);
+    *b = make_side(e, in_order ? op->b : op->a, out->dims[1], mul(e, warp_n, imm(e, s.n * 8)), s.n * 8, p->warps_n);
+}
+
+void emit_contract(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *out = &p->values[op->v];
+    const struct shape s = fragment_shape(p, out);
+    struct side a, b;
+    make_sides(e, op, &a, &b);
+    const struct value *left = &p->values[a.v];
+    const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
     const uint32_t n = s.m * s.n * 4;
     LLVMValueRef *c = calloc(n, sizeof *c);
     for (uint32_t i = 0; c && i < n; i++)
@@ -284,6 +347,6 @@ void emit_contract(struct emit *e, const struct op *op)
     for (uint32_t i = 0; c && i < n; i++)
         set(e, e->registers[op->v][i], c[i]);
     free(c);
-    free(a.x);
-    free(b.x);
+    side_free(&a);
+    side_free(&b);
 }

@@ -228,6 +228,19 @@ static struct scanned scan_block(struct emit *e, const struct op *op, const uint
     return s;
 }
 
+/* Where the open loop is over something else, every step of it has a scan of its own. */
+static void begin_scan(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const int nest = p->values[op->v].nest;
+    const uint32_t along = tg_stmt_along(p->algorithm, &p->algorithm->body[op->stmt]);
+    for (uint32_t i = 0; nest >= 0 && i < p->nests[nest].n_loops; i++)
+        if (along >> p->nests[nest].loops[i].dim & 1)
+            return;
+    if (nest >= 0)
+        zero_thread(e, &(struct op){.kind = OP_ZERO, .stmt = op->stmt, .v = op->v});
+}
+
 void emit_scan(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *a = &e->p->values[op->a];
@@ -235,6 +248,7 @@ void emit_scan(struct emit *e, const struct op *op)
     const bool maximum = s->flags & TG_MAXIMUM,
                across = tg_stmt_along(e->p->algorithm, s) >> e->p->thread_dim & 1; /* else each thread by itself */
     uint32_t held[TG_N_DIMS] = {0};
+    begin_scan(e, op);
     do {
         LLVMValueRef total = running_total(e, op, held), carried = total ? get(e, e->f64, total) : NULL;
         struct scanned x = {.exclusive = identity(e, maximum)};
@@ -267,25 +281,48 @@ void emit_total(struct emit *e, const struct op *op)
 
 /* ---- products and states ------------------------------------------------------------------------------------------ */
 
+/* Position inside the chunk; in each held chunk there is but one. */
+static LLVMValueRef position_of(struct emit *e, uint32_t dim, const uint32_t held[TG_N_DIMS])
+{
+    if (e->p->held >> TG_CHUNK & 1)
+        return imm(e, 0);
+    LLVMValueRef index = thread_index(e, dim, held);
+    return index ? add(e, e->at.start[dim], index) : e->at.start[dim];
+}
+
+/* x times what is left of the key's position at the query's; 0 where the query comes before. */
+static LLVMValueRef decayed(struct emit *e, const struct op *op, LLVMValueRef x, const uint32_t held[TG_N_DIMS])
+{
+    const struct plan *p = e->p;
+    const bool strict = p->algorithm->body[op->stmt].flags & TG_EXCLUSIVE;
+    LLVMValueRef decay = get(e, e->f32, e->registers[op->c][2 * thread_register(p, &p->values[op->c], held)]),
+                 since = get(e, e->f32, e->registers[op->w][2 * thread_register(p, &p->values[op->w], held)]);
+    x = LLVMBuildFMul(e->b, x, exp2_approx(e, LLVMBuildFSub(e->b, decay, since, "")), "");
+    LLVMValueRef query = position_of(e, TG_LQ, held), key = position_of(e, TG_LKV, held);
+    return choose(e, LLVMBuildICmp(e->b, strict ? LLVMIntSGT : LLVMIntSGE, query, key, ""), x, real(e, 0));
+}
+
 /* v += a b, summed over held positions, and over the threads where v has no element for each. */
 void emit_thread_dot(struct emit *e, const struct op *op)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
-    const bool plain = !p->algorithm->body[op->stmt].b;
+    const bool plain = !p->algorithm->body[op->stmt].b, decays = plan_is_decayed(p, op);
     const bool across =
         !plan_has_dim(v, p->thread_dim) && (plan_has_dim(a, p->thread_dim) || plan_has_dim(b, p->thread_dim));
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
         LLVMValueRef slot = e->registers[op->v][2 * thread_register(p, v, held)];
-        if (!plain && !across) {
+        if (!plain && !across && !decays) {
             LLVMValueRef y = get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]);
             set(e, slot, fma_of(e, x, y, get(e, e->f32, slot)));
             continue;
         }
         if (!plain)
             x = LLVMBuildFMul(e->b, x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), "");
+        if (decays)
+            x = decayed(e, op, x, held);
         if (across)
             x = LLVMBuildFPTrunc(e->b, block_scan(e, false, LLVMBuildFPExt(e->b, x, e->f64, "")).total, e->f32, "");
         set(e, slot, LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, ""));

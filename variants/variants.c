@@ -15,6 +15,7 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_lightning,
     &tg_nla,
     &tg_nla_full,
+    &tg_gla,
     NULL,
 };
 

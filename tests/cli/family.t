@@ -19,6 +19,16 @@ grad.A_log rms
 grad.D   rms
 6 of 6 within tolerance
 
+-- case a decay of a channel
+-- args
+check $DATA/gla_b.safetensors $DATA/gla_x.safetensors --device emu
+-- exit 0
+-- stdout
+gla bf16
+gla-backward bf16
+grad.gx  rms
+2 of 2 within tolerance
+
 -- case normalisers: exact gradients, then the paper's; in mlstmsign_b that of n0 is h.dh of one token of each head
 -- args
 check $DATA/mlstmsign_x.safetensors $DATA/mlstmexp_x.safetensors $DATA/mlstmsign_b.safetensors --device emu

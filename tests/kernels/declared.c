@@ -257,12 +257,10 @@ static const struct state_case {
     uint8_t mma;
     const char *code, *fragment; /* NULL: it is accepted */
 } states[] = {
-    {"a decay for each channel", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_SYNC, "TG0522",
-     "kernel state carries C, whose decay g is not one number a chunk"},
+    {"a decay for each channel", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_SYNC, NULL, NULL},
     {"a decay for each channel, on warpgroups", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_WGMMA, NULL,
      NULL},
-    {"an operand made of two matrices", two_matrices, TG_COUNT(two_matrices), TG_MMA_SYNC, "TG0523",
-     "kernel state would compute operand ke from k and k2 while it fetches it, but can fetch one matrix only"},
+    {"an operand made of two matrices", two_matrices, TG_COUNT(two_matrices), TG_MMA_SYNC, NULL, NULL},
     {"an operand made of two matrices, on warpgroups", two_matrices, TG_COUNT(two_matrices), TG_MMA_WGMMA, "TG0518",
      "kernel state on warpgroups"},
     {"an operand made of a matrix of f32", rounded_gate, TG_COUNT(rounded_gate), TG_MMA_SYNC, "TG0523",

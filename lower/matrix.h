@@ -1,0 +1,47 @@
+/* lower/matrix.h - what the files that multiply on tensor cores share: matrix.c whole products, decay.c those whose terms
+ * are weighted by a decay. Internal to lower/. */
+#ifndef TEGULA_LOWER_MATRIX_H
+#define TEGULA_LOWER_MATRIX_H
+
+#include "lower/emit.h"
+
+/* A weight of every element of an operand, 2^(gate - reference) or 2^(reference - gate): of the gate at its position and
+ * channel, and of one position's at the same channel. */
+struct weight {
+    uint32_t gate;           /* value in shared memory: positions x channels */
+    bool later;              /* the gate is the query's: less the reference; else the key's: off the reference */
+    bool by_sum;             /* channels are what the product sums over; else rows or columns of its result */
+    LLVMValueRef *reference; /* of each class of channels */
+    LLVMValueRef behind;     /* i32: positions from here on count as zero; NULL: none do */
+};
+
+/* One operand of a product: rows (A) or columns (B) of the result along `outer`. */
+struct side {
+    uint32_t v;                 /* value in shared memory or registers */
+    const struct value *matrix; /* where it is fetched from; NULL: registers */
+    int map_stmt;               /* expression applied to what was fetched, or -1 */
+    const struct value *mapped; /* the tile that the expression makes */
+    bool transposed;            /* the summed dimension runs along the rows in shared memory */
+    LLVMValueRef slot;          /* address of the ring slot */
+    LLVMValueRef first;         /* i32: this warp's first row or column */
+    bool simple;                /* first is a power of two times its number: exclusive-or may be split */
+    struct expression *x;
+    const struct weight *weight; /* NULL: 1 */
+};
+
+/* The sides of a product of `op`: rows and columns of the warp's tile. Freed by side_free. */
+void make_sides(struct emit *e, const struct op *op, struct side *a, struct side *b);
+void side_free(struct side *s);
+/* What the expression remembers was computed in another basic block. */
+void side_forget(struct side *s);
+/* c (8 sums, of two 16 x 8 tiles) += the 16 x 16 block (m, n) of the product, over 16 elements from 16 k on. */
+void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
+                    LLVMValueRef c[8]);
+/* One element of a side: outer index and summed index, i32; the classes as in struct element_at. */
+LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,
+                          LLVMValueRef k, uint32_t k_class);
+
+/* decay.c: a product with a decay (TG_CONTRACT_DECAY_TO) */
+void emit_decayed(struct emit *e, const struct op *op);
+
+#endif

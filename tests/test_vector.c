@@ -1,0 +1,213 @@
+/* test_vector.c - the fp64 truth of the vector-gate family against results of another program, in tests/data, and its
+ * gradients against finite differences of its values (with groups of heads and packed sequences).
+ * test_vector [--only TEXT], from the repository's root. */
+#include "kernels/tap.h"
+#include "numbers.h"
+#include "safetensors.h"
+#include "variants/variants.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TILES = 64 };
+
+/* A call with its memory. */
+struct problem {
+    const tg_algorithm *algorithm;
+    tg_oracle_call call;
+    double *in[MOST_TILES], *out[MOST_TILES], scalars[2];
+    size_t n[MOST_TILES];
+};
+
+static uint32_t find_tile(const tg_algorithm *algorithm, const char *name)
+{
+    for (uint32_t t = 1; t < algorithm->n_tensors; t++)
+        if (algorithm->tensors[t].name && strcmp(algorithm->tensors[t].name, name) == 0)
+            return t;
+    return 0;
+}
+
+static size_t count(const tg_oracle_call *c, const tg_tensor *t)
+{
+    const int64_t heads = t->flags & TG_SHARED ? c->heads / c->group : c->heads;
+    int64_t n = t->axes[0] == TG_T ? (c->cuts ? 1 : c->batch) * heads * c->tokens : c->batch * heads;
+    for (uint32_t i = 0; i < TG_MAX_AXES; i++)
+        n *= t->axes[i] == TG_DQK ? c->dqk : t->axes[i] == TG_DHV ? c->dhv : 1;
+    return (size_t)n;
+}
+
+static void open_problem(struct problem *p, const tg_algorithm *algorithm, const tg_oracle_call *shape, double scale,
+                         double tau)
+{
+    *p = (struct problem){.algorithm = algorithm, .call = *shape, .scalars = {scale, tau}};
+    p->call.scalars = p->scalars;
+    p->call.in = (const double *const *)p->in;
+    p->call.out = p->out;
+    for (uint32_t t = 1; t < algorithm->n_tensors; t++) {
+        const uint32_t flags = algorithm->tensors[t].flags;
+        if (!(flags & (TG_IN | TG_OUT)))
+            continue;
+        p->n[t] = count(shape, &algorithm->tensors[t]);
+        double *x = calloc(p->n[t] + 1, sizeof *x);
+        *(flags & TG_IN ? &p->in[t] : &p->out[t]) = x;
+    }
+}
+
+static void close_problem(struct problem *p)
+{
+    for (uint32_t t = 0; t < MOST_TILES; t++) {
+        free(p->in[t]);
+        free(p->out[t]);
+    }
+}
+
+/* ---- finite differences ---- */
+
+static void fill_inputs(struct problem *p)
+{
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        for (size_t i = 0; p->in[t] && i < p->n[t]; i++)
+            p->in[t][i] = num_normal((struct num_random){7, num_stream(p->algorithm->tensors[t].name)}, i);
+}
+
+/* sum of h dh and S dS. */
+static double loss(const struct problem *forward, const struct problem *backward)
+{
+    static const char *const outputs[] = {"h", "S"}, *const gradients[] = {"dh", "dS"};
+    double sum = 0;
+    tg_gla.oracle(&forward->call);
+    for (uint32_t i = 0; i < 2; i++) {
+        const double *x = forward->out[find_tile(forward->algorithm, outputs[i])];
+        const uint32_t d = find_tile(backward->algorithm, gradients[i]);
+        for (size_t k = 0; k < backward->n[d]; k++)
+            sum += x[k] * backward->in[d][k];
+    }
+    return sum;
+}
+
+/* A few elements of every input, moved both ways. */
+static void difference_input(struct problem *forward, const struct problem *backward, uint32_t t)
+{
+    const double step = 1e-5;
+    char name[40] = "d";
+    strncat(name, forward->algorithm->tensors[t].name, sizeof name - 2);
+    const double *gradient = backward->out[find_tile(backward->algorithm, name)];
+    for (size_t i = 0; i < forward->n[t]; i += 1 + forward->n[t] / 23) {
+        const double x = forward->in[t][i];
+        forward->in[t][i] = x + step;
+        const double above = loss(forward, backward);
+        forward->in[t][i] = x - step;
+        const double slope = (above - loss(forward, backward)) / (2 * step);
+        forward->in[t][i] = x;
+        tap_expect(fabs(gradient[i] - slope) < 1e-6 * (1 + fabs(slope)), "%s[%zu] is %.9g, the slope is %.9g", name, i,
+                   gradient[i], slope);
+    }
+}
+
+static void test_gradients(const char *what, const tg_oracle_call *shape)
+{
+    struct problem forward, backward;
+    if (!tap_begin("gradients of gla against differences, %s", what))
+        return;
+    open_problem(&forward, tg_gla.algorithm, shape, 0.5, 3);
+    open_problem(&backward, tg_gla.backward->algorithm, shape, 0.5, 3);
+    fill_inputs(&forward);
+    fill_inputs(&backward);
+    tg_gla.backward->oracle(&backward.call);
+    for (uint32_t t = 1; t < forward.algorithm->n_tensors; t++)
+        if (forward.in[t])
+            difference_input(&forward, &backward, t);
+    close_problem(&forward);
+    close_problem(&backward);
+    tap_end();
+}
+
+/* ---- golden data: rounded to float (relative 3e-8 rms) ---- */
+
+static void load(struct problem *p, const struct st_file *file, const char *role, const char *prefix)
+{
+    for (size_t i = 0; i < st_count(file); i++) {
+        const struct st_tensor *t = st_at(file, i);
+        char name[40];
+        if (strncmp(t->name, role, strlen(role)) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, t->name + strlen(role));
+        const uint32_t tile = find_tile(p->algorithm, name);
+        if (tap_expect(tile && p->in[tile] && p->n[tile] == (size_t)st_elements(t), "%s: unknown", t->name))
+            num_convert((struct num_array){p->in[tile], ST_F64, p->n[tile]}, num_of_tensor(t));
+    }
+}
+
+static void compare(const struct problem *p, const struct st_file *file, const char *role, const char *prefix)
+{
+    int n = 0;
+    for (size_t i = 0; i < st_count(file); i++) {
+        const struct st_tensor *t = st_at(file, i);
+        char name[40];
+        if (strncmp(t->name, role, strlen(role)) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, t->name + strlen(role));
+        const uint32_t tile = find_tile(p->algorithm, name);
+        double *truth = calloc((size_t)st_elements(t) + 1, sizeof *truth), error = 0, sum = 0;
+        num_convert((struct num_array){truth, ST_F64, (size_t)st_elements(t)}, num_of_tensor(t));
+        for (size_t k = 0; k < p->n[tile]; k++) {
+            error += (p->out[tile][k] - truth[k]) * (p->out[tile][k] - truth[k]);
+            sum += truth[k] * truth[k];
+        }
+        tap_expect(error < 1e-12 * sum, "%s: rms error %g", t->name, sqrt(error / sum));
+        free(truth);
+        n++;
+    }
+    tap_expect(n >= 2, "%d tensors %s", n, role);
+}
+
+static void check_golden(const struct st_file *file)
+{
+    json_t *scalars = json_loads(st_meta(file, "scalars"), 0, NULL);
+    const double scale = json_number_value(json_object_get(scalars, "scale")),
+                 tau = json_number_value(json_object_get(scalars, "tau"));
+    const struct st_tensor *q = st_find(file, "in.q"), *v = st_find(file, "in.v");
+    const tg_oracle_call shape = {q->shape[0], q->shape[1], q->shape[2], q->shape[3], v->shape[3], .group = 1};
+    struct problem forward, backward;
+    open_problem(&forward, tg_gla.algorithm, &shape, scale, tau);
+    open_problem(&backward, tg_gla.backward->algorithm, &shape, scale, tau);
+    load(&forward, file, "in.", "");
+    load(&backward, file, "in.", "");
+    load(&backward, file, "dout.", "d");
+    tg_gla.oracle(&forward.call);
+    tg_gla.backward->oracle(&backward.call);
+    compare(&forward, file, "out.", "");
+    compare(&backward, file, "grad.", "d");
+    close_problem(&forward);
+    close_problem(&backward);
+    json_decref(scalars);
+}
+
+static void test_golden(const char *name)
+{
+    struct st_file *file = NULL;
+    char path[128], err[256];
+    if (!tap_begin("golden %s", name))
+        return;
+    snprintf(path, sizeof path, "tests/data/%s.safetensors", name);
+    if (tap_expect(st_open(path, &file, err, sizeof err), "%s", err)) {
+        check_golden(file);
+        st_close(file);
+    }
+    tap_end();
+}
+
+int main(int argc, char **argv)
+{
+    static const int64_t cuts[] = {0, 0, 7, 8, 13};
+    if (argc == 3 && strcmp(argv[1], "--only") == 0)
+        tap_only(argv[2]);
+    test_gradients("batches", &(tg_oracle_call){2, 2, 11, 3, 5, .group = 1});
+    test_gradients("a group", &(tg_oracle_call){1, 4, 6, 4, 3, .group = 2});
+    test_gradients("packed", &(tg_oracle_call){4, 2, 13, 3, 4, .group = 1, .cuts = cuts});
+    test_golden("gla_b");
+    test_golden("gla_x");
+    return tap_finish();
+}

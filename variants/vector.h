@@ -1,0 +1,69 @@
+/* variants/vector.h - the vector-gate family: a decay of its own for every key dimension (reference 2.4, 5).
+ *
+ *     S_t = diag(e^{a_t}) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t        a_t in R^dqk, <= 0
+ *
+ * A variant is a file that says where the log decay a_t comes from and where its gradient goes, as statements and as an
+ * fp64 function, and then includes vector.inc. Forward and backward number their tiles alike. */
+#ifndef TEGULA_VECTOR_H
+#define TEGULA_VECTOR_H
+
+#include "variants/variants.h"
+
+#define LOG2_E 1.44269504f
+/* The least log2 decay of a step: 2^-150 is 0 in fp32, so it loses nothing; and the sum over a chunk of 64, at most 9600,
+ * still has steps of 2^-10, where a gate of -inf would leave nothing of those behind it. */
+#define LEAST_LOG2 (-150.0f)
+
+enum {
+    /* the caller's tensors */
+    Q = 1, /* queries [T, dqk] */
+    K,     /* keys [T, dqk] */
+    V,     /* values [T, dhv] */
+    S0,    /* initial state [dqk, dhv] */
+    H,     /* output [T, dhv] */
+    S,     /* final state [dqk, dhv] */
+    DH, DS,           /* gradients that arrive for H and S */
+    DQ, DK, DV, DS0,  /* gradients of Q, K, V and S0 */
+
+    /* gates, cumulative logs in base 2 */
+    A,     /* log2 decay [T, dqk]; the variant's */
+    B,     /* sum of A over the chunk up to and with the token [T, dqk] */
+    GT,    /* sum of A over the chunk [chunk, dqk] */
+
+    /* forward */
+    KE,    /* keys as the end of the chunk has them [T, dqk] */
+    CK,    /* state that arrives at a chunk [chunk, dqk, dhv] */
+    QB,    /* queries as the beginning of the chunk has them, scaled [T, dqk] */
+    QS,    /* queries, scaled [T, dqk] */
+    INTER, /* QB CK [T, dhv] */
+    P,     /* q k^T inside the chunk, decayed [Lhq, Lkv] */
+    SUM,   /* output [T, dhv] */
+
+    /* backward */
+    DC,                        /* gradient of the state after the chunk [chunk, dqk, dhv] */
+    DQI, DQG, DP, DQS, DQH,    /* dQ */
+    DKI, DKG, KP, DKS, DKH,    /* dK */
+    DVI, VQ, VP, DVS,          /* dV; VQ is QS once more, in the loop of VP */
+    QDQ,   /* q o dq of a head [T, dqk] */
+    KDK,   /* k o dk of a head [T, dqk] */
+    RK,    /* the part of it that comes from behind the chunk [T, dqk] */
+    X,     /* rows of CK o DC [chunk, dqk] */
+    E, PE, TE, TR,
+    DA,    /* gradient of the log decay, natural log [T, dqk] */
+    VECTOR_TILES /* the variant's own begin here */
+};
+
+/* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
+
+struct vector_oracle {
+    /* Natural log of a decay; `at` into a tensor [B, NH, T, dqk]. */
+    double (*gate)(const tg_oracle_call *call, int64_t at);
+    /* Writes what da, its gradient, gives as the gradient of the variant's input. */
+    void (*gate_back)(const tg_oracle_call *call, int64_t at, double da);
+};
+/* Either walks all sequences and heads of the call, whatever group and cuts. An absent (NULL) output is skipped, an absent
+ * state or gradient that arrives is 0. Without memory for its states it writes nothing. */
+void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *how);
+void tg_vector_oracle_backward(const tg_oracle_call *call, const struct vector_oracle *how);
+
+#endif

@@ -1,0 +1,182 @@
+/* variants/vector_oracle.c - the vector-gate recurrence and its adjoint, token by token, in fp64 (reference 5). */
+#include "variants/vector.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A head of a sequence, and where to work. */
+struct walk {
+    const tg_oracle_call *call;
+    const struct vector_oracle *how;
+    int64_t sequence, head, tokens;
+    int64_t first;  /* row of the sequence's first token in a tensor [B, NH, T, ...] */
+    int64_t shared; /* and in one [B, NH / group, T, ...] */
+    int64_t n_state;
+    int64_t stride;      /* tokens from one checkpoint to the next */
+    double *checkpoints; /* state before every stride-th token */
+    double *history;     /* states before and after the tokens of one stride */
+    double *state;       /* forward: the state; backward: its gradient */
+};
+
+static int64_t longest(const tg_oracle_call *c)
+{
+    int64_t most = c->cuts ? 0 : c->tokens;
+    for (int64_t s = 0; c->cuts && s < c->batch; s++)
+        if (c->cuts[s + 1] - c->cuts[s] > most)
+            most = c->cuts[s + 1] - c->cuts[s];
+    return most;
+}
+
+static void begin(struct walk *w, int64_t sequence, int64_t head)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t batch = c->cuts ? 0 : sequence, from = c->cuts ? c->cuts[sequence] : 0;
+    w->sequence = sequence;
+    w->head = head;
+    w->tokens = c->cuts ? c->cuts[sequence + 1] - from : c->tokens;
+    w->first = (batch * c->heads + head) * c->tokens + from;
+    w->shared = (batch * (c->heads / c->group) + head / c->group) * c->tokens + from;
+}
+
+/* The state of this head in a tensor of them, or nothing. */
+static const double *state_in(const struct walk *w, uint32_t tile)
+{
+    const double *states = w->call->in[tile];
+    return states ? states + (w->sequence * w->call->heads + w->head) * w->n_state : NULL;
+}
+
+static void copy_state(const struct walk *w, double *to, const double *from)
+{
+    if (from)
+        memcpy(to, from, (size_t)w->n_state * sizeof *to);
+    else
+        memset(to, 0, (size_t)w->n_state * sizeof *to);
+}
+
+static void write_state(const struct walk *w, uint32_t tile)
+{
+    double *states = w->call->out[tile];
+    if (states)
+        copy_state(w, states + (w->sequence * w->call->heads + w->head) * w->n_state, w->state);
+}
+
+/* after = the state behind token t, of the one before; they may be the same. */
+static void step(const struct walk *w, int64_t t, const double *before, double *after)
+{
+    const tg_oracle_call *c = w->call;
+    const double *k = c->in[K] + (w->shared + t) * c->dqk, *v = c->in[V] + (w->first + t) * c->dhv;
+    for (int64_t x = 0; x < c->dqk; x++) {
+        const double decay = exp(w->how->gate(c, (w->first + t) * c->dqk + x));
+        for (int64_t y = 0; y < c->dhv; y++)
+            after[x * c->dhv + y] = decay * before[x * c->dhv + y] + k[x] * v[y];
+    }
+}
+
+/* ---- forward ---- */
+
+static void read_state(const struct walk *w, int64_t t)
+{
+    const tg_oracle_call *c = w->call;
+    const double *q = c->in[Q] + (w->shared + t) * c->dqk;
+    double *h = c->out[H] + (w->first + t) * c->dhv;
+    memset(h, 0, (size_t)c->dhv * sizeof *h);
+    for (int64_t x = 0; x < c->dqk; x++)
+        for (int64_t y = 0; y < c->dhv; y++)
+            h[y] += c->scalars[0] * q[x] * w->state[x * c->dhv + y];
+}
+
+void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *how)
+{
+    struct walk w = {.call = call, .how = how, .n_state = call->dqk * call->dhv};
+    w.state = malloc((size_t)w.n_state * sizeof *w.state);
+    for (int64_t i = 0; w.state && i < call->batch * call->heads; i++) {
+        begin(&w, i / call->heads, i % call->heads);
+        copy_state(&w, w.state, state_in(&w, S0));
+        for (int64_t t = 0; t < w.tokens; t++) {
+            step(&w, t, w.state, w.state);
+            if (call->out[H])
+                read_state(&w, t);
+        }
+        write_state(&w, S);
+    }
+    free(w.state);
+}
+
+/* ---- backward ---- */
+
+/* Gradients of token t: w->state is that of the state after it, and becomes that of the state before. */
+static void step_back(const struct walk *w, int64_t t, const double *before, const double *after)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t row = w->first + t, shared = w->shared + t;
+    const double *q = c->in[Q] + shared * c->dqk, *k = c->in[K] + shared * c->dqk;
+    const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
+    for (int64_t y = 0; c->out[DV] && y < c->dhv; y++)
+        c->out[DV][row * c->dhv + y] = 0;
+    for (int64_t x = 0; x < c->dqk; x++) {
+        const double decay = exp(w->how->gate(c, row * c->dqk + x));
+        double dq = 0, dk = 0, da = 0;
+        for (int64_t y = 0; y < c->dhv; y++) {
+            const int64_t at = x * c->dhv + y;
+            w->state[at] += c->scalars[0] * q[x] * dh[y];
+            dq += c->scalars[0] * after[at] * dh[y];
+            dk += w->state[at] * v[y];
+            da += w->state[at] * decay * before[at];
+            if (c->out[DV])
+                c->out[DV][row * c->dhv + y] += w->state[at] * k[x];
+            w->state[at] *= decay;
+        }
+        if (c->out[DQ])
+            c->out[DQ][shared * c->dqk + x] += dq;
+        if (c->out[DK])
+            c->out[DK][shared * c->dqk + x] += dk;
+        w->how->gate_back(c, row * c->dqk + x, da);
+    }
+}
+
+/* From the last token to the first, recomputing the states of one stride after the other. */
+static void walk_back(struct walk *w)
+{
+    copy_state(w, w->history, state_in(w, S0));
+    for (int64_t t = 0; t < w->tokens; t++) {
+        if (t % w->stride == 0)
+            copy_state(w, w->checkpoints + t / w->stride * w->n_state, w->history);
+        step(w, t, w->history, w->history);
+    }
+    copy_state(w, w->state, state_in(w, DS));
+    for (int64_t first = (w->tokens - 1) / w->stride * w->stride; w->tokens > 0 && first >= 0; first -= w->stride) {
+        const int64_t end = first + w->stride < w->tokens ? first + w->stride : w->tokens;
+        copy_state(w, w->history, w->checkpoints + first / w->stride * w->n_state);
+        for (int64_t t = first; t < end; t++)
+            step(w, t, w->history + (t - first) * w->n_state, w->history + (t - first + 1) * w->n_state);
+        for (int64_t t = end - 1; t >= first; t--)
+            step_back(w, t, w->history + (t - first) * w->n_state, w->history + (t - first + 1) * w->n_state);
+    }
+}
+
+void tg_vector_oracle_backward(const tg_oracle_call *call, const struct vector_oracle *how)
+{
+    struct walk w = {.call = call, .how = how, .n_state = call->dqk * call->dhv};
+    const int64_t tokens = longest(call);
+    w.stride = (int64_t)ceil(sqrt((double)tokens)) + 1;
+    const int64_t n_checkpoints = tokens / w.stride + 1;
+    w.checkpoints = malloc((size_t)((n_checkpoints + w.stride + 2) * w.n_state) * sizeof *w.checkpoints);
+    if (!w.checkpoints)
+        return;
+    w.history = w.checkpoints + n_checkpoints * w.n_state;
+    w.state = w.history + (w.stride + 1) * w.n_state;
+    const int64_t rows = (call->cuts ? 1 : call->batch) * (call->heads / call->group) * call->tokens;
+    for (uint32_t i = 0; i < 2; i++) {
+        double *sum = call->out[i ? DK : DQ];
+        if (sum)
+            memset(sum, 0, (size_t)(rows * call->dqk) * sizeof *sum);
+    }
+    for (int64_t i = 0; i < call->batch * call->heads; i++) {
+        begin(&w, i / call->heads, i % call->heads);
+        walk_back(&w);
+        write_state(&w, DS0);
+    }
+    free(w.checkpoints);
+}
