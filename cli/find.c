@@ -176,12 +176,25 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape)
     return shape_class_check(context, shape);
 }
 
-static const tg_schedule *schedule_named(const tg_variant *variant, const char *name, size_t length)
+static bool is_name(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+/* A schedule of the variant, or a point of one that has a name. */
+static bool schedule_named(const tg_variant *variant, const char *name, size_t length, tg_schedule *schedule)
 {
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strlen((*s)->name) == length && memcmp((*s)->name, name, length) == 0)
-            return *s;
-    return NULL;
+        if (is_name((*s)->name, name, length)) {
+            *schedule = **s;
+            return true;
+        }
+    for (const tg_point *point = variant->points; point && point->name; point++) {
+        const size_t base = strcspn(point->text, " ");
+        if (is_name(point->name, name, length) && schedule_named(variant, point->text, base, schedule))
+            return tg_schedule_apply(point->text + base, schedule, NULL) == TG_OK;
+    }
+    return false;
 }
 
 static bool unknown_schedule(struct context *context, const tg_variant *variant, const char *name)
@@ -215,13 +228,11 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
     text += strspn(text, " ");
     size_t length = strcspn(text, " ");
     if (length > 0 && !memchr(text, '=', length)) {
-        const tg_schedule *base = schedule_named(variant, text, length);
-        if (!base) {
+        if (!schedule_named(variant, text, length, schedule)) {
             char name[64];
             snprintf(name, sizeof name, "%.*s", (int)length, text);
             return unknown_schedule(context, variant, name);
         }
-        *schedule = *base;
         text += length;
     } else if (!schedule_default(context, variant, target, shape, sizes, text, schedule)) {
         return false;

@@ -115,6 +115,8 @@ static void schedules_print(const tg_variant *variant)
     for (const tg_schedule *const *s = variant->schedules; *s; s++)
         printf(" %s", (*s)->name);
     puts("");
+    for (const tg_point *point = variant->points; point && point->name; point++)
+        printf("  %s %s is %s\n", point == variant->points ? "points:   " : "          ", point->name, point->text);
 }
 
 static void variant_print(const tg_variant *variant)

@@ -282,6 +282,37 @@ static uint64_t check_schedules(struct check *check, const tg_variant *variant, 
     return sound;
 }
 
+/* Of the schedules that are sound the one that the text begins with. */
+static const tg_schedule *schedule_of(const tg_variant *variant, const char *text, uint64_t sound)
+{
+    const size_t n = text ? strcspn(text, " ") : 0;
+    for (uint32_t s = 0; n > 0 && s < MAX_LIST && variant->schedules && variant->schedules[s]; s++)
+        if ((sound >> s & 1) && strlen(variant->schedules[s]->name) == n &&
+            memcmp(variant->schedules[s]->name, text, n) == 0)
+            return variant->schedules[s];
+    return NULL;
+}
+
+static void check_points(struct check *check, const tg_variant *variant, uint64_t sound)
+{
+    for (uint32_t i = 0; variant->points && i < MAX_LIST && variant->points[i].name; i++) {
+        const tg_point *point = &variant->points[i];
+        const tg_schedule *base = schedule_of(variant, point->text, sound);
+        tg_schedule schedule;
+        bool is_point = tg_check_name(check, TG0403, "point", point->name) && base;
+        if (is_point) {
+            schedule = *base;
+            is_point = tg_schedule_apply(point->text + strlen(base->name), &schedule, check->sink) == TG_OK;
+        }
+        if (!is_point)
+            tg_fault(check, TG0412, "begin it with the name of one of .schedules, then changes such as H.warps=4",
+                     "point %u is not of a schedule of the variant", i);
+        for (uint32_t s = 0; is_point && s < MAX_LIST && variant->schedules[s]; s++)
+            if ((sound >> s & 1) && tg_same_name(variant->schedules[s]->name, point->name))
+                tg_fault(check, TG0404, "rename one", "point %u and schedule %u have the same name", i, s);
+    }
+}
+
 static void check_spaces(struct check *check, const tg_variant *variant, uint64_t sound)
 {
     const tg_space *const *spaces = variant->spaces;
@@ -323,6 +354,7 @@ static bool check_variant(struct check *check, const tg_variant *variant, const 
     check->file = file;
     check->line = 0;
     check_spaces(check, variant, sound);
+    check_points(check, variant, sound);
     return algorithm_ok;
 }
 

@@ -419,6 +419,13 @@ typedef struct tg_oracle_call {
     double *const *out;
 } tg_oracle_call;
 
+/* A name for a point of a schedule's space, for wisdom and --schedule: "segments-short", "segments state.seg=32". The
+ * text is a name from .schedules, then changes as tg_schedule_apply takes them. */
+typedef struct tg_point {
+    const char *name;
+    const char *text;
+} tg_point;
+
 typedef struct tg_variant {
     uint32_t struct_size;
     uint32_t version;
@@ -427,6 +434,7 @@ typedef struct tg_variant {
     const tg_algorithm *algorithm;
     const tg_schedule *const *schedules; /* NULL-terminated; the first one accepted is the default */
     const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
+    const tg_point *points;              /* ends with a name of NULL; may be NULL */
     /* The recurrence in fp64, token by token, by which kernels are judged; NULL: they are judged by the statements
      * themselves (interpreter/interpreter.h), so that a mistake in these is not found. */
     void (*oracle)(const tg_oracle_call *);

@@ -81,6 +81,13 @@ segments state.seg=32
 segments-wide state.seg=64
 64 x 512  ###############
 
+-- case a name for a point of a schedule
+-- args
+check mlstm-sig --device emu --arch sm_90a --schedule "segments-shorter walk.stages=2" --shape B=1,NH=1,T=130,dqk=64,dhv=128
+-- exit 0
+-- stdout
+schedule segments state.seg=16 walk.stages=2
+
 -- case a segment's length is one for all kernels
 -- args
 check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=1" --shape B=1,NH=1,T=130,dqk=64,dhv=64 --grad --backward-schedule "segments-narrow dV.seg=2"

@@ -38,6 +38,7 @@ struct copy {
     const char *aliases[2];
     const tg_schedule *schedules[2];
     const tg_space *spaces[2];
+    tg_point points[2];
     tg_variant variant;
 };
 
