@@ -27,7 +27,7 @@ static uint32_t fragment_last_use(const struct plan *p, uint32_t v)
         const struct op *op = &p->ops[i];
         bool uses = op->v == v && has_value(op);
         uses |= ((op->kind == OP_CONTRACT || op->kind == OP_DOT) && (op->a == v || op->b == v)) ||
-                (op->kind == OP_COPY && op->a == v);
+                ((op->kind == OP_COPY || op->kind == OP_SOLVE) && op->a == v);
         if (op->kind == OP_MAP) {
             tg_operand reads[TG_MAX_READS];
             const uint32_t n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads);

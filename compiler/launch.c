@@ -43,7 +43,8 @@ static uint32_t n_strides(const struct plan *p, uint32_t tile)
     uint32_t n = 0;
     while (n < TG_MAX_AXES && t->axes[n] != TG_AXIS_NONE)
         n++;
-    const bool dense = n > 0 && (t->axes[n - 1] == TG_DQK || t->axes[n - 1] == TG_DHV);
+    const uint32_t last = n ? t->axes[n - 1] : TG_AXIS_NONE;
+    const bool dense = last == TG_DQK || last == TG_DHV || last == TG_LKV;
     return 2 + n - (dense && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 ? 1 : 0);
 }
 

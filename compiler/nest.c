@@ -174,7 +174,8 @@ static void find_causal(struct plan *p)
         causal |= (p->slice.stmts >> i & 1) && tg_stmt_decays(&p->algorithm->body[i]);
     for (uint32_t i = 0; i < p->algorithm->n_body; i++)
         for (uint32_t k = 0; (p->slice.stmts >> i & 1) && k < TG_MAX_EXPR; k++)
-            causal |= p->algorithm->body[i].op == TG_STMT_MAP && p->algorithm->body[i].expr[k].op == TG_X_CAUSAL;
+            causal |= p->algorithm->body[i].op == TG_STMT_MAP && (p->algorithm->body[i].expr[k].op == TG_X_CAUSAL ||
+                                                                  p->algorithm->body[i].expr[k].op == TG_X_BEFORE);
     for (uint32_t n = 0; causal && n < p->n_nests; n++) {
         p->nests[n].causal_end = p->nests[n].loops[0].dim == TG_LKV && p->row->row[TG_LQ].role == TG_ROLE_P;
         p->nests[n].causal_begin = p->nests[n].loops[0].dim == TG_LQ && p->row->row[TG_LKV].role == TG_ROLE_P;
@@ -198,6 +199,22 @@ static bool find_direction(struct plan *p)
     return ways < 3 && (!p->backwards || p->thread_dim == TG_CHUNK);
 }
 
+/* A kernel on tensor cores takes a chunk as one block: on warpgroups, and where the algorithm has but one chunk size. */
+static bool find_one_block(const struct plan *p, bool *one_block)
+{
+    const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
+    const bool needed = p->row->mma != TG_MMA_NONE && tg_has_one_chunk(p->algorithm) && (p->slice.dims & positions);
+    for (uint32_t d = TG_LQ; needed && d <= TG_LKV; d++)
+        if ((p->slice.dims >> d & 1) && p->block[d] != p->schedule->chunk) {
+            plan_refuse(p, "TG0522", p->row->line, "make both blocks the chunk",
+                        "kernel %s: the block of %s is %u, but a chunk of this algorithm is one block of %u",
+                        p->row->name, tg_dim_name(d), p->block[d], p->schedule->chunk);
+            return false;
+        }
+    *one_block = needed || p->row->mma == TG_MMA_WGMMA;
+    return true;
+}
+
 bool pass_nest(struct plan *p)
 {
     if (!find_direction(p))
@@ -207,6 +224,8 @@ bool pass_nest(struct plan *p)
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
     const uint32_t most = plan_chunk_most(p->schedule);
+    if (!find_one_block(p, &b.one_block))
+        return false;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
         if (d == TG_MEMBER && !p->thread_dim)
@@ -215,7 +234,7 @@ bool pass_nest(struct plan *p)
             (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
             ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
             (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
-            (p->row->mma == TG_MMA_WGMMA && (d == TG_LQ || d == TG_LKV));
+            (b.one_block && plan_is_position(d));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }

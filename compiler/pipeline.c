@@ -182,6 +182,7 @@ static uint32_t scratch_bytes(const struct plan *p)
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
         const uint32_t wanted = sums                    ? 8 * (p->threads / 32)
                                 : plan_is_masked(p, op) ? 4 * p->values[op->b].extent[1]
+                                : op->kind == OP_SOLVE  ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
                                                         : 0;
         bytes = wanted > bytes ? wanted : bytes;
     }

@@ -31,8 +31,7 @@ static bool is_read_by_map(const struct plan *p, uint32_t v)
     return false;
 }
 
-/* A map over a loaded matrix that only feeds products needs no place: it is computed on fetched operands. */
-static bool is_on_the_fly(const struct plan *p, uint32_t v)
+bool plan_is_on_the_fly(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
     const bool is_map = p->algorithm->body[value->stmt].op == TG_STMT_MAP;
@@ -105,6 +104,21 @@ static bool is_dot(const struct plan *p, uint32_t v)
     return false;
 }
 
+/* Does a tile in registers read the vector along its columns? */
+static bool is_column(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct value *out = &p->values[p->ops[i].v];
+        tg_operand reads[TG_MAX_READS];
+        const uint32_t n = p->ops[i].kind == OP_MAP ? tg_stmt_reads(&p->algorithm->body[p->ops[i].stmt], reads) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (plan_find(p, reads[k], out->nest) == (int)v && out->n_dims == 2 && p->values[v].n_dims == 1 &&
+                p->values[v].dims[0] == out->dims[1])
+                return true;
+    }
+    return false;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
@@ -117,10 +131,10 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return !is_row || (v->nest >= 0 && !is_dot(p, i)) ? SPACE_NONE : v->n_dims ? SPACE_ROWS : SPACE_UNIFORM;
     }
     if (v->stmt >= 0)
-        return is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
+        return plan_is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
-    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)))
+    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
 }
@@ -264,13 +278,9 @@ static bool split_warps(struct plan *p)
     bool chained = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        chained |= op->kind == OP_CONTRACT && p->values[op->a].space == SPACE_FRAGMENT;
+        chained |= op->kind == OP_CONTRACT &&
+                   (p->values[op->a].space == SPACE_FRAGMENT || p->values[op->b].space == SPACE_FRAGMENT);
         chained |= op->kind == OP_DOT && p->values[op->v].n_dims == 1; /* whole rows in one warp */
-        if (op->kind == OP_CONTRACT && p->values[op->b].space == SPACE_FRAGMENT) {
-            plan_refuse(p, "TG0511", p->algorithm->body[op->stmt].line, "exchange the two operands",
-                        "kernel %s: a computed tile can only be the left operand of a product", p->row->name);
-            return false;
-        }
     }
     uint32_t best = 0;
     for (uint32_t wn = 1; wn <= (chained ? 1u : p->row->warps); wn++) {

@@ -83,9 +83,16 @@ bool plan_is_masked(const struct plan *p, const struct op *op)
     if (tg_stmt_decays(s) && a->n_dims == 2 && plan_is_position(a->dims[0]) && plan_is_position(a->dims[1]))
         return true;
     for (uint32_t i = 0; s->op == TG_STMT_MAP && i < tg_expr_length(s); i++)
-        if (s->expr[i].op == TG_X_CAUSAL)
+        if (s->expr[i].op == TG_X_CAUSAL || s->expr[i].op == TG_X_BEFORE)
             return true;
     return false;
+}
+
+bool plan_is_by_square(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    return op->kind == OP_CONTRACT && (a->space == SPACE_FRAGMENT) != (b->space == SPACE_FRAGMENT) &&
+           tg_tile_is_square(p->algorithm, TG_OPERAND_TILE(a->space == SPACE_FRAGMENT ? b->operand : a->operand));
 }
 
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
@@ -286,6 +293,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
                pass_walk(p) && plan_verify(p, "walk") &&     /* tiles to warpgroups and shared memory */
                pass_order(p) && plan_verify_order(p);        /* what each role executes, waits included */
     return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
+           pass_orient(p) && plan_verify(p, "orient") &&     /* which way round computed tiles lie in registers */
            pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
            pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
            pass_budget(p) && plan_verify(p, "budget");       /* does it fit */

@@ -77,6 +77,7 @@ enum op_kind {
     OP_SCAN,     /* v = prefix sum or maximum of a along the block, continued from the block before */
     OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
     OP_CONTRACT, /* v += a b, on tensor cores */
+    OP_SOLVE,    /* v = (I + strictly lower a)^-1 */
     OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */
@@ -240,6 +241,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
 
 /* nest.c, place.c, pipeline.c, budget.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */
 bool pass_nest(struct plan *p);
+bool pass_orient(struct plan *p);
 bool pass_place(struct plan *p);
 bool pass_pipeline(struct plan *p);
 bool pass_budget(struct plan *p);
@@ -296,6 +298,8 @@ const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 bool plan_has_dim(const struct value *v, uint32_t dim);
+/* Is it a map over a loaded matrix that only feeds products? It needs no place: it is computed on fetched operands. */
+bool plan_is_on_the_fly(const struct plan *p, uint32_t v);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
 /* Is it a product whose terms are weighted by a decay from the key's to the query's position? */
@@ -306,6 +310,13 @@ static inline bool plan_is_decayed(const struct plan *p, const struct op *op)
 /* The matrix in shared memory that a product fetches where its operand v is computed on the fly; what else the operand is
  * made of is read element by element. */
 int plan_fetched(const struct plan *p, uint32_t v);
+/* Floats from one row to the next of what is inverted in shared memory: rows of 16-byte units, in different banks. */
+static inline uint32_t plan_solve_pitch(const struct plan *p, const struct op *op)
+{
+    return p->values[op->v].extent[1] + 4;
+}
+/* Is it a product of a computed tile by a tile of positions x positions in memory? */
+bool plan_is_by_square(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */

@@ -28,6 +28,8 @@ uint32_t plan_chunk_multiple(const tg_schedule *schedule)
 /* A walk's chunk is one tile. */
 uint32_t plan_chunk_most(const tg_schedule *schedule)
 {
+    if (tg_has_one_chunk(schedule->algorithm))
+        return schedule->max_tokens ? 0 : schedule->chunk;
     for (uint32_t r = 0; r < schedule->n_rows; r++)
         if (schedule->rows[r].mma == TG_MMA_WGMMA)
             return schedule->chunk;
@@ -98,7 +100,8 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             plan_copy_name(to->name, sizeof to->name, from->name);
             to->flags = flags;
             to->dtype = (uint8_t)plan_dtype_of(from, shape);
-            memcpy(to->axes, from->axes, sizeof to->axes);
+            for (uint32_t axis = 0; axis < TG_MAX_AXES; axis++)
+                to->axes[axis] = from->axes[axis] == TG_LKV ? TG_POSITION : from->axes[axis];
             to->segment = (uint16_t)tg_tile_segment(schedule, t);
             const uint32_t parts = plan_parts(schedule, slices, shape, t);
             for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)

@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+enum { MOST_TO_SOLVE = 64 }; /* a thread has a column of the inverse in registers */
+
+/* Dimensions that an operand has on chip. */
+static uint32_t count_dims(const struct plan *p, tg_operand operand)
+{
+    uint8_t dims[TG_MAX_AXES];
+    uint32_t n_dims = 0;
+    for (uint32_t i = 0, n = tg_operand_dims(p->algorithm, operand, dims); i < n; i++)
+        n_dims += dims[i] != TG_CHUNK;
+    return n_dims;
+}
+
 /* Not what was loaded into fragments for one reader. */
 static int find_loaded_or_made(const struct plan *p, tg_operand operand, int nest)
 {
@@ -45,6 +57,7 @@ static bool is_map_of_loaded(const struct builder *b, int from)
             return false;
     return s->op == TG_STMT_MAP && feeds_product(b->p, s);
 }
+static int begin_state(struct builder *b, int i);
 
 /* A map that an earlier loop has made is made again: cheaper than memory. */
 static int make_again(struct builder *b, tg_operand operand)
@@ -65,10 +78,14 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const int found = find_loaded_or_made(p, operand, nest);
     if (found >= 0)
         return found;
-    const bool computed_here = nest_producer(p, operand) >= 0;
+    const int from = nest_producer(p, operand);
+    const bool computed_here = from >= 0;
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
+    if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && b->one_block && b->value[from] < 0)
+        return begin_state(b, from);
     const bool is_held = (p->held & positions) == positions || (p->held >> TG_CHUNK & 1);
-    const int across = computed_here && is_held ? read_across(b, operand, nest) : -1;
+    const bool is_whole = b->one_block && p->row->mma != TG_MMA_WGMMA;
+    const int across = computed_here && (is_held || is_whole) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     if (computed_here && (p->thread_dim ? p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP
@@ -309,6 +326,17 @@ static struct op begin_carry(const struct plan *p, int i, int v)
     return (struct op){.kind = enters ? OP_ENTER : OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)tile};
 }
 
+/* A state is there from the first step on, before its statement says what is added to it. */
+static int begin_state(struct builder *b, int i)
+{
+    const int v = plan_add_value(b->p, b->p->algorithm->body[i].out, i, -1);
+    if (v < 0)
+        return -1;
+    insert_before_nest(b, begin_carry(b->p, i, v));
+    b->value[i] = (int8_t)v;
+    return v;
+}
+
 /* A vector carried beside the state, which is added to as it is: read as it arrives, changed at the end of the chunk. */
 static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
@@ -335,18 +363,89 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_
     return true;
 }
 
+static bool is_matrix_product(const struct plan *p, const tg_stmt *s)
+{
+    const struct tg_product product = tg_stmt_product(p->algorithm, s);
+    return product.m && product.n && product.k && !product.batch;
+}
+
+/* Is the product made for nothing but to be added to a state, by itself or with others? It needs no tile then. */
+static bool is_addend(const struct plan *p, const tg_stmt *product)
+{
+    bool any = false;
+    if (product->op != TG_STMT_CONTRACT || (p->slice.stores >> TG_OPERAND_TILE(product->out) & 1) ||
+        !is_matrix_product(p, product))
+        return false;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        tg_operand reads[TG_MAX_READS];
+        for (uint32_t k = 0, n = p->slice.stmts >> i & 1 ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
+            if (TG_OPERAND_TILE(reads[k]) != TG_OPERAND_TILE(product->out))
+                continue;
+            const bool carried = s->op == TG_STMT_CARRY && !s->b && reads[k] == s->a;
+            if (!carried && !(s->op == TG_STMT_CONTRACT && reads[k] == s->init && is_addend(p, s)))
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static bool defer_product(struct builder *b, const tg_stmt *s, int stmt, int state, uint32_t domain)
+{
+    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    if (va < 0 || vb < 0)
+        return false;
+    defer(
+        b,
+        (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)stmt, .v = (uint8_t)state, .a = (uint8_t)va, .b = (uint8_t)vb},
+        domain);
+    return true;
+}
+
+/* The products of a sum that is added to a state: each goes straight into it. */
+static bool defer_sum(struct builder *b, const tg_stmt *carry, tg_operand sum, int state, uint32_t domain)
+{
+    const int i = nest_producer(b->p, sum);
+    const tg_stmt *s = i >= 0 ? &b->p->algorithm->body[i] : NULL;
+    if (!s || !is_addend(b->p, s)) {
+        plan_refuse(b->p, "TG0523", carry->line,
+                    "add products to it (TG_CONTRACT_TO, TG_CONTRACT_ONTO) that nothing else reads",
+                    "kernel %s adds %s to a state, which is no sum of products of this kernel alone", b->p->row->name,
+                    b->p->algorithm->tensors[TG_OPERAND_TILE(sum)].name);
+        return false;
+    }
+    return (!s->init || defer_sum(b, carry, s->init, state, domain)) && defer_product(b, s, i, state, domain);
+}
+
+/* The state where a chunk is one block: whatever reads it has it as it arrives, it changes at the end of the step. */
+static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
+{
+    struct plan *p = b->p;
+    const int v = b->value[i] >= 0 ? b->value[i] : begin_state(b, i);
+    const int decay = s->decay ? need(b, s->decay, s) : -1;
+    if (v < 0 || (s->decay && decay < 0))
+        return false;
+    p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    if (!p->makes_segments)
+        nest_store(b, v, i, GUARD_ALWAYS);
+    if (decay >= 0)
+        defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
+    return s->b ? defer_product(b, s, i, v, domain) : defer_sum(b, s, s->a, v, domain);
+}
+
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
 static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
     struct plan *p = b->p;
-    const bool whole = p->row->mma == TG_MMA_WGMMA; /* a chunk is one block of positions */
-    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (whole ? 1 : 2)) {
+    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (b->one_block ? 1 : 2)) {
         plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
                     "kernel %s computes a carried state but does not walk the chunks", p->row->name);
         return false;
     }
-    if (whole && !s->b)
-        return add_carry_vector(b, i, s, domain);
+    if (b->one_block)
+        return !s->b && count_dims(p, s->out) < 2 ? add_carry_vector(b, i, s, domain)
+                                                  : add_carry_whole(b, i, s, domain);
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
@@ -355,16 +454,6 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     insert_before_nest(b, begin_carry(p, i, v));
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     b->value[i] = (int8_t)v;
-    if (whole) {
-        if (!p->makes_segments)
-            nest_store(b, v, i, GUARD_ALWAYS);
-        if (decay >= 0)
-            defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
-        defer(b,
-              (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)va, .b = (uint8_t)vb},
-              domain);
-        return true;
-    }
     nest_store(b, v, i, GUARD_FIRST);
     b->carry_at = (int)p->n_ops;
     if (decay >= 0) {
@@ -384,11 +473,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
 static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
 {
     struct plan *p = b->p;
-    uint8_t dims[TG_MAX_AXES];
-    uint32_t on_chip = 0;
-    for (uint32_t i = 0, n = tg_operand_dims(p->algorithm, operand, dims); i < n; i++)
-        on_chip += dims[i] != TG_CHUNK;
-    if (p->thread_dim || on_chip < 2 || nest_producer(p, operand) >= 0 || p->row->mma == TG_MMA_WGMMA)
+    if (p->thread_dim || count_dims(p, operand) < 2 || nest_producer(p, operand) >= 0 || p->row->mma == TG_MMA_WGMMA)
         return need(b, operand, s);
     const int v = plan_add_value(p, operand, -1, nest_domain(b, operand) ? b->nest : -1);
     if (v < 0)
@@ -445,12 +530,6 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     return true;
 }
 
-static bool is_matrix_product(const struct plan *p, const tg_stmt *s)
-{
-    const struct tg_product product = tg_stmt_product(p->algorithm, s);
-    return product.m && product.n && product.k && !product.batch;
-}
-
 /* Does a matrix product take the map's result, which is then computed while the product fetches its operand? */
 static bool feeds_product(const struct plan *p, const tg_stmt *map)
 {
@@ -463,12 +542,23 @@ static bool feeds_product(const struct plan *p, const tg_stmt *map)
     return false;
 }
 
+/* Does the map read a computed tile? Then it is one itself. */
+static bool reads_computed(const struct plan *p, const tg_stmt *map)
+{
+    tg_operand reads[TG_MAX_READS];
+    bool any = false;
+    for (uint32_t k = 0, n = tg_stmt_reads(map, reads); k < n; k++)
+        any |= count_dims(p, reads[k]) == 2 && nest_producer(p, reads[k]) >= 0;
+    return any;
+}
+
 static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind kind, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
     tg_operand list[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(s, list);
-    const bool direct = kind == OP_MAP && !p->thread_dim && p->row->mma != TG_MMA_WGMMA && !feeds_product(p, s);
+    const bool direct = kind == OP_MAP && !p->thread_dim && p->row->mma != TG_MMA_WGMMA &&
+                        (!feeds_product(p, s) || reads_computed(p, s));
     int a = -1;
     for (uint32_t k = 0; k < n; k++)
         if ((a = direct ? dot_operand(b, list[k], s, guard_of(b, s, domain)) : need(b, list[k], s)) < 0)
@@ -529,6 +619,19 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     return add_simple(b, i, s, OP_COPY, domain, free);
 }
 
+static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    if (!b->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 || p->block[TG_LQ] > MOST_TO_SOLVE) {
+        plan_refuse(
+            p, "TG0524", s->line, "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
+            "kernel %s inverts %s: expected a tile of at most %d positions, computed in the same kernel on tensor cores",
+            p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name, MOST_TO_SOLVE);
+        return false;
+    }
+    return add_simple(b, i, s, OP_SOLVE, domain, free);
+}
+
 bool nest_add(struct builder *b, int i)
 {
     struct plan *p = b->p;
@@ -544,9 +647,13 @@ bool nest_add(struct builder *b, int i)
     b->domain[i] = domain;
     b->free[i] = free;
     b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
+    if (b->one_block && is_addend(p, s))
+        return true; /* with the state's statement */
     switch (s->op) {
     case TG_STMT_MAP:
         return add_simple(b, i, s, OP_MAP, domain, free);
+    case TG_STMT_SOLVE:
+        return add_solve(b, i, s, domain, free);
     case TG_STMT_SCAN:
         return add_simple(b, i, s, OP_SCAN, domain, free);
     case TG_STMT_TOTAL:

@@ -34,8 +34,10 @@ static void check_axes(struct check *check, const tg_tensor *tensor, const char 
                  "%s: a tensor of the caller has axis %s", name, tg_dim_name(seen & 1u << TG_LQ ? TG_LQ : TG_LKV));
     const uint32_t exclusive = seen & (positions | 1u << TG_T);
     struct tg_text text;
-    if (((seen & 1u << TG_T) && (seen & positions)) || (exclusive && (seen & 1u << TG_CHUNK)))
-        tg_fault(check, TG0115, "TG_T, TG_LQ and TG_LKV imply the chunk; TG_T is read as TG_LQ or TG_LKV",
+    const bool square = tensor->axes[0] == TG_T && tensor->axes[1] == TG_LKV && seen == (1u << TG_T | 1u << TG_LKV);
+    if (((seen & 1u << TG_T) && (seen & positions) && !square) || (exclusive && (seen & 1u << TG_CHUNK)))
+        tg_fault(check, TG0115,
+                 "TG_T, TG_LQ and TG_LKV imply the chunk; TG_T is read as TG_LQ or TG_LKV, beside TG_LKV as TG_LQ",
                  "%s: axes %s exclude each other", name, tg_mask_text(exclusive | (seen & 1u << TG_CHUNK), &text));
 }
 

@@ -129,7 +129,7 @@ static bool is_linear(const tg_stmt *map, tg_bits parts)
         const bool a = arity > 0 && part[n], b = arity > 1 && part[n + 1];
         const bool sum = x->op == TG_X_ADD || x->op == TG_X_SUB;
         const bool product = (x->op == TG_X_MUL && !(a && b)) || (x->op == TG_X_DIV && !b);
-        const bool alone = x->op == TG_X_NEG || x->op == TG_X_CAUSAL;
+        const bool alone = x->op == TG_X_NEG || x->op == TG_X_CAUSAL || x->op == TG_X_BEFORE;
         if ((a || b) && !(sum || product || alone))
             return false;
         part[n++] = x->op == TG_X_TILE ? (parts >> TG_OPERAND_TILE(x->operand) & 1) != 0 : a || b;

@@ -117,8 +117,8 @@ static bool check_outputs(const struct kernel *k)
                 tg_fault(k->check, TG0208, "let one kernel write it, the others will read it",
                          "%s writes %s, which kernel %u writes too", k->name, name,
                          (uint32_t)(other - k->schedule->rows));
-        if (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS)
-            tg_fault(k->check, TG0211, "write a tile that it is made of, or one made of it",
+        if ((tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS) && !tg_tile_is_square(algorithm, tile))
+            tg_fault(k->check, TG0211, "give it the axes TG_T, TG_LKV, or write a tile that it is made of",
                      "%s writes %s, whose axes are positions inside a chunk", k->name, name);
     }
     return ok;

@@ -23,6 +23,7 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
     [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_SINCE, TG_EXCLUSIVE},
     [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL, TG_REVERSE},
+    [TG_STMT_SOLVE] = {"SOLVE", FIELD_A, 0, 0},
 };
 
 /* One statement under check. */
@@ -73,8 +74,13 @@ static bool check_operand(const struct subject *s, const char *field, tg_operand
     }
     const char *name = tg_tile_text(s->algorithm, tile, &text);
     if (tg_tile_has_t(s->algorithm, tile)) {
-        if (at == TG_LQ || at == TG_LKV)
+        if (at == TG_LQ || (at == TG_LKV && !tg_tile_is_square(s->algorithm, tile)))
             return true;
+        if (at == TG_LKV) {
+            tg_fault(s->check, TG0125, "write TG_AT_Q(tile): its columns are the key positions",
+                     "%s: %s has axes T and Lkv and is used as %s at Lkv", s->kind, name, field);
+            return false;
+        }
         if (at == 0)
             tg_fault(s->check, TG0124, give, "%s: %s has axis TG_T and is used as %s without a position", s->kind, name,
                      field);
@@ -168,9 +174,11 @@ static void check_code(const struct subject *s, uint32_t i, bool out_ok)
     if (x->op == TG_X_SCALAR && tg_scalars_are_listed(s->algorithm) && x->operand >= tg_scalar_count(s->algorithm))
         tg_fault(s->check, TG0158, "list it in the algorithm's .scalars",
                  "MAP: code %u of the expression is scalar %u, of %u", i, x->operand, tg_scalar_count(s->algorithm));
-    if (x->op == TG_X_CAUSAL && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
+    const bool masks = x->op == TG_X_CAUSAL || x->op == TG_X_BEFORE;
+    if (masks && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
         tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",
-                 "MAP: TG_CAUSAL compares two positions, but the result has not both");
+                 "MAP: %s compares two positions, but the result has not both",
+                 x->op == TG_X_CAUSAL ? "TG_CAUSAL" : "TG_BEFORE");
 }
 
 static void check_expr(const struct subject *s, bool out_ok)
@@ -255,6 +263,24 @@ static void check_total(const struct subject *s)
     else if (!summed && in == out)
         tg_fault(s->check, TG0129, "leave the axis to be summed out of the result",
                  "TOTAL: out has all the axes of a, nothing is summed over");
+}
+
+/* ---- SOLVE ---- */
+
+static void check_solve(const struct subject *s)
+{
+    struct tg_text have;
+    const tg_stmt *stmt = s->stmt;
+    const tg_operand both[] = {stmt->out, stmt->a};
+    for (uint32_t i = 0; i < TG_COUNT(both); i++)
+        if ((mask_of(s, both[i]) & ~(uint32_t)CHUNK) != Q_AND_KV)
+            tg_fault(s->check, TG0142, "give it the axes TG_LQ, TG_LKV, or TG_T, TG_LKV",
+                     "SOLVE: %s has axes %s, expected Lhq, Lkv", i ? "a" : "out", axes(s, both[i], &have));
+    if (implicit_of(s, stmt->out) != implicit_of(s, stmt->a))
+        tg_fault(s->check, TG0142, "give both the same of TG_NO_BATCH and TG_SHARED",
+                 "SOLVE: out and a do not have the same sequences and heads");
+    if (s->algorithm->tensors[TG_OPERAND_TILE(stmt->a)].dtype == TG_F32X2)
+        tg_fault(s->check, TG0133, "make it TG_F32", "SOLVE: a is of type f32x2");
 }
 
 /* ---- CONTRACT, CARRY ---- */
@@ -452,7 +478,8 @@ static void check_carry(const struct subject *s)
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)
 {
     if (stmt->op == TG_STMT_NONE || stmt->op >= TG_STMT_N_OPS) {
-        tg_fault(check, TG0120, "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO",
+        tg_fault(check, TG0120,
+                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO, TG_SOLVE_TO",
                  "statement kind %u is unknown", stmt->op);
         return;
     }
@@ -477,6 +504,10 @@ void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_
     case TG_STMT_CARRY:
         if (ok)
             check_carry(&s);
+        break;
+    case TG_STMT_SOLVE:
+        if (ok)
+            check_solve(&s);
         break;
     default:
         break; /* refused above */

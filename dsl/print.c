@@ -34,9 +34,9 @@ void tg_printf(const tg_writer *writer, const char *format, ...)
 const char *tg_dim_name(uint32_t dim)
 {
     static const char *const names[TG_N_DIMS] = {
-        [TG_AXIS_NONE] = "none", [TG_T] = "T",         [TG_CHUNK] = "chunk", [TG_DQK] = "dqk",
-        [TG_DHV] = "dhv",        [TG_PARTS] = "parts", [TG_CUTS] = "cuts",   [TG_SEG] = "seg",
-        [TG_LQ] = "Lhq",         [TG_LKV] = "Lkv",     [TG_BATCH] = "batch", [TG_MEMBER] = "member",
+        [TG_AXIS_NONE] = "none", [TG_T] = "T",         [TG_CHUNK] = "chunk",       [TG_DQK] = "dqk", [TG_DHV] = "dhv",
+        [TG_PARTS] = "parts",    [TG_CUTS] = "cuts",   [TG_POSITION] = "position", [TG_SEG] = "seg", [TG_LQ] = "Lhq",
+        [TG_LKV] = "Lkv",        [TG_BATCH] = "batch", [TG_MEMBER] = "member",
     };
     return dim < TG_N_DIMS ? names[dim] : "?";
 }
@@ -111,6 +111,7 @@ static const struct notation notations[TG_X_N_OPS] = {
     [TG_X_SOFTPLUS] = {"softplus", ATOM},
     [TG_X_STEP] = {"step", ATOM},
     [TG_X_CAUSAL] = {"causal", ATOM},
+    [TG_X_BEFORE] = {"before", ATOM},
 };
 
 /* First code of the value whose last code is `last`; -1 when the codes before do not make one. */
@@ -289,6 +290,11 @@ static void print_stmt(const struct printer *p, const tg_stmt *stmt)
     case TG_STMT_TOTAL:
         print_sum(p, stmt, tg_stmt_along(p->algorithm, stmt));
         print_operand(p, stmt->a);
+        break;
+    case TG_STMT_SOLVE:
+        tg_printf(p->writer, "(I + strictly lower ");
+        print_operand(p, stmt->a);
+        tg_printf(p->writer, ")^-1");
         break;
     case TG_STMT_CONTRACT:
         if (stmt->init) {

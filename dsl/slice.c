@@ -26,6 +26,23 @@ bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile)
     return false;
 }
 
+bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    return tensor && tensor->axes[0] == TG_T && tensor->axes[1] == TG_LKV;
+}
+
+bool tg_has_one_chunk(const tg_algorithm *algorithm)
+{
+    for (uint32_t s = 0; s < body_count(algorithm); s++)
+        if (algorithm->body[s].op == TG_STMT_SOLVE)
+            return true;
+    for (uint32_t tile = 1; tile < algorithm->n_tensors && tile < TG_MAX_TILES; tile++)
+        if (tg_tile_is_square(algorithm, tile))
+            return true;
+    return false;
+}
+
 uint32_t tg_operand_dims(const tg_algorithm *algorithm, tg_operand operand, uint8_t dims[TG_MAX_AXES])
 {
     const tg_tensor *tensor = tg_tile_tensor(algorithm, TG_OPERAND_TILE(operand));
@@ -103,6 +120,7 @@ int tg_expr_arity(uint8_t op)
     case TG_X_SOFTPLUS:
     case TG_X_STEP:
     case TG_X_CAUSAL:
+    case TG_X_BEFORE:
         return 1;
     case TG_X_ADD:
     case TG_X_SUB:

@@ -76,6 +76,12 @@ const tg_tensor *tg_tile_tensor(const tg_algorithm *algorithm, uint32_t tile);
 /* Has axis TG_T. */
 bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile);
 
+/* Positions x positions in memory: axes TG_T, TG_LKV. */
+bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile);
+
+/* The algorithm has such tiles, or a SOLVE: a chunk is one block of positions, and its size the schedule's. */
+bool tg_has_one_chunk(const tg_algorithm *algorithm);
+
 /* Index of the statement whose `out` or `final_` is the tile, -1 when there is none. */
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
 

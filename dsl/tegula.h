@@ -34,7 +34,10 @@ enum {
 
 /* ---- tiles --------------------------------------------------------------------------------------
  * A tile is everything a statement reads or writes. Tile 0 is reserved ("none"): number them from 1.
- * Every tile has the batch and head axes implicitly, less what TG_NO_BATCH and TG_SHARED say. */
+ * Every tile has the batch and head axes implicitly, less what TG_NO_BATCH and TG_SHARED say.
+ * Positions x positions ({TG_LQ, TG_LKV}) exist in kernels only. {TG_T, TG_LKV}, of an intermediate, is the same in
+ * memory: row i of token t, one column for every position of its chunk; it is read at query positions (TG_AT_Q). An
+ * algorithm with such a tile, or with a SOLVE, has one chunk size: that of the schedule. */
 typedef struct tg_tensor {
     const char *name;          /* as in the paper and in safetensors files */
     uint8_t dtype;             /* TG_IO: the input type; TG_F32; TG_F32X2; 0 means TG_F32 */
@@ -77,6 +80,7 @@ typedef enum tg_x_op {
     TG_X_SOFTPLUS, /* a -> log(1 + e^a), stable for any a */
     TG_X_STEP,     /* a -> 1 where a > 0, else 0 */
     TG_X_CAUSAL,   /* a -> a where i >= j (and inside the chunk), else 0: a select, so that no inf or nan leaks */
+    TG_X_BEFORE,   /* a -> a where i > j (and inside the chunk), else 0: the strict mask */
     TG_X_N_OPS
 } tg_x_op;
 
@@ -118,6 +122,7 @@ typedef struct tg_x {
 #define TG_SOFTPLUS(a) TG_UNARY(TG_X_SOFTPLUS, a)
 #define TG_STEP(a)     TG_UNARY(TG_X_STEP, a)
 #define TG_CAUSAL(a)   TG_UNARY(TG_X_CAUSAL, a)
+#define TG_BEFORE(a)   TG_UNARY(TG_X_BEFORE, a)
 
 /* ---- statements ---------------------------------------------------------------------------------
  * Each tile is written by exactly one statement, before it is read (single assignment). Only the out of
@@ -132,6 +137,8 @@ typedef enum tg_stmt_op {
                          for TG_T), chunks, sequences (out is TG_NO_BATCH), heads of a group (out is TG_SHARED) */
     TG_STMT_CONTRACT, /* out = init + sum over the axes of a and b that out lacks of a * b; b = 0: of a */
     TG_STMT_CARRY,    /* the state, see below */
+    TG_STMT_SOLVE,    /* out = (I + a)^-1 of one chunk, positions x positions; of a only what is below the diagonal
+                         (i > j) is read. In fp32, by substitution: the T of the delta rule (reference 6.2) */
     TG_STMT_N_OPS
 } tg_stmt_op;
 
@@ -152,7 +159,8 @@ typedef enum tg_stmt_op {
  *     out_k       = state that arrives at chunk k            (what other statements read)
  *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
  *     state_0     = init, or 0 when that tensor is absent;   final = the state after the last chunk
- * b = 0: a has the axes of the state and is added as it is. TG_REVERSE walks the chunks from the last to the
+ * b = 0: a has the axes of the state and is added as it is; it may be a sum of several products (TG_CONTRACT_ONTO).
+ * What is added may depend on the state that arrives. TG_REVERSE walks the chunks from the last to the
  * first (gradients of states). */
 enum { TG_REVERSE = 1, TG_MAXIMUM = 2, TG_EXCLUSIVE = 4 };
 
@@ -193,6 +201,10 @@ typedef struct tg_stmt {
 #define TG_TOTAL_MAX_TO(out_, a_)                                                                                      \
     {                                                                                                                  \
         .op = TG_STMT_TOTAL, .flags = TG_MAXIMUM, .out = (out_), .a = (a_), TG_HERE                                    \
+    }
+#define TG_SOLVE_TO(out_, a_)                                                                                          \
+    {                                                                                                                  \
+        .op = TG_STMT_SOLVE, .out = (out_), .a = (a_), TG_HERE                                                         \
     }
 #define TG_SUM_TO(out_, a_)                                                                                            \
     {                                                                                                                  \
@@ -254,7 +266,7 @@ typedef struct tg_algorithm {
     uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 2 };
+enum { TG_DSL_VERSION = 3 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 

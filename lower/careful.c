@@ -7,12 +7,20 @@
  * position of every column is remembered, and after the product rows from there on are set to NaN. (In dK and
  * dV a query row reaches the keys up to it: the last bad position, and rows up to there.)
  *
- * requires: the second operand of a masked product is used by nothing else in its step */
+ * requires: the second operand of a masked product is used by nothing else in its step
+ *
+ * Where a chunk is one block (tg_has_one_chunk) a matrix may be an operand of several products. There nothing is taken
+ * out of shared memory: if there is something bad, the product fetches zeros in its place. And a product of a computed
+ * tile by positions x positions of memory, whose rows are dqk or dhv: each row finds its own first bad position. */
 #include "lower/emit.h"
+
+#include <stdlib.h>
 
 const struct op *careful_product(const struct plan *p, uint32_t nest)
 {
     bool in_nest = false;
+    if (tg_has_one_chunk(p->algorithm))
+        return NULL;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_NEST || op->kind == OP_END)
@@ -127,33 +135,28 @@ static void clean_element(struct emit *e, const struct op *op, LLVMValueRef inde
     LLVMValueRef mask = LLVMConstInt(type, exponent, 0);
     LLVMValueRef bits = LLVMBuildAnd(e->b, LLVMBuildLoad2(e->b, type, at, ""), mask, "");
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask, ""));
-    LLVMBuildStore(e->b, LLVMConstInt(type, 0, 0), at);
+    if (!tg_has_one_chunk(e->p->algorithm))
+        LLVMBuildStore(e->b, LLVMConstInt(type, 0, 0), at);
     const LLVMAtomicRMWBinOp extremum = is_backward(e, op) ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpMin;
     LLVMBuildAtomicRMW(e->b, extremum, marked(e, column), row, LLVMAtomicOrderingMonotonic, 0);
     end_if(e, after);
 }
 
-void careful_before(struct emit *e, const struct op *op)
+/* The barrier of this step has ordered the marks' last readers before us. */
+static void mark_columns(struct emit *e, const struct op *op)
 {
-    if (!plan_is_masked(e->p, op))
-        return;
     const struct value *v = &e->p->values[op->b];
-    LLVMBasicBlockRef after = begin_if(e, e->careful);
-    /* the barrier of this step has ordered the marks' last readers before us */
     for_threads(e, v->extent[1], op, clear_column);
     barrier(e);
     for_threads(e, v->extent[0] * v->extent[1], op, clean_element);
     barrier(e);
-    end_if(e, after);
 }
 
-void careful_after(struct emit *e, const struct op *op)
+/* Rows that the bad positions of their column reach. */
+static void spoil_columns(struct emit *e, const struct op *op)
 {
-    if (!plan_is_masked(e->p, op))
-        return;
     const struct value *out = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, out);
-    LLVMBasicBlockRef after = begin_if(e, e->careful);
     for (uint32_t c = 0; c < 2 * s.n; c++) {
         LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, marked(e, fragment_column(e, out, c)), "");
         /* a row's index from the first position of the other block; unmarked columns are out of its reach */
@@ -165,5 +168,127 @@ void careful_after(struct emit *e, const struct op *op)
             set(e, *x, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, *x)));
         }
     }
+}
+
+static void product(struct emit *e, const struct op *op)
+{
+    (plan_is_decayed(e->p, op) ? emit_decayed : emit_contract)(e, op);
+}
+
+static void contract_in_ring(struct emit *e, const struct op *op)
+{
+    LLVMBasicBlockRef after = begin_if(e, e->careful);
+    mark_columns(e, op);
     end_if(e, after);
+    product(e, op);
+    after = begin_if(e, e->careful);
+    spoil_columns(e, op);
+    end_if(e, after);
+}
+
+/* ---- where a chunk is one block ---- */
+
+static void contract_marked(struct emit *e, const struct op *op)
+{
+    mark_columns(e, op);
+    e->finite = true;
+    product(e, op);
+    e->finite = false;
+    spoil_columns(e, op);
+}
+
+/* First (is_first) or last position of a row of the left operand that is not finite, over all lanes that have the row. */
+static LLVMValueRef bad_position(struct emit *e, uint32_t v, uint32_t row_class, bool is_first)
+{
+    const struct value *left = &e->p->values[v];
+    const struct shape s = fragment_shape(e->p, left);
+    LLVMValueRef bad = imm(e, is_first ? INT32_MAX : INT32_MIN);
+    for (uint32_t c = 0; c < 2 * s.n; c++) {
+        LLVMValueRef x = get(e, e->f32, e->registers[v][(row_class / 2 * s.n + c / 2) * 4 + row_class % 2 * 2 + c % 2]);
+        LLVMValueRef column = fragment_column(e, left, c);
+        LLVMValueRef extreme = is_first ? smaller(e, bad, column) : choose(e, less(e, bad, column), column, bad);
+        bad = choose(e, is_finite(e, x), bad, extreme);
+    }
+    for (uint32_t by = 1; by < 4; by *= 2) {
+        LLVMValueRef other = as(e, shuffle_xor(e, as(e, bad, e->f32), by), e->i32);
+        bad = is_first ? smaller(e, bad, other) : choose(e, less(e, bad, other), other, bad);
+    }
+    return bad;
+}
+
+/* The product of what is finite; then the positions that a row's bad ones reach are NaN. The operand stays as it is. */
+static void contract_rows(struct emit *e, const struct op *op, uint32_t left)
+{
+    const struct value *out = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, &e->p->values[left]), to = fragment_shape(e->p, out);
+    const uint32_t n = s.m * s.n * 4;
+    const bool forward = out->dims[1] == TG_LQ;
+    LLVMValueRef *kept = calloc(n, sizeof *kept), *bad = calloc(2 * s.m, sizeof *bad);
+    for (uint32_t c = 0; kept && bad && c < 2 * s.m; c++)
+        bad[c] = bad_position(e, left, c, forward);
+    for (uint32_t r = 0; kept && bad && r < n; r++) {
+        kept[r] = get(e, e->f32, e->registers[left][r]);
+        set(e, e->registers[left][r], choose(e, is_finite(e, kept[r]), kept[r], real(e, 0)));
+    }
+    product(e, op);
+    for (uint32_t r = 0; kept && bad && r < n; r++)
+        set(e, e->registers[left][r], kept[r]);
+    for (uint32_t r = 0; kept && bad && r < to.m * to.n * 4; r++) {
+        const uint32_t row_class = r / 4 / to.n * 2 + (r & 2) / 2;
+        LLVMValueRef column = fragment_column(e, out, r / 4 % to.n * 2 + (r & 1)), *x = &e->registers[op->v][r];
+        LLVMValueRef hit = LLVMBuildICmp(e->b, forward ? LLVMIntSGE : LLVMIntSLE, column, bad[row_class], "");
+        set(e, *x, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, *x)));
+    }
+    free(kept);
+    free(bad);
+}
+
+/* Has any lane of the warp something that is not finite in this tile? */
+static LLVMValueRef warp_sees(struct emit *e, uint32_t v)
+{
+    const struct shape s = fragment_shape(e->p, &e->p->values[v]);
+    LLVMValueRef sum = real(e, 0);
+    for (uint32_t r = 0; r < s.m * s.n * 4; r++)
+        sum = fma_of(e, get(e, e->f32, e->registers[v][r]), real(e, 0), sum);
+    LLVMValueRef args[2] = {imm(e, -1), LLVMBuildFCmp(e->b, LLVMRealUNE, sum, real(e, 0), "")};
+    return call(e, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2);
+}
+
+static void contract_whole(struct emit *e, const struct op *op)
+{
+    const bool masked = plan_is_masked(e->p, op);
+    const uint32_t left = e->p->values[op->a].space == SPACE_FRAGMENT ? op->a : op->b;
+    LLVMValueRef seen;
+    if (masked) {
+        LLVMValueRef slot = e->slot[op->b] ? e->slot[op->b] : imm(e, 0);
+        LLVMValueRef args[2] = {imm(e, 0), saw_bad(e, &e->p->values[op->b], slot)};
+        seen = call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);
+    } else {
+        seen = warp_sees(e, left);
+    }
+    LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(e->context, e->function, "bad"),
+                      good = LLVMAppendBasicBlockInContext(e->context, e->function, "good"),
+                      after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMBuildCondBr(e->b, seen, bad, good);
+    LLVMPositionBuilderAtEnd(e->b, bad);
+    if (masked)
+        contract_marked(e, op);
+    else
+        contract_rows(e, op, left);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, good);
+    product(e, op);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+void careful_contract(struct emit *e, const struct op *op)
+{
+    const bool masked = plan_is_masked(e->p, op);
+    if (tg_has_one_chunk(e->p->algorithm) && (masked || plan_is_by_square(e->p, op)))
+        contract_whole(e, op);
+    else if (masked)
+        contract_in_ring(e, op);
+    else
+        product(e, op);
 }

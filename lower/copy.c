@@ -125,7 +125,7 @@ static void copy_matrix(struct emit *e, const struct value *v, const struct plac
         if ((i + 1) * threads > total)
             after = begin_if(e, less(e, add(e, e->tid, imm(e, i * threads)), imm(e, total)));
         LLVMValueRef valid = both(e, inside(e, at, v->dims[0], v->extent[0], row),
-                                  inside(e, at, v->dims[1], v->extent[1], mul(e, unit, imm(e, per_unit))));
+                                  inside_tile(e, at, tile, v->dims[1], v->extent[1], mul(e, unit, imm(e, per_unit))));
         if (plan_is_async(e->p, v))
             async_copy(e, byte_offset(e, to, place), from, 16, valid);
         else

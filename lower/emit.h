@@ -59,6 +59,7 @@ struct emit {
     LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
     bool scanned_max;     /* it was the maximum */
     LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
+    bool finite;          /* right operands of products are fetched with zeros where they are not finite */
     int line;             /* of the statement being emitted */
     bool abandoned;       /* LLVM's objects are in an unknown state: leave them */
 };
@@ -133,6 +134,9 @@ LLVMValueRef tensor_stride(struct emit *e, uint32_t tile, uint32_t axis);
 /* Address of element (row, column) of the operand's block at `at`; local indices, i32; NULL = 0. */
 LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, const struct place *at,
                             const uint8_t *dims, LLVMValueRef row, LLVMValueRef column);
+/* The same of a tile in memory, where positions that are an axis of its own are all there. */
+LLVMValueRef inside_tile(struct emit *e, const struct place *at, uint32_t tile, uint32_t dim, uint32_t extent,
+                         LLVMValueRef i);
 /* Is local index `i` of dimension `dim` inside the tensor? NULL when it always is. */
 LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32_t extent, LLVMValueRef i);
 
@@ -182,6 +186,8 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);
+LLVMValueRef is_finite(struct emit *e, LLVMValueRef x);              /* i1, of an f32 */
+void emit_solve(struct emit *e, const struct op *op);                /* solve.c */
 LLVMValueRef pack(struct emit *e, LLVMValueRef x0, LLVMValueRef x1); /* two floats, rounded to the input type: i32 */
 LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i);  /* one of them: f32 */
 
@@ -201,7 +207,7 @@ struct expression {
     const tg_stmt *stmt;
     const struct value *out;
     const struct value *fetched; /* the operand whose element is `self`, where it reads several in shared memory */
-    bool causal;                 /* apply TG_X_CAUSAL; false below the diagonal, where it is the identity */
+    bool causal; /* apply TG_X_CAUSAL and TG_X_BEFORE; false below the diagonal, where it is the identity */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */
@@ -222,8 +228,8 @@ const struct op *careful_product(const struct plan *p, uint32_t nest);
 void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot);
 /* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
 LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word);
-void careful_before(struct emit *e, const struct op *op); /* around the product */
-void careful_after(struct emit *e, const struct op *op);
+/* A product; where it could spread a NaN, with care. */
+void careful_contract(struct emit *e, const struct op *op);
 
 /* ---- thread.c: kernels in which a thread has an element --------------------------------------------------- */
 uint32_t thread_register(const struct plan *p, const struct value *v, const uint32_t held[TG_N_DIMS]);

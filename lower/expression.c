@@ -9,6 +9,11 @@
 
 enum { BY_ROW = 1, BY_COLUMN = 2 };
 
+static bool is_mask(uint8_t code)
+{
+    return code == TG_X_CAUSAL || code == TG_X_BEFORE;
+}
+
 struct term {
     struct pair x;
     uint32_t by;    /* what it depends on */
@@ -89,28 +94,31 @@ static LLVMValueRef extremum(struct emit *e, LLVMRealPredicate takes_a, LLVMValu
 }
 
 /* query >= key, and the query inside of the chunk where gates behind its end matter: few registers for any number of columns. */
-static LLVMValueRef below_diagonal(struct emit *e, const struct element_at *at, bool row_is_query)
+static LLVMValueRef below_diagonal(struct emit *e, const struct element_at *at, bool row_is_query, bool strict)
 {
     LLVMValueRef query = row_is_query ? at->row_base : at->column_base,
                  key = row_is_query ? at->column_base : at->row_base;
     const int32_t query_offset = row_is_query ? at->row_offset : at->column_offset,
                   key_offset = row_is_query ? at->column_offset : at->row_offset;
-    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, sub(e, query, key), imm(e, key_offset - query_offset), "");
+    LLVMValueRef keep = LLVMBuildICmp(e->b, strict ? LLVMIntSGT : LLVMIntSGE, sub(e, query, key),
+                                      imm(e, key_offset - query_offset), "");
     return row_is_query ? keep
                         : LLVMBuildAnd(e->b, keep, less(e, imm(e, query_offset), sub(e, e->at.length, query)), "");
 }
 
-static LLVMValueRef causal(struct emit *e, const struct expression *x, const struct element_at *at, LLVMValueRef a)
+static LLVMValueRef causal(struct emit *e, const struct expression *x, uint8_t code, const struct element_at *at,
+                           LLVMValueRef a)
 {
     if (!x->causal)
         return a;
     if (at->row_base)
-        return LLVMBuildSelect(e->b, below_diagonal(e, at, x->out->dims[0] == TG_LQ), a, real(e, 0), "");
+        return LLVMBuildSelect(e->b, below_diagonal(e, at, x->out->dims[0] == TG_LQ, code == TG_X_BEFORE), a,
+                               real(e, 0), "");
     LLVMValueRef row = add(e, e->at.start[x->out->dims[0]], at->row),
                  column = add(e, e->at.start[x->out->dims[1]], at->column);
     const bool row_is_query = x->out->dims[0] == TG_LQ;
     LLVMValueRef query = row_is_query ? row : column, key = row_is_query ? column : row;
-    LLVMValueRef keep = LLVMBuildICmp(e->b, LLVMIntSGE, query, key, "");
+    LLVMValueRef keep = LLVMBuildICmp(e->b, code == TG_X_BEFORE ? LLVMIntSGT : LLVMIntSGE, query, key, "");
     if (!row_is_query) /* behind the end of the chunk gates count as zero and 2^(b_i - b_j) may be infinite */
         keep = LLVMBuildAnd(e->b, keep, less(e, query, e->at.length), "");
     return LLVMBuildSelect(e->b, keep, a, real(e, 0), "");
@@ -279,7 +287,7 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
         return (struct pair){
             LLVMBuildSelect(bld, LLVMBuildFCmp(bld, LLVMRealOGT, p, real(e, 0), ""), real(e, 1), real(e, 0), ""), NULL};
     default:
-        return (struct pair){causal(e, x, at, p), NULL};
+        return (struct pair){causal(e, x, code->op, at, p), NULL};
     }
 }
 
@@ -301,7 +309,7 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
         struct term result = {0};
         const struct term *a = arity > 0 ? &stack[n - (uint32_t)arity] : NULL, *b = arity > 1 ? &stack[n - 1] : NULL;
         result.split = (a ? a->split : 0) | (b ? b->split : 0);
-        result.by = (a ? a->by : 0) | (b ? b->by : 0) | (code->op == TG_X_CAUSAL ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
+        result.by = (a ? a->by : 0) | (b ? b->by : 0) | (is_mask(code->op) ? (uint32_t)(BY_ROW | BY_COLUMN) : 0);
         if (code->op == TG_X_TILE) {
             const int v = plan_find(e->p, code->operand, x->out->nest);
             result.split =
@@ -359,7 +367,7 @@ static void map_fragment(struct emit *e, const struct op *op, bool causal)
 static bool has_causal(const tg_stmt *s)
 {
     for (uint32_t i = 0; i < TG_MAX_EXPR && s->expr[i].op != TG_X_END; i++)
-        if (s->expr[i].op == TG_X_CAUSAL)
+        if (is_mask(s->expr[i].op))
             return true;
     return false;
 }

@@ -62,13 +62,51 @@ LLVMValueRef present(struct emit *e, uint32_t tile)
     return LLVMBuildICmp(e->b, LLVMIntNE, pointer, LLVMConstNull(e->global), "");
 }
 
-typedef void each_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address);
+/* Elements r .. r + n - 1 of the registers, side by side in memory. */
+typedef void each_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address);
 
-/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address; rows [begin, end). */
-static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_pair *each)
+/* Are neighbouring columns of the tile neighbours in memory? Not where it was turned (compiler/orient.c). */
+static bool is_dense(const struct emit *e, const struct value *v, uint32_t tile)
+{
+    const uint8_t *axes = e->p->algorithm->tensors[tile].axes;
+    uint32_t last = 0;
+    while (last + 1 < TG_MAX_AXES && axes[last + 1] != TG_AXIS_NONE)
+        last++;
+    return axes[last] == v->dims[1];
+}
+
+/* Calls `each` for every element of rows [begin, end) inside the tensor: columns lie a stride apart. */
+static void for_elements_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_run *each)
 {
     const struct value *v = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, v);
+    for (uint32_t column_class = 0; column_class < 2 * s.n; column_class++) {
+        LLVMValueRef column = fragment_column(e, v, column_class);
+        LLVMValueRef column_inside = inside_tile(e, &e->at, op->tile, v->dims[1], v->extent[1], column);
+        LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
+        for (uint32_t row_class = begin; row_class < end; row_class++) {
+            LLVMValueRef row = fragment_row(e, v, row_class);
+            LLVMValueRef row_inside = inside_tile(e, &e->at, op->tile, v->dims[0], v->extent[0], row);
+            LLVMBasicBlockRef after_row = row_inside ? begin_if(e, row_inside) : NULL;
+            each(e, op, (row_class / 2 * s.n + column_class / 2) * 4 + row_class % 2 * 2 + column_class % 2, 1,
+                 tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column));
+            if (after_row)
+                end_if(e, after_row);
+        }
+        if (after_column)
+            end_if(e, after_column);
+    }
+}
+
+/* Calls `each` for every pair of neighbouring elements inside the tensor, with its address; rows [begin, end). */
+static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, uint32_t end, each_run *each)
+{
+    const struct value *v = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, v);
+    if (!is_dense(e, v, op->tile)) {
+        for_elements_of(e, op, begin, end, each);
+        return;
+    }
     for (uint32_t row_class = begin; row_class < end; row_class++) {
         LLVMValueRef row = fragment_row(e, v, row_class);
         LLVMValueRef row_inside = inside(e, &e->at, v->dims[0], v->extent[0], row);
@@ -78,9 +116,10 @@ static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, ui
         const uint32_t bytes = 8 * tg_dtype_bytes(plan_memory_dtype(e->p, op->tile));
         for (uint32_t n = 0; n < s.n; n++) {
             LLVMValueRef column = fragment_column(e, v, 2 * n);
-            LLVMValueRef column_inside = inside(e, &e->at, v->dims[1], v->extent[1], column);
+            LLVMValueRef column_inside = inside_tile(e, &e->at, op->tile, v->dims[1], v->extent[1], column);
             LLVMBasicBlockRef after_column = column_inside ? begin_if(e, column_inside) : NULL;
-            each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, byte_offset(e, first, imm64(e, n * bytes)));
+            each(e, op, (row_class / 2 * s.n + n) * 4 + row_class % 2 * 2, 2,
+                 byte_offset(e, first, imm64(e, n * bytes)));
             if (after_column)
                 end_if(e, after_column);
         }
@@ -89,14 +128,24 @@ static void for_pairs_of(struct emit *e, const struct op *op, uint32_t begin, ui
     }
 }
 
-static void for_pairs(struct emit *e, const struct op *op, each_pair *each)
+static void for_pairs(struct emit *e, const struct op *op, each_run *each)
 {
     for_pairs_of(e, op, 0, 2 * fragment_shape(e->p, &e->p->values[op->v]).m, each);
 }
 
-static void load_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
+static void load_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address)
 {
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
+    if (n == 1) {
+        LLVMValueRef x = LLVMBuildLoad2(e->b,
+                                        dtype == TG_F32    ? e->f32
+                                        : dtype == TG_BF16 ? e->bfloat
+                                                           : e->half,
+                                        address, "");
+        LLVMSetAlignment(x, tg_dtype_bytes(dtype));
+        set(e, e->registers[op->v][r], dtype == TG_F32 ? x : LLVMBuildFPExt(e->b, x, e->f32, ""));
+        return;
+    }
     LLVMTypeRef type = dtype == TG_F32 ? e->v2f32 : dtype == TG_BF16 ? e->v2bf16 : e->v2f16;
     LLVMValueRef x = LLVMBuildLoad2(e->b, type, address, "");
     LLVMSetAlignment(x, 2 * tg_dtype_bytes(dtype));
@@ -117,7 +166,7 @@ void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m)
     LLVMValueRef there =
         e->p->algorithm->tensors[op.tile].flags & TG_IN ? present(e, op.tile) : NULL; /* absent counts as zero */
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_pair);
+    for_pairs_of(e, &op, 2 * tile_m, 2 * tile_m + 2, load_run);
     if (after)
         end_if(e, after);
 }
@@ -133,7 +182,7 @@ void emit_init(struct emit *e, const struct op *op)
         return;
     LLVMValueRef there = present(e, op->tile);
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
-    for_pairs(e, op, load_pair);
+    for_pairs(e, op, load_run);
     if (after)
         end_if(e, after);
 }
@@ -176,9 +225,15 @@ void emit_decay(struct emit *e, const struct op *op)
         set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
 }
 
-static void store_pair(struct emit *e, const struct op *op, uint32_t r, LLVMValueRef address)
+static void store_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address)
 {
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
+    if (n == 1) {
+        LLVMValueRef one = get(e, e->f32, e->registers[op->v][r]);
+        one = dtype == TG_F32 ? one : LLVMBuildFPTrunc(e->b, one, dtype == TG_BF16 ? e->bfloat : e->half, "");
+        LLVMSetAlignment(LLVMBuildStore(e->b, one, address), tg_dtype_bytes(dtype));
+        return;
+    }
     LLVMValueRef x[2] = {get(e, e->f32, e->registers[op->v][r]), get(e, e->f32, e->registers[op->v][r + 1])};
     LLVMValueRef both_x;
     if (dtype == TG_F32) {
@@ -264,7 +319,7 @@ void emit_store(struct emit *e, const struct op *op)
     if (e->p->thread_dim)
         store_thread(e, op);
     else if (v->space == SPACE_FRAGMENT)
-        for_pairs(e, op, store_pair);
+        for_pairs(e, op, store_run);
     else if (v->space == SPACE_ROWS)
         store_rows(e, op);
     else

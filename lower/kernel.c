@@ -60,9 +60,10 @@ static void emit_op(struct emit *e, const struct op *op)
             emit_member_sum(e, op);
         break;
     case OP_CONTRACT:
-        careful_before(e, op);
-        (plan_is_decayed(e->p, op) ? emit_decayed : emit_contract)(e, op);
-        careful_after(e, op);
+        careful_contract(e, op);
+        break;
+    case OP_SOLVE:
+        emit_solve(e, op);
         break;
     case OP_DOT:
         emit_dot(e, op);

@@ -27,6 +27,12 @@ static void find_matrix(struct emit *e, struct side *s)
     s->slot = slot_address(e, s->matrix, e->slot[from] ? e->slot[from] : imm(e, 0));
 }
 
+LLVMValueRef is_finite(struct emit *e, LLVMValueRef x)
+{
+    LLVMValueRef exponent = imm(e, 0x7f800000), bits = LLVMBuildAnd(e->b, as(e, x, e->i32), exponent, "");
+    return LLVMBuildICmp(e->b, LLVMIntNE, bits, exponent, "");
+}
+
 static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp,
                              uint32_t warps)
 {
@@ -75,6 +81,18 @@ static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVM
         out[i] = element(e, r, i);
 }
 
+/* The word with zeros for those of its two elements that are not finite. */
+static LLVMValueRef finite_word(struct emit *e, LLVMValueRef word)
+{
+    const int64_t exponent = e->p->shape.io == TG_BF16 ? 0x7f80 : 0x7c00;
+    for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef mask = imm(e, exponent << 16 * i), bits = LLVMBuildAnd(e->b, word, mask, "");
+        word = choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask, ""),
+                      LLVMBuildAnd(e->b, word, imm(e, i ? 0xffff : (int64_t)0xffff0000), ""), word);
+    }
+    return word;
+}
+
 /* The 16 x 16 block (outer block o, step k) of an operand as four registers. `outer_low` says which of the two
  * matrix-number bits of ldmatrix selects the outer half: A wants (rows, k), B wants (k, columns). */
 static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
@@ -91,6 +109,8 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
         LLVMValueRef row = add(e, s->first, add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
         ldmatrix(e, lane_address(e, s, row, 16 * o, k_half, 2 * k, true), false, out);
     }
+    for (uint32_t i = 0; s->finite && i < 4; i++)
+        out[i] = finite_word(e, out[i]);
 }
 
 LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
@@ -236,6 +256,8 @@ static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o
     LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))),
                              mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, s->slot, place), "");
+    if (s->finite)
+        x = choose(e, is_finite(e, x), x, real(e, 0));
     return mapped(e, s, x, outer, o8, k, 2 * k8 + i);
 }
 
@@ -336,6 +358,7 @@ void emit_contract(struct emit *e, const struct op *op)
     const struct shape s = fragment_shape(p, out);
     struct side a, b;
     make_sides(e, op, &a, &b);
+    b.finite = e->finite;
     const struct value *left = &p->values[a.v];
     const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
     const uint32_t n = s.m * s.n * 4;

@@ -120,6 +120,13 @@ LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32
     return size % extent == 0 ? NULL : less(e, index, imm(e, size));
 }
 
+LLVMValueRef inside_tile(struct emit *e, const struct place *at, uint32_t tile, uint32_t dim, uint32_t extent,
+                         LLVMValueRef i)
+{
+    const bool always = dim == TG_LKV && tg_tile_is_square(e->p->algorithm, tile);
+    return always ? NULL : inside(e, at, dim, extent, i);
+}
+
 /* Numbers of the blocks of this thread block, from its index in the grid. */
 void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
 {

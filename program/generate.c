@@ -137,7 +137,7 @@ static void describe_axes(struct text *text, const tg_program *program, uint32_t
 {
     static const char *const axes[TG_N_AXES] = {
         [TG_AXIS_NONE] = "", [TG_T] = ", T",         [TG_CHUNK] = ", ceil(T/L)", [TG_DQK] = ", dqk",
-        [TG_DHV] = ", dhv",  [TG_PARTS] = ", parts", [TG_CUTS] = ", B+1",
+        [TG_DHV] = ", dhv",  [TG_PARTS] = ", parts", [TG_CUTS] = ", B+1",        [TG_POSITION] = ", L",
     };
     const tg_tensor_info *t = &program->tensors[tensor];
     append(text, "[%s", lacks_axis(program, tensor, 0) ? "1" : tg_tensor_is_slot(program, tensor) ? "slots" : "B");
@@ -192,9 +192,13 @@ static void append_extent(struct text *text, const tg_program *program, const tg
 {
     static const char *const sizes[TG_N_AXES] = {
         [TG_AXIS_NONE] = "ONE", [TG_T] = "TOKENS",  [TG_CHUNK] = "CHUNKS", [TG_DQK] = "ONE",
-        [TG_DHV] = "ONE",       [TG_PARTS] = "ONE", [TG_CUTS] = "CUTS",
+        [TG_DHV] = "ONE",       [TG_PARTS] = "ONE", [TG_CUTS] = "CUTS",    [TG_POSITION] = "ONE",
     };
-    uint32_t width = axis == TG_DQK ? program->dqk : axis == TG_DHV ? program->dhv : axis == TG_PARTS ? t->parts : 1;
+    const uint32_t width = axis == TG_DQK        ? program->dqk
+                           : axis == TG_DHV      ? program->dhv
+                           : axis == TG_PARTS    ? t->parts
+                           : axis == TG_POSITION ? program->chunk_default
+                                                 : 1;
     const uint32_t entries = axis == TG_CHUNK && t->segment ? t->segment : 1;
     append(text, ", {%s, %" PRIu32 ", %" PRIu32 "}", sizes[axis], entries, width);
 }

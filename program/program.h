@@ -90,13 +90,14 @@ TG_API const char *tg_dtype_name(tg_dtype dtype);
  * trailing axes are TG_AXIS_NONE. */
 typedef enum tg_axis {
     TG_AXIS_NONE = 0,
-    TG_T = 1,     /* tokens of the sequence */
-    TG_CHUNK = 2, /* chunks of the sequence: ceil(T / L); packed: T / L + B, each sequence has a run of them */
-    TG_DQK = 3,   /* key and query width */
-    TG_DHV = 4,   /* value width */
-    TG_PARTS = 5, /* partial sums of different thread blocks, added up by the reader; workspace only */
-    TG_CUTS = 6,  /* B + 1: the boundaries of packed sequences */
-    TG_N_AXES = 7,
+    TG_T = 1,        /* tokens of the sequence */
+    TG_CHUNK = 2,    /* chunks of the sequence: ceil(T / L); packed: T / L + B, each sequence has a run of them */
+    TG_DQK = 3,      /* key and query width */
+    TG_DHV = 4,      /* value width */
+    TG_PARTS = 5,    /* partial sums of different thread blocks, added up by the reader; workspace only */
+    TG_CUTS = 6,     /* B + 1: the boundaries of packed sequences */
+    TG_POSITION = 7, /* positions of a chunk, as many as the program's only chunk size; workspace only */
+    TG_N_AXES = 8,
 } tg_axis;
 
 enum { TG_MAX_AXES = 3 };
@@ -262,7 +263,7 @@ typedef struct tg_program {
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 5 };
+enum { TG_PROGRAM_VERSION = 6 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {

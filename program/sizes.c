@@ -99,6 +99,8 @@ int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint3
         return program->tensors[tensor].parts;
     case TG_CUTS:
         return sizes->batch + 1;
+    case TG_POSITION:
+        return program->chunk_default;
     case TG_AXIS_NONE:
     case TG_N_AXES:
         break;

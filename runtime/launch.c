@@ -55,7 +55,7 @@ static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 {
     static const char *const names[TG_N_AXES] = {
         [TG_AXIS_NONE] = "unused", [TG_T] = "T",         [TG_CHUNK] = "chunk", [TG_DQK] = "dqk",
-        [TG_DHV] = "dhv",          [TG_PARTS] = "parts", [TG_CUTS] = "cuts",
+        [TG_DHV] = "dhv",          [TG_PARTS] = "parts", [TG_CUTS] = "cuts",   [TG_POSITION] = "position",
     };
     return axis == 0 ? "B" : axis == 1 ? "NH" : names[info->axes[axis - 2]];
 }
