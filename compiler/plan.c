@@ -119,13 +119,16 @@ void plan_refuse(const struct plan *p, const char *code, int line, const char *h
 
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
-static uint32_t block_of(const tg_kernel_row *row, const tg_shape_class *shape, uint32_t dim)
+static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row, const tg_shape_class *shape,
+                         uint32_t dim)
 {
     const tg_axis_role *role = &row->row[dim];
     if (row->mma == TG_MMA_NONE)
         return role->block ? role->block : 1;
-    /* a tile of 32 x 32 can be shared by 4 warps; what is outside of the tensor counts as zero */
-    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? 32 : 16);
+    /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
+     * outside of the tensor counts as zero */
+    const uint32_t parallel = tg_has_one_chunk(algorithm) ? 16u * row->warps : 32u;
+    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? parallel : 16);
     const uint32_t block = size && (role->block == 0 || role->block > size) ? size : role->block;
     return role->role == TG_ROLE_NONE ? size : block;
 }
@@ -152,7 +155,8 @@ uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices,
     uint32_t parts = 1;
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if ((summed >> d & 1) && dim_size(shape, d) && !tg_is_cluster_sum(schedule->algorithm, row, tile, d))
-            parts *= (dim_size(shape, d) + block_of(row, shape, d) - 1) / block_of(row, shape, d);
+            parts *= (dim_size(shape, d) + block_of(schedule->algorithm, row, shape, d) - 1) /
+                     block_of(schedule->algorithm, row, shape, d);
     return parts;
 }
 
@@ -270,7 +274,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->threads = 32u * p->row->warps;
     plan_name(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        p->block[d] = block_of(p->row, shape, d);
+        p->block[d] = block_of(p->algorithm, p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);

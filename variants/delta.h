@@ -1,0 +1,70 @@
+/* variants/delta.h - the delta rule with a scalar decay: DeltaNet and Gated DeltaNet (reference 6).
+ *
+ *     u_t = v_t - e^{a_t} S_{t-1}^T k_t        S_t = e^{a_t} S_{t-1} + k_t (beta_t u_t)^T        h_t = scale S_t^T q_t
+ *
+ * In chunks, with b the sum of a in the chunk up to a token, in the T form:
+ *
+ *     L = beta_i (K K^T)_ij e^{b_i - b_j} below the diagonal        T = (I + L)^-1
+ *     N = T (beta o (V - e^b K S))        H = scale (e^b Q S + P N), P = (Q K^T)_ij e^{b_i - b_j}        S' = e^g S + K^T (w N)
+ *
+ * T depends on the chunk alone. With N known the rest is linear attention whose values are N; backwards, N and dR = T^T dN
+ * take the places of V and dV, and (K, -beta dR) is a second stream of queries beside (Q, dH).
+ *
+ * The core is delta.inc; a variant is a file that says where its log decay comes from, and where its gradient goes. */
+#ifndef TEGULA_DELTA_H
+#define TEGULA_DELTA_H
+
+#include "variants/variants.h"
+
+#define LOG2_E 1.44269504f
+#define LN_2 0.69314718f
+
+enum {
+    /* the caller's tensors */
+    Q = 1, /* queries [T, dqk] */
+    K,     /* keys [T, dqk] */
+    V,     /* values [T, dhv] */
+    BETA,  /* how much of the new value is taken [T] */
+    S0,    /* initial state [dqk, dhv] */
+    H,     /* output [T, dhv] */
+    S,     /* final state [dqk, dhv] */
+    DH, DS,               /* gradients that arrive for H and S */
+    DQ, DK, DV, DBETA, DS0, /* gradients of Q, K, V, BETA and S0 */
+
+    /* gates, cumulative logs in base 2 */
+    A,  /* log2 decay [T]; the variant's */
+    B,  /* sum of A over the chunk up to and with the token [T] */
+    GT, /* sum of A over the chunk [chunk] */
+    WI, /* 2^b: weight of the state that arrives at the chunk in a token's row [T] */
+    W,  /* 2^(gt - b): weight of a token in the state that leaves its chunk [T] */
+
+    /* forward */
+    KK, LOWER, T_, /* K K^T; L; T [T, Lkv] */
+    X, R, N, NW,   /* K S; beta (V - e^b X); the values that are written; the same, weighted [T, dhv] */
+    CK,            /* state that arrives at a chunk [chunk, dqk, dhv] */
+    INTER, GATED, QK, P, SUM,
+
+    /* backward */
+    PT,                      /* scale P, in memory [T, Lkv] */
+    DNI, DNG, DN, DR,        /* gradients of N (through the state, weighted, whole) and of R [T, dhv] */
+    DHW, DRW, ADD_Q, ADD_K, DC, /* what a chunk adds to the gradient of the state, and that gradient */
+    DQI, DQG, DP, DPG, DQS, DQH, QX,    /* dQ; q.dq */
+    GI, GG, LP, LG, Z, ZH, KZ, RV, DKR, /* dK of a key as it is read, over beta; k.z, dr.v */
+    NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KY, DKH, /* dK of a key as it is written; k.dkw through the state, and all of it */
+    XC, E, PE, TE, TX,       /* <C, dC>; q.dq + k.dkr - k.dkw */
+    DA,                      /* gradient of the log decay, natural log [T] */
+    DELTA_TILES /* the variant's own begin here */
+};
+
+/* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
+
+struct delta_oracle {
+    int log_decay;  /* tile of a [T], natural log; 0: there is none */
+    int dlog_decay; /* tile of its gradient */
+};
+/* Either walks all sequences and heads of the call, whatever the group and cuts. An absent (NULL) output is skipped, an
+ * absent state or gradient that arrives is 0. Without memory for its states it writes nothing. */
+void tg_delta_oracle(const tg_oracle_call *call, const struct delta_oracle *how);
+void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_oracle *how);
+
+#endif

@@ -1,0 +1,21 @@
+/* variants/delta_net.c - DeltaNet: no decay (reference 6.1):
+ *
+ *     S_t = S_{t-1} + beta_t k_t (v_t - S_{t-1}^T k_t)^T        h_t = scale S_t^T q_t */
+#include "variants/delta.h"
+
+#define VARIANT delta_net
+#define VARIANT_NAME "delta-net"
+#define VARIANT_TITLE "DeltaNet: the delta rule without a decay (reference 6)"
+#define VARIANT_ALIASES "delta",
+#define LOG2_DECAY TG_NUM(0)
+#define GATE_TENSORS
+#define GRADIENT_TENSORS
+#define GATE_GRADIENTS
+#define GRADIENT_OUTPUTS
+#define DQ_SUMS
+#define DK_SUMS
+#define STATE_PRODUCT_ROW(mma)
+
+static const struct delta_oracle how = {0};
+
+#include "variants/delta.inc"

@@ -1,0 +1,212 @@
+/* variants/delta_oracle.c - the delta rule with a scalar decay and its adjoint, token by token, in fp64 (reference 6.1). */
+#include "variants/delta.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A head of a sequence, and where to work. */
+struct walk {
+    const tg_oracle_call *call;
+    const struct delta_oracle *how;
+    int64_t state;   /* index of its states */
+    int64_t first;   /* row of the sequence's first token in a tensor [B, NH, T, ...] */
+    int64_t shared;  /* and in one [B, NH / group, T, ...] */
+    int64_t tokens;
+    int64_t stride;  /* tokens from one checkpoint to the next */
+    double *memory;  /* of all that follows */
+    double *s, *ds;  /* [dqk][dhv]: the state, and its gradient */
+    double *u, *du;  /* [dhv]: v - S^T k, and its gradient */
+    double *checkpoints; /* the state before every stride-th token */
+    double *history;     /* decayed states of the tokens of one stride */
+};
+
+static int64_t longest(const tg_oracle_call *c)
+{
+    int64_t most = c->cuts ? 0 : c->tokens;
+    for (int64_t s = 0; c->cuts && s < c->batch; s++)
+        most = c->cuts[s + 1] - c->cuts[s] > most ? c->cuts[s + 1] - c->cuts[s] : most;
+    return most;
+}
+
+/* Checkpoints sqrt(T) tokens apart: 2 sqrt(T) states instead of T, for one more walk forward. */
+static bool allocate(struct walk *w, bool backward)
+{
+    const int64_t n = w->call->dqk * w->call->dhv, dhv = w->call->dhv, tokens = longest(w->call);
+    w->stride = (int64_t)ceil(sqrt((double)tokens)) + 1;
+    const int64_t kept = backward ? tokens / w->stride + 1 + w->stride : 0;
+    w->memory = malloc((size_t)(2 * n + 2 * dhv + kept * n) * sizeof *w->memory);
+    if (!w->memory)
+        return false;
+    w->s = w->memory;
+    w->ds = w->s + n;
+    w->u = w->ds + n;
+    w->du = w->u + dhv;
+    w->checkpoints = w->du + dhv;
+    w->history = w->checkpoints + (tokens / w->stride + 1) * n;
+    return true;
+}
+
+static void place(struct walk *w, int64_t sequence, int64_t head)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t heads = c->heads, keys = heads / c->group;
+    w->state = sequence * heads + head;
+    w->tokens = c->cuts ? c->cuts[sequence + 1] - c->cuts[sequence] : c->tokens;
+    w->first = c->cuts ? head * c->tokens + c->cuts[sequence] : w->state * c->tokens;
+    w->shared = c->cuts ? head / c->group * c->tokens + c->cuts[sequence]
+                        : (sequence * keys + head / c->group) * c->tokens;
+}
+
+static void load(double *to, const double *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from ? from[i] : 0;
+}
+
+/* The state after token t from the one before, u on the way; the decayed state goes to `decayed`, unless NULL. */
+static void step(struct walk *w, int64_t t, double *decayed)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t dqk = c->dqk, dhv = c->dhv;
+    const double *k = c->in[K] + (w->shared + t) * dqk, *v = c->in[V] + (w->first + t) * dhv;
+    const double decay = w->how->log_decay ? exp(c->in[w->how->log_decay][w->first + t]) : 1,
+                 beta = c->in[BETA][w->first + t];
+    for (int64_t i = 0; i < dqk * dhv; i++)
+        w->s[i] *= decay;
+    if (decayed)
+        memcpy(decayed, w->s, (size_t)(dqk * dhv) * sizeof *decayed);
+    memcpy(w->u, v, (size_t)dhv * sizeof *v);
+    for (int64_t i = 0; i < dqk; i++)
+        for (int64_t j = 0; j < dhv; j++)
+            w->u[j] -= k[i] * w->s[i * dhv + j];
+    for (int64_t i = 0; i < dqk; i++)
+        for (int64_t j = 0; j < dhv; j++)
+            w->s[i * dhv + j] += k[i] * beta * w->u[j];
+}
+
+static void read_out(const struct walk *w, int64_t t)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t dhv = c->dhv;
+    const double *q = c->in[Q] + (w->shared + t) * c->dqk;
+    double *h = c->out[H] + (w->first + t) * dhv;
+    memset(h, 0, (size_t)dhv * sizeof *h);
+    for (int64_t i = 0; i < c->dqk; i++)
+        for (int64_t j = 0; j < dhv; j++)
+            h[j] += c->scalars[0] * q[i] * w->s[i * dhv + j];
+}
+
+void tg_delta_oracle(const tg_oracle_call *call, const struct delta_oracle *how)
+{
+    struct walk w = {.call = call, .how = how};
+    const int64_t n = call->dqk * call->dhv;
+    if (!allocate(&w, false))
+        return;
+    for (int64_t at = 0; at < call->batch * call->heads; at++) {
+        place(&w, at / call->heads, at % call->heads);
+        load(w.s, call->in[S0] ? call->in[S0] + w.state * n : NULL, n);
+        for (int64_t t = 0; t < w.tokens; t++) {
+            step(&w, t, NULL);
+            if (call->out[H])
+                read_out(&w, t);
+        }
+        if (call->out[S])
+            load(call->out[S] + w.state * n, w.s, n);
+    }
+    free(w.memory);
+}
+
+/* ---- gradients ---- */
+
+static void add(double *to, int64_t i, double x)
+{
+    if (to)
+        to[i] += x;
+}
+
+/* One token back; `decayed` is the state behind its decay. */
+static void step_back(struct walk *w, int64_t t, const double *decayed)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t dqk = c->dqk, dhv = c->dhv, row = w->first + t, shared = w->shared + t;
+    const double *q = c->in[Q] + shared * dqk, *k = c->in[K] + shared * dqk, *dh = c->in[DH] + row * dhv;
+    const double beta = c->in[BETA][row], scale = c->scalars[0];
+    double dbeta = 0, da = 0;
+    load(w->u, c->in[V] + row * dhv, dhv);
+    load(w->du, NULL, dhv);
+    for (int64_t i = 0; i < dqk; i++)
+        for (int64_t j = 0; j < dhv; j++)
+            w->u[j] -= k[i] * decayed[i * dhv + j];
+    for (int64_t i = 0; i < dqk; i++)
+        for (int64_t j = 0; j < dhv; j++) {
+            const double after = decayed[i * dhv + j] + k[i] * beta * w->u[j];
+            add(c->out[DQ], shared * dqk + i, scale * after * dh[j]);
+            w->ds[i * dhv + j] += scale * q[i] * dh[j];
+            w->du[j] += k[i] * w->ds[i * dhv + j];
+        }
+    for (int64_t j = 0; j < dhv; j++) {
+        dbeta += w->du[j] * w->u[j];
+        w->du[j] *= beta;
+    }
+    for (int64_t i = 0; i < dqk; i++)
+        for (int64_t j = 0; j < dhv; j++) {
+            double *ds = &w->ds[i * dhv + j];
+            add(c->out[DK], shared * dqk + i, *ds * beta * w->u[j] - decayed[i * dhv + j] * w->du[j]);
+            *ds -= k[i] * w->du[j];
+            da += *ds * decayed[i * dhv + j];
+            *ds *= w->how->log_decay ? exp(c->in[w->how->log_decay][row]) : 1;
+        }
+    if (c->out[DV])
+        load(c->out[DV] + row * dhv, w->du, dhv);
+    if (c->out[DBETA])
+        c->out[DBETA][row] = dbeta;
+    if (w->how->dlog_decay && c->out[w->how->dlog_decay])
+        c->out[w->how->dlog_decay][row] = da;
+}
+
+/* Tokens [begin, end): forward from their checkpoint, then back. */
+static void stride_back(struct walk *w, int64_t begin, int64_t end)
+{
+    const int64_t n = w->call->dqk * w->call->dhv;
+    memcpy(w->s, w->checkpoints + begin / w->stride * n, (size_t)n * sizeof *w->s);
+    for (int64_t t = begin; t < end; t++)
+        step(w, t, w->history + (t - begin) * n);
+    for (int64_t t = end; t-- > begin;)
+        step_back(w, t, w->history + (t - begin) * n);
+}
+
+static void head_back(struct walk *w)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t n = c->dqk * c->dhv;
+    load(w->s, c->in[S0] ? c->in[S0] + w->state * n : NULL, n);
+    for (int64_t t = 0; t < w->tokens; t++) {
+        if (t % w->stride == 0)
+            memcpy(w->checkpoints + t / w->stride * n, w->s, (size_t)n * sizeof *w->s);
+        step(w, t, NULL);
+    }
+    load(w->ds, c->in[DS] ? c->in[DS] + w->state * n : NULL, n);
+    const int64_t strides = (w->tokens + w->stride - 1) / w->stride;
+    for (int64_t s = strides; s-- > 0;)
+        stride_back(w, s * w->stride, (s + 1) * w->stride < w->tokens ? (s + 1) * w->stride : w->tokens);
+    if (c->out[DS0])
+        load(c->out[DS0] + w->state * n, w->ds, n);
+}
+
+void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_oracle *how)
+{
+    struct walk w = {.call = call, .how = how};
+    const int64_t keys = (call->cuts ? 1 : call->batch) * call->heads / call->group * call->tokens * call->dqk;
+    if (!allocate(&w, true))
+        return;
+    for (int i = 0; i < 2; i++) /* summed over the heads that share them */
+        if (call->out[i ? DK : DQ])
+            load(call->out[i ? DK : DQ], NULL, keys);
+    for (int64_t at = 0; at < call->batch * call->heads; at++) {
+        place(&w, at / call->heads, at % call->heads);
+        head_back(&w);
+    }
+    free(w.memory);
+}
