@@ -308,6 +308,7 @@ struct host_tensor {
     bool is_gradient;    /* dX of a backward: of the output X as an input, of the input X as an output
                        */
     bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
+    bool is_unit;        /* keys of a delta rule, which of longer ones has no bounded state */
     bool is_fed;         /* of a backward: what its forward computed */
     bool is_kept;        /* an intermediate that the schedule keeps in the caller's memory */
     int first_axis;      /* files leave out the axes before it: parameters are [NH] there */
@@ -468,6 +469,8 @@ struct verdict {
     bool ok;
     const char *against; /* "file", "oracle" or "statements" */
 };
+/* How much further off than with one chain of products the variant's results are; 1 for most. */
+double chain_slack(const struct problem *problem);
 struct verdict judge(const struct problem *problem, const struct host_tensor *tensor, struct num_const_array reference,
                      struct levels levels);
 /* Compares every output with the oracle's; the worst verdict. */

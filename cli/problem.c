@@ -132,6 +132,7 @@ static struct host_tensor declare(const tg_variant *variant, const tg_variant *f
     tensor.is_gradient = names_gradient(forward, declared->name);
     /* A max state is there for the sake of such a gate. */
     tensor.is_exponential = strcmp(declared->name, "i") == 0 && signature_tensor(variant, "m0") != NULL;
+    tensor.is_unit = strcmp(declared->name, "k") == 0 && signature_tensor(variant, "beta") != NULL;
     tensor.is_fed = declared->flags & TG_IN && is_result(forward, declared->name);
     return tensor;
 }

@@ -13,15 +13,17 @@ enum kind {
     LOG_RATE,    /* log(1) .. log(16), as Mamba-2 is initialised */
     NEAR_ONE,
     SMALL,
-    COUNT, /* of tokens behind a state */
+    COUNT,    /* of tokens behind a state */
+    FRACTION, /* between 0 and 1 */
 };
 
 static const struct {
     const char *name;
     enum kind kind;
 } kinds[] = {
-    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID},  {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY}, {"dt_raw", STEP},
-    {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"b", NEAR_ONE},           {"c0", COUNT},
+    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID}, {"a", LOG_DECAY},    {"log_lambda", LOG_DECAY},
+    {"dt_raw", STEP},   {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},
+    {"b", NEAR_ONE},    {"c0", COUNT},      {"beta", FRACTION},
 };
 
 /* `a` of a token is the log of a decay, of a head the a of a + b q.k. */
@@ -66,8 +68,10 @@ double random_number(const struct host_tensor *tensor, struct num_random random,
         return 8 + floor(8 * num_uniform(random, index));
     case SMALL:
         return 0.1 * num_normal(random, index);
+    case FRACTION:
+        return num_uniform(random, index);
     }
-    return num_normal(random, index);
+    return num_normal(random, index) * (tensor->is_unit ? 1 / sqrt((double)tensor->extent[3]) : 1);
 }
 
 static int by_number(const void *a, const void *b)

@@ -127,8 +127,9 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
         return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
      * outside of the tensor counts as zero */
-    const uint32_t parallel = tg_has_one_chunk(algorithm) ? 16u * row->warps : 32u;
-    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? parallel : 16);
+    const bool whole = tg_has_one_chunk(algorithm);
+    const uint32_t parallel = whole ? 16u * row->warps : 32u;
+    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? parallel : whole ? 32 : 16);
     const uint32_t block = size && (role->block == 0 || role->block > size) ? size : role->block;
     return role->role == TG_ROLE_NONE ? size : block;
 }

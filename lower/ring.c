@@ -201,6 +201,9 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     LLVMValueRef step = get(e, e->i32, step_slot);
     LLVMBuildCondBr(e->b, less(e, step, e->steps[n]), body, after);
     LLVMPositionBuilderAtEnd(e->b, body);
+    LLVMValueRef tid = e->tid;
+    if (e->p->shape.io == TG_F32 && tg_has_one_chunk(e->p->algorithm))
+        find_thread(e, opaque(e, tid)); /* hundreds of addresses are not to be kept from step to step */
     e->at = cursor_place(e, &c, nest);
     for (uint32_t i = 0; i < nest->n_loads; i++)
         e->slot[nest->loads[i]] = get(e, e->i32, e->p->values[nest->loads[i]].outer ? c.outer_slot : c.slot);
@@ -211,6 +214,7 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     LLVMBuildBr(e->b, head);
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, after);
+    find_thread(e, tid);
     e->at = outside;
     return end;
 }

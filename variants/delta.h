@@ -48,10 +48,10 @@ enum {
     PT,                      /* scale P, in memory [T, Lkv] */
     DNI, DNG, DN, DR,        /* gradients of N (through the state, weighted, whole) and of R [T, dhv] */
     DHW, DRW, ADD_Q, ADD_K, DC, /* what a chunk adds to the gradient of the state, and that gradient */
-    DQI, DQG, DP, DPG, DQS, DQH, QX,    /* dQ; q.dq */
-    GI, GG, LP, LG, Z, ZH, KZ, RV, DKR, /* dK of a key as it is read, over beta; k.z, dr.v */
-    NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KY, DKH, /* dK of a key as it is written; k.dkw through the state, and all of it */
-    XC, E, PE, TE, TX,       /* <C, dC>; q.dq + k.dkr - k.dkw */
+    DQI, DQG, DP, DPG, DQS, DQH, QS, RX, RE, /* dQ; q.dq through the state, and rows of E of P */
+    GI, GG, LP, LG, Z, GX, LE, RV, DKR,      /* dK of a key as it is read, over beta; k.z through the state, rows of E of L; dr.v */
+    NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KQ, CE, KKT, CL, DKH, /* dK of a key as it is written; columns of E */
+    XC, EQ, EK, E, PE, TE, TX, /* <C, dC>; rows less columns of E */
     DA,                      /* gradient of the log decay, natural log [T] */
     DELTA_TILES /* the variant's own begin here */
 };

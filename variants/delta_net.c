@@ -9,12 +9,7 @@
 #define VARIANT_ALIASES "delta",
 #define LOG2_DECAY TG_NUM(0)
 #define GATE_TENSORS
-#define GRADIENT_TENSORS
-#define GATE_GRADIENTS
-#define GRADIENT_OUTPUTS
-#define DQ_SUMS
-#define DK_SUMS
-#define STATE_PRODUCT_ROW(mma)
+#define DECAY(...)
 
 static const struct delta_oracle how = {0};
 

@@ -12,12 +12,7 @@ enum { LOG_A = DELTA_TILES };
 /* A decay of 2^-150 and less is none in fp32; a sum with -infinity in it would be of no use for the tokens behind. */
 #define LOG2_DECAY TG_MAX(TG_MUL(TG_KV(LOG_A), TG_NUM(LOG2_E)), TG_NUM(-1e30f))
 #define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}},
-#define GRADIENT_TENSORS DECAY_GRADIENT_TENSORS
-#define GATE_GRADIENTS DECAY_GRADIENT,
-#define GRADIENT_OUTPUTS , DA
-#define DQ_SUMS , QX
-#define DK_SUMS , KX, KY
-#define STATE_PRODUCT_ROW(mma) ROW("product", mma, 2, (XC), [TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(64)),
+#define DECAY(...) __VA_ARGS__
 
 static const struct delta_oracle how = {.log_decay = LOG_A, .dlog_decay = DA};
 

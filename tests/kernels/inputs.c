@@ -35,6 +35,7 @@ enum kind {
     SMALL,
     NEAR_ONE,
     COUNT, /* of tokens behind a state */
+    FRACTION,
 };
 
 static enum kind kind_of(const struct host_tensor *tensor)
@@ -44,7 +45,8 @@ static enum kind kind_of(const struct host_tensor *tensor)
         enum kind kind;
     } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY},
                  {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"dt_bias", SMALL},
-                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT},    {"gx", FORGET}};
+                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT},    {"beta", FRACTION},
+                 {"gx", FORGET}};
     if (tensor->is_exponential)
         return LET_IN_EXP;
     if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
@@ -88,8 +90,10 @@ static double ordinary(const struct host_tensor *tensor, struct num_random rando
         return 8 + floor(8 * num_uniform(random, index));
     case SMALL:
         return 0.1 * x;
+    case FRACTION:
+        return num_uniform(random, index);
     default:
-        return x;
+        return tensor->is_unit ? x / sqrt((double)tensor->extent[3]) : x;
     }
 }
 

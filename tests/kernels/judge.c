@@ -61,14 +61,14 @@ static double parts_of(const struct judgement *j, size_t head)
 {
     const struct problem *p = j->problem;
     const size_t group = (size_t)p->shape.group;
-    const struct host_tensor *pair[2] = {NULL, NULL};
     double sum = 0;
-    for (uint32_t i = 0; i < p->n_tensors; i++)
-        if (p->tensors[i].tile == Q || p->tensors[i].tile == K)
-            pair[p->tensors[i].tile == K] = &p->tensors[i];
-    for (int i = 0; i < 2; i++) {
-        const struct host_tensor *x = pair[i];
-        const double *dx = j->truth.out[i ? DK : DQ];
+    for (uint32_t i = 0; i < p->n_tensors; i++) {
+        const struct host_tensor *x = &p->tensors[i];
+        char name[32];
+        if (x->tile != Q && x->tile != K)
+            continue;
+        snprintf(name, sizeof name, "d%s", x->name);
+        const double *dx = j->truth.out[problem_tensor((struct problem *)p, name)->tile];
         const size_t heads = (size_t)x->extent[1], tokens = (size_t)x->extent[2];
         for (size_t b = 0; b < (size_t)x->extent[0]; b++)
             for (size_t t = 0; t < tokens; t++)
@@ -240,7 +240,7 @@ static bool output_right(struct judgement *j, const struct host_tensor *tensor)
     const size_t heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     struct stretch s = {tensor, 0, tensor->n, 0, heads, v.rms_limit, 0};
     if (io == TG_F16)
-        s.limit = tensor->is_gradient ? 2 * rms_f16 : rms_f16;
+        s.limit = (tensor->is_gradient ? 2 * rms_f16 : rms_f16) * chain_slack(j->problem);
     s.max_limit = max_slack * s.limit * fmax(least(j->problem), largest(j->truth.out[tensor->tile], tensor->n));
     bool ok = stretch_right(j, &s, "");
     s.limit *= head_slack;
