@@ -60,6 +60,8 @@ static double value_of(const struct machine *m, const tg_stmt *stmt, const struc
             stack[n++] = m->call->scalars[x->operand];
         else if (x->op == TG_X_CAUSAL)
             stack[n - 1] = at[BY_Q] >= at[BY_KV] ? stack[n - 1] : 0;
+        else if (x->op == TG_X_BEFORE)
+            stack[n - 1] = at[BY_Q] > at[BY_KV] ? stack[n - 1] : 0;
         else if (tg_expr_arity(x->op) == 1)
             stack[n - 1] = unary(x->op, stack[n - 1]);
         else {

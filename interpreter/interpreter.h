@@ -11,13 +11,14 @@
  *               is, and then the tile has an entry a chunk, too. A statement is evaluated for each sequence, head and
  *               chunk that its result has; an operand without one of these axes is the same for all of them.
  *   MAP         each element of the result by itself. A number is the float that is written. TG_X_MAX and TG_X_MIN are
- *               NaN where an operand is. TG_X_CAUSAL compares the positions of query and key in the chunk.
+ *               NaN where an operand is. TG_X_CAUSAL and TG_X_BEFORE compare the positions of query and key in the chunk.
  *   SCAN        over the positions of each chunk, from its first one; or over the chunks of the sequence, with
  *               TG_REVERSE from the last one. Of nothing: 0, with TG_MAXIMUM -1e30.
  *   TOTAL       over positions of the chunk, chunks of the sequence, sequences, heads of the group: those that a has and
  *               out lacks. Of nothing as above.
  *   CONTRACT    init plus the sum of products over the axes of a and b that out lacks; with a decay, of the pairs of
  *               positions i >= j (TG_EXCLUSIVE: i > j), each product times 2^(decay_i - since_j).
+ *   SOLVE       the inverse of I plus what of a is below the diagonal, over the positions of the chunk that there are.
  *   CARRY       out at the first chunk, with TG_REVERSE the last one, is init; at the next one 2^decay times that plus
  *               the sum of products. What is after all chunks is final; of a sequence without tokens that is init. The
  *               result may be read by statements before it, as long as no chunk of it depends on itself.

@@ -167,6 +167,20 @@ static void contract(struct machine *m, const tg_stmt *stmt, struct view out, st
     add_sum(m, stmt, out, place);
 }
 
+/* Row by row: e_r less what the rows before it contribute. */
+static void solve(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const int64_t n = extent_of(m, &stmt->out, 1, place).n[BY_Q];
+    const struct view a = view_of(m, stmt->a, place);
+    for (int64_t row = 0; row < n; row++)
+        for (int64_t column = 0; column < n; column++) {
+            double sum = row == column ? 1 : 0;
+            for (int64_t k = column; k < row; k++)
+                sum -= *element_of(a, (int64_t[]){row, k, 0, 0}) * *element_of(out, (int64_t[]){k, column, 0, 0});
+            *element_of(out, (int64_t[]){row, column, 0, 0}) = sum;
+        }
+}
+
 /* ---- states ---- */
 
 /* to = 2^decay from + sum: what leaves the chunk, of what arrives at it. */
@@ -226,6 +240,9 @@ void evaluate(struct machine *m, const tg_stmt *stmt, uint32_t tile, struct view
         break;
     case TG_STMT_CARRY:
         (tile == TG_OPERAND_TILE(stmt->out) ? carry : final_state)(m, stmt, out, place);
+        break;
+    case TG_STMT_SOLVE:
+        solve(m, stmt, out, place);
         break;
     default:
         break; /* no checked algorithm has another */

@@ -12,7 +12,7 @@
  * Where a chunk is one block (tg_has_one_chunk) a matrix may be an operand of several products. There nothing is taken
  * out of shared memory: if there is something bad, the product fetches zeros in its place. And a product of a computed
  * tile by positions x positions of memory, whose rows are dqk or dhv: each row finds its own first bad position. */
-#include "lower/emit.h"
+#include "lower/matrix.h"
 
 #include <stdlib.h>
 
