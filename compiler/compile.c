@@ -66,6 +66,34 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
     return false;
 }
 
+/* The compiler adds two tensors at the end of the table. */
+static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
+{
+    if ((!shape->packed && !shape->pooled) || s->algorithm->n_tensors <= TILE_CU)
+        return true;
+    tg_report(sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
+              "algorithm %s has %u tensors; at most %d where sequences are packed or states in a pool",
+              s->algorithm->name, s->algorithm->n_tensors, TILE_CU);
+    return false;
+}
+
+/* What the caller is to have is whole. */
+static bool check_kept_parts(const tg_schedule *s, const tg_shape_class *shape, const struct tg_slices *slices,
+                             const tg_sink *sink)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < TG_MAX_KEPT; i++) {
+        const int row = s->kept[i] ? tg_tile_row(s, s->kept[i]) : -1;
+        if (row < 0 || plan_parts(s, slices, shape, s->kept[i]) == 1)
+            continue;
+        tg_report(sink, TG_ERROR, "TG0525", s->file, s->rows[row].line, "leave it out of .kept, or sum it in one block",
+                  "schedule %s: kernel %s makes %s in parts, which cannot be kept", s->name, s->rows[row].name,
+                  s->algorithm->tensors[s->kept[i]].name);
+        ok = false;
+    }
+    return ok;
+}
+
 static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
 {
     const uint32_t multiple = plan_chunk_multiple(s);
@@ -86,12 +114,13 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
         return status;
     if (!plan_check_shape(shape, sink))
         return TG_E_ARGUMENT;
-    bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink);
+    bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink) && check_added(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);
     if (!p)
         return TG_E_MEMORY;
     struct tg_slices slices;
     tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
+    ok = check_kept_parts(schedule, shape, &slices, sink) && ok;
     for (uint32_t r = 0; r < schedule->n_rows; r++)
         ok = plan_build(p, schedule, &slices, r, target, shape, sink) && ok;
     free(p);

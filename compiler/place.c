@@ -369,5 +369,5 @@ bool pass_place(struct plan *p)
             layout_matrix(p, &p->values[i]);
         else if (p->values[i].space == SPACE_MATRIX)
             return false;
-    return check_decayed(p) && split_warps(p);
+    return check_decayed(p) && plan_check_operands(p) && split_warps(p);
 }

@@ -279,6 +279,8 @@ uint32_t plan_cluster_step(const struct plan *p,
 uint32_t plan_shared_along(const struct plan *p, const struct value *v);
 uint32_t plan_sharers(const struct plan *p, const struct value *v);
 bool plan_shares(const struct plan *p);
+/* operands.c: is every tile where the operations that take it can find it? False after reporting which is not. */
+bool plan_check_operands(const struct plan *p);
 /* share.c: decides which nests are shared out; is the operation in such a nest uniform? */
 void plan_share_out(struct plan *p);
 bool plan_is_shared_out(const struct plan *p, const struct nest *nest, const struct op *op);

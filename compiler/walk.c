@@ -384,7 +384,8 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!find_place(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_cluster(p))
+    if (!find_place(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
+        !plan_check_cluster(p))
         return false;
     place_shared(p);
     p->registers = p->row->warps == 8 ? 240

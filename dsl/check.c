@@ -59,7 +59,7 @@ static bool is_name_char(char c, bool dash)
 
 bool tg_is_name(const char *name, uint32_t longest, bool dash)
 {
-    if (!name || !*name)
+    if (!name || !*name || (!dash && *name >= '0' && *name <= '9')) /* an identifier begins otherwise */
         return false;
     for (uint32_t i = 0; i <= longest; i++) {
         if (name[i] == '\0')
@@ -75,7 +75,7 @@ static bool check_name(struct check *check, enum tg_code code, const char *what,
 {
     if (tg_is_name(name, longest, dash))
         return true;
-    const char *allowed = dash ? "letters, digits, '_' and '-'" : "letters, digits and '_'";
+    const char *allowed = dash ? "letters, digits, '_' and '-'" : "letters, digits and '_', no digit first";
     if (!name || !*name) {
         tg_fault(check, code, "give it a name", "%s has no name", what);
         return false;

@@ -432,6 +432,17 @@ static void check_held(const struct kernel *k, uint32_t dim)
              most ? "max_tokens" : "chunk", most ? most : k->schedule->chunk);
 }
 
+/* A position that is held is one token, read as query and as key: both are as many. */
+static void check_held_alike(const struct kernel *k)
+{
+    const uint32_t queries = k->row->row[TG_LQ].block, keys = k->row->row[TG_LKV].block;
+    const bool looped = k->row->row[TG_LQ].role == TG_ROLE_L && k->row->row[TG_LKV].role == TG_ROLE_L;
+    if (takes_part(k, TG_LQ) && takes_part(k, TG_LKV) && looped && queries != keys &&
+        (is_held(k, TG_LQ) || is_held(k, TG_LKV)))
+        tg_fault(k->check, TG0234, "give both the same block", "%s: %u of Lhq are held in registers, but %u of Lkv",
+                 k->name, queries, keys);
+}
+
 static void check_threads(const struct kernel *k)
 {
     struct tg_text text;
@@ -459,6 +470,7 @@ static void check_threads(const struct kernel *k)
                      threads);
     check_held(k, TG_LQ);
     check_held(k, TG_LKV);
+    check_held_alike(k);
 }
 
 /* A row may want tiles shared among threads for plain sums alone. */

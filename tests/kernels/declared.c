@@ -261,8 +261,8 @@ static const struct state_case {
     {"a decay for each channel, on warpgroups", decay_of_channels, TG_COUNT(decay_of_channels), TG_MMA_WGMMA, NULL,
      NULL},
     {"an operand made of two matrices", two_matrices, TG_COUNT(two_matrices), TG_MMA_SYNC, NULL, NULL},
-    {"an operand made of two matrices, on warpgroups", two_matrices, TG_COUNT(two_matrices), TG_MMA_WGMMA, "TG0518",
-     "kernel state on warpgroups"},
+    {"an operand made of two matrices, on warpgroups", two_matrices, TG_COUNT(two_matrices), TG_MMA_WGMMA, "TG0524",
+     "cannot compute an expression of another matrix and tile k2"},
     {"an operand made of a matrix of f32", rounded_gate, TG_COUNT(rounded_gate), TG_MMA_SYNC, "TG0523",
      "kernel state would compute operand ke from b while it fetches it, which it would round"},
     {"an operand made of one matrix", once_rounded, TG_COUNT(once_rounded), TG_MMA_SYNC, NULL, NULL},
@@ -308,6 +308,79 @@ static void check_state(const struct state_case *state)
                state->code, state->fragment, log_text());
 }
 
+/* ---- schedules of a variant that ships, changed: what they list or keep is nowhere to be had ----------------------- */
+
+struct changed {
+    tg_tensor tensors[256];
+    tg_algorithm algorithm;
+    tg_schedule schedule;
+};
+
+static uint8_t tile_named(const tg_algorithm *algorithm, const char *name)
+{
+    for (uint32_t t = 1; t < algorithm->n_tensors; t++)
+        if (algorithm->tensors[t].name && strcmp(algorithm->tensors[t].name, name) == 0)
+            return (uint8_t)t;
+    return 0;
+}
+
+static bool take_schedule(struct changed *c, const tg_variant *variant, const char *name)
+{
+    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
+        if (strcmp((*s)->name, name) != 0)
+            continue;
+        c->schedule = **s;
+        c->algorithm = *c->schedule.algorithm;
+        memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
+        c->algorithm.tensors = c->tensors;
+        c->schedule.algorithm = &c->algorithm;
+        return true;
+    }
+    return false;
+}
+
+static const struct change {
+    const char *what, *variant, *schedule;
+    const char *keep;       /* a tile that the caller is to have */
+    const char *row, *list; /* a row, and a tile that it is to write, too */
+    const char *two_floats; /* a tile that is to be TG_F32X2 */
+    const char *code, *fragment;
+    uint32_t dqk; /* 0: 128 */
+} changes[] = {
+    {"a sum that begins with a kept tile", "mlstm-sig", "tfla", "gated", NULL, NULL, NULL, "TG0524",
+     "kernel H cannot begin a sum with tile gated", 0},
+    {"an operand made while it is fetched, to be stored", "mlstm-sig", "tfla", NULL, "state", "kw", NULL, "TG0524",
+     "kernel state cannot store tile kw", 0},
+    {"the same on warpgroups", "mlstm-sig", "walk", NULL, "walk", "kw", NULL, "TG0518",
+     "it writes one matrix in each chunk", 0},
+    {"an output of a walk in two floats", "mlstm-exp", "walk", NULL, NULL, NULL, "qn", "TG0524",
+     "cannot store as two floats tile qn", 0},
+    {"a sum that is made in parts, kept", "mlstm-sig-backward", "tfla", "kx", NULL, NULL, NULL, "TG0525",
+     "kernel dK makes kx in parts, which cannot be kept", 256},
+    {"what begins a gradient, kept", "mlstm-sig-backward", "tfla", "dqg", NULL, NULL, NULL, "TG0524",
+     "kernel dQ cannot begin a sum with tile dqg", 0},
+};
+
+static void check_change(const struct change *change)
+{
+    const tg_shape_class shape = {
+        .io = TG_BF16, .dqk = change->dqk ? change->dqk : 128, .dhv = 256, .packed = change->two_floats != NULL};
+    struct changed c;
+    if (!tap_expect(take_schedule(&c, tg_variant_find(change->variant), change->schedule), "no such schedule"))
+        return;
+    if (change->keep)
+        c.schedule.kept[0] = tile_named(&c.algorithm, change->keep);
+    for (uint32_t r = 0; change->row && r < c.schedule.n_rows; r++)
+        if (strcmp(c.schedule.rows[r].name, change->row) == 0)
+            *(uint8_t *)memchr(c.schedule.rows[r].outputs, 0, TG_MAX_OUTPUTS) = tile_named(&c.algorithm, change->list);
+    if (change->two_floats)
+        c.tensors[tile_named(&c.algorithm, change->two_floats)].dtype = TG_F32X2;
+    log_clear();
+    tap_expect(tg_plan_check(&c.schedule, tg_target_find("sm_90a"), &shape, &log_sink) != TG_OK, "it is accepted");
+    tap_expect(strstr(log_text(), change->code) && strstr(log_text(), change->fragment),
+               "expected %s \"%s\", found: %s", change->code, change->fragment, log_text());
+}
+
 void suite_declared(void)
 {
     try_channels("an element a thread", 1, 32, 32);
@@ -318,6 +391,12 @@ void suite_declared(void)
         if (!tap_begin("%s: %s", states[i].code ? "refused" : "accepted", states[i].what))
             continue;
         check_state(&states[i]);
+        tap_end();
+    }
+    for (size_t i = 0; i < TG_COUNT(changes); i++) {
+        if (!tap_begin("refused: %s", changes[i].what))
+            continue;
+        check_change(&changes[i]);
         tap_end();
     }
 }

@@ -1,0 +1,102 @@
+/* compiler/operands.c - does every operation of a kernel with matrix products find its tiles where it can take them from?
+ *
+ * A declaration may list or keep any tile. One that is fetched, or made while it is fetched, is in no registers, from
+ * which alone it could be stored, copied or read by another statement.
+ *
+ * requires: place or walk */
+#include "compiler/plan.h"
+
+static bool refuse(const struct plan *p, uint32_t v, const char *what)
+{
+    plan_refuse(p, "TG0524", p->row->line, "let another row write it, or do not keep it",
+                "kernel %s cannot %s tile %s here", p->row->name, what, plan_tensor(p, &p->values[v])->name);
+    return false;
+}
+
+static bool is_in_registers(const struct plan *p, const struct value *v)
+{
+    const bool of_walk = v->space == SPACE_COLUMNS || v->space == SPACE_SUM || v->space == SPACE_POSITIONS ||
+                         v->space == SPACE_GATHERED || v->space == SPACE_CARRIED; /* where it stores them from */
+    return v->space == SPACE_FRAGMENT || v->space == SPACE_ROWS || v->space == SPACE_UNIFORM || (p->groups && of_walk);
+}
+
+static bool check_store(const struct plan *p, const struct op *op)
+{
+    if (!is_in_registers(p, &p->values[op->v]))
+        return refuse(p, op->v, "store");
+    if (plan_memory_dtype(p, op->tile) == TG_F32X2)
+        return refuse(p, op->v, "store as two floats");
+    return true;
+}
+
+static bool check_dot(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    if (a->space != SPACE_FRAGMENT)
+        return refuse(p, op->a, "sum up products of");
+    if (p->algorithm->body[op->stmt].b && b->space != SPACE_FRAGMENT && b->space != SPACE_VECTOR)
+        return refuse(p, op->b, "sum up products of");
+    return true;
+}
+
+static bool check_map(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++) {
+        const int r = plan_find(p, reads[k], v->nest);
+        const enum space space = r < 0 ? SPACE_UNIFORM : p->values[r].space;
+        const bool ok = space == SPACE_ROWS || space == SPACE_VECTOR || space == SPACE_UNIFORM ||
+                        (space == SPACE_FRAGMENT && v->space == SPACE_FRAGMENT) ||
+                        (space == SPACE_MATRIX && v->space == SPACE_OPERAND);
+        if (!ok)
+            return refuse(p, (uint32_t)r, "compute an expression of");
+    }
+    return true;
+}
+
+/* A map of a walk takes the elements of one matrix from shared memory. */
+static bool check_walk_map(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    tg_operand reads[TG_MAX_READS];
+    int matrix = -1;
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++) {
+        const int r = plan_find(p, reads[k], v->nest);
+        if (r < 0 || p->values[r].space != SPACE_MATRIX)
+            continue;
+        if (v->space != SPACE_OPERAND && !plan_is_owned(p, v))
+            return refuse(p, (uint32_t)r, "compute an expression of");
+        if (matrix >= 0 && matrix != r)
+            return refuse(p, (uint32_t)r, "compute an expression of another matrix and");
+        matrix = r;
+    }
+    return true;
+}
+
+/* wgmma takes operands as they lie in memory. */
+static bool check_types(const struct plan *p)
+{
+    for (uint32_t i = 0; p->groups && i < p->n_values; i++)
+        if (p->values[i].space == SPACE_MATRIX &&
+            plan_memory_dtype(p, TG_OPERAND_TILE(p->values[i].operand)) != p->shape.io)
+            return refuse(p, i, "take, in other than the input type,");
+    return true;
+}
+
+bool plan_check_operands(const struct plan *p)
+{
+    bool ok = check_types(p);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_STORE)
+            ok = check_store(p, op) && ok;
+        if (op->kind == OP_COPY && !is_in_registers(p, &p->values[op->a]))
+            ok = refuse(p, op->a, "begin a sum with");
+        if (op->kind == OP_DOT && !p->groups) /* walks check their sums where they place them */
+            ok = check_dot(p, op) && ok;
+        if (op->kind == OP_MAP)
+            ok = (p->groups ? check_walk_map(p, op) : check_map(p, op)) && ok;
+    }
+    return ok;
+}
