@@ -29,6 +29,20 @@ gla-backward bf16
 grad.gx  rms
 2 of 2 within tolerance
 
+-- case the delta rule, with and without a decay
+-- args
+check $DATA/gdn_b.safetensors $DATA/delta_b.safetensors --device emu
+-- exit 0
+-- stdout
+gated-delta bf16
+gated-delta-backward bf16
+grad.beta rms
+grad.a   rms
+the statements of gated-delta-backward agree with differences of the forward's
+delta-net bf16
+delta-net-backward bf16
+2 of 2 within tolerance
+
 -- case normalisers: exact gradients, then the paper's; in mlstmsign_b that of n0 is h.dh of one token of each head
 -- args
 check $DATA/mlstmsign_x.safetensors $DATA/mlstmexp_x.safetensors $DATA/mlstmsign_b.safetensors --device emu
