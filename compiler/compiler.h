@@ -2,7 +2,8 @@
  *
  * Stages, each of which can be printed: slice (which statements a kernel needs), nest (loops from roles
  * and data dependence), place (tiles to registers and shared memory), pipeline (rings of asynchronous
- * copies), budget (registers, shared memory), lower (LLVM IR), PTX, cubin. */
+ * copies), budget (registers, shared memory), or, of kernels on warpgroups, walk (tiles to the groups and shared
+ * memory) and order (what each role executes, waits included); lower (LLVM IR), PTX, cubin. */
 #ifndef TEGULA_COMPILER_H
 #define TEGULA_COMPILER_H
 

@@ -5,8 +5,11 @@
  * or "last inner block" instead of being nested, so that one ring of asynchronous copies feeds the whole
  * nest without draining at the end of every inner loop.
  *
- * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget; verify runs
- * after each. */
+ * A kernel on warpgroups has roles, each with its own list: the operations in the order in which it executes them, with
+ * what it waits for, arrives at and forgets. lower/walk.c lowers it one by one.
+ *
+ * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget; of kernels on warpgroups slice,
+ * nest, walk, order; verify runs after each. */
 #ifndef TEGULA_PLAN_H
 #define TEGULA_PLAN_H
 

@@ -1,11 +1,12 @@
 /* lower/walk_careful.c - a NaN in a value reaches the rows that it influences and no others: kernels on warpgroups.
  *
  * The masked tile of positions is zero where a value has no influence, and zero times NaN is NaN (careful.c). Here the
- * values are in registers: `left`, whose row of 64 positions four lanes have. Bad ones become 0 for the products; what
- * they reach becomes NaN before: in the output the positions from the first bad one on (in gradients that go from
- * queries to keys: up to the last), and in the state the whole row. No wgmma is in flight there.
+ * values are the left operand in registers, whose row of 64 positions four lanes have. Bad ones become 0 for the product; what
+ * they reach becomes NaN before: in the output the positions from the first bad one on (in gradients that go from queries to
+ * keys: up to the last). A fetched matrix stays so for the state's products, and the whole row of the state becomes NaN too;
+ * a computed tile is packed anew for these. No wgmma is in flight there.
  *
- * requires: the product by the tile adds to something, and there is one of them */
+ * requires: the product's sum has begun */
 #include "lower/walk.h"
 
 enum { WORDS = 16, ROWS = 2, NOWHERE = 1000 }; /* of `left`; a lane's; a position */
