@@ -84,8 +84,7 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && b->one_block && b->value[from] < 0)
         return begin_state(b, from);
     const bool is_held = (p->held & positions) == positions || (p->held >> TG_CHUNK & 1);
-    const bool is_whole = b->one_block && p->row->mma != TG_MMA_WGMMA;
-    const int across = computed_here && (is_held || is_whole) ? read_across(b, operand, nest) : -1;
+    const int across = computed_here && (is_held || b->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     if (computed_here && (p->thread_dim ? p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP
@@ -307,7 +306,7 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
 static bool can_decay(const struct builder *b, const tg_stmt *s, int decay)
 {
     const struct plan *p = b->p;
-    const uint32_t most = s->b ? 1 : 0;
+    const uint32_t most = count_dims(p, s->out) == 2 ? 1 : 0;
     if (decay < 0 || p->values[decay].n_dims <= most)
         return true;
     plan_refuse(p, "TG0522", s->line, "let a row without matrix products carry the state, or give it one decay a chunk",
@@ -424,7 +423,7 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
     struct plan *p = b->p;
     const int v = b->value[i] >= 0 ? b->value[i] : begin_state(b, i);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
-    if (v < 0 || (s->decay && decay < 0))
+    if (v < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     if (!p->makes_segments)

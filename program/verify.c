@@ -223,7 +223,9 @@ static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, 
     const tg_tensor_info *t = &program->tensors[map->tensor];
     const uint32_t bytes = tg_dtype_bytes((tg_dtype)t->dtype) * map->columns;
     const uint32_t most = map->swizzle ? 16u << map->swizzle : MAX_SPAN_BYTES;
-    const uint32_t width = t->axes[1] == TG_DQK ? program->dqk : program->dhv;
+    const uint32_t width = t->axes[1] == TG_DQK   ? program->dqk
+                           : t->axes[1] == TG_DHV ? program->dhv
+                                                  : program->chunk_default;
     REQUIRE_MAP(bytes >= 16 && bytes <= most && bytes % 16 == 0,
                 "kernel %s: maps[%" PRIu32 "].columns (%s): expected a multiple of 16 bytes up to "
                 "%" PRIu32 ", found %d columns, %" PRIu32 " bytes",
@@ -251,8 +253,10 @@ static tg_status verify_map(const tg_program *program, const tg_kernel *kernel, 
                 "kernel %s: maps[%" PRIu32 "].tensor: expected below %" PRIu32 ", found %d", kernel->name, i,
                 program->n_tensors, map->tensor);
     const tg_tensor_info *t = &program->tensors[map->tensor];
-    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV) && t->axes[2] == TG_AXIS_NONE,
-                "kernel %s: maps[%" PRIu32 "].tensor: expected one of axes [T, dqk] or [T, dhv], found %s",
+    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV || t->axes[1] == TG_POSITION) &&
+                    t->axes[2] == TG_AXIS_NONE,
+                "kernel %s: maps[%" PRIu32
+                "].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found %s",
                 kernel->name, i, t->name);
     REQUIRE_MAP(t->dtype == TG_BF16 || t->dtype == TG_F16 || t->dtype == TG_F32,
                 "kernel %s: maps[%" PRIu32 "].tensor: expected one of bf16, f16 or f32, found %s of %s", kernel->name,

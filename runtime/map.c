@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { RANK = 5, STRIDE_UNIT = 16 };
+enum { RANK = 5, STRIDE_UNIT = 16, COLUMNS = 3 /* axis, behind B, NH and T */ };
 
 static int data_type(const tg_tensor_info *info)
 {
@@ -17,7 +17,7 @@ cu_result map_encode(const tg_driver *driver, const tg_program *program, const t
     static const uint8_t dimensions[] = {4, 3, 1}; /* of the axes B, NH and T */
     const tg_tensor_info *info = &program->tensors[recipe->tensor];
     const uint64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
-    const uint32_t width = info->axes[1] == TG_DQK ? program->dqk : program->dhv;
+    const uint64_t width = (uint64_t)tg_tensor_extent(program, sizes, recipe->tensor, COLUMNS);
     const uint32_t box[RANK] = {recipe->columns, recipe->rows, recipe->spans, 1, 1};
     uint64_t extents[RANK] = {recipe->columns, 0, width / recipe->columns, 0, 0};
     uint64_t strides[RANK] = {bytes, 0, recipe->columns * bytes, 0, 0};

@@ -392,9 +392,9 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(map_passed_twice, ARG(1) = ARG(2), "TG0724 kernel recurrence: maps[1] (k): expected one argument with it, found 0") \
     ROW(map_passed_again, p->kernels[0].args[8] = ARG(2), "TG0724 kernel recurrence: maps[2] (v): expected one argument with it, found 2") \
     ROW(map_tensor, (p->kernels[0].args[7].kind = TG_ARG_POINTER, p->kernels[0].args[7].axis = 0, MAP(0).tensor = 9), "TG0724 kernel recurrence: maps[0].tensor: expected below 9, found 9") \
-    ROW(map_axes, ARG(0).index = MAP(0).tensor = 5, "TG0724 kernel recurrence: maps[0].tensor: expected one of axes [T, dqk] or [T, dhv], found f") \
-    ROW(map_first_axis, p->tensors[8].axes[0] = TG_CHUNK, "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk] or [T, dhv], found u") \
-    ROW(map_three_axes, (p->tensors[8].axes[2] = TG_PARTS, p->tensors[8].parts = 2), "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk] or [T, dhv], found u") \
+    ROW(map_axes, ARG(0).index = MAP(0).tensor = 5, "TG0724 kernel recurrence: maps[0].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found f") \
+    ROW(map_first_axis, p->tensors[8].axes[0] = TG_CHUNK, "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
+    ROW(map_three_axes, (p->tensors[8].axes[2] = TG_PARTS, p->tensors[8].parts = 2), "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
     ROW(map_dtype, p->tensors[1].dtype = TG_F32X2, "TG0724 kernel recurrence: maps[1].tensor: expected one of bf16, f16 or f32, found k of f32x2") \
     ROW(map_swizzle, MAP(1).swizzle = 4, "TG0724 kernel recurrence: maps[1].swizzle (k): expected 0..3, found 4") \
     ROW(no_columns, MAP(1).columns = 0, "TG0724 kernel recurrence: maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 0 columns, 0 bytes") \
