@@ -347,8 +347,8 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(flags_heads, p->tensors[1].flags |= TG_SHARED | TG_NO_HEADS, "tensors[1].flags (k): expected shared or no heads, found both") \
     ROW(cuts, p->tensors[SAMPLE_F].axes[0] = TG_CUTS, "tensors[3].axes (f): expected axis cuts in packed programs only") \
     ROW(order, p->tensors[1].flags = 0, "tensors[2].flags (v): expected the signature before all workspace") \
-    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 7") \
-    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 7 and none after an unused one") \
+    ROW(axis, p->tensors[1].axes[1] = TG_N_AXES, "tensors[1].axes[1] (k): expected an axis below 8") \
+    ROW(gap, p->tensors[SAMPLE_F].axes[2] = TG_T, "tensors[3].axes[2] (f): expected an axis below 8 and none after an unused one") \
     ROW(segment, p->tensors[1].segment = 256, "tensors[1].segment (k): expected 0 but for tensors with axis chunk, found 256") \
     ROW(place, p->tensors[1].place = SAMPLE_C + 1, "tensors[1].place (k): expected 0, or 1 + the number of a workspace tensor of the same size") \
     ROW(place_of_itself, p->tensors[SAMPLE_C].place = SAMPLE_C + 1, "with place 0, found 9") \
@@ -529,7 +529,7 @@ static void programs_of_another_version_are_refused(void **state)
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 5 of");
+    assert_says(&log, "program: expected version 6 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
