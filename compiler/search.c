@@ -163,13 +163,20 @@ static void add_field(const struct search *s, const tg_vary *vary, uint32_t most
     fields->n_values[fields->n++] = n;
 }
 
+/* Of kernels with mma.sync the model knows neither what registers a block leaves nor which of them spill: its blocks are
+ * those that were declared, and other ones for tuning to measure. */
+static bool is_fitted(const struct search *s, uint32_t row)
+{
+    return s->declared->rows[row].mma == TG_MMA_WGMMA;
+}
+
 /* Of a row alone. */
 static void find_own(const struct search *s, uint32_t row, struct fields *own)
 {
     *own = (struct fields){.n_points = 1};
     for (uint32_t v = 0; s->space && v < s->space->n_vary; v++) {
         const tg_vary *vary = &s->space->vary[v];
-        if (vary->field != TG_FIELD_CHUNK && !is_segment(vary) && !vary->also && vary->row == row)
+        if (vary->field != TG_FIELD_CHUNK && !is_segment(vary) && !vary->also && vary->row == row && is_fitted(s, row))
             add_field(s, vary, MAX_POINTS, own);
     }
 }
