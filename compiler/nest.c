@@ -206,7 +206,7 @@ static bool find_one_block(const struct plan *p, bool *one_block)
     const bool needed = p->row->mma != TG_MMA_NONE && tg_has_one_chunk(p->algorithm) && (p->slice.dims & positions);
     for (uint32_t d = TG_LQ; needed && d <= TG_LKV; d++)
         if ((p->slice.dims >> d & 1) && p->block[d] != p->schedule->chunk) {
-            plan_refuse(p, "TG0522", p->row->line, "make both blocks the chunk",
+            plan_refuse(p, "TG0528", p->row->line, "make both blocks the chunk",
                         "kernel %s: the block of %s is %u, but a chunk of this algorithm is one block of %u",
                         p->row->name, tg_dim_name(d), p->block[d], p->schedule->chunk);
             return false;

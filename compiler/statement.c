@@ -408,7 +408,7 @@ static bool defer_sum(struct builder *b, const tg_stmt *carry, tg_operand sum, i
     const int i = nest_producer(b->p, sum);
     const tg_stmt *s = i >= 0 ? &b->p->algorithm->body[i] : NULL;
     if (!s || !is_addend(b->p, s)) {
-        plan_refuse(b->p, "TG0523", carry->line,
+        plan_refuse(b->p, "TG0529", carry->line,
                     "add products to it (TG_CONTRACT_TO, TG_CONTRACT_ONTO) that nothing else reads",
                     "kernel %s adds %s to a state, which is no sum of products of this kernel alone", b->p->row->name,
                     b->p->algorithm->tensors[TG_OPERAND_TILE(sum)].name);
@@ -623,7 +623,7 @@ static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     struct plan *p = b->p;
     if (!b->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 || p->block[TG_LQ] > MOST_TO_SOLVE) {
         plan_refuse(
-            p, "TG0524", s->line, "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
+            p, "TG0532", s->line, "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
             "kernel %s inverts %s: expected a tile of at most %d positions, computed in the same kernel on tensor cores",
             p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name, MOST_TO_SOLVE);
         return false;
