@@ -31,6 +31,7 @@ int main(int argc, char **argv)
     suite_mutants();
     suite_large();
     suite_declared();
+    suite_decays();
     harness_close();
     return tap_finish();
 }

@@ -11,5 +11,6 @@ void suite_nan_family(void); /* and in packed calls of heads in groups */
 void suite_mutants(void);    /* damaged kernels are found out; emulator only */
 void suite_large(void);      /* sizes that take a GPU */
 void suite_declared(void);   /* declarations outside the family */
+void suite_decays(void);     /* products with a decay */
 
 #endif
