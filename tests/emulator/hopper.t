@@ -109,6 +109,20 @@ add.u64 %rd3, %rd2, %rd3;
 @%p3 st.global.u32 [%rd3], %r4;
 -- out 190 382 574 766 7 7
 
+# The larger and the smaller of two, or of zero.
+-- launch 1 1 0
+-- target sm_90
+-- kernel
+mov.u32 %r2, -7;
+mov.u32 %r3, 5;
+mov.u32 %r4, 9;
+max.relu.s32 %r5, %r2, %r3;
+max.relu.s32 %r6, %r2, -3;
+min.relu.s32 %r7, %r3, %r4;
+min.relu.s32 %r8, %r2, %r4;
+st.global.v4.u32 [%rd2], {%r5, %r6, %r7, %r8};
+-- out 5 0 5 0
+
 -- launch 1 64 64
 -- target sm_90a
 -- kernel
