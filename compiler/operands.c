@@ -84,9 +84,35 @@ static bool check_types(const struct plan *p)
     return true;
 }
 
+/* A factor of positions is put on what is on the left of the product: there is one. */
+static bool check_factors(const struct plan *p, const struct op *op)
+{
+    const bool both = p->values[op->a].space == SPACE_OPERAND && p->values[op->b].space == SPACE_OPERAND;
+    return !p->groups || !both || refuse(p, op->b, "put on one operand the factors of two, the other of which is");
+}
+
+/* The state is read as it arrives: nothing reads it between its first change and the end of the chunk. */
+static bool check_order(const struct plan *p)
+{
+    tg_bits changed = 0;
+    for (uint32_t i = 0; i < p->n_ops && !p->groups; i++) {
+        const struct op *op = &p->ops[i];
+        const bool of_state =
+            op->stmt >= 0 && p->algorithm->body[op->stmt].op == TG_STMT_CARRY && p->values[op->v].stmt == op->stmt;
+        const bool reads = (op->kind == OP_CONTRACT || op->kind == OP_DOT) && !of_state;
+        if (op->kind == OP_END)
+            changed = 0;
+        if (reads && (changed & (TG_BIT(op->a) | TG_BIT(op->b))))
+            return refuse(p, changed & TG_BIT(op->a) ? op->a : op->b, "read, after it has changed,");
+        if (of_state && (op->kind == OP_CONTRACT || op->kind == OP_DECAY))
+            changed |= TG_BIT(op->v);
+    }
+    return true;
+}
+
 bool plan_check_operands(const struct plan *p)
 {
-    bool ok = check_types(p);
+    bool ok = check_types(p) && check_order(p);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE)
@@ -95,6 +121,10 @@ bool plan_check_operands(const struct plan *p)
             ok = refuse(p, op->a, "begin a sum with");
         if (op->kind == OP_DOT && !p->groups) /* walks check their sums where they place them */
             ok = check_dot(p, op) && ok;
+        if (op->kind == OP_CONTRACT)
+            ok = check_factors(p, op) && ok;
+        if (op->kind == OP_SCAN || (op->kind == OP_TOTAL && !p->by_member))
+            ok = refuse(p, op->v, "beside matrix products make the sums over positions") && ok;
         if (op->kind == OP_MAP)
             ok = (p->groups ? check_walk_map(p, op) : check_map(p, op)) && ok;
     }

@@ -314,6 +314,13 @@ static bool check_thread_kernel(const struct plan *p)
                     p->row->name, p->threads);
         return false;
     }
+    const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
+    if ((p->held & positions) == positions && p->block[TG_LQ] != p->block[TG_LKV]) {
+        plan_refuse(p, "TG0514", p->row->line, "give both the same block",
+                    "kernel %s holds %u positions of queries and %u of keys, which are the same tokens", p->row->name,
+                    p->block[TG_LQ], p->block[TG_LKV]);
+        return false;
+    }
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const bool used = (p->slice.dims >> d & 1) && d != TG_T;
         if (d == p->thread_dim || (p->held >> d & 1) || !used || d == TG_BATCH || d == TG_MEMBER)

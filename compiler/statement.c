@@ -87,11 +87,15 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const int across = computed_here && (is_held || b->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
-    if (computed_here && (p->thread_dim ? p->algorithm->body[nest_producer(p, operand)].op == TG_STMT_MAP
-                                        : is_map_of_loaded(b, nest_producer(p, operand))))
+    const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
+    if (computed_here &&
+        (p->thread_dim ? p->algorithm->body[from].op == TG_STMT_MAP && !is_crossing : is_map_of_loaded(b, from)))
         return make_again(b, operand);
-    if (computed_here && !(p->slice.stores >> tile & 1)) {
-        plan_refuse(p, "TG0504", s->line, "add the tile to the outputs of the row",
+    const bool is_stored = p->slice.stores >> tile & 1;
+    const bool is_own = !p->thread_dim || tg_operand_mask(p->algorithm, operand) >> p->thread_dim & 1;
+    if (computed_here && !(is_stored && is_own)) { /* what another thread has written is not there yet */
+        plan_refuse(p, "TG0504", s->line,
+                    is_stored ? "let an earlier row write it" : "add the tile to the outputs of the row",
                     "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
                     p->algorithm->tensors[tile].name);
         return -1;
