@@ -1,0 +1,70 @@
+/* tests/declarations/declare.h - random declarations: an algorithm, a schedule of it, a target and a call, all from one
+ * seed. Most are valid; what the checker or the compiler refuses is refused with a reason, and what they accept must
+ * compute what its statements say. */
+#ifndef TEGULA_TESTS_DECLARE_H
+#define TEGULA_TESTS_DECLARE_H
+
+#include "cli/cli.h"
+
+/* ---- random choices, the same for the same seed ---- */
+
+struct draw {
+    struct num_random random;
+    uint64_t n;
+};
+struct draw draw_of(uint64_t seed);
+uint32_t draw_below(struct draw *draw, uint32_t n);
+bool draw_chance(struct draw *draw, uint32_t percent);
+/* One of the values. */
+#define DRAW(draw, ...)                                                                                                \
+    ((const int[]){__VA_ARGS__}[draw_below(draw, (uint32_t)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))])
+
+/* ---- a declaration and a call of it ---- */
+
+enum { MOST_TILES = 48, MOST_STATEMENTS = 48 };
+
+struct declaration {
+    tg_tensor tensors[MOST_TILES];
+    char names[MOST_TILES][16];
+    tg_stmt body[MOST_STATEMENTS];
+    tg_algorithm algorithm;
+    tg_schedule schedule;
+    const tg_schedule *schedules[2];
+    tg_variant variant;
+    const tg_target *target;
+    tg_dtype io;
+    struct shape shape;
+    bool without_optional;
+};
+
+/* algorithm.c: statements of the family's kind, in other orders and with other operands. */
+void declare_algorithm(struct draw *draw, struct declaration *d);
+/* schedule.c: rows for them. */
+void declare_schedule(struct draw *draw, struct declaration *d);
+/* A built-in variant with a schedule of its own, of which some fields are changed. */
+void declare_mutant(struct draw *draw, struct declaration *d);
+/* call.c: sizes, element type, target. */
+void declare_call(struct draw *draw, struct declaration *d);
+void declare(uint64_t seed, struct declaration *d);
+void print_declaration(const struct declaration *d);
+
+/* ---- what becomes of it: judge.c ---- */
+
+enum outcome {
+    REFUSED,     /* by the checker or the compiler, with a reason: `code` */
+    UNJUDGED,    /* its numbers outgrow the element type, or hang on its roundings: nothing can be said */
+    RIGHT,       /* it ran and computed what its statements say */
+    SILENT,      /* refused without a reason */
+    NOT_LOWERED, /* accepted, but no program came of it */
+    FAULTY,      /* it did not run */
+    WRONG,       /* it computed something else */
+};
+
+struct result {
+    enum outcome outcome;
+    char code[8];
+    char text[1024]; /* what is wrong */
+};
+void judge_declaration(struct context *context, uint64_t seed, const struct declaration *d, struct result *result);
+
+#endif

@@ -1,0 +1,272 @@
+/* tests/declarations/judge.c - a declaration from the checker to the comparison of its kernels' outputs, computed on the
+ * emulator, with the interpretation of its statements in fp64.
+ *
+ * How far off a kernel may be: the statements are interpreted some times more with every tile off by a random part of the
+ * rounding that a kernel must or may do to it - operands of products to the inputs' type, all others to fp32 - and what
+ * that does to an output, several times over, is allowed. So sums may be of any length, and may cancel. */
+#include "declare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_NOISY = 3 };
+static const double slack = 8; /* of the largest of so few samples, on sums in another order */
+
+/* ---- messages ---- */
+
+static void note(void *user, const tg_diag *diag)
+{
+    struct result *result = user;
+    if (diag->severity != TG_ERROR || result->text[0])
+        return;
+    snprintf(result->code, sizeof result->code, "%s", diag->code ? diag->code : "none");
+    snprintf(result->text, sizeof result->text, "%s", diag->message);
+}
+
+static void say(struct result *result, enum outcome outcome, const char *what)
+{
+    result->outcome = outcome;
+    if (!result->text[0])
+        snprintf(result->text, sizeof result->text, "%s", what);
+}
+
+/* ---- interpretations ---- */
+
+struct noise {
+    const struct declaration *d;
+    struct num_random random;
+    bool is_operand[256];
+    double amount;  /* 0: exact */
+    double largest; /* of all numbers */
+};
+
+static double operand_rounding(tg_dtype io)
+{
+    return io == TG_BF16 ? 0x1p-8 : io == TG_F16 ? 0x1p-11 : 0x1p-20;
+}
+
+/* Below this f16 has nothing. */
+static double least(tg_dtype io)
+{
+    return io == TG_F16 ? 0x1p-24 : 0;
+}
+
+static double disturb(void *user, uint32_t tile, uint64_t element, double value)
+{
+    struct noise *noise = user;
+    const bool is_rounded = noise->is_operand[tile];
+    const double part = is_rounded ? operand_rounding(noise->d->io) : 0x1p-22;
+    const double off = 2 * num_uniform(noise->random, element) - 1;
+    noise->largest = isfinite(value) ? fmax(noise->largest, fabs(value)) : INFINITY;
+    return value + noise->amount * off * (part * fabs(value) + (is_rounded ? least(noise->d->io) : 0));
+}
+
+/* A type of fp32 says nothing of an input that is multiplied in 16 bits. */
+static void find_operands(const struct declaration *d, struct noise *noise)
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++) {
+        const tg_stmt *stmt = &d->algorithm.body[s];
+        if (stmt->op != TG_STMT_CONTRACT && stmt->op != TG_STMT_CARRY)
+            continue;
+        noise->is_operand[TG_OPERAND_TILE(stmt->a)] |= stmt->b != 0;
+        noise->is_operand[TG_OPERAND_TILE(stmt->b)] |= stmt->b != 0;
+    }
+    for (uint32_t tile = 0; tile < d->algorithm.n_tensors; tile++)
+        noise->is_operand[tile] |= d->algorithm.tensors[tile].dtype == TG_IO;
+}
+
+struct numbers {
+    double *of[256]; /* by tile */
+};
+
+static void free_numbers(struct numbers *numbers)
+{
+    for (int tile = 0; tile < 256; tile++)
+        free(numbers->of[tile]);
+}
+
+static bool make_numbers(const struct problem *problem, struct noise *noise, struct numbers *numbers)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        double *to = NULL;
+        if (!(tensor->flags & TG_OUT) && !tensor->data)
+            continue;
+        to = numbers->of[tensor->tile] = calloc(tensor->n + 1, sizeof *to);
+        ok &= to != NULL;
+        for (size_t e = 0; to && !(tensor->flags & TG_OUT) && e < tensor->n; e++) {
+            to[e] = num_load(tensor->data, tensor->dtype, e);
+            if (tensor->dtype == ST_F32) /* else it is exact */
+                to[e] = disturb(noise, tensor->tile, e, to[e]);
+        }
+    }
+    return ok;
+}
+
+static tg_status interpret(const struct problem *problem, struct noise *noise, struct numbers *numbers,
+                           const tg_sink *sink)
+{
+    const struct declaration *d = noise->d;
+    const struct shape *s = &problem->shape;
+    const double *in[256] = {NULL};
+    double *out[256] = {NULL};
+    *numbers = (struct numbers){{NULL}};
+    if (!make_numbers(problem, noise, numbers))
+        return TG_E_MEMORY;
+    for (uint32_t tile = 0; tile < d->algorithm.n_tensors; tile++)
+        *(d->algorithm.tensors[tile].flags & TG_OUT ? &out[tile] : (double **)&in[tile]) = numbers->of[tile];
+    const tg_oracle_call call = {.batch = s->batch,
+                                 .heads = s->heads,
+                                 .tokens = s->tokens,
+                                 .dqk = s->dqk,
+                                 .dhv = s->dhv,
+                                 .group = s->group,
+                                 .cuts = problem->cuts.at,
+                                 .scalars = problem->scalars,
+                                 .in = in,
+                                 .out = out};
+    const tg_interpretation what = {.algorithm = &d->algorithm,
+                                    .call = &call,
+                                    .chunk = d->schedule.max_tokens ? s->tokens : d->schedule.chunk,
+                                    .round = disturb,
+                                    .user = noise};
+    return tg_interpret(&what, sink);
+}
+
+/* ---- comparison ---- */
+
+struct distance {
+    double rms, max;
+};
+
+static void add_distance(struct distance *d, double x, size_t n)
+{
+    d->rms += x * x / (double)n;
+    d->max = fmax(d->max, fabs(x));
+}
+
+static double output_rounding(const struct host_tensor *tensor)
+{
+    return tensor->dtype == ST_BF16 ? 0x1p-8 : tensor->dtype == ST_F16 ? 0x1p-11 : 0x1p-18;
+}
+
+/* Is the tensor what it should be? UNJUDGED where roundings alone make it something else. */
+static enum outcome compare(const struct problem *problem, const struct host_tensor *tensor,
+                            const struct numbers *exact, const struct numbers noisy[N_NOISY], struct result *result)
+{
+    const double *truth = exact->of[tensor->tile], rounding = output_rounding(tensor);
+    struct distance size = {0, 0}, found = {0, 0}, spread = {0, 0};
+    for (size_t e = 0; e < tensor->n; e++) {
+        const double x = num_load(tensor->data, tensor->dtype, e) - truth[e];
+        add_distance(&size, truth[e], tensor->n);
+        add_distance(&found, isfinite(x) ? x : INFINITY, tensor->n);
+        for (int i = 0; i < N_NOISY; i++)
+            add_distance(&spread, noisy[i].of[tensor->tile][e] - truth[e], tensor->n * N_NOISY);
+    }
+    const double rms = slack * sqrt(spread.rms) + rounding * sqrt(size.rms) + least(problem->io);
+    const double max = slack * spread.max + 2 * rounding * size.max + least(problem->io);
+    if (!(sqrt(spread.rms) < 0.02 * sqrt(size.rms) + 0x1p-20))
+        return UNJUDGED;
+    if (sqrt(found.rms) <= rms && found.max <= max)
+        return RIGHT;
+    snprintf(result->text, sizeof result->text, "%s is off by %.2e rms (at most %.2e) and %.2e (at most %.2e), of %.2e",
+             tensor->name, sqrt(found.rms), rms, found.max, max, size.max);
+    return WRONG;
+}
+
+static void compare_all(const struct problem *problem, const struct numbers *exact, const struct numbers noisy[N_NOISY],
+                        struct result *result)
+{
+    result->outcome = RIGHT;
+    for (uint32_t i = 0; i < problem->n_tensors && result->outcome != WRONG; i++) {
+        const struct host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->n == 0)
+            continue;
+        const enum outcome one = compare(problem, tensor, exact, noisy, result);
+        result->outcome = one > result->outcome || one == UNJUDGED ? one : result->outcome;
+    }
+}
+
+static void judge_numbers(const struct declaration *d, const struct problem *problem, struct result *result)
+{
+    struct noise noise = {.d = d, .random = {1, num_stream("noise")}};
+    struct numbers exact, noisy[N_NOISY];
+    find_operands(d, &noise);
+    tg_status status = interpret(problem, &noise, &exact, &(tg_sink){note, result});
+    const double largest = noise.largest;
+    for (int i = 0; i < N_NOISY; i++) {
+        noise.amount = 1;
+        noise.random.seed++;
+        const tg_status again = interpret(problem, &noise, &noisy[i], &(tg_sink){note, result});
+        status = status == TG_OK ? again : status;
+    }
+    if (status != TG_OK)
+        say(result, status == TG_E_MEMORY ? UNJUDGED : WRONG, "the statements cannot be evaluated");
+    else if (!(largest < (d->io == TG_F16 ? 3e4 : 1e30)))
+        result->outcome = UNJUDGED;
+    else
+        compare_all(problem, &exact, noisy, result);
+    free_numbers(&exact);
+    for (int i = 0; i < N_NOISY; i++)
+        free_numbers(&noisy[i]);
+}
+
+/* ---- from the checker to the device ---- */
+
+static void run(struct context *context, const struct declaration *d, const struct kernel *kernel,
+                struct problem *problem, struct result *result)
+{
+    const tg_sink sink = {note, result};
+    struct call call;
+    tg_status status = call_open(&call, &context->machine, kernel, problem, d->schedule.chunk, &sink);
+    if (status != TG_OK) {
+        result->outcome = result->text[0] ? REFUSED : SILENT;
+        return;
+    }
+    status = call_run(&call, &sink);
+    if (status == TG_OK)
+        status = call_fetch(&call, problem, &sink);
+    if (status == TG_OK)
+        judge_numbers(d, problem, result);
+    else
+        say(result, FAULTY, "a launch failed without a message");
+    call_close(&call);
+}
+
+static void drop_optional(struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_tensors; i++)
+        if (problem->tensors[i].flags & TG_IN && problem->tensors[i].flags & TG_OPTIONAL) {
+            free(problem->tensors[i].data);
+            problem->tensors[i].data = NULL;
+        }
+}
+
+void judge_declaration(struct context *context, uint64_t seed, const struct declaration *d, struct result *result)
+{
+    const tg_sink sink = {note, result};
+    const tg_shape_class class = shape_class_of(&d->shape, d->io);
+    struct kernel kernel;
+    struct problem problem;
+    *result = (struct result){.outcome = REFUSED};
+    if (tg_schedule_check(&d->schedule, &sink) != TG_OK ||
+        tg_plan_check(&d->schedule, d->target, &class, &sink) != TG_OK) {
+        if (!result->text[0])
+            say(result, SILENT, "refused without a reason");
+        return;
+    }
+    context->machine.target = d->target;
+    if (!kernel_build(context, &d->variant, &d->schedule, &class, &kernel, &sink)) {
+        say(result, NOT_LOWERED, "no program, without a message");
+        return;
+    }
+    if (problem_random(context, &d->variant, &d->shape, d->io, seed, &problem)) {
+        if (d->without_optional)
+            drop_optional(&problem);
+        run(context, d, &kernel, &problem, result);
+        problem_free(&problem);
+    }
+    kernel_free(&kernel);
+}

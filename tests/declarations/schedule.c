@@ -1,0 +1,228 @@
+/* tests/declarations/schedule.c - random schedules: which tiles are in memory, which kernel writes which of them, and roles
+ * that its slice allows for; most of the time, and then some field is changed. */
+#include "declare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dsl/slice.h"
+#include "variants/variants.h"
+
+/* ---- which kernel writes what ---- */
+
+static bool is_in_memory(const struct declaration *d, uint32_t tile)
+{
+    const uint8_t *axes = d->tensors[tile].axes;
+    return !memchr(axes, TG_LQ, TG_MAX_AXES) && !memchr(axes, TG_LKV, TG_MAX_AXES);
+}
+
+/* Outputs are written by someone; of the intermediates, those that many tiles need more often than others. A walk has its
+ * states on chip. */
+static bool is_listed(struct draw *draw, const struct declaration *d, const tg_stmt *stmt, bool walks)
+{
+    const tg_tensor *tensor = &d->tensors[TG_OPERAND_TILE(stmt->out)];
+    if (tensor->flags & TG_OUT || (stmt->final_ && tensor->axes[2] == TG_AXIS_NONE))
+        return true;
+    if (!is_in_memory(d, TG_OPERAND_TILE(stmt->out)))
+        return draw_chance(draw, 1);
+    if (stmt->op == TG_STMT_CARRY)
+        return !walks || draw_chance(draw, 10);
+    return draw_chance(draw, stmt->op == TG_STMT_SCAN || stmt->op == TG_STMT_TOTAL ? 90
+                             : tensor->axes[1] == TG_AXIS_NONE                     ? 75
+                                                                                   : 15);
+}
+
+static struct tg_slice slice_of(const struct declaration *d, uint32_t row)
+{
+    struct tg_slice slice = {0};
+    tg_row_slice(&d->schedule, row, &slice);
+    return slice;
+}
+
+/* The tile joins the last row, if that computes what it does in the same way, or begins one. */
+static void list_tile(struct draw *draw, struct declaration *d, uint32_t tile)
+{
+    tg_schedule *s = &d->schedule;
+    if (s->n_rows == TG_MAX_ROWS)
+        return;
+    tg_kernel_row *row = &s->rows[s->n_rows++];
+    row->outputs[0] = (uint8_t)tile;
+    const struct tg_slice own = slice_of(d, s->n_rows - 1);
+    tg_kernel_row *last = s->n_rows > 1 ? row - 1 : NULL;
+    const uint32_t n = last ? (uint32_t)strnlen((const char *)last->outputs, TG_MAX_OUTPUTS) : 0;
+    if (!last || n == TG_MAX_OUTPUTS)
+        return;
+    const struct tg_slice others = slice_of(d, s->n_rows - 2);
+    if (!own.matrix != !others.matrix || (!own.matrix && own.dims != others.dims) || !draw_chance(draw, 40))
+        return;
+    *row = (tg_kernel_row){0};
+    last->outputs[n] = (uint8_t)tile;
+    s->n_rows--;
+}
+
+/* ---- how a kernel computes it ---- */
+
+static tg_axis_role role(int kind, int block)
+{
+    return (tg_axis_role){(uint8_t)kind, 0, (uint16_t)block};
+}
+
+static bool has_carry(const struct declaration *d, const struct tg_slice *slice)
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++)
+        if (slice->stmts & TG_BIT(s) && d->body[s].op == TG_STMT_CARRY)
+            return true;
+    return false;
+}
+
+static int chunk_role(const struct declaration *d, const struct tg_slice *slice)
+{
+    if (has_carry(d, slice) || slice->scanned & 1u << TG_CHUNK)
+        return TG_ROLE_W;
+    return slice->summed & 1u << TG_CHUNK ? TG_ROLE_L : TG_ROLE_P;
+}
+
+/* One dimension is the threads', the others go one by one. */
+static void thread_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice,
+                         tg_kernel_row *row)
+{
+    uint32_t candidates[TG_N_DIMS], n = 0;
+    row->warps = (uint8_t)DRAW(draw, 1, 1, 2, 4);
+    for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
+        const bool walks = slice->scanned & 1u << dim, sums = slice->summed & 1u << dim;
+        if (!((slice->dims | slice->summed) & 1u << dim))
+            continue;
+        row->row[dim] = role(dim == TG_CHUNK   ? chunk_role(d, slice)
+                             : walks           ? TG_ROLE_W
+                             : sums            ? TG_ROLE_L
+                             : dim >= TG_BATCH ? TG_ROLE_L
+                                               : TG_ROLE_P,
+                             1);
+        if (dim == TG_DQK || dim == TG_DHV || dim == TG_LQ || dim == TG_LKV)
+            candidates[n++] = dim;
+    }
+    if (n == 0)
+        return;
+    const uint32_t dim = candidates[draw_below(draw, n)];
+    const bool is_width = dim == TG_DQK || dim == TG_DHV;
+    while (!is_width && 32u * row->warps > d->schedule.chunk && row->warps > 1)
+        row->warps /= 2;
+    row->row[dim].block = (uint16_t)(32 * row->warps * (is_width ? DRAW(draw, 1, 1, 2, 4) : 1));
+}
+
+/* Something of the caller's, a row for each token. */
+static bool writes_rows(const struct declaration *d, const tg_kernel_row *row)
+{
+    for (int i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++)
+        if (d->tensors[row->outputs[i]].flags & TG_OUT && d->tensors[row->outputs[i]].axes[0] == TG_T)
+            return true;
+    return false;
+}
+
+static void product_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice,
+                          tg_kernel_row *row)
+{
+    const bool by_warpgroups =
+        d->io != TG_F32 && d->target->exact && draw_chance(draw, has_carry(d, slice) && writes_rows(d, row) ? 75 : 5);
+    row->mma = (uint8_t)(d->io == TG_F32 ? TG_MMA_TF32X3 : by_warpgroups ? TG_MMA_WGMMA : TG_MMA_SYNC);
+    row->warps = (uint8_t)(by_warpgroups ? DRAW(draw, 4, 8) : DRAW(draw, 1, 2, 2, 4, 4));
+    row->stages = (uint8_t)(by_warpgroups ? DRAW(draw, 2, 3) : DRAW(draw, 0, 1, 2, 3));
+    for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
+        const bool sums = slice->summed & 1u << dim, is_position = dim == TG_LQ || dim == TG_LKV;
+        const int block = DRAW(draw, 16, 32, 32, 64), fits = is_position && block > (int)d->schedule.chunk ? 16 : block;
+        if (!((slice->dims | slice->summed) & 1u << dim))
+            continue;
+        if (dim == TG_CHUNK)
+            row->row[dim] = role(by_warpgroups ? TG_ROLE_W : chunk_role(d, slice), 1);
+        else if (by_warpgroups)
+            row->row[dim] = is_position                         ? role(TG_ROLE_L, 64)
+                            : draw_chance(draw, sums ? 90 : 20) ? role(TG_ROLE_L, 0)
+                                                                : role(TG_ROLE_P, 64);
+        else
+            row->row[dim] = role(slice->scanned & 1u << dim ? TG_ROLE_W
+                                 : sums                     ? TG_ROLE_L
+                                                            : TG_ROLE_P,
+                                 dim >= TG_BATCH ? 1 : fits);
+    }
+}
+
+/* ---- a change that nobody asked for ---- */
+
+static void change_field(struct draw *draw, struct declaration *d)
+{
+    tg_schedule *s = &d->schedule;
+    tg_kernel_row *row = &s->rows[draw_below(draw, s->n_rows)];
+    uint32_t dim = (uint32_t)DRAW(draw, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_SEG, TG_MEMBER);
+    for (int i = 0; i < 8 && row->row[dim].role == TG_ROLE_NONE && draw_chance(draw, 95); i++)
+        dim = (uint32_t)DRAW(draw, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV);
+    switch (draw_below(draw, 8)) {
+    case 0:
+        s->chunk = (uint32_t)DRAW(draw, 16, 32, 64, 128, 256);
+        break;
+    case 1:
+    case 2:
+        row->row[dim].block = (uint16_t)DRAW(draw, 0, 1, 8, 16, 32, 64, 128);
+        break;
+    case 3:
+        row->row[dim].role = (uint8_t)DRAW(draw, TG_ROLE_NONE, TG_ROLE_P, TG_ROLE_L, TG_ROLE_W);
+        break;
+    case 4:
+        row->warps = (uint8_t)DRAW(draw, 1, 2, 4, 8, 8);
+        break;
+    case 5:
+        row->stages = (uint8_t)DRAW(draw, 1, 2, 3, 4);
+        break;
+    case 6:
+        row->mma = (uint8_t)DRAW(draw, TG_MMA_NONE, TG_MMA_SYNC, TG_MMA_TF32X3, TG_MMA_WGMMA);
+        break;
+    default:
+        row->row[dim].cluster = (uint8_t)DRAW(draw, 0, TG_ADDS, 2, TG_ADDS | 2);
+    }
+}
+
+void declare_schedule(struct draw *draw, struct declaration *d)
+{
+    tg_schedule *s = &d->schedule;
+    *s = (tg_schedule){TG_HEADER(tg_schedule), .name = "random", .file = "declaration", .algorithm = &d->algorithm};
+    s->chunk = (uint32_t)(d->target->exact ? 64 : DRAW(draw, 16, 32, 64, 64, 128));
+    const bool walks = d->target->exact && d->io != TG_F32 && draw_chance(draw, 60);
+    for (uint32_t i = 0; i < d->algorithm.n_body; i++)
+        if (is_listed(draw, d, &d->body[i], walks))
+            list_tile(draw, d, TG_OPERAND_TILE(d->body[i].out));
+    for (uint32_t r = 0; r < s->n_rows; r++) {
+        static const char *const names[] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh"};
+        tg_kernel_row *row = &s->rows[r];
+        const struct tg_slice slice = slice_of(d, r);
+        row->name = names[r % TG_COUNT(names)];
+        row->line = (int)(100 + r);
+        (slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
+    }
+    while (s->n_rows && draw_chance(draw, 12))
+        change_field(draw, d);
+}
+
+/* ---- what is built in, changed ---- */
+
+void declare_mutant(struct draw *draw, struct declaration *d)
+{
+    uint32_t n = 0;
+    while (tg_builtin_variants[n])
+        n++;
+    const tg_variant *variant = tg_builtin_variants[draw_below(draw, n)];
+    if (draw_chance(draw, 50))
+        variant = variant->backward;
+    for (n = 0; variant->schedules[n];)
+        n++;
+    d->schedule = *variant->schedules[draw_below(draw, n)];
+    d->algorithm = *d->schedule.algorithm;
+    d->schedule.algorithm = &d->algorithm;
+    memset(d->schedule.kept, 0, sizeof d->schedule.kept); /* nobody has it */
+    d->variant = *variant;
+    for (uint32_t i = 0; i < 3 && (i == 0 || draw_chance(draw, 50)); i++)
+        change_field(draw, d);
+    if (d->schedule.max_tokens) {
+        d->shape.most_tokens = d->schedule.max_tokens;
+        d->shape.tokens = 1 + d->shape.tokens % d->schedule.max_tokens;
+        d->shape.packed = false;
+    }
+}

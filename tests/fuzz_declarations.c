@@ -1,0 +1,240 @@
+/* fuzz_declarations.c - random declarations: what is refused has a reason, what is accepted compiles, runs on the emulator
+ * and computes what its statements say.
+ *
+ *     fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--show SEED]
+ *
+ * Each declaration comes from one number, so that number reproduces it; --show prints it and what becomes of it. They are
+ * tried in a process of their own: what crashes or hangs it is told like the rest, and the next ones follow. */
+#include "declarations/declare.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_CODES = 96, MOST_CPU_SECONDS = 120, MOST_SHRUNK = 12 };
+
+/* What both processes see. */
+struct progress_of_all {
+    uint64_t seed, end; /* the next to be tried, and where to stop */
+    double deadline;
+    bool is_trying;
+    uint64_t n[WRONG + 1];
+    uint64_t n_findings;
+    struct {
+        char code[8];
+        uint64_t n;
+    } codes[MOST_CODES];
+};
+
+static const char *const outcomes[] = {
+    "refused", "not judged", "right", "refused without a reason", "not lowered", "not run", "wrong",
+};
+
+static void count_code(struct progress_of_all *all, const char *code)
+{
+    int i = 0;
+    while (i < MOST_CODES - 1 && all->codes[i].n && strcmp(all->codes[i].code, code) != 0)
+        i++;
+    memcpy(all->codes[i].code, code, sizeof all->codes[i].code);
+    all->codes[i].n++;
+}
+
+static bool open_emulator(struct context *context)
+{
+    context_init(context);
+    context->options.device = "emu";
+    context->options.arch = "sm_90a"; /* which runs what is made for older ones too */
+    context->options.no_cache = true;
+    return machine_open(context);
+}
+
+/* Smaller calls that go wrong in the same way, as long as there are any. */
+static void shrink(struct context *context, uint64_t seed, struct declaration *d, struct result *result)
+{
+    const enum outcome outcome = result->outcome;
+    for (int i = 0; i < MOST_SHRUNK; i++) {
+        const struct declaration before = *d;
+        struct shape *s = &d->shape;
+        struct result smaller;
+        if (i == 0)
+            s->batch = 1, s->packed = false;
+        else if (i == 1)
+            s->heads = s->group = 1;
+        else if (i == 2)
+            d->without_optional = true;
+        else
+            s->tokens -= (s->tokens + 1) / 2;
+        d->variant.algorithm = d->schedule.algorithm = &d->algorithm;
+        if (s->tokens > 0)
+            judge_declaration(context, seed, d, &smaller);
+        if (s->tokens > 0 && smaller.outcome == outcome)
+            *result = smaller;
+        else
+            *d = before;
+    }
+}
+
+static void tell(uint64_t seed, const struct declaration *d, const struct result *result)
+{
+    printf("FOUND %s: fuzz_declarations --show %llu\n  %s %s\n", outcomes[result->outcome], (unsigned long long)seed,
+           result->code, result->text);
+    print_declaration(d);
+    fflush(stdout);
+}
+
+static void limit_time(void)
+{
+    const struct itimerval limit = {.it_value = {.tv_sec = MOST_CPU_SECONDS}};
+    setitimer(ITIMER_PROF, &limit, NULL); /* kills the process */
+}
+
+/* One declaration; false when it went wrong, and with it what is left of the emulator. */
+static bool try_one(struct context *context, struct progress_of_all *all, uint64_t seed)
+{
+    struct declaration d;
+    struct result result;
+    declare(seed, &d);
+    judge_declaration(context, seed, &d, &result);
+    all->n[result.outcome]++;
+    if (result.outcome == REFUSED)
+        count_code(all, result.code);
+    if (result.outcome < SILENT)
+        return true;
+    all->n_findings++;
+    if (result.outcome == WRONG) /* the emulator is as it was */
+        shrink(context, seed, &d, &result);
+    tell(seed, &d, &result);
+    return false;
+}
+
+static int try_until_found(struct progress_of_all *all)
+{
+    struct context context;
+    if (!open_emulator(&context))
+        return 2;
+    while (all->seed < all->end && now() < all->deadline) {
+        limit_time();
+        all->is_trying = true;
+        const bool ok = try_one(&context, all, all->seed);
+        all->is_trying = false;
+        all->seed++;
+        if (!ok)
+            break;
+    }
+    return 0;
+}
+
+static void tell_crash(struct progress_of_all *all, int status)
+{
+    struct declaration d;
+    declare(all->seed, &d);
+    printf("FOUND %s: fuzz_declarations --show %llu\n",
+           WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "no end" : "a crash", (unsigned long long)all->seed);
+    print_declaration(&d);
+    fflush(stdout);
+    all->n_findings++;
+    all->seed++;
+    all->is_trying = false;
+}
+
+static int try_all(struct progress_of_all *all)
+{
+    while (all->seed < all->end && now() < all->deadline) {
+        int status = 0;
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child < 0)
+            return 2;
+        if (child == 0) {
+            const int code = try_until_found(all);
+            fflush(stdout);
+            _exit(code);
+        }
+        if (waitpid(child, &status, 0) != child || (WIFEXITED(status) && WEXITSTATUS(status) == 2))
+            return 2;
+        if (all->is_trying)
+            tell_crash(all, status);
+    }
+    return 0;
+}
+
+static void tell_counts(const struct progress_of_all *all, uint64_t first)
+{
+    printf("# %llu declarations, seeds %llu to %llu:", (unsigned long long)(all->seed - first),
+           (unsigned long long)first, (unsigned long long)all->seed - 1);
+    for (int i = 0; i <= WRONG; i++)
+        printf(" %llu %s%s", (unsigned long long)all->n[i], outcomes[i], i < WRONG ? "," : "\n");
+    printf("# refused by");
+    for (int i = 0; i < MOST_CODES && all->codes[i].n; i++)
+        printf(" %s %llu", all->codes[i].code, (unsigned long long)all->codes[i].n);
+    printf("\n");
+}
+
+static void print_plan(void *user, const char *kernel, tg_stage stage, const char *text)
+{
+    (void)user, (void)kernel;
+    if (stage == TG_STAGE_PLAN)
+        printf("%s", text);
+    fflush(stdout);
+}
+
+/* As far as it comes. */
+static void print_plans(const struct declaration *d)
+{
+    const tg_compile_options how = {.stage = print_plan};
+    const tg_shape_class class = shape_class_of(&d->shape, d->io);
+    tg_program *program = NULL;
+    if (tg_compile(&d->variant, &d->schedule, d->target, &class, &how, &program, &silent_sink) == TG_OK)
+        tg_program_free(program);
+}
+
+static int show(uint64_t seed)
+{
+    struct context context;
+    struct declaration d;
+    struct result result;
+    declare(seed, &d);
+    print_declaration(&d);
+    fflush(stdout);
+    print_plans(&d);
+    if (!open_emulator(&context))
+        return 2;
+    judge_declaration(&context, seed, &d, &result);
+    printf("%s %s %s\n", outcomes[result.outcome], result.code, result.text);
+    return result.outcome >= SILENT;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, count = UINT64_MAX / 2;
+    double seconds = 1e9;
+    for (int i = 1; i < argc; i++) {
+        const uint64_t value = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
+        if (i + 1 < argc && strcmp(argv[i], "--show") == 0)
+            return show(value);
+        else if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0)
+            seconds = (double)value;
+        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
+            first = value;
+        else if (i + 1 < argc && strcmp(argv[i], "--count") == 0)
+            count = value;
+        else
+            return fprintf(stderr, "fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--show SEED]\n"), 2;
+        i++;
+    }
+    struct progress_of_all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return 2;
+    all->seed = first;
+    all->end = first + count;
+    all->deadline = now() + seconds;
+    const int code = try_all(all);
+    tell_counts(all, first);
+    /* As TAP, for `./dev test`. */
+    printf("%s 1 - declarations\n1..1\n", code == 0 && all->n_findings == 0 ? "ok" : "not ok");
+    return code ? code : all->n_findings > 0;
+}
