@@ -84,6 +84,15 @@ static bool check_types(const struct plan *p)
     return true;
 }
 
+/* What is loaded into fragments has one float an element. */
+static bool check_loads(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].stmt < 0 && p->values[i].space == SPACE_FRAGMENT && p->values[i].dtype == TG_F32X2)
+            return refuse(p, i, "take, as two floats,");
+    return true;
+}
+
 /* A factor of positions is put on what is on the left of the product: there is one. */
 static bool check_factors(const struct plan *p, const struct op *op)
 {
@@ -112,7 +121,7 @@ static bool check_order(const struct plan *p)
 
 bool plan_check_operands(const struct plan *p)
 {
-    bool ok = check_types(p) && check_order(p);
+    bool ok = check_types(p) && check_loads(p) && check_order(p);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE)
