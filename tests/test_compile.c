@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "kernels/tap.h"
 #include "made.h"
+#include "dsl/slice.h"
 #include "variants/variants.h"
 
 #include <pthread.h>
@@ -67,12 +68,21 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
     return tg_schedule_default(variant, target, shape, NULL, chosen, &sink) == TG_OK ? chosen : NULL;
 }
 
-static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas)
+/* The delta rule on mma.sync: a walk with the state and four more tiles in registers, in which ptxas spills some (README,
+ * Limits). What it must not be is short of a schedule up to this dqk; beyond, the state alone takes all registers. */
+enum { WIDEST_STATE = 256 };
+
+static bool may_spill(const tg_schedule *schedule)
+{
+    return tg_has_one_chunk(schedule->algorithm) && strncmp(schedule->name, "portable", 8) == 0;
+}
+
+static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas, bool spills)
 {
     char wanted[40];
     snprintf(wanted, sizeof wanted, ".target %s", target->arch);
     tap_expect(strstr(kernel->ptx, wanted) != NULL, "%s: no line %s", kernel->name, wanted);
-    tap_expect(kernel->spill_bytes == 0, "%s spills %u bytes", kernel->name, kernel->spill_bytes);
+    tap_expect(spills || kernel->spill_bytes == 0, "%s spills %u bytes", kernel->name, kernel->spill_bytes);
     tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0), "%s: no facts of ptxas", kernel->name);
     tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
 }
@@ -80,13 +90,14 @@ static void check_kernel(const tg_kernel *kernel, const tg_target *target, const
 static void compile_with(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
                          const tg_shape_class *shape, const char *ptxas)
 {
-    const tg_compile_options how = {.ptxas = ptxas, .strict = 1};
+    const bool spills = may_spill(schedule);
+    const tg_compile_options how = {.ptxas = ptxas, .strict = !spills};
     tg_program *program = NULL;
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &sink);
-    tap_expect(status == TG_OK && !*log_text(), "dqk %u dhv %u: %s with %s: %s", shape->dqk, shape->dhv,
+    tap_expect(status == TG_OK && (spills || !*log_text()), "dqk %u dhv %u: %s with %s: %s", shape->dqk, shape->dhv,
                tg_status_name(status), schedule->name, log_text());
     for (uint32_t k = 0; program && k < program->n_kernels; k++)
-        check_kernel(&program->kernels[k], target, ptxas);
+        check_kernel(&program->kernels[k], target, ptxas, spills);
     tg_program_free(program);
 }
 
@@ -96,6 +107,11 @@ static void compile_one(const tg_variant *variant, const tg_target *target, cons
     text_free(&messages);
     tg_schedule chosen;
     const tg_schedule *schedule = schedule_for(variant, target, shape, form, &chosen);
+    if (tg_has_one_chunk(variant->algorithm) && shape->dqk > WIDEST_STATE) {
+        tap_expect(!schedule && strstr(log_text(), "TG0530"), "dqk %u: expected to be refused for its registers: %s",
+                   shape->dqk, log_text());
+        return;
+    }
     if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv, log_text()))
         return;
     tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
