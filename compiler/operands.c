@@ -84,6 +84,16 @@ static bool check_types(const struct plan *p)
     return true;
 }
 
+/* The load warp of a walk copies; it adds nothing up. */
+static bool check_parts(const struct plan *p)
+{
+    for (uint32_t i = 0; p->groups && i < p->n_values; i++)
+        if (p->values[i].stmt < 0 &&
+            plan_parts(p->schedule, p->slices, &p->shape, TG_OPERAND_TILE(p->values[i].operand)) > 1)
+            return refuse(p, i, "take, in parts,");
+    return true;
+}
+
 /* What is loaded into fragments has one float an element. */
 static bool check_loads(const struct plan *p)
 {
@@ -121,7 +131,7 @@ static bool check_order(const struct plan *p)
 
 bool plan_check_operands(const struct plan *p)
 {
-    bool ok = check_types(p) && check_loads(p) && check_order(p);
+    bool ok = check_types(p) && check_parts(p) && check_loads(p) && check_order(p);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE)

@@ -50,6 +50,13 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;
 }
 
+/* A thread block has one position of every chunk, which the last chunk may lack. */
+static bool is_beyond_some_chunks(const struct plan *p, uint32_t dim)
+{
+    return plan_is_position(dim) && p->row->row[dim].role == TG_ROLE_P && p->row->row[TG_CHUNK].role != TG_ROLE_P &&
+           p->row->row[TG_CHUNK].role != TG_ROLE_NONE;
+}
+
 /* `reading`: chunks behind the last are read as the last, and not used: no branch stands before a load. */
 static struct element_place place_to(struct emit *e, const struct value *v, const uint32_t held[TG_N_DIMS],
                                      bool reading)
@@ -58,6 +65,8 @@ static struct element_place place_to(struct emit *e, const struct value *v, cons
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n_dims; i++) {
         LLVMValueRef index = thread_index(e, v->dims[i], held);
+        if (!index && is_beyond_some_chunks(e->p, v->dims[i]))
+            place.valid = both(e, place.valid, inside(e, &e->at, v->dims[i], 1, imm(e, 0)));
         if (!index || n == 2)
             continue;
         const bool clamps = reading && v->dims[i] == TG_CHUNK && (e->p->held >> TG_CHUNK & 1);
