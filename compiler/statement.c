@@ -658,6 +658,12 @@ bool nest_add(struct builder *b, int i)
     case TG_STMT_SOLVE:
         return add_solve(b, i, s, domain, free);
     case TG_STMT_SCAN:
+        if (p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L) {
+            plan_refuse(p, "TG0508", s->line, "let a row of its own write it",
+                        "kernel %s would go on with the scan %s from one head to the next", p->row->name,
+                        p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
+            return false;
+        }
         return add_simple(b, i, s, OP_SCAN, domain, free);
     case TG_STMT_TOTAL:
         return add_total(b, i, s, domain, free);

@@ -255,6 +255,8 @@ void judge_declaration(struct context *context, uint64_t seed, const struct decl
         tg_plan_check(&d->schedule, d->target, &class, &sink) != TG_OK) {
         if (!result->text[0])
             say(result, SILENT, "refused without a reason");
+        else if (strcmp(result->code, "TG0599") == 0) /* the plan is wrong, and it was noticed */
+            result->outcome = NOT_LOWERED;
         return;
     }
     context->machine.target = d->target;
