@@ -362,9 +362,26 @@ static bool check_whole_chunk(const struct plan *p)
     return true;
 }
 
+/* Blocks of positions that a sequence has not do nothing: of an empty one, none would write the final state. */
+static bool check_finals(const struct plan *p)
+{
+    const bool parallel = p->row->row[TG_LQ].role == TG_ROLE_P || p->row->row[TG_LKV].role == TG_ROLE_P;
+    for (uint32_t s = 0; parallel && s < p->algorithm->n_body; s++) {
+        const tg_stmt *stmt = &p->algorithm->body[s];
+        const uint32_t tile = TG_OPERAND_TILE(stmt->final_);
+        if (stmt->op != TG_STMT_CARRY || !tile || !(p->slice.stores >> tile & 1))
+            continue;
+        plan_refuse(p, "TG0506", stmt->line, "let another row list it",
+                    "kernel %s writes the final state %s, but its positions are parallel", p->row->name,
+                    p->algorithm->tensors[tile].name);
+        return false;
+    }
+    return true;
+}
+
 bool pass_place(struct plan *p)
 {
-    if (!check_instruction(p) || !check_whole_chunk(p))
+    if (!check_instruction(p) || !check_whole_chunk(p) || !check_finals(p))
         return false;
     bool ok = p->row->mma != TG_MMA_NONE || check_thread_kernel(p);
     for (uint32_t i = 0; i < p->n_values; i++)
