@@ -194,7 +194,7 @@ static void the_header_is_explained(void **state)
         const char *expected;
     } rows[] = {
         {0, 'X', "TG0711 bundle: magic: expected \"TEGULA\\r\\n\""},
-        {8, 1, "TG0712 bundle: version: expected 5, found 1"},
+        {8, 1, "TG0712 bundle: version: expected 6, found 1"},
         {12, 7, "TG0715 bundle: header reserved: expected 0, found 7"},
         {17, 0xff, "TG0713 bundle: size: expected the"},
         {24, 40, "TG0715 bundle: variant at byte 28: expected at most 31, found 40"},

@@ -114,7 +114,7 @@ static void suite_chunk(void)
     begin("a GPU");
     remember("walk", 8, 16, 8192);
     expect(8, 16, 8192, 64, "walk", "wisdom");
-    expect(8, 16, 8192, 128, "tfla chunk=128 state.dqk=128", "default");
+    expect(8, 16, 8192, 128, "tfla chunk=128", "default");
     end();
 }
 
