@@ -444,7 +444,7 @@ typedef struct tg_variant {
     const char *name;           /* command-line name */
     const char *const *aliases; /* NULL-terminated; golden-file names */
     const tg_algorithm *algorithm;
-    const tg_schedule *const *schedules; /* NULL-terminated; the first one accepted is the default */
+    const tg_schedule *const *schedules; /* NULL-terminated; of those accepted the cost model takes one */
     const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
     const tg_point *points;              /* ends with a name of NULL; may be NULL */
     /* The recurrence in fp64, token by token, by which kernels are judged; NULL: they are judged by the statements
