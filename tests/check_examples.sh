@@ -50,10 +50,20 @@ variant() {
     check "variant: explain" "$tegula" explain --load "$mine" paced-retention
 }
 
+algorithm() {
+    local mine=$work/algorithm.so
+    check "algorithm: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/algorithm/mine.c -lm -o "$mine"
+    check "algorithm: check" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
+    check "algorithm: packed" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=3,NH=2,T=90,dqk=40,dhv=72 --packed
+    check "algorithm: decode step" "$tegula" check --device emu --load "$mine" hgrn2 --tokens 1 \
+        --shape B=3,NH=2,T=1,dqk=24,dhv=40
+}
+
 embed bf16 --dtype bf16 --dqk 64 --dhv 128
 embed f16 --dtype f16 --dqk 40 --dhv 72
 embed f32 --dtype f32 --dqk 32 --dhv 32
 check "embed needs the C library only" none needed_by "$work/bf16/build/embed"
 schedule
 variant
+algorithm
 finish
