@@ -82,7 +82,7 @@ static bool check_loads(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->space == SPACE_MATRIX && v->extent[1] / WALK_TILE % plan_sharers(p, v)) {
+        if (plan_is_loaded(v) && v->extent[1] / WALK_TILE % plan_sharers(p, v)) {
             plan_refuse(p, "TG0518", p->row->line, "take TG_P, or let fewer thread blocks share",
                         "kernel %s on warpgroups: %u columns of %s cannot be shared out to %u thread blocks by 64",
                         p->row->name, v->extent[1], plan_tensor(p, v)->name, plan_sharers(p, v));

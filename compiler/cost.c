@@ -181,7 +181,7 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
             work->sums += times * elements(w);
             break;
         }
-        work->sums += v->space == SPACE_GATHERED || v->space == SPACE_CARRIED ? 0 : times * elements(a);
+        work->sums += plan_is_gathered(v) || plan_is_carried(v) ? 0 : times * elements(a);
         break;
     case OP_LOAD:
         work->on_chip += times * loaded(p, v);

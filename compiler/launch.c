@@ -73,7 +73,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
     tg_map_desc map = {.swizzle = TG_SWIZZLE_128, .columns = WALK_TILE, .rows = WALK_TILE, .spans = 1};
     for (uint32_t i = 0; i < p->nests[0].n_loads; i++) {
         const struct value *v = &p->values[p->nests[0].loads[i]];
-        if (v->space != SPACE_MATRIX)
+        if (!plan_is_loaded(v))
             continue;
         map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
         map.spans = (uint16_t)(v->extent[1] / WALK_TILE / plan_sharers(p, v));
@@ -94,7 +94,7 @@ static bool is_mapped(const struct plan *p, uint32_t tile)
 {
     bool mapped = false;
     for (uint32_t i = 0; i < p->n_values && p->groups; i++)
-        mapped |= p->values[i].space == SPACE_MATRIX && TG_OPERAND_TILE(p->values[i].operand) == tile;
+        mapped |= plan_is_loaded(&p->values[i]) && TG_OPERAND_TILE(p->values[i].operand) == tile;
     return mapped;
 }
 

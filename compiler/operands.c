@@ -13,16 +13,15 @@ static bool refuse(const struct plan *p, uint32_t v, const char *what)
     return false;
 }
 
-static bool is_in_registers(const struct plan *p, const struct value *v)
+static bool is_in_registers(const struct value *v)
 {
-    const bool of_walk = v->space == SPACE_COLUMNS || v->space == SPACE_SUM || v->space == SPACE_POSITIONS ||
-                         v->space == SPACE_GATHERED || v->space == SPACE_CARRIED; /* where it stores them from */
-    return v->space == SPACE_FRAGMENT || v->space == SPACE_ROWS || v->space == SPACE_UNIFORM || (p->groups && of_walk);
+    return v->space == SPACE_FRAGMENT || v->space == SPACE_ROWS || v->space == SPACE_UNIFORM ||
+           v->space == SPACE_PARTS || (v->space == SPACE_VECTOR && v->stmt >= 0);
 }
 
 static bool check_store(const struct plan *p, const struct op *op)
 {
-    if (!is_in_registers(p, &p->values[op->v]))
+    if (!is_in_registers(&p->values[op->v]))
         return refuse(p, op->v, "store");
     if (plan_memory_dtype(p, op->tile) == TG_F32X2)
         return refuse(p, op->v, "store as two floats");
@@ -63,7 +62,7 @@ static bool check_walk_map(const struct plan *p, const struct op *op)
     int matrix = -1;
     for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++) {
         const int r = plan_find(p, reads[k], v->nest);
-        if (r < 0 || p->values[r].space != SPACE_MATRIX)
+        if (r < 0 || !plan_is_loaded(&p->values[r]))
             continue;
         if (v->space != SPACE_OPERAND && !plan_is_owned(p, v))
             return refuse(p, (uint32_t)r, "compute an expression of");
@@ -78,8 +77,7 @@ static bool check_walk_map(const struct plan *p, const struct op *op)
 static bool check_types(const struct plan *p)
 {
     for (uint32_t i = 0; p->groups && i < p->n_values; i++)
-        if (p->values[i].space == SPACE_MATRIX &&
-            plan_memory_dtype(p, TG_OPERAND_TILE(p->values[i].operand)) != p->shape.io)
+        if (plan_is_loaded(&p->values[i]) && plan_memory_dtype(p, TG_OPERAND_TILE(p->values[i].operand)) != p->shape.io)
             return refuse(p, i, "take, in other than the input type,");
     return true;
 }
@@ -136,7 +134,7 @@ bool plan_check_operands(const struct plan *p)
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE)
             ok = check_store(p, op) && ok;
-        if (op->kind == OP_COPY && !is_in_registers(p, &p->values[op->a]))
+        if (op->kind == OP_COPY && !is_in_registers(&p->values[op->a]))
             ok = refuse(p, op->a, "begin a sum with");
         if (op->kind == OP_DOT && !p->groups) /* walks check their sums where they place them */
             ok = check_dot(p, op) && ok;

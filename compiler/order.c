@@ -101,34 +101,32 @@ static bool is_by_tile(const struct plan *p, const struct op *op)
 
 static bool sums_loaded(const struct plan *p, const struct op *op)
 {
-    const enum space space = p->values[op->v].space;
-    return op->kind == OP_DOT &&
-           (space == SPACE_GATHERED || (space == SPACE_ROWS && p->values[op->a].space == SPACE_MATRIX));
+    const struct value *v = &p->values[op->v];
+    return op->kind == OP_DOT && v->space == SPACE_PARTS && !v->late &&
+           (plan_is_gathered(v) || plan_is_loaded(&p->values[op->a]));
 }
 
 static bool works_on_positions(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    const bool map = op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_POSITIONS;
-    return map || (op->kind == OP_DOT && v->space == SPACE_ROWS && !sums_loaded(p, op));
+    const bool map = op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_VECTOR;
+    return map || (op->kind == OP_DOT && v->space == SPACE_PARTS && !v->late && !sums_loaded(p, op));
 }
 
 static bool makes_vector(const struct plan *p, const struct op *op)
 {
-    const enum space space = p->values[op->v].space;
-    return (op->kind == OP_MAP && space == SPACE_POSITIONS) || (op->kind == OP_DOT && space == SPACE_CARRIED);
+    return (op->kind == OP_MAP || op->kind == OP_DOT) && p->values[op->v].space == SPACE_VECTOR;
 }
 
 static bool sums_state(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_DOT && p->values[op->v].space == SPACE_SUM;
+    return op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims == 0;
 }
 
 /* Complete behind the barrier of the next chunk. */
 static bool stores_late(const struct plan *p, const struct op *op)
 {
-    const enum space space = p->values[op->v].space;
-    return op->kind == OP_STORE && (space == SPACE_COLUMNS || space == SPACE_SUM);
+    return op->kind == OP_STORE && p->values[op->v].late;
 }
 
 static bool stores_early(const struct plan *p, const struct op *op)
@@ -147,7 +145,7 @@ static bool stores_state(const struct plan *p, const struct op *op)
 static uint8_t first_of(const struct plan *p, uint32_t v)
 {
     const struct value *x = &p->values[v];
-    return x->space == SPACE_MATRIX && x->shared_with >= 0 ? (uint8_t)x->shared_with : (uint8_t)v;
+    return plan_is_loaded(x) && x->shared_with >= 0 ? (uint8_t)x->shared_with : (uint8_t)v;
 }
 
 /* Left: what has the rows of the accumulators. A factor of positions on either operand goes to it. */
@@ -179,16 +177,15 @@ static bool is_tile(const struct value *v)
 static bool has_operands(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
-    const bool shared = b->space == SPACE_MATRIX || b->space == SPACE_TILE;
     if (!plan_is_owned(p, v))
-        return a->space == SPACE_MATRIX && b->space == SPACE_MATRIX && !(op->flags & (OP_SCALED | OP_ONTO)) &&
-               !is_tile(a) && !is_tile(b);
-    if (!plan_is_owned(p, a) || plan_is_owned(p, b) || !shared)
+        return plan_is_loaded(a) && plan_is_loaded(b) && !(op->flags & (OP_SCALED | OP_ONTO)) && !is_tile(a) &&
+               !is_tile(b);
+    if (!plan_is_owned(p, a) || plan_is_owned(p, b) || b->space != SPACE_MATRIX)
         return false;
     if (op->a == p->state)
         return op->v != p->state && !is_tile(b) && !(op->flags & (OP_SCALED | OP_ONTO));
     const bool of_registers = a->space == SPACE_FRAGMENT && plan_is_position(a->dims[0]);
-    return (of_registers || a->space == SPACE_MATRIX) && is_tile(b) == plan_is_position(v->dims[0]);
+    return (of_registers || plan_is_loaded(a)) && is_tile(b) == plan_is_position(v->dims[0]);
 }
 
 /* A left operand in whose place zeros were put for a product by a masked tile is not fit for another such. */
@@ -199,7 +196,7 @@ static bool is_first_by_tile(const struct order *o, uint32_t i, uint32_t left)
         if (!is_by_tile(o->p, &op))
             continue;
         resolve(o->p, &op);
-        if (op.a == left && o->p->values[left].space == SPACE_MATRIX)
+        if (op.a == left && plan_is_loaded(&o->p->values[left]))
             return false;
     }
     return true;
@@ -252,7 +249,7 @@ static void put_map(struct order *o, uint32_t i)
     if (is_implied(o->p, op))
         return;
     put_from(o, i);
-    if (o->p->values[op->v].space == SPACE_TILE)
+    if (plan_is_made_tile(&o->p->values[op->v]))
         put_value(o, OP_PUT, op->v);
 }
 
@@ -261,7 +258,7 @@ static void put_sums_of_loaded(struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++) {
         if (!sums_loaded(o->p, &o->from[i]))
             continue;
-        if (o->p->values[o->from[i].v].space == SPACE_GATHERED)
+        if (plan_is_gathered(&o->p->values[o->from[i].v]))
             forget(o, FORGET_THREAD);
         put_from(o, i);
     }
@@ -356,7 +353,7 @@ static void fetch_left(struct order *o)
         if (!is_by_tile(p, &op) && !changes_state(p, &op))
             continue;
         resolve(p, &op);
-        if (p->values[op.a].space != SPACE_MATRIX || (fetched >> op.a & 1))
+        if (!plan_is_loaded(&p->values[op.a]) || (fetched >> op.a & 1))
             continue;
         fetched |= TG_BIT(op.a);
         put_value(o, OP_FETCH, op.a);
@@ -397,7 +394,7 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
     const struct plan *p = o->p;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &o->from[i];
-        const bool by_columns = op->kind == OP_DOT && p->values[op->v].space == SPACE_COLUMNS;
+        const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
         if (by_columns || (is_of_output(p, op) && op->kind == OP_COPY)) {
             put_from(o, i);
         } else if (!is_of_output(p, op)) {
@@ -482,7 +479,7 @@ static void put_start(struct order *o)
 static bool has_late_sums(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
+        if (p->values[i].late)
             return true;
     return false;
 }
@@ -528,7 +525,7 @@ static void put_walk(struct order *o)
         if (o->from[i].kind != OP_INIT && o->from[i].kind != OP_ENTER)
             continue;
         put_from(o, i);
-        carries |= p->values[o->from[i].v].space == SPACE_CARRIED;
+        carries |= plan_is_carried(&p->values[o->from[i].v]);
     }
     if (carries) /* all have read memory before one writes the end there */
         put_sync(o, OP_BARRIER, SYNC_GROUPS);

@@ -77,7 +77,7 @@ bool plan_has_dim(const struct value *v, uint32_t dim)
 bool plan_is_masked(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a], *b = &p->values[op->b];
-    if (op->kind != OP_CONTRACT || a->space != SPACE_FRAGMENT || a->stmt < 0 || b->space != SPACE_MATRIX)
+    if (op->kind != OP_CONTRACT || a->space != SPACE_FRAGMENT || a->stmt < 0 || !plan_is_loaded(b))
         return false;
     const tg_stmt *s = &p->algorithm->body[a->stmt];
     if (tg_stmt_decays(s) && a->n_dims == 2 && plan_is_position(a->dims[0]) && plan_is_position(a->dims[1]))

@@ -28,19 +28,17 @@ enum space {
     SPACE_NONE,
     SPACE_FRAGMENT, /* registers, in the accumulator layout of the matrix instruction */
     SPACE_OPERAND,  /* nowhere: computed on the fly while the operand of a matrix instruction is fetched */
-    SPACE_MATRIX,   /* shared memory, rows of swizzled 16-byte units, a ring of stages */
-    SPACE_VECTOR,   /* shared memory, one value a position, a ring of stages */
+    SPACE_MATRIX,   /* shared memory, rows of swizzled 16-byte units: a ring of stages; computed: two buffers */
+    SPACE_VECTOR,   /* shared memory, one value after the other: a ring of stages; computed: buffers of its scope */
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
-    SPACE_COLUMNS, /* one for each column of the accumulators of warpgroups: partial sums in shared memory, two buffers */
-    SPACE_SUM,     /* one for all elements of them, in the same way */
-    SPACE_POSITIONS, /* shared memory, one value a position, made from sums of rows: every warp for itself */
-    SPACE_GATHERED,  /* sums over positions of a loaded matrix times a vector: parts in shared memory, two buffers */
-    SPACE_CARRIED,   /* made of such, from chunk to chunk: shared memory, two buffers of each warpgroup */
-    SPACE_TILE,      /* computed by all warpgroups, each some columns; rounded into shared memory, two buffers */
+    SPACE_PARTS, /* shared memory: a sum that warpgroups have made parts of, two buffers; who reads it adds them up */
     SPACE_N_KINDS
 };
+
+/* Who has a copy of its own of what is computed into shared memory. */
+enum scope { SCOPE_BLOCK, SCOPE_GROUP, SCOPE_WARP, SCOPE_N_KINDS };
 
 /* A tile as this kernel uses it: (tile, position). The same tensor read at query and at key positions is
  * two values. */
@@ -50,6 +48,8 @@ struct value {
     uint8_t dims[3];    /* three only in thread kernels that hold chunks */
     uint32_t extent[3]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
     enum space space;
+    enum scope scope;   /* SPACE_VECTOR, computed */
+    bool late;          /* SPACE_PARTS: made behind the barrier of the step, so whole behind that of the next one */
     tg_dtype dtype;     /* element type where it lives */
     int8_t stmt;        /* statement that computes it here, or -1: loaded from memory */
     int8_t nest;        /* nest that it is loaded or computed in; -1: outside of nests */
@@ -265,10 +265,33 @@ static inline bool plan_is_position(uint32_t dim)
 {
     return dim == TG_LQ || dim == TG_LKV;
 }
-/* Parts of a sum in a kernel on warpgroups: one from each group where rows are summed, from each warp otherwise. */
+/* Parts of a sum for positions or for the chunk: one from each warp of accumulators, from each group otherwise. */
 static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *v)
 {
-    return v->space == SPACE_ROWS ? p->groups : 4 * p->groups;
+    return v->late ? 4 * p->groups : p->groups;
+}
+/* A sum over the positions of the chunk: parts, one value for each column of a loaded matrix. */
+static inline bool plan_is_gathered(const struct value *v)
+{
+    return v->space == SPACE_PARTS && v->n_dims == 1 && !plan_is_position(v->dims[0]);
+}
+/* A vector that every warpgroup carries from chunk to chunk. */
+static inline bool plan_is_carried(const struct value *v)
+{
+    return v->space == SPACE_VECTOR && v->scope == SCOPE_GROUP;
+}
+/* A matrix that a ring loads; a computed one; a vector that every warp makes for itself. */
+static inline bool plan_is_loaded(const struct value *v)
+{
+    return v->space == SPACE_MATRIX && v->stmt < 0;
+}
+static inline bool plan_is_made_tile(const struct value *v)
+{
+    return v->space == SPACE_MATRIX && v->stmt >= 0;
+}
+static inline bool plan_is_of_warp(const struct value *v)
+{
+    return v->space == SPACE_VECTOR && v->scope == SCOPE_WARP;
 }
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);

@@ -2,9 +2,10 @@
 #include "compiler/plan.h"
 
 static const char *const space_names[] = {
-    "-",       "fragment", "on the fly", "shared",      "shared vector", "row registers", "thread",
-    "uniform", "columns",  "sum",        "shared rows", "gathered",      "carried",       "shared tile"};
+    "-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "parts of a sum"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
+static const char *const scope_names[SCOPE_N_KINDS] = {
+    [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
 static const char *const op_names[] = {[OP_LOAD] = "load",
                                        [OP_COMMIT] = "commit",
                                        [OP_WAIT] = "wait",
@@ -60,7 +61,7 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
     tg_printf(w, "  v%-2u %s%s%s [", i, plan_tensor(p, v)->name, at ? "@" : "", at ? tg_dim_name(at) : "");
     for (uint32_t d = 0; d < v->n_dims; d++)
         tg_printf(w, "%s%s %u", d ? ", " : "", tg_dim_name(v->dims[d]), v->extent[d]);
-    tg_printf(w, "] %s %s", tg_dtype_name(v->dtype), space_names[v->space]);
+    tg_printf(w, "] %s %s%s", tg_dtype_name(v->dtype), space_names[v->space], scope_names[v->scope]);
     if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || (p->groups && v->stage_bytes))
         tg_printf(w, " at %u, %u x %u bytes", v->offset, v->stages, v->stage_bytes);
     if (v->staged && v->nest >= 0)

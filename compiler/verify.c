@@ -63,12 +63,9 @@ static bool check_sync(const struct plan *p, const char *stage)
     return true;
 }
 
-static bool is_shared(const struct plan *p, const struct value *v)
+static bool is_shared(const struct value *v)
 {
-    const bool of_walk = v->space == SPACE_TILE || v->space == SPACE_ROWS || v->space == SPACE_COLUMNS ||
-                         v->space == SPACE_SUM || v->space == SPACE_POSITIONS || v->space == SPACE_GATHERED ||
-                         v->space == SPACE_CARRIED;
-    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->staged || (p->groups && of_walk);
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->space == SPACE_PARTS || v->staged;
 }
 
 static uint32_t end_of(const struct value *v)
@@ -91,7 +88,7 @@ static bool check_shared(const struct plan *p, const char *stage)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (!is_shared(p, v))
+        if (!is_shared(v))
             continue;
         if (end_of(v) > p->shared_bytes || v->offset % 16 || v->stage_bytes == 0)
             return broken(p, stage, i, "a shared tile outside of shared memory or misaligned");
@@ -99,7 +96,7 @@ static bool check_shared(const struct plan *p, const char *stage)
             const struct value *w = &p->values[k];
             const bool apart =
                 !p->groups && v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
-            if (!apart && is_shared(p, w) && v->offset < end_of(w) && w->offset < end_of(v))
+            if (!apart && is_shared(w) && v->offset < end_of(w) && w->offset < end_of(v))
                 return broken(p, stage, i, "two shared tiles overlap");
         }
     }
@@ -121,13 +118,13 @@ static bool check_ring(const struct plan *p, const char *stage)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        const bool swizzled = v->space == SPACE_MATRIX || v->space == SPACE_TILE;
+        const bool swizzled = v->space == SPACE_MATRIX;
         if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE ||
                          v->row_bytes != WALK_SPAN_BYTES))
             return broken(p, stage, i, "a matrix that is not spans of 64 swizzled rows");
-        if (v->stmt < 0 && is_shared(p, v) && (v->stages != p->nests[0].stages || is_loaded(p, i) == is_second(p, v)))
+        if (v->stmt < 0 && is_shared(v) && (v->stages != p->nests[0].stages || is_loaded(p, i) == is_second(p, v)))
             return broken(p, stage, i, "a tile that the ring does not load, or loads twice");
-        if (is_shared(p, v) && end_of(v) > p->barrier_offset)
+        if (is_shared(v) && end_of(v) > p->barrier_offset)
             return broken(p, stage, i, "barriers inside of a tile");
     }
     return (p->barrier_offset % 8 == 0 && p->barrier_offset + 16 * p->nests[0].stages <= p->shared_bytes) ||

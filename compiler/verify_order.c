@@ -67,7 +67,7 @@ static uint32_t reads_of(const struct plan *p, const struct op *op, uint8_t read
         reads[n++] = op->b;
         if (op->flags & OP_OF_PRODUCT)
             reads[n++] = op->w;
-        if ((op->flags & OP_ONTO) || p->values[op->v].space == SPACE_CARRIED)
+        if ((op->flags & OP_ONTO) || plan_is_carried(&p->values[op->v]))
             reads[n++] = op->v;
         if (op->flags & OP_DECAYED)
             reads[n++] = op->c;
@@ -114,11 +114,11 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
         return broken(c, "a product by a tile that is not fenced, or not whole");
     const bool by_others = v != op->v && (op->kind == OP_MAP || op->kind == OP_DOT);
-    if (p->values[v].space == SPACE_CARRIED && by_others && (c->owed >> v & 1))
+    if (plan_is_carried(&p->values[v]) && by_others && (c->owed >> v & 1))
         return broken(c, "reads what the group carries on, without a barrier");
     if (op->guard == GUARD_LATER && c->in_loop)
         return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
-    if (!by_wgmma && (c->unseen >> v & 1) && p->values[v].space != SPACE_TILE)
+    if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]))
         return broken(c, "reads what other warps have written, without a barrier");
     return true;
 }
@@ -127,9 +127,9 @@ static bool check_product(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
     const bool owned = plan_is_owned(p, &p->values[op->v]);
-    if (owned && p->values[op->a].space == SPACE_MATRIX && !(c->fetched >> op->a & 1))
+    if (owned && plan_is_loaded(&p->values[op->a]) && !(c->fetched >> op->a & 1))
         return broken(c, "a left operand that has not been fetched");
-    if (p->values[op->b].space != SPACE_MATRIX && !(c->put >> op->b & 1))
+    if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
     c->flying |= TG_BIT(op->v);
     return true;
@@ -138,9 +138,7 @@ static bool check_product(struct check *c, const struct op *op)
 /* Parts of a sum, and what is made of them for a group: seen by others behind a barrier. */
 static bool is_for_others(const struct plan *p, const struct op *op)
 {
-    const enum space space = p->values[op->v].space;
-    return op->kind == OP_DOT &&
-           (space == SPACE_ROWS || space == SPACE_GATHERED || space == SPACE_COLUMNS || space == SPACE_SUM);
+    return op->kind == OP_DOT && p->values[op->v].space == SPACE_PARTS;
 }
 
 static void write_value(struct check *c, const struct op *op)
@@ -149,9 +147,9 @@ static void write_value(struct check *c, const struct op *op)
     c->defined |= TG_BIT(op->v);
     if (is_for_others(p, op))
         c->unseen |= TG_BIT(op->v);
-    if (op->kind == OP_DOT && p->values[op->v].space == SPACE_CARRIED)
+    if (op->kind == OP_DOT && plan_is_carried(&p->values[op->v]))
         c->left |= TG_BIT(op->v);
-    if (op->kind != OP_DOT && p->values[op->v].space == SPACE_CARRIED)
+    if (op->kind != OP_DOT && plan_is_carried(&p->values[op->v]))
         c->begins = true;
     if (op->kind == OP_LOAD)
         c->loaded |= TG_BIT(op->v);
@@ -160,7 +158,7 @@ static void write_value(struct check *c, const struct op *op)
 static void put_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
-    if (p->values[op->v].space == SPACE_TILE) {
+    if (plan_is_made_tile(&p->values[op->v])) {
         c->put |= TG_BIT(op->v);
         c->unfenced |= TG_BIT(op->v);
         c->unseen |= TG_BIT(op->v);
@@ -216,8 +214,7 @@ static bool check_cluster(struct check *c, const struct op *op)
             return broken(c, "waits for a stage that it has not said to be open");
         c->is_open = true;
     }
-    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && v->space == SPACE_MATRIX && plan_shared_along(c->p, v) &&
-        !c->is_open)
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && plan_is_loaded(v) && plan_shared_along(c->p, v) && !c->is_open)
         return broken(c, "loads into a stage that is not open");
     if (op->kind != OP_EXCHANGE)
         return true;
@@ -285,8 +282,8 @@ static bool check_op(struct check *c, const struct op *op)
 static bool has_two_buffers(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_TILE || p->values[i].space == SPACE_GATHERED ||
-            p->values[i].space == SPACE_COLUMNS || p->values[i].space == SPACE_SUM)
+        if (plan_is_made_tile(&p->values[i]) ||
+            (p->values[i].space == SPACE_PARTS && (p->values[i].late || plan_is_gathered(&p->values[i]))))
             return true;
     return false;
 }

@@ -119,22 +119,30 @@ static bool is_scaled(const struct plan *p, const struct value *v)
     return matrices == 1;
 }
 
-/* A sum of products that goes to memory: where its parts are. */
-static enum space space_of_sum(const struct plan *p, uint32_t i)
+/* The sum of products that makes the value, or NULL. */
+static const struct op *sum_of(const struct plan *p, uint32_t i)
 {
-    for (uint32_t k = 0; k < p->n_ops; k++) {
-        const struct op *op = &p->ops[k];
-        if (op->kind != OP_DOT || op->v != i)
-            continue;
-        const bool of_state = op->a == p->state || op->b == p->state;
-        const bool by_columns =
-            plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0);
-        return of_state ? SPACE_SUM : by_columns ? SPACE_COLUMNS : SPACE_ROWS;
-    }
-    return SPACE_NONE;
+    for (uint32_t k = 0; k < p->n_ops; k++)
+        if (p->ops[k].kind == OP_DOT && p->ops[k].v == i)
+            return &p->ops[k];
+    return NULL;
+}
+
+/* Is it a sum of the state, or of accumulators? */
+static bool is_late(const struct plan *p, uint32_t i)
+{
+    const struct op *op = sum_of(p, i);
+    return op && (op->a == p->state || op->b == p->state ||
+                  (plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0)));
 }
 
 static enum space space_of(const struct plan *p, uint32_t i);
+
+/* A vector along the rows of loaded matrices? */
+static bool is_along(const struct value *v)
+{
+    return v->n_dims == 1 && !plan_is_position(v->dims[0]);
+}
 
 /* A factor of positions whose operands are there behind the barrier of the chunk. */
 static enum space space_of_vector(const struct plan *p, uint32_t i)
@@ -144,21 +152,21 @@ static enum space space_of_vector(const struct plan *p, uint32_t i)
     if (v->n_dims != 1 || !plan_is_position(v->dims[0]))
         return SPACE_NONE;
     for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n; k++) {
-        const enum space space = space_of(p, (uint32_t)plan_find(p, reads[k], v->nest));
-        if (space != SPACE_ROWS && space != SPACE_VECTOR && space != SPACE_UNIFORM && space != SPACE_POSITIONS)
+        const uint32_t from = (uint32_t)plan_find(p, reads[k], v->nest);
+        const enum space space = space_of(p, from);
+        const bool is_whole = space == SPACE_VECTOR || (space == SPACE_PARTS && !is_late(p, from));
+        if (space != SPACE_UNIFORM && (!is_whole || is_along(&p->values[from])))
             return SPACE_NONE;
     }
-    return SPACE_POSITIONS;
+    return SPACE_VECTOR;
 }
 
-/* A vector along the rows of loaded matrices, carried or about to be. */
+/* What is made of such a vector, carried or about to be. */
 static enum space space_along(const struct plan *p, uint32_t i)
 {
-    const struct value *v = &p->values[i];
-    const tg_stmt *s = &p->algorithm->body[v->stmt];
-    const bool along = v->n_dims == 1 && !plan_is_position(v->dims[0]);
-    const bool carries = s->op == TG_STMT_CARRY, gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init;
-    return along && carries ? SPACE_CARRIED : along && gathers ? SPACE_GATHERED : SPACE_NONE;
+    const tg_stmt *s = &p->algorithm->body[p->values[i].stmt];
+    const bool gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init;
+    return s->op == TG_STMT_CARRY ? SPACE_VECTOR : gathers || sum_of(p, i) ? SPACE_PARTS : SPACE_NONE;
 }
 
 static enum space space_of(const struct plan *p, uint32_t i)
@@ -169,16 +177,18 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return plan_is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
     if (v->stmt < 0)
         return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
-    if (v->n_dims == 1 && space_along(p, i) != SPACE_NONE)
+    if (is_along(v))
         return space_along(p, i);
+    if (v->n_dims < 2 && p->algorithm->body[v->stmt].op == TG_STMT_MAP)
+        return space_of_vector(p, i);
     if (v->n_dims < 2)
-        return p->algorithm->body[v->stmt].op == TG_STMT_MAP ? space_of_vector(p, i) : space_of_sum(p, i);
+        return sum_of(p, i) ? SPACE_PARTS : SPACE_NONE;
     if (i == p->state || (owned && !plan_is_position(v->dims[0])))
         return SPACE_FRAGMENT;
     if (is_operand(p, i) && is_scaled(p, v))
         return SPACE_OPERAND;
     if (!owned && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]))
-        return is_operand(p, i) ? SPACE_TILE : SPACE_FRAGMENT;
+        return is_operand(p, i) ? SPACE_MATRIX : SPACE_FRAGMENT;
     return owned && plan_is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;
 }
 
@@ -213,7 +223,7 @@ static bool share_tile(struct plan *p, uint32_t i)
 static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
 {
     struct value *v = &p->values[i];
-    const bool matrix = v->space == SPACE_MATRIX;
+    const bool matrix = plan_is_loaded(v);
     v->dtype = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
     v->row_bytes = matrix ? WALK_SPAN_BYTES : 0;
     v->stage_bytes =
@@ -240,23 +250,23 @@ static void place_shared(struct plan *p)
 {
     uint32_t offset = 0;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_MATRIX)
+        if (plan_is_loaded(&p->values[i]))
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_TILE)
+        if (plan_is_made_tile(&p->values[i]))
             place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_VECTOR)
+        if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];
-        if (v->space == SPACE_ROWS || v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
-            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1), 2, &offset);
-        if (v->space == SPACE_GATHERED) /* two elements from each thread */
+        if (plan_is_gathered(v)) /* two elements from each thread */
             place_buffers(v, 8 * 128 * p->groups, 2, &offset);
-        if (v->space == SPACE_CARRIED)
+        else if (v->space == SPACE_PARTS)
+            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1), 2, &offset);
+        if (plan_is_carried(v))
             place_buffers(v, 4 * v->extent[0], 2 * p->groups, &offset);
-        if (v->space == SPACE_POSITIONS) /* a buffer of each warp */
+        if (plan_is_of_warp(v))
             place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
     }
     p->barrier_offset = round_up(offset, 16);
@@ -272,11 +282,11 @@ static bool find_place(struct plan *p)
         const struct op *op = &p->ops[i];
         const uint32_t sides[] = {plan_matrix_of(p, op->a), plan_matrix_of(p, op->b)};
         for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
-            if (p->values[sides[k]].space == SPACE_MATRIX && plan_is_owned(p, &p->values[sides[k]]))
+            if (plan_is_loaded(&p->values[sides[k]]) && plan_is_owned(p, &p->values[sides[k]]))
                 place = (int)sides[k];
     }
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_MATRIX && plan_is_owned(p, &p->values[i]))
+        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]))
             other = (int)i;
     place = place < 0 ? other : place;
     p->place = (uint8_t)(place < 0 ? 0 : place);
@@ -292,17 +302,16 @@ static bool check_carried(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
-        const bool gathers = op->kind == OP_DOT && v->space == SPACE_GATHERED,
-                   adds = op->kind == OP_DOT && v->space == SPACE_CARRIED;
-        if (gathers && !(a->space == SPACE_MATRIX && b->space == SPACE_VECTOR && a->extent[1] / 2 <= 128 * p->groups))
+        const bool gathers = op->kind == OP_DOT && plan_is_gathered(v), adds = op->kind == OP_DOT && plan_is_carried(v);
+        if (gathers && !(plan_is_loaded(a) && b->space == SPACE_VECTOR && a->extent[1] / 2 <= 128 * p->groups))
             return refuse(
                 p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
                 "it sums a matrix with more pairs of columns than there are threads, or something else over the positions");
-        if (adds && a->space != SPACE_GATHERED)
+        if (adds && !plan_is_gathered(a))
             return refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
                           "a carried vector is not made of sums over the positions of its chunk");
         const bool shared = !p->segment && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
-        if (op->kind == OP_STORE && v->space == SPACE_CARRIED && shared && p->shape.pooled)
+        if (op->kind == OP_STORE && plan_is_carried(v) && shared && p->shape.pooled)
             return refuse(p, 0, "let a row of its own write it",
                           "several thread blocks begin with a vector whose end goes to the same slot");
     }
@@ -358,7 +367,7 @@ static bool adds_to_part(const struct plan *p, const struct value *v)
 static bool check_range(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_TILE && p->shape.io == TG_F16 && adds_to_part(p, &p->values[i]))
+        if (plan_is_made_tile(&p->values[i]) && p->shape.io == TG_F16 && adds_to_part(p, &p->values[i]))
             return refuse(p, p->algorithm->body[p->values[i].stmt].line, "take another schedule, or bf16",
                           "parts of a tile of positions may be too large for f16");
     return true;
@@ -372,7 +381,10 @@ bool pass_walk(struct plan *p)
         struct value *v = &p->values[i];
         v->shared_with = -1;
         v->space = space_of(p, i);
-        p->carries |= v->space == SPACE_CARRIED;
+        if (v->space == SPACE_VECTOR && v->stmt >= 0)
+            v->scope = p->algorithm->body[v->stmt].op == TG_STMT_CARRY ? SCOPE_GROUP : SCOPE_WARP;
+        v->late = v->space == SPACE_PARTS && is_late(p, i);
+        p->carries |= plan_is_carried(v);
         v->dtype =
             v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
         if (v->space == SPACE_NONE) {

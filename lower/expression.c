@@ -153,21 +153,20 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     const bool two = v->dtype == TG_F32X2;
     switch (v->space) {
     case SPACE_FRAGMENT:
-    case SPACE_TILE: /* what it was before it was rounded */
         return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
     case SPACE_MATRIX:
+        if (v->stmt >= 0) /* what it was before it was rounded */
+            return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
         if (x->fetched && v != x->fetched)
             return (struct pair){beside(e, x, (uint32_t)i, at), NULL};
         return (struct pair){at->self, NULL};
+    case SPACE_PARTS: /* added up before */
     case SPACE_ROWS:
         return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]),
                              two ? get(e, e->f32, e->registers[i][2 * at->row_class + 1]) : NULL};
-    case SPACE_POSITIONS:
-        if (x->out->space == SPACE_POSITIONS) /* still in registers */
-            return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), NULL};
-        /* fall through */
-    case SPACE_CARRIED:
     case SPACE_VECTOR: {
+        if (plan_is_of_warp(v) && plan_is_of_warp(x->out)) /* still in registers */
+            return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), NULL};
         LLVMValueRef from = slot_address(e, v, e->slot[i] ? e->slot[i] : imm(e, 0));
         if (v->n_dims)
             from = byte_offset(e, from, mul(e, row ? at->row : at->column, imm(e, tg_dtype_bytes(v->dtype))));

@@ -100,11 +100,11 @@ void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
 /* How many registers a value has: elements of fragments, (hi, lo) of everything else. */
 static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
-    if (p->groups && (v->space == SPACE_FRAGMENT || v->space == SPACE_TILE))
+    if (p->groups && (v->space == SPACE_FRAGMENT || plan_is_made_tile(v)))
         return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles : 1);
-    if (v->space == SPACE_COLUMNS || v->space == SPACE_SUM)
+    if (v->space == SPACE_PARTS && v->late)
         return 2;
-    if (v->space == SPACE_POSITIONS)
+    if (plan_is_of_warp(v) || (v->space == SPACE_PARTS && !plan_is_gathered(v)))
         return 4; /* of two positions a lane, while they are made */
     if (v->space == SPACE_FRAGMENT)
         return v->extent[0] * v->extent[1] / p->threads;

@@ -20,13 +20,13 @@ static void find_slots(struct emit *e, struct walk *w)
 {
     const struct plan *p = e->p;
     for (uint32_t i = 0; i < p->n_values; i++)
-        e->slot[i] = p->values[i].space == SPACE_VECTOR      ? w->stage
-                     : p->values[i].space == SPACE_POSITIONS ? warp_of_all(e, w)
-                                                             : NULL;
+        e->slot[i] = plan_is_of_warp(&p->values[i])       ? warp_of_all(e, w)
+                     : p->values[i].space == SPACE_VECTOR ? w->stage
+                                                          : NULL;
     w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage
                                                                : modulo(e, w->step, imm(e, 2)); /* the same in turn */
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_CARRIED)
+        if (plan_is_carried(&p->values[i]))
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
 }
 
@@ -181,7 +181,7 @@ static void walk_copy(struct emit *e, struct walk *w, const struct op *op)
 
 static void walk_make(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (e->p->values[op->v].space == SPACE_POSITIONS)
+    if (e->p->values[op->v].space == SPACE_VECTOR)
         walk_positions_vector(e, w, op);
     else
         walk_map(e, w, op);
@@ -189,21 +189,19 @@ static void walk_make(struct emit *e, struct walk *w, const struct op *op)
 
 static void walk_dot(struct emit *e, struct walk *w, const struct op *op)
 {
-    static emit_walk_op *const by_space[SPACE_N_KINDS] = {[SPACE_ROWS] = walk_row_sums,
-                                                          [SPACE_GATHERED] = walk_gather,
-                                                          [SPACE_CARRIED] = walk_add_carried,
-                                                          [SPACE_COLUMNS] = walk_column_sums,
-                                                          [SPACE_SUM] = walk_state_sum};
-    by_space[e->p->values[op->v].space](e, w, op);
+    const struct value *v = &e->p->values[op->v];
+    emit_walk_op *const late = v->n_dims ? walk_column_sums : walk_state_sum;
+    emit_walk_op *const parts = plan_is_gathered(v) ? walk_gather : v->late ? late : walk_row_sums;
+    (plan_is_carried(v) ? walk_add_carried : parts)(e, w, op);
 }
 
 static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 {
-    static emit_walk_op *const by_space[SPACE_N_KINDS] = {
-        [SPACE_FRAGMENT] = walk_store, [SPACE_CARRIED] = walk_store_carried, [SPACE_GATHERED] = walk_store_gathered,
-        [SPACE_ROWS] = walk_store_sum, [SPACE_POSITIONS] = walk_store_sum,   [SPACE_COLUMNS] = walk_store_sum,
-        [SPACE_SUM] = walk_store_sum};
-    by_space[e->p->values[op->v].space](e, w, op);
+    const struct value *v = &e->p->values[op->v];
+    emit_walk_op *const vector = plan_is_carried(v)    ? walk_store_carried
+                                 : plan_is_gathered(v) ? walk_store_gathered
+                                                       : walk_store_sum;
+    (v->space == SPACE_FRAGMENT ? walk_store : vector)(e, w, op);
 }
 
 /* ---- the interpreter ---- */

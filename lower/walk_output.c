@@ -12,7 +12,7 @@ static int owned_matrix(const struct plan *p, const struct op *op)
     tg_operand reads[TG_MAX_READS];
     for (uint32_t i = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); i < n; i++) {
         const int v = plan_find(p, reads[i], p->values[op->v].nest);
-        if (p->values[v].space == SPACE_MATRIX)
+        if (plan_is_loaded(&p->values[v]))
             return v;
     }
     return -1;
@@ -89,7 +89,7 @@ static void put_output(struct emit *e, struct walk *w, const struct op *op)
 
 void walk_put(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (e->p->values[op->v].space == SPACE_TILE)
+    if (plan_is_made_tile(&e->p->values[op->v]))
         put_tile(e, w, op);
     else
         put_output(e, w, op);

@@ -26,7 +26,7 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
     for (uint32_t i = 0; i < nest->n_loads; i++) {
         const struct value *v = &e->p->values[nest->loads[i]];
         LLVMValueRef to = byte_offset(e, slot_address(e, v, stage), mul(e, add(e, begin, unit), imm(e, 16)));
-        for (uint32_t span = 0; v->space == SPACE_MATRIX && span < v->stage_bytes / SPAN_BYTES; span++)
+        for (uint32_t span = 0; plan_is_loaded(v) && span < v->stage_bytes / SPAN_BYTES; span++)
             LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))),
                              16);
     }

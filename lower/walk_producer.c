@@ -79,7 +79,7 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
 void producer_load(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    if (v->space == SPACE_MATRIX)
+    if (plan_is_loaded(v))
         load_matrix(e, w, v);
     else
         load_vector(e, v, w->stage);

@@ -55,7 +55,7 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
-    LLVMValueRef slot = value->space == SPACE_TILE ? w->buffer : w->stage;
+    LLVMValueRef slot = plan_is_made_tile(value) ? w->buffer : w->stage;
     return shared_address(e, add(e, imm(e, value->offset), mul(e, slot, imm(e, value->stage_bytes))));
 }
 
@@ -315,7 +315,7 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
         product_of_matrices(e, w, op);
     else if (op->a == e->p->state)
         product_of_state(e, w, op);
-    else if (e->p->values[op->a].space == SPACE_MATRIX)
+    else if (plan_is_loaded(&e->p->values[op->a]))
         product_of_fetched(e, w, op);
     else
         product_of_computed(e, w, op);

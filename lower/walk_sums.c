@@ -25,7 +25,7 @@ LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
 
 static bool is_of_loaded(const struct plan *p, const struct op *op)
 {
-    return p->values[op->a].space == SPACE_MATRIX;
+    return plan_is_loaded(&p->values[op->a]);
 }
 
 /* Elements of a row of a loaded matrix, those of 16-byte unit number lane_unit + unit, where the bits of one are 0 in the
@@ -124,7 +124,7 @@ void walk_positions_vector(struct emit *e, struct walk *w, const struct op *op)
         LLVMValueRef index = add(e, mul(e, e->lane, imm(e, 2)), imm(e, i));
         for (uint32_t k = 0; k < n; k++) {
             const int a = plan_find(p, reads[k], out->nest);
-            if (p->values[a].space == SPACE_ROWS)
+            if (p->values[a].space == SPACE_PARTS)
                 set(e, e->registers[a][2 * i], sum_of_parts(e, &p->values[a], w->buffer, index));
         }
         LLVMValueRef y =
@@ -155,8 +155,7 @@ static void scatter_sums(struct emit *e, LLVMValueRef x[16])
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
-    const uint32_t matrix = p->values[op->a].space == SPACE_MATRIX ? op->a : op->b,
-                   tile = matrix == op->a ? op->b : op->a;
+    const uint32_t matrix = plan_is_loaded(&p->values[op->a]) ? op->a : op->b, tile = matrix == op->a ? op->b : op->a;
     const struct value *v = &p->values[op->v];
     LLVMValueRef words[16], x[16];
     for (uint32_t c = 0; c < 16; c++) {
@@ -218,7 +217,7 @@ void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
     LLVMBasicBlockRef after = begin_if(e, both(e, both(e, first_group, mine), valid));
     LLVMValueRef slot = local(e, e->f32, "sum"), there = both(e, present(e, op->tile), is_first(e, op->tile));
-    set(e, slot, v->space == SPACE_POSITIONS ? made_position(e, op->v) : sum_of_parts(e, v, w->buffer, e->tid));
+    set(e, slot, plan_is_of_warp(v) ? made_position(e, op->v) : sum_of_parts(e, v, w->buffer, e->tid));
     LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
     struct element_place at = {0};
     if (v->n_dims) {

@@ -25,7 +25,7 @@ static bool stores_from_shared(const struct plan *p)
 /* What is only added to something, and waits for stores where there are none. */
 static bool may_be_missing(const struct plan *p, const struct op *op)
 {
-    const bool adds = (op->kind == OP_DOT && p->values[op->v].space == SPACE_CARRIED) ||
+    const bool adds = (op->kind == OP_DOT && plan_is_carried(&p->values[op->v])) ||
                       (op->kind == OP_CONTRACT && op->flags & OP_ONTO && op->v == p->state);
     const bool waits = op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN);
     return adds || (waits && !stores_from_shared(p));
