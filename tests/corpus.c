@@ -9,6 +9,7 @@
  * has the code of the refusal instead. The hashes are of one LLVM: files of them are made before and after a change, on
  * one machine, and not kept. */
 #include "cli/cli.h"
+#include "code.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
 
@@ -88,42 +89,10 @@ static void point_label(char label[LINE], const tg_variant *forward, bool is_bac
 
 /* ---- hashes ---- */
 
-static bool begins(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
-/* Appends what of a line of PTX is code. */
-static void add_code(struct text *code, const char *line, size_t n)
-{
-    const tg_writer writer = text_writer(code);
-    while (n > 0 && (*line == ' ' || *line == '\t'))
-        line++, n--;
-    if (begins(line, ".loc") || begins(line, ".file") || begins(line, "$L__tmp"))
-        return;
-    for (size_t i = 0; i + 1 < n; i++)
-        if (line[i] == '/' && line[i + 1] == '/')
-            n = i;
-    while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'))
-        n--;
-    if (n > 0)
-        tg_printf(&writer, "%.*s\n", (int)n, line);
-}
-
-/* Sections hold what debuggers read, behind the code. */
 static uint64_t hash_of_ptx(const char *ptx)
 {
     struct text code = {0};
-    bool is_section = false;
-    for (const char *line = ptx; *line;) {
-        const size_t n = strcspn(line, "\n");
-        is_section = is_section || begins(line, "\t.section");
-        if (!is_section)
-            add_code(&code, line, n);
-        else if (memchr(line, '}', n))
-            is_section = false;
-        line += n + (line[n] == '\n');
-    }
+    add_code(&code, ptx);
     const uint64_t hash = XXH3_64bits(text_of(&code), code.size);
     text_free(&code);
     return hash;

@@ -1,8 +1,8 @@
 /* tests/made.c - stands between the compiler and its two slow steps (linked with --wrap; see tests/CMakeLists.txt).
  *
- * What they make is found by all that it depends on. From a module, which is complete before LLVM's passes begin: its
- * bitcode, the target, and the sources and the LLVM that this program was built from. From PTX: its text and the ptxas that
- * assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and its own code. */
+ * What they make is found by all that it depends on, less names. From a module, which is complete before LLVM's passes
+ * begin: its bitcode, the target, and the sources and the LLVM that this program was built from. From PTX: its text and the
+ * ptxas that assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and its own code. */
 #include "made.h"
 
 #include "build_id.h"
@@ -10,6 +10,8 @@
 
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -91,6 +93,37 @@ static void write_file(const char *to, const uint32_t number[3], const void *byt
 
 /* ---- PTX ---- */
 
+/* Code that kernels of many names, from statements on other lines, have in common is made once: without name and lines. */
+static const char anonymous[] = "tegula_made";
+
+static bool forget_names(struct emit *e)
+{
+    LLVMSetSourceFileName(e->module, "", 0);
+    LLVMSetValueName2(e->function, anonymous, sizeof anonymous - 1);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(e->module, "strip", NULL, options);
+    LLVMDisposePassBuilderOptions(options);
+    LLVMConsumeError(error);
+    return !error;
+}
+
+/* A text with another name, malloc'ed. */
+static char *renamed(const char *text, const char *from, const char *to)
+{
+    const size_t n = strlen(from), n_to = strlen(to);
+    size_t n_uses = 0;
+    for (const char *at = text; (at = strstr(at, from)) != NULL; at += n)
+        n_uses++;
+    char *out = malloc(strlen(text) + n_uses * n_to + 1), *end = out;
+    for (const char *use; out && (use = strstr(text, from)) != NULL; text = use + n) {
+        end = (char *)mempcpy(end, text, (size_t)(use - text));
+        end = (char *)mempcpy(end, to, n_to);
+    }
+    if (out)
+        strcpy(end, text);
+    return out;
+}
+
 static void name_module(struct made *made, const struct emit *e)
 {
     char how[512];
@@ -110,28 +143,42 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
     struct made made;
     if (keep_llvm || !folder())
         return __real_emit_finish(e, keep_llvm, out);
+    if (!forget_names(e))
+        return false;
     name_module(&made, e);
     if (read_file(&made)) {
         out->ptx = made.bytes;
         out->n_mma = made.number[0];
-        return true;
+    } else {
+        if (!__real_emit_finish(e, keep_llvm, out))
+            return false;
+        write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
     }
-    if (!__real_emit_finish(e, keep_llvm, out))
-        return false;
-    write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
-    return true;
+    char *nameless = out->ptx;
+    out->ptx = renamed(nameless, anonymous, e->p->name);
+    free(nameless);
+    return out->ptx != NULL;
 }
 
-/* ---- cubins: of strict compilations, which say nothing when they are right ---- */
+/* ---- cubins: of strict compilations, which say nothing when they are right; the name in one is whoever's came first ---- */
+
+static bool name_cubin(struct made *made, const char *ptxas, const char *ptx, const char *name)
+{
+    char how[4096];
+    char *nameless = renamed(ptx, name, anonymous);
+    if (!nameless)
+        return false;
+    snprintf(how, sizeof how, "cubin %s", ptxas);
+    name_file(made, how, nameless, strlen(nameless));
+    free(nameless);
+    return true;
+}
 
 bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
 {
     struct made made;
-    char how[4096];
-    if (!strict || !folder())
+    if (!strict || !folder() || !name_cubin(&made, ptxas, out->ptx, p->name))
         return __real_lower_assemble(p, ptxas, strict, out);
-    snprintf(how, sizeof how, "cubin %s", ptxas);
-    name_file(&made, how, out->ptx, strlen(out->ptx));
     if (read_file(&made)) {
         out->registers = made.number[0];
         out->spill_bytes = made.number[1];
