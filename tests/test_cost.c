@@ -1,9 +1,9 @@
 /* tests/test_cost.c - the cost model beside what was measured on a GPU.
  *
- *   test_cost RESULTS.json...
+ *   test_cost RESULTS.json... --tuned RESULTS.json...
  *
  * A line of such a file (bench/gpu.sh) is a measurement: a median of `tegula bench`, or the
- * candidates that `tegula tune` timed. */
+ * candidates that `tegula tune` timed; of the last ones, what bench/choice.py found. */
 #include "cli/cli.h"
 #include "dsl/fields.h"
 #include "kernels/tap.h"
@@ -26,6 +26,8 @@ static const double tolerance_of_tokens = 0.35;
 /* Of the chunk sizes that were swept, the model's choice takes at most so much longer than the
  * best. */
 static const double regret = 0.05;
+/* What tuning found faster than the default by more than this, the model must find faster too. */
+static const double loss = 0.25;
 
 enum { MOST_POINTS = 1024, LINE = 1 << 20 };
 
@@ -38,9 +40,15 @@ struct point {
     double measured, predicted;
 };
 
+/* The default of a drawn shape, and the best that tuning found for it (bench/choice.py). */
+struct tuned {
+    struct point taken, best;
+};
+
 static struct context context;
 static struct point points[MOST_POINTS];
-static int n_points, n_unknown, n_sweeps;
+static struct tuned tuned[MOST_POINTS];
+static int n_points, n_unknown, n_sweeps, n_tuned;
 /* The line being read is from before a row composed the states of segments: what it says of schedules that have
  * segments is of other kernels. */
 static bool is_before_composing;
@@ -66,14 +74,15 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
     context.sink = silent_sink;
     if (!variant || !schedule_from_text(&context, variant, target, class, NULL, point->schedule, &schedule))
         return false;
-    schedule.chunk = (uint16_t)point->sizes.chunk;
+    schedule.chunk = point->sizes.chunk ? (uint32_t)point->sizes.chunk : schedule.chunk;
     return tg_plan_check(&schedule, target, class, &silent_sink) == TG_OK &&
            tg_cost_estimate(&schedule, target, class, &point->sizes, sum, &silent_sink) == TG_OK;
 }
 
-static void add_point(const json_t *shape, const char *variant, const json_t *of, double measured)
+/* False if its schedule is declared no more. */
+static bool make_point(const json_t *shape, const char *variant, const char *schedule, int64_t chunk, double measured,
+                       struct point *point)
 {
-    struct point *point = &points[n_points];
     const int64_t tokens = integer(shape, "T", 0);
     const tg_shape_class class = {.io = TG_BF16,
                                   .dqk = (uint32_t)integer(shape, "dqk", 0),
@@ -81,22 +90,44 @@ static void add_point(const json_t *shape, const char *variant, const json_t *of
                                   .group = (uint32_t)integer(shape, "group", 1),
                                   .tokens = (uint32_t)(tokens <= 8 ? tokens : 0)}; /* decode steps */
     tg_cost cost;
-    if (n_points == MOST_POINTS)
-        return;
-    *point = (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, integer(of, "chunk", 0)},
-                            .measured = measured};
+    *point = (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, chunk}, .measured = measured};
     snprintf(point->variant, sizeof point->variant, "%s", variant);
-    snprintf(point->schedule, sizeof point->schedule, "%s", string(of, "schedule"));
+    snprintf(point->schedule, sizeof point->schedule, "%s", schedule);
     snprintf(point->label, sizeof point->label, "%s B %lld NH %lld T %lld %u/%u %s chunk %lld", variant,
              (long long)point->sizes.batch, (long long)point->sizes.heads, (long long)tokens, class.dqk, class.dhv,
-             string(of, "schedule"), (long long)point->sizes.chunk);
-    const bool is_other = is_before_composing && strncmp(point->schedule, "segments", 8) == 0;
-    if (!is_other && predict(point, &class, &cost)) {
-        point->predicted = 1e3 * cost.seconds;
+             schedule, (long long)chunk);
+    if (!predict(point, &class, &cost))
+        return false;
+    point->predicted = 1e3 * cost.seconds;
+    return true;
+}
+
+static void add_point(const json_t *shape, const char *variant, const json_t *of, double measured)
+{
+    const char *schedule = string(of, "schedule");
+    const bool is_other = is_before_composing && strncmp(schedule, "segments", 8) == 0;
+    if (n_points == MOST_POINTS)
+        return;
+    if (!is_other && make_point(shape, variant, schedule, integer(of, "chunk", 0), measured, &points[n_points]))
         n_points++;
-    } else {
+    else
         n_unknown++;
-    }
+}
+
+/* Of packed sequences as if they were not. */
+static void add_tuned(const json_t *line)
+{
+    const json_t *shape = json_object_get(line, "choice");
+    struct tuned *one = &tuned[n_tuned];
+    char variant[40];
+    snprintf(variant, sizeof variant, "%s%s", string(shape, "variant"),
+             json_is_true(json_object_get(shape, "backward")) ? "-backward" : "");
+    if (n_tuned < MOST_POINTS &&
+        make_point(shape, variant, string(line, "default"), 0, json_number_value(json_object_get(line, "default_ms")),
+                   &one->taken) &&
+        make_point(shape, variant, string(line, "best"), 0, json_number_value(json_object_get(line, "best_ms")),
+                   &one->best))
+        n_tuned++;
 }
 
 static bool is_sweep(const char *schedule)
@@ -130,7 +161,7 @@ static void add_line(const json_t *line)
                   json_number_value(json_object_get(line, "median_ms")));
 }
 
-static void read_results(const char *path)
+static void read_results(const char *path, bool only_tuned)
 {
     static char text[LINE];
     FILE *file = fopen(path, "r");
@@ -138,7 +169,9 @@ static void read_results(const char *path)
     while (file && fgets(text, sizeof text, file)) {
         json_t *line = json_loads(text, 0, NULL);
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
-        if (line && json_object_get(line, "shape"))
+        if (only_tuned && line && json_object_get(line, "ratio"))
+            add_tuned(line);
+        if (!only_tuned && line && json_object_get(line, "shape"))
             add_line(line);
         json_decref(line);
     }
@@ -187,6 +220,18 @@ static void suite_choices(void)
     for (int sweep = 1; sweep <= n_sweeps; sweep++)
         check_choice(sweep);
     tap_expect(n_sweeps >= 2, "only %d sweeps found", n_sweeps);
+    tap_end();
+}
+
+static void suite_tuned(void)
+{
+    if (!tap_begin("what tuning found %.0f %% faster than the default the model finds faster too", 100 * loss))
+        return;
+    for (const struct tuned *d = tuned; d < tuned + n_tuned; d++)
+        tap_expect(d->taken.measured <= (1 + loss) * d->best.measured || d->best.predicted < d->taken.predicted,
+                   "%s: %.3f ms, predicted %.3f; %s: %.3f, predicted %.3f", d->taken.label, d->taken.measured,
+                   d->taken.predicted, d->best.schedule, d->best.measured, d->best.predicted);
+    tap_expect(n_tuned >= 40, "only %d drawn shapes found", n_tuned);
     tap_end();
 }
 
@@ -515,10 +560,15 @@ static void suite_search(void)
 int main(int argc, char **argv)
 {
     context_init(&context);
+    bool only_tuned = false;
     for (int i = 1; i < argc; i++)
-        read_results(argv[i]);
+        if (strcmp(argv[i], "--tuned") == 0)
+            only_tuned = true;
+        else
+            read_results(argv[i], only_tuned);
     suite_times();
     suite_choices();
+    suite_tuned();
     suite_kernels();
     suite_walk();
     suite_packed();
