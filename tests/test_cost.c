@@ -90,7 +90,8 @@ static bool make_point(const json_t *shape, const char *variant, const char *sch
                                   .group = (uint32_t)integer(shape, "group", 1),
                                   .tokens = (uint32_t)(tokens <= 8 ? tokens : 0)}; /* decode steps */
     tg_cost cost;
-    *point = (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, chunk}, .measured = measured};
+    *point =
+        (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, chunk}, .measured = measured};
     snprintf(point->variant, sizeof point->variant, "%s", variant);
     snprintf(point->schedule, sizeof point->schedule, "%s", schedule);
     snprintf(point->label, sizeof point->label, "%s B %lld NH %lld T %lld %u/%u %s chunk %lld", variant,

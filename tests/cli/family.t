@@ -264,8 +264,8 @@ tegula_mlstm_exp_backward_dQsum: 128 threads
 explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --stage plan
 -- exit 0
 -- stdout
-] f32 shared tile
-] f32 shared rows
+] f32 shared at
+] f32 shared vector of each warp
 
 -- case explain of a kind of calls
 -- args
