@@ -57,8 +57,7 @@ static tg_bits tensors_of(const struct plan *p)
     return set;
 }
 
-/* The output of positions, which the chunks write; fp32 goes to memory from registers. */
-static bool is_tile_store(const struct plan *p, const struct op *op)
+bool plan_is_mapped_store(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
     return op->kind == OP_STORE && p->groups && v->n_dims == 2 && plan_is_position(v->dims[0]) &&
@@ -80,7 +79,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         maps[n++] = map;
     }
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (is_tile_store(p, &p->ops[i])) {
+        if (plan_is_mapped_store(p, &p->ops[i])) {
             map.tensor = p->ops[i].tile;
             map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;

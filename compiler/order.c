@@ -8,12 +8,12 @@
  *     for each of the group's tiles of 64 rows
  *         issue the products by the state as it arrives; meanwhile decay it, make vectors, fetch left operands
  *         the products by tiles of positions, and maps between them
- *         issue the state's products; meanwhile round and store the output
+ *         issue the state's products; meanwhile round and store the outputs
  *
  * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
  *
- * The output goes to where the group's part of a loaded matrix was and from there to memory, so a stage is empty when those
- * stores have read it. Products run while the program goes on: what reads one comes behind its await.
+ * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
+ * stage is empty when those stores have read it. Products run while the program goes on: what reads one comes behind its await.
  *
  * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
 #include "compiler/plan.h"
@@ -27,6 +27,7 @@ struct order {
     struct op from[PLAN_MAX_OPS]; /* as pass nest left them */
     bool placed[PLAN_MAX_OPS];
     uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
+    tg_bits cleaned;        /* matrices on the left with zeros where NaN may have been */
     enum role_kind role;
     enum guard guard;
 };
@@ -188,20 +189,6 @@ static bool has_operands(const struct plan *p, const struct op *op)
     return (of_registers || plan_is_loaded(a)) && is_tile(b) == plan_is_position(v->dims[0]);
 }
 
-/* A left operand in whose place zeros were put for a product by a masked tile is not fit for another such. */
-static bool is_first_by_tile(const struct order *o, uint32_t i, uint32_t left)
-{
-    for (uint32_t k = o->begin; k < i; k++) {
-        struct op op = o->from[k];
-        if (!is_by_tile(o->p, &op))
-            continue;
-        resolve(o->p, &op);
-        if (op.a == left && plan_is_loaded(&o->p->values[left]))
-            return false;
-    }
-    return true;
-}
-
 static bool check_products(const struct order *o)
 {
     const struct plan *p = o->p;
@@ -210,7 +197,7 @@ static bool check_products(const struct order *o)
         if (op.kind != OP_CONTRACT)
             continue;
         resolve(p, &op);
-        if (has_operands(p, &op) && (!is_by_tile(p, &op) || is_first_by_tile(o, i, op.a)))
+        if (has_operands(p, &op))
             continue;
         plan_refuse(
             p, "TG0518", p->algorithm->body[op.stmt].line, "let another row compute it",
@@ -222,9 +209,26 @@ static bool check_products(const struct order *o)
     return true;
 }
 
+static void fetch(struct order *o, uint32_t v)
+{
+    struct op *op = put(o, OP_FETCH);
+    op->v = (uint8_t)v;
+    op->flags = plan_is_state_alone(o->p) ? 0 : OP_CAREFUL; /* a state by itself spoils itself */
+    o->cleaned &= ~TG_BIT(v);
+}
+
+/* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew. */
 static void put_product(struct order *o, uint32_t i)
 {
-    resolve(o->p, put_from(o, i));
+    const struct plan *p = o->p;
+    struct op op = o->from[i];
+    resolve(p, &op);
+    if (is_by_tile(p, &op) && plan_is_loaded(&p->values[op.a])) {
+        if (o->cleaned >> op.a & 1)
+            fetch(o, op.a);
+        o->cleaned |= TG_BIT(op.a);
+    }
+    resolve(p, put_from(o, i));
 }
 
 static void await(struct order *o, uint32_t v)
@@ -264,6 +268,18 @@ static void put_sums_of_loaded(struct order *o)
     }
 }
 
+/* Do the groups hand each other anything? Late sums they do behind the barrier of the next chunk. */
+static bool begins_with_all(const struct order *o)
+{
+    bool any = false;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        any |= makes_of_positions(o->p, op) || works_on_positions(o->p, op) || sums_loaded(o->p, op) ||
+               stores_late(o->p, op);
+    }
+    return any;
+}
+
 static void put_positions(struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -280,6 +296,8 @@ static void put_positions(struct order *o)
             else
                 put_from(o, i);
         }
+    if (!begins_with_all(o))
+        return;
     put(o, OP_FENCE);
     put_sync(o, OP_BARRIER, SYNC_GROUPS);
 }
@@ -356,37 +374,55 @@ static void fetch_left(struct order *o)
         if (!plan_is_loaded(&p->values[op.a]) || (fetched >> op.a & 1))
             continue;
         fetched |= TG_BIT(op.a);
-        put_value(o, OP_FETCH, op.a);
-        if (!plan_is_state_alone(p)) /* a state by itself spoils itself */
-            o->p->ops[o->p->n_ops - 1].flags |= OP_CAREFUL;
+        fetch(o, op.a);
     }
 }
 
+static bool stores_output(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && is_of_output(p, op);
+}
+
 /* By way of the place of a matrix that nobody in the group reads any more. */
-static void put_store(struct order *o, uint32_t i)
+static void put_in_place(struct order *o, enum op_kind kind, uint32_t v)
+{
+    struct op *op = put(o, kind);
+    op->v = (uint8_t)v;
+    op->a = first_of(o->p, o->p->values[v].place);
+}
+
+/* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. */
+static void put_stores(struct order *o)
 {
     const struct plan *p = o->p;
-    const struct op *from = &o->from[i];
-    const bool floats = plan_memory_dtype(p, from->tile) == TG_F32;
-    if (floats)
-        forget(o, FORGET_THREAD);
-    if (!floats && p->adds) {
-        forget(o, FORGET_THREAD);
-        struct op *op = put(o, OP_EXCHANGE);
-        op->v = from->v;
-        op->a = first_of(p, p->place);
-        put_sync(o, OP_BARRIER, SYNC_GROUP);
+    bool any = false;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *from = &o->from[i];
+        if (!stores_output(p, from) || !plan_is_mapped_store(p, from))
+            continue;
+        any = true;
+        if (p->adds) {
+            forget(o, FORGET_THREAD);
+            put_in_place(o, OP_EXCHANGE, from->v);
+            put_sync(o, OP_BARRIER, SYNC_GROUP);
+        }
+        put_in_place(o, OP_PUT, from->v);
     }
-    if (!floats) {
-        struct op *op = put(o, OP_PUT);
-        op->v = from->v;
-        op->a = first_of(p, p->place);
+    if (any) {
         put(o, OP_FENCE);
         put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
-    put_from(o, i)->a = first_of(p, p->place);
-    if (floats && p->carries) /* what the group carries on is whole */
-        put_sync(o, OP_BARRIER, SYNC_GROUP);
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *from = &o->from[i];
+        if (!stores_output(p, from))
+            continue;
+        const bool floats = !plan_is_mapped_store(p, from);
+        if (floats)
+            forget(o, FORGET_THREAD);
+        put_from(o, i)->a = floats ? 0 : first_of(p, p->values[from->v].place);
+        if (floats && p->carries) /* what the group carries on is whole */
+            put_sync(o, OP_BARRIER, SYNC_GROUP);
+    }
 }
 
 static void put_output(struct order *o, uint32_t begin, uint32_t end)
@@ -404,8 +440,6 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
         } else if (op->kind == OP_CONTRACT) {
             put_product(o, i);
             await(o, op->v);
-        } else if (op->kind == OP_STORE) {
-            put_store(o, i);
         }
     }
 }
@@ -434,12 +468,22 @@ static bool is_left_of_state(const struct order *o, uint32_t v)
     return false;
 }
 
+static bool has_positions(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (makes_of_positions(o->p, &o->from[i]))
+            return true;
+    return false;
+}
+
 static void put_tile(struct order *o)
 {
     const struct plan *p = o->p;
     const bool alone = plan_is_state_alone(p);
     uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
     put_state_sums(o);
+    if (!has_positions(o) && !alone)
+        put_sync(o, OP_AWAIT, SYNC_STATE);
     for (uint32_t i = o->begin; i < o->end; i++) {
         last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
         if (reads_state(p, &o->from[i]))
@@ -463,6 +507,7 @@ static void put_tile(struct order *o)
     if (p->adds)
         put_sync(o, OP_ARRIVE, SYNC_READY);
     put_output(o, last, o->end);
+    put_stores(o);
     await(o, p->state);
 }
 

@@ -56,8 +56,11 @@ struct value {
     bool outer;         /* in a nest of two loops: belongs to the outer one */
     bool stored;        /* written to memory by this kernel */
     int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
-    bool direct;        /* loaded straight into fragments, right before its only use */
-    bool staged;        /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
+    uint8_t
+        place; /* ... of what its chunks write by tensor maps: the loaded matrix in whose place it is put, or itself: a
+                         * buffer of its own */
+    bool direct; /* loaded straight into fragments, right before its only use */
+    bool staged; /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
@@ -93,7 +96,7 @@ enum op_kind {
     OP_END_TILES, /* ... and its end */
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it */
-    OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of matrix a */
+    OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
     OP_EXCHANGE,  /* half of v to the other thread block of the cluster, and to the other half what comes from there */
     OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
     OP_ARRIVE,    /* at `sync` */
@@ -127,6 +130,7 @@ enum sync {
     SYNC_GROUPS,  /* all that compute */
     SYNC_GROUP,   /* those of a warpgroup */
     SYNC_PRODUCT, /* products under way */
+    SYNC_STATE, /* those of the step before, which are done: the assembler does not see it where no other was awaited since */
     SYNC_FULL,    /* stage of the ring: what was loaded is there */
     SYNC_EMPTY,   /* ... and nobody reads it any more */
     SYNC_OPEN,    /* ... in none of the thread blocks of the cluster */
@@ -218,7 +222,6 @@ struct plan {
     uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t tiles;  /* of a group */
     uint8_t state;   /* value */
-    uint8_t place;   /* value, a loaded matrix: the output goes to memory by way of its place */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
@@ -383,7 +386,9 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
-/* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tile it stores; `tensor` is a tile. */
+/* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */
+bool plan_is_mapped_store(const struct plan *p, const struct op *op);
+/* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tiles it stores; `tensor` is a tile. */
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
 
 /* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */

@@ -65,7 +65,8 @@ static bool check_sync(const struct plan *p, const char *stage)
 
 static bool is_shared(const struct value *v)
 {
-    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->space == SPACE_PARTS || v->staged;
+    const bool is_buffered = v->space == SPACE_FRAGMENT && v->stage_bytes > 0; /* on its way to memory */
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || v->space == SPACE_PARTS || v->staged || is_buffered;
 }
 
 static uint32_t end_of(const struct value *v)

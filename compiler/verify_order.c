@@ -17,7 +17,9 @@ struct check {
     tg_bits flying;   /* accumulators of products under way */
     tg_bits fetched;  /* left operands in registers */
     tg_bits put;      /* computed tiles in shared memory */
-    tg_bits covered;  /* matrices where the output is already */
+    tg_bits covered;  /* matrices where an output is already */
+    tg_bits placed;   /* ... and all places where one is */
+    tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
     tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
     tg_bits unseen;
     tg_bits ungrouped;  /* ... for other warps of the group not yet */
@@ -28,6 +30,7 @@ struct check {
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
+    bool awaited;        /* products, since the step began */
     bool exchanged,
         begins; /* a barrier is owed: the group's threads read what came; all read what carries begin with */
     bool again; /* the second time through the loop: what one step leaves for the next */
@@ -110,7 +113,7 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     if (is_ring(p, v) && !c->in_stage)
         return broken(c, "reads a stage that is not full, or empty already");
     if (c->covered >> v & 1)
-        return broken(c, "reads a tile where the output is already");
+        return broken(c, "reads a tile where an output is already");
     if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
         return broken(c, "a product by a tile that is not fenced, or not whole");
     const bool by_others = v != op->v && (op->kind == OP_MAP || op->kind == OP_DOT);
@@ -127,8 +130,15 @@ static bool check_product(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
     const bool owned = plan_is_owned(p, &p->values[op->v]);
-    if (owned && plan_is_loaded(&p->values[op->a]) && !(c->fetched >> op->a & 1))
+    if (op->a == p->state && !c->awaited)
+        return broken(c, "a product by the state, which the assembler does not see to be made");
+    const bool of_fetched = owned && plan_is_loaded(&p->values[op->a]);
+    if (of_fetched && !(c->fetched >> op->a & 1))
         return broken(c, "a left operand that has not been fetched");
+    if (of_fetched && op->v != p->state && (c->cleaned >> op->a & 1))
+        return broken(c, "a product by a tile of what another has taken NaN out of");
+    if (of_fetched && op->v != p->state)
+        c->cleaned |= TG_BIT(op->a);
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
     c->flying |= TG_BIT(op->v);
@@ -166,6 +176,7 @@ static void put_value(struct check *c, const struct op *op)
     }
     c->unfenced |= TG_BIT(op->a);
     c->ungrouped |= TG_BIT(op->a);
+    c->placed |= TG_BIT(op->a);
     for (uint32_t i = 0; i < p->n_values; i++) /* whatever is loaded to the same place */
         if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[op->a].offset)
             c->covered |= TG_BIT(i);
@@ -181,8 +192,8 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = false;
-        c->loaded = c->covered = c->fetched = c->put = 0;
+        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = false;
+        c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
     }
     if (op->kind != OP_ARRIVE || (op->sync != SYNC_FULL && op->sync != SYNC_EMPTY))
         return true;
@@ -224,6 +235,7 @@ static bool check_cluster(struct check *c, const struct op *op)
 
 static bool check_sync(struct check *c, const struct op *op)
 {
+    c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
     if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT) {
         if (!(c->flying >> op->v & 1))
             return broken(c, "waits for a product that is not under way");
@@ -244,7 +256,9 @@ static bool check_sync(struct check *c, const struct op *op)
         return broken(c, "begins the walk before all have read what they carry");
     if (op->kind == OP_PUT && c->exchanged)
         return broken(c, "puts the output where some still read the other thread block's part");
-    if (is_from_shared(c->p, op) && (!(c->covered >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
+    if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
+        return broken(c, "puts an output where another one is");
+    if (is_from_shared(c->p, op) && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
         return broken(c, "a store from shared memory that is not put there, fenced, and whole");
     c->storing |= is_from_shared(c->p, op);
     c->writing |= is_from_shared(c->p, op);
@@ -270,8 +284,10 @@ static bool check_op(struct check *c, const struct op *op)
         return broken(c, "writes what a product is still under way to");
     if (!check_sync(c, op))
         return false;
-    if (op->kind == OP_FETCH)
+    if (op->kind == OP_FETCH) {
         c->fetched |= TG_BIT(op->v);
+        c->cleaned &= ~TG_BIT(op->v);
+    }
     if (op->kind == OP_PUT)
         put_value(c, op);
     if (is_written(op))

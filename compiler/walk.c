@@ -8,7 +8,7 @@
  *
  * The output's dqk or dhv is the owner dimension, the rows of all accumulators, and of every left operand: the state and
  * computed tiles from registers as they are, V transposed from shared memory, once for all products; the output goes back
- * to where V was (`place`). Right operands are in shared memory: loaded, or computed tiles of positions. So the delta rule
+ * to where V was (`place`), a further one to where another such matrix was, or to a buffer of its own. Right operands are in shared memory: loaded, or computed tiles of positions. So the delta rule
  * (reference 6.2, N = T (beta (V - K C)) in the place of V, T loaded) is a walk like any other, whose left operands are
  * maps of other products. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed
  * by every warp behind the barrier of the chunk. A factor of positions on either operand of a product is put on the left one.
@@ -17,7 +17,7 @@
  * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of
  * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand.
  *
- * requires: nest   makes: owner, groups, tiles, state, place; space, dtype, offsets and stages of values */
+ * requires: nest   makes: owner, groups, tiles, state; space, dtype, places, offsets and stages of values */
 #include "compiler/plan.h"
 
 static bool refuse(const struct plan *p, int line, const char *hint, const char *what)
@@ -33,7 +33,7 @@ static bool find_owner(struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const struct value *v = &p->values[op->v];
-        if (op->kind == OP_CONTRACT && p->algorithm->body[op->stmt].op == TG_STMT_CARRY)
+        if (op->kind == OP_CONTRACT && v->stmt >= 0 && p->algorithm->body[v->stmt].op == TG_STMT_CARRY)
             state = op;
         if (op->kind == OP_STORE && v->n_dims == 2 && plan_is_position(v->dims[0]) && !plan_is_position(v->dims[1]))
             output = op;
@@ -104,7 +104,7 @@ static bool is_scaled(const struct plan *p, const struct value *v)
         bool has = false;
         for (uint32_t k = 0; k < arity; k++)
             has |= stack[n - 1 - k];
-        if (has && x->op != TG_X_MUL)
+        if (has && x->op != TG_X_MUL && x->op != TG_X_NEG)
             return false;
         n -= arity;
         if (x->op == TG_X_TILE) {
@@ -255,6 +255,9 @@ static void place_shared(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_made_tile(&p->values[i]))
             place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2, &offset);
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
+            place_buffers(&p->values[p->ops[i].v], p->block[p->owner] * WALK_SPAN_BYTES, 1, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
@@ -274,24 +277,46 @@ static void place_shared(struct plan *p)
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
 }
 
-/* The matrix whose place the output takes: what its products have on the left, else another of its shape that is loaded. */
-static bool find_place(struct plan *p)
+/* Loaded matrices of the owner's, in whose places outputs can be put: what products have on the left before others, the last
+ * one first. Returns their number. */
+static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES])
 {
-    int place = -1, other = -1;
+    tg_bits left = 0;
+    uint32_t n = 0;
+    for (uint32_t i = p->n_ops; i-- > 0;) {
+        const struct op *op = &p->ops[i];
+        const uint32_t sides[] = {plan_matrix_of(p, op->b), plan_matrix_of(p, op->a)};
+        for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
+            if (plan_is_loaded(&p->values[sides[k]]) && plan_is_owned(p, &p->values[sides[k]]) &&
+                !(left >> sides[k] & 1)) {
+                left |= TG_BIT(sides[k]);
+                places[n++] = (uint8_t)sides[k];
+            }
+    }
+    for (uint32_t i = p->n_values; i-- > 0;)
+        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]) && !(left >> i & 1))
+            places[n++] = (uint8_t)i;
+    return n;
+}
+
+/* Where each of the outputs is put on its way to memory: a place that no other takes, or a buffer of its own. All are put there
+ * behind the last read of what is loaded (order.c). */
+static void find_places(struct plan *p)
+{
+    uint8_t places[PLAN_MAX_VALUES];
+    const uint32_t n = list_places(p, places);
+    bool taken[TG_MAX_TILES] = {false}; /* a tensor read at query and at key positions is one tile */
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        const uint32_t sides[] = {plan_matrix_of(p, op->a), plan_matrix_of(p, op->b)};
-        for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
-            if (plan_is_loaded(&p->values[sides[k]]) && plan_is_owned(p, &p->values[sides[k]]))
-                place = (int)sides[k];
+        uint32_t k = 0;
+        if (!plan_is_mapped_store(p, op))
+            continue;
+        while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
+            k++;
+        p->values[op->v].place = k < n ? places[k] : op->v;
+        if (k < n)
+            taken[TG_OPERAND_TILE(p->values[places[k]].operand)] = true;
     }
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]))
-            other = (int)i;
-    place = place < 0 ? other : place;
-    p->place = (uint8_t)(place < 0 ? 0 : place);
-    return place >= 0 || plan_is_state_alone(p) ||
-           refuse(p, 0, "let another row write it", "no matrix is loaded whose place the output could take");
 }
 
 /* Sums that a carried vector is made of: of a loaded matrix and vector, a thread for each pair of columns; and in a pool, where what
@@ -318,7 +343,8 @@ static bool check_carried(const struct plan *p)
     return true;
 }
 
-/* Of the matrices that are made in a chunk, memory gets one: it takes the place of `left`. Or the state, of some chunks. */
+/* Of what is made in a chunk memory gets matrices of positions by the owner; where a cluster adds up its parts, one. Or the
+ * state, of some chunks. */
 static bool check_stores(const struct plan *p)
 {
     bool in_chunk = false, has_output = false;
@@ -331,11 +357,13 @@ static bool check_stores(const struct plan *p)
         const bool to_caller =
             plan_memory_dtype(p, op->tile) == TG_F32 &&
             ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
-        const bool is_state = p->starts && op->v == p->state;
-        if (has_output || to_caller || (!is_state && !plan_is_position(v->dims[0]))) {
+        const bool is_state = p->starts && op->v == p->state,
+                   is_output = plan_is_position(v->dims[0]) && plan_is_owned(p, v);
+        if ((has_output && p->adds) || to_caller || (!is_state && !is_output)) {
             plan_refuse(
                 p, "TG0518", p->row->line, "let another row write it",
-                "kernel %s on warpgroups: it writes one matrix in each chunk, to the caller in the input type, and cannot write %s",
+                "kernel %s on warpgroups: its chunks write positions by dqk or dhv as its rows are, to the caller in the "
+                "input type, in a cluster one, and cannot write %s",
                 p->row->name, plan_tensor(p, v)->name);
             return false;
         }
@@ -419,8 +447,8 @@ bool pass_walk(struct plan *p)
     }
     if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
-    if (!find_place(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
-        !plan_check_cluster(p))
+    find_places(p);
+    if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p))
         return false;
     place_shared(p);
     p->registers = registers_of(p);

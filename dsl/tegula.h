@@ -356,7 +356,7 @@ typedef enum tg_mma {
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
-enum { TG_MAX_OUTPUTS = 8, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
+enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
 
 typedef struct tg_kernel_row {
     const char *name;                /* "state", "H" */

@@ -108,6 +108,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_PRODUCT:
         await_product(e, w, op->v);
         break;
+    case SYNC_STATE:
+        await_product(e, w, e->p->state);
+        break;
     case SYNC_FULL:
     case SYNC_EMPTY:
         await_stage(e, w, op->sync == SYNC_EMPTY);

@@ -86,7 +86,8 @@ struct walk {
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
     LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
-    LLVMValueRef place, begin;             /* where the group's part of the output was put, and its first position */
+    LLVMValueRef place[PLAN_MAX_VALUES];   /* where the group's part of an output was put */
+    LLVMValueRef begin;                    /* ... and its first position */
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
@@ -115,7 +116,8 @@ LLVMValueRef owner_row(struct emit *e, const struct walk *w,
                        uint32_t half);                /* of the owner's block of the thread block */
 LLVMValueRef tile_row(struct emit *e, uint32_t half); /* of this lane, in a tile of 64 rows */
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
-/* Where a matrix or tile begins in shared memory, in this step; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+/* In which of its buffers a matrix or tile is in this step; where it begins in shared memory; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
 /* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. */

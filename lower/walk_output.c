@@ -69,14 +69,14 @@ static void put_tile(struct emit *e, struct walk *w, const struct op *op)
     }
 }
 
-/* The tile, rounded, over the group's part of matrix a; of a cluster's sum the half of the positions that is this thread
+/* The tile, rounded, over the group's part of a's place; of a cluster's sum the half of the positions that is this thread
  * block's. Each warp writes where it has read. */
 static void put_output(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2];
     take(e, w, op->v, x);
     const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
-    w->place = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
+    w->place[op->v] = add(e, matrix_address(e, w, op->a), mul(e, owner_span(e, w), imm(e, SPAN_BYTES)));
     w->begin = e->p->adds ? cluster_first_position(e) : imm(e, 0);
     LLVMValueRef skipped = mul(e, w->begin, imm(e, WALK_SPAN_BYTES)), to = add(e, owned_address(e, w, op->a), skipped);
     for (uint32_t u = 0; u < rows / 8; u += 2) {
@@ -133,14 +133,14 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
         walk_store_rows(e, op, owner_span(e, w),
-                        byte_offset(e, slot_address(e, &e->p->values[op->a], w->stage),
+                        byte_offset(e, slot_address(e, &e->p->values[op->a], matrix_slot(e, w, op->a)),
                                     mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
                         w->begin, rows);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
     at[1] = add(e, at[1], w->begin);
-    map_store(e, map_argument(e, op->tile), add(e, w->place, mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at);
+    map_store(e, map_argument(e, op->tile), add(e, w->place[op->v], mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

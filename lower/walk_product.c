@@ -51,12 +51,16 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
         set(e, slots(e, w, v)[r], x[r]);
 }
 
-/* Where a matrix or tile begins in shared memory, in this step. */
+LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    return plan_is_made_tile(value) ? w->buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
+}
+
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
-    LLVMValueRef slot = plan_is_made_tile(value) ? w->buffer : w->stage;
-    return shared_address(e, add(e, imm(e, value->offset), mul(e, slot, imm(e, value->stage_bytes))));
+    return shared_address(e, add(e, imm(e, value->offset), mul(e, matrix_slot(e, w, v), imm(e, value->stage_bytes))));
 }
 
 /* Row of the accumulator, and of the owner's block of this thread block. */

@@ -45,13 +45,14 @@ enum {
     INTER, GATED, QK, P, SUM,
 
     /* backward */
-    PT,                      /* scale P, in memory [T, Lkv] */
+    VP, PT,                  /* K Q^T; scale P, in memory [T, Lkv], or for walks on chip [Lkv, Lhq] */
     DNI, DNG, DN, DR,        /* gradients of N (through the state, weighted, whole) and of R [T, dhv] */
     DHW, DRW, ADD_Q, ADD_K, DC, /* what a chunk adds to the gradient of the state, and that gradient */
     DQI, DQG, DP, DPG, DQS, DQH, QS, RX, RE, /* dQ; q.dq through the state, and rows of E of P */
     GI, GG, LP, LG, Z, GX, LE, RV, DKR,      /* dK of a key as it is read, over beta; k.z through the state, rows of E of L; dr.v */
     NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KQ, CE, KKT, CL, DKH, /* dK of a key as it is written; columns of E */
-    XC, EQ, EK, E, PE, TE, TX, /* <C, dC>; rows less columns of E */
+    XI, XC, EQ, EK, E, PE, TE, TX, /* <C, dC>, decayed; rows less columns of E */
+    SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
     DELTA_TILES /* the variant's own begin here */
 };

@@ -11,6 +11,8 @@
 #define GATE_TENSORS
 #define DECAY(...)
 
+#define FINAL_STATE 0
+
 static const struct delta_oracle how = {0};
 
 #include "variants/delta.inc"

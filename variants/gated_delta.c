@@ -14,6 +14,8 @@ enum { LOG_A = DELTA_TILES };
 #define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}},
 #define DECAY(...) __VA_ARGS__
 
+#define FINAL_STATE SF
+
 static const struct delta_oracle how = {.log_decay = LOG_A, .dlog_decay = DA};
 
 #include "variants/delta.inc"

@@ -352,7 +352,7 @@ static const struct change {
     {"an operand made while it is fetched, to be stored", "mlstm-sig", "tfla", NULL, "state", "kw", NULL, "TG0524",
      "kernel state cannot store tile kw", 0},
     {"the same on warpgroups", "mlstm-sig", "walk", NULL, "walk", "kw", NULL, "TG0518",
-     "it writes one matrix in each chunk", 0},
+     "its chunks write positions by dqk or dhv as its rows are", 0},
     {"an output of a walk in two floats", "mlstm-exp", "walk", NULL, NULL, NULL, "qn", "TG0524",
      "cannot store as two floats tile qn", 0},
     {"a sum that is made in parts, kept", "mlstm-sig-backward", "tfla", "kx", NULL, NULL, NULL, "TG0525",
