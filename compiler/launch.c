@@ -75,7 +75,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         if (!plan_is_loaded(v))
             continue;
         map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
-        map.spans = (uint16_t)(v->extent[1] / WALK_TILE / plan_sharers(p, v));
+        map.spans = (uint16_t)(plan_splits_span(p, v->dims[1]) ? 1 : v->extent[1] / WALK_TILE / plan_sharers(p, v));
         maps[n++] = map;
     }
     for (uint32_t i = 0; i < p->n_ops; i++)

@@ -117,6 +117,26 @@ void plan_refuse(const struct plan *p, const char *code, int line, const char *h
               p->schedule->name, p->target->arch, text);
 }
 
+/* The dqk or dhv of what a row writes for every token; 0: nothing. */
+static uint32_t written_columns(const tg_algorithm *algorithm, const tg_kernel_row *row)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++) {
+        const uint8_t *axes = algorithm->tensors[row->outputs[i]].axes;
+        if (axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV))
+            return axes[1];
+    }
+    return 0;
+}
+
+/* What the groups of warps of a row on warpgroups have rows of, as far as the row alone says: what is written for every token,
+ * else the only parallel one of dqk and dhv; 0: neither. */
+static uint32_t owner_of(const tg_algorithm *algorithm, const tg_kernel_row *row)
+{
+    const uint32_t written = written_columns(algorithm, row);
+    const bool by_dqk = row->row[TG_DQK].role == TG_ROLE_P, by_dhv = row->row[TG_DHV].role == TG_ROLE_P;
+    return written ? written : by_dqk == by_dhv ? 0 : by_dqk ? TG_DQK : TG_DHV;
+}
+
 /* Elements of a block of a dimension: the schedule's, or the whole of dqk or dhv. Never more than the
  * dimension, and in units of the matrix instruction. */
 static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row, const tg_shape_class *shape,
@@ -127,9 +147,14 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
         return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
      * outside of the tensor counts as zero */
-    const bool whole = tg_has_one_chunk(algorithm);
-    const uint32_t parallel = whole ? 16u * row->warps : 32u;
-    const uint32_t size = round_up(dim_size(shape, dim), role->role == TG_ROLE_P ? parallel : whole ? 32 : 16);
+    const bool whole = tg_has_one_chunk(algorithm),
+               of_states = row->row[TG_LQ].role == TG_ROLE_NONE && row->row[TG_LKV].role == TG_ROLE_NONE;
+    const uint32_t parallel = whole ? 16u * row->warps : 32u, other = whole || of_states ? 32 : 16;
+    const uint32_t groups = dim == owner_of(algorithm, row) ? row->warps / 4u : 1;
+    const uint32_t unit = row->mma == TG_MMA_WGMMA  ? WALK_TILE * (groups ? groups : 1)
+                          : role->role == TG_ROLE_P ? parallel
+                                                    : other;
+    const uint32_t size = round_up(dim_size(shape, dim), unit);
     const uint32_t block = size && (role->block == 0 || role->block > size) ? size : role->block;
     return role->role == TG_ROLE_NONE ? size : block;
 }
@@ -171,17 +196,6 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
     return split;
 }
 
-/* The dqk or dhv of what a row writes for every token; 0: nothing. */
-static uint32_t written_columns(const tg_schedule *schedule, const tg_kernel_row *row)
-{
-    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++) {
-        const uint8_t *axes = schedule->algorithm->tensors[row->outputs[i]].axes;
-        if (axes[0] == TG_T && (axes[1] == TG_DQK || axes[1] == TG_DHV))
-            return axes[1];
-    }
-    return 0;
-}
-
 uint32_t plan_owner_of_state(const struct plan *p)
 {
     const tg_schedule *schedule = p->schedule;
@@ -189,7 +203,7 @@ uint32_t plan_owner_of_state(const struct plan *p)
     if (p->row->row[TG_DHV].role != TG_ROLE_P || p->row->row[TG_DQK].role != TG_ROLE_P)
         return p->row->row[TG_DHV].role == TG_ROLE_P ? TG_DHV : TG_DQK;
     for (uint32_t r = 0; final_ && r < schedule->n_rows; r++) {
-        const uint32_t owner = written_columns(schedule, &schedule->rows[r]);
+        const uint32_t owner = written_columns(schedule->algorithm, &schedule->rows[r]);
         if (owner && (p->slices->good >> r & 1) && (p->slices->rows[r].stores >> final_ & 1))
             return owner;
     }

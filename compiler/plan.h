@@ -351,6 +351,16 @@ bool plan_is_by_square(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */
+/* A kernel on warpgroups: does the last block of dqk or dhv reach beyond its end? What is there is zero on chip and not in memory. */
+static inline bool plan_is_ragged(const struct plan *p, uint32_t dim)
+{
+    return p->groups && plan_dim_size(p, dim) % p->block[dim] != 0;
+}
+/* ... and its end is in the middle of a span of 64: tensor maps move such spans one by one. */
+static inline bool plan_splits_span(const struct plan *p, uint32_t dim)
+{
+    return p->groups && plan_dim_size(p, dim) % WALK_TILE != 0;
+}
 /* The values that an operation of a thread kernel reads; returns their number. */
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Elements of a tile that a thread moves at once: all that it has side by side, where the tile has them so too. */

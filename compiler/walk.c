@@ -68,14 +68,11 @@ static bool check_blocks(const struct plan *p)
         ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
     if (p->groups == 2 && p->row->blocks_per_sm > 1)
         ok = refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
-    if (p->shape.dqk % WALK_TILE || p->shape.dhv % WALK_TILE)
-        ok = refuse(p, 0, "take another schedule", "dqk and dhv must be multiples of 64");
-    else if (p->tiles * WALK_TILE * p->groups != p->block[p->owner] || plan_dim_size(p, p->owner) % p->block[p->owner])
+    if (p->tiles * WALK_TILE * p->groups != p->block[p->owner])
         ok = refuse(p, 0, "change the block or warps",
-                    "the output's block must be 64 columns, or 128, for each four warps, and divide the dimension");
-    else if (plan_dim_size(p, other) % p->block[other] || p->block[other] % WALK_TILE)
-        ok = refuse(p, 0, "change the block",
-                    "the block of what its state is split by must be a multiple of 64 and divide the dimension");
+                    "the output's block must be 64 columns, or 128, for each four warps");
+    else if (p->block[other] % WALK_TILE)
+        ok = refuse(p, 0, "change the block", "the block of what its state is split by must be a multiple of 64");
     else if (p->tiles * p->block[other] > 256)
         ok = refuse(p, 0, "give the output's dimension a smaller block",
                     "the state needs more than 128 registers a thread");

@@ -115,6 +115,11 @@ LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the 
 LLVMValueRef owner_row(struct emit *e, const struct walk *w,
                        uint32_t half);                /* of the owner's block of the thread block */
 LLVMValueRef tile_row(struct emit *e, uint32_t half); /* of this lane, in a tile of 64 rows */
+/* Widths are multiples of 8, and a warp has 8 rows at a time: the first of them in the thread block's block; and what is done
+ * only if this row or column of a block, and so the 7 behind it, is in the tensor. */
+LLVMValueRef owner_eight(struct emit *e, const struct walk *w, uint32_t half);
+LLVMBasicBlockRef begin_inside(struct emit *e, uint32_t dim, LLVMValueRef first);
+void end_inside(struct emit *e, LLVMBasicBlockRef after);
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
 /* In which of its buffers a matrix or tile is in this step; where it begins in shared memory; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v);

@@ -94,8 +94,10 @@ static void init_carried(struct emit *e, const struct walk *w, const struct op *
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (op->tile) {
         const struct value *v = &e->p->values[op->v];
+        LLVMBasicBlockRef outside = begin_inside(e, v->dims[0], index);
         set(e, x,
             LLVMBuildLoad2(e->b, e->f32, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL), ""));
+        end_inside(e, outside);
     }
     if (after)
         end_if(e, after);
@@ -142,7 +144,9 @@ static void keep_carried(struct emit *e, const struct walk *w, const struct op *
 {
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, carried_address(e, w, op->v, false, index), "");
+    LLVMBasicBlockRef outside = begin_inside(e, v->dims[0], index);
     LLVMBuildStore(e->b, x, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
+    end_inside(e, outside);
 }
 
 /* By one group of one thread block, on a condition. */
@@ -168,7 +172,9 @@ static void store_gathered(struct emit *e, const struct walk *w, const struct op
 {
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef sum = add_parts(e, w, op->v, &e->p->values[op->a], index, real(e, 0));
+    LLVMBasicBlockRef outside = begin_inside(e, v->dims[0], index);
     LLVMBuildStore(e->b, sum, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
+    end_inside(e, outside);
 }
 
 void walk_store_gathered(struct emit *e, struct walk *w, const struct op *op)

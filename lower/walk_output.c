@@ -112,8 +112,10 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
         const uint32_t position = c / 2 * 8 + c % 2;
         LLVMBasicBlockRef after = begin_if(e, less(e, add(e, column, imm(e, position)), e->at.length));
         for (uint32_t i = 0; i < 2; i++) {
+            LLVMBasicBlockRef there = begin_inside(e, e->p->owner, owner_eight(e, w, i));
             LLVMValueRef to = byte_offset(e, first, imm64(e, 4 * (position * row + 8 * i * parts)));
             LLVMSetAlignment(LLVMBuildStore(e->b, x[c / 2 * 4 + 2 * i + c % 2], to), 4);
+            end_inside(e, there);
         }
         end_if(e, after);
     }

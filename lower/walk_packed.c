@@ -48,11 +48,12 @@ void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLV
     LLVMValueRef far = add(e, begin, imm(e, n)), end = choose(e, less(e, far, e->at.length), far, e->at.length);
     const struct counted l = loop_from(e, begin, end, &first);
     LLVMValueRef row = add(e, divide(e, thread, imm(e, UNITS)), first);
-    LLVMBasicBlockRef next = begin_if(e, less(e, row, end));
+    LLVMBasicBlockRef next = begin_if(e, less(e, row, end)), there = begin_inside(e, e->p->owner, column);
     LLVMValueRef x = LLVMBuildLoad2(e->b, words, byte_offset(e, from, unit_offset(e, row, unit)), "");
     LLVMSetAlignment(x, 16);
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, column);
     LLVMSetAlignment(LLVMBuildStore(e->b, x, to), 16);
+    end_inside(e, there);
     end_if(e, next);
     loop_end(e, &l, 128 / UNITS);
     end_if(e, after);

@@ -26,27 +26,37 @@ void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef h
 {
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
     const uint32_t group = group_of(&e->p->shape);
-    at[0] = imm(e, 0);
+    const bool by_column = plan_splits_span(e->p, t->axes[1]);
+    at[0] = by_column ? mul(e, span, imm(e, WALK_TILE)) : imm(e, 0);
     at[1] = e->at.first_token ? add(e, e->at.token, e->at.first_token) : e->at.token;
-    at[2] = span;
+    at[2] = by_column ? imm(e, 0) : span;
     at[3] = (t->flags & TG_SHARED) && group > 1 ? divide(e, head, imm(e, group)) : head;
     at[4] = e->p->shape.packed || (t->flags & TG_NO_BATCH) ? imm(e, 0) : batch;
 }
 
+/* All of it, or this thread block's share: of whole spans in one instruction, else span by span. */
 static void load_matrix(struct emit *e, const struct walk *w, const struct value *v)
 {
-    const uint32_t tile = TG_OPERAND_TILE(v->operand);
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), sharers = plan_sharers(e->p, v),
+                   spans = v->extent[1] / WALK_TILE / sharers;
+    const bool by_column = plan_splits_span(e->p, v->dims[1]), shared = plan_shared_along(e->p, v) != 0;
+    const uint32_t coordinate = by_column ? 0 : 2, unit = by_column ? WALK_TILE : 1;
     LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, w->stage, imm(e, v->stage_bytes))));
     map_place(e, tile, w->batch, w->head, divide(e, e->at.start[v->dims[1]], imm(e, WALK_TILE)), at);
-    if (!plan_shared_along(e->p, v)) {
-        map_load(e, map_argument(e, tile), to, at, barrier_address(e, w->stage, false));
-        return;
+    if (shared) {
+        LLVMValueRef index = cast_index(e, v);
+        at[coordinate] = add(e, at[coordinate], mul(e, index, imm(e, unit * spans)));
+        to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
     }
-    const uint32_t sharers = plan_sharers(e->p, v);
-    LLVMValueRef index = cast_index(e, v); /* of as many parts, some of its spans each */
-    at[2] = add(e, at[2], mul(e, index, imm(e, v->extent[1] / WALK_TILE / sharers)));
-    to = add(e, to, mul(e, index, imm(e, v->stage_bytes / sharers)));
-    map_load_to_many(e, map_argument(e, tile), to, at, barrier_address(e, w->stage, false), cast_ranks(e, v));
+    for (uint32_t i = 0; i < (by_column ? spans : 1); i++) {
+        LLVMValueRef full = barrier_address(e, w->stage, false);
+        if (shared)
+            map_load_to_many(e, map_argument(e, tile), to, at, full, cast_ranks(e, v));
+        else
+            map_load(e, map_argument(e, tile), to, at, full);
+        at[coordinate] = add(e, at[coordinate], imm(e, unit));
+        to = add(e, to, imm(e, WALK_TILE * WALK_SPAN_BYTES));
+    }
 }
 
 /* The elements of a lane; what lies behind the end of the sequence counts as zero. */

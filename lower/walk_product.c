@@ -79,6 +79,24 @@ LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half)
     return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), tile_row(e, half));
 }
 
+LLVMValueRef owner_eight(struct emit *e, const struct walk *w, uint32_t half)
+{
+    return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), add(e, mul(e, e->warp, imm(e, 16)), imm(e, 8 * half)));
+}
+
+LLVMBasicBlockRef begin_inside(struct emit *e, uint32_t dim, LLVMValueRef first)
+{
+    return plan_is_ragged(e->p, dim)
+               ? begin_if(e, less(e, add(e, e->at.start[dim], first), imm(e, plan_dim_size(e->p, dim))))
+               : NULL;
+}
+
+void end_inside(struct emit *e, LLVMBasicBlockRef after)
+{
+    if (after)
+        end_if(e, after);
+}
+
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
 {
     return add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, column_class / 2 * 8 + column_class % 2));

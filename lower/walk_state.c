@@ -69,21 +69,25 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const struct plan *p = e->p;
     const struct value *v = &p->values[p->state];
     const bool by_columns = p->owner == v->dims[1];
+    const uint32_t other = v->dims[by_columns ? 0 : 1];
     const tg_dtype dtype = plan_memory_dtype(p, tile);
-    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, v->dims[by_columns ? 0 : 1])),
-                 column = tile_column(e, 0);
+    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, other)), column = tile_column(e, 0);
     struct walk w = *walk;
     for (w.tile = 0; w.tile < p->tiles; w.tile++)
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef row = owner_row(e, &w, half);
             LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row,
                                                 by_columns ? row : column);
+            LLVMBasicBlockRef rows = begin_inside(e, p->owner, owner_eight(e, &w, half));
             for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
+                LLVMBasicBlockRef columns = begin_inside(e, other, imm(e, 8 * n));
                 LLVMValueRef address[2] = {NULL};
                 for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
                 each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
+                end_inside(e, columns);
             }
+            end_inside(e, rows);
         }
 }
 

@@ -193,15 +193,20 @@ typedef enum tg_swizzle {
  *     3  head: h; TG_SHARED h / group; TG_NO_HEADS 0
  *     4  sequence: b; packed or TG_NO_BATCH 0
  *
+ * A width that spans do not divide has none: one instruction moves one of them, and
+ *
+ *     0  column                          extent width
+ *     2  0                               extent 1
+ *
  * What lies outside is loaded as zeros and not stored. The end of a packed sequence inside T is no
  * bound: behind it lies the next one. */
 typedef struct tg_map_desc {
     uint8_t tensor;   /* with axes { TG_T, TG_DQK or TG_DHV }, of bf16, f16 or f32 */
     uint8_t swizzle;  /* tg_swizzle */
-    uint16_t columns; /* of a span; divides the width; a multiple of 16 bytes, at most those of the
-                         swizzle, without one 128 */
+    uint16_t columns; /* of a span; a multiple of 16 bytes, at most those of the swizzle, without one 128 */
     uint16_t rows;    /* tokens, 1..256 */
-    uint16_t spans;   /* 1..256; may reach beyond the width. The box fits in shared memory */
+    uint16_t spans;   /* 1..256; may reach beyond the width; 1 where columns do not divide it. The box fits
+                         in shared memory */
 } tg_map_desc;
 
 enum { TG_MAX_ARGS = 96, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 24, TG_MAX_SCALARS = 4 };

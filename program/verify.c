@@ -230,15 +230,16 @@ static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, 
                 "kernel %s: maps[%" PRIu32 "].columns (%s): expected a multiple of 16 bytes up to "
                 "%" PRIu32 ", found %d columns, %" PRIu32 " bytes",
                 kernel->name, i, t->name, most, map->columns, bytes);
-    REQUIRE_MAP(width % map->columns == 0,
-                "kernel %s: maps[%" PRIu32 "].columns (%s): expected a divisor of the width %" PRIu32 ", found %d",
-                kernel->name, i, t->name, width, map->columns);
     REQUIRE_MAP(map->rows >= 1 && map->rows <= MAX_BOX,
                 "kernel %s: maps[%" PRIu32 "].rows (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
                 map->rows);
     REQUIRE_MAP(map->spans >= 1 && map->spans <= MAX_BOX,
                 "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
                 map->spans);
+    REQUIRE_MAP(map->spans == 1 || width % map->columns == 0,
+                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1, as %d columns do not divide the width %" PRIu32
+                ", found %d",
+                kernel->name, i, t->name, map->columns, width, map->spans);
     REQUIRE_MAP(bytes * map->rows * map->spans <= kernel->shared_bytes,
                 "kernel %s: maps[%" PRIu32 "] (%s): expected a box within the %" PRIu32
                 " bytes of shared memory, found %" PRIu32,

@@ -19,7 +19,8 @@ cu_result map_encode(const tg_driver *driver, const tg_program *program, const t
     const uint64_t bytes = tg_dtype_bytes((tg_dtype)info->dtype);
     const uint64_t width = (uint64_t)tg_tensor_extent(program, sizes, recipe->tensor, COLUMNS);
     const uint32_t box[RANK] = {recipe->columns, recipe->rows, recipe->spans, 1, 1};
-    uint64_t extents[RANK] = {recipe->columns, 0, width / recipe->columns, 0, 0};
+    const bool has_spans = width % recipe->columns == 0;
+    uint64_t extents[RANK] = {has_spans ? recipe->columns : width, 0, has_spans ? width / recipe->columns : 1, 0, 0};
     uint64_t strides[RANK] = {bytes, 0, recipe->columns * bytes, 0, 0};
     for (uint32_t axis = 0; axis < sizeof dimensions; axis++) {
         const uint8_t d = dimensions[axis];

@@ -503,19 +503,28 @@ static void note_walk(void *user, const tg_choice *choice)
         *any |= choice->schedule->rows[r].mma == TG_MMA_WGMMA;
 }
 
+/* All pairs of multiples of 64; and every width that there is as dqk and as dhv, each with one of all. */
+enum { PAIRS_OF_64 = 8 * 8, WIDTHS = 63 };
+
+static tg_shape_class width_pair(uint32_t i)
+{
+    if (i < PAIRS_OF_64)
+        return (tg_shape_class){.io = TG_BF16, .dqk = 64 * (1 + i % 8), .dhv = 64 * (1 + i / 8)};
+    return (tg_shape_class){.io = TG_BF16, .dqk = 16 + 8 * (i % WIDTHS), .dhv = 16 + 8 * (26 * i % WIDTHS)};
+}
+
 /* No width falls back to mma.sync: each has some point on warpgroups. */
 static void suite_widths(void)
 {
     const tg_sizes sizes = {2, 16, 4096, 0};
-    if (!tap_begin(
-            "of the scalar gates every multiple of 64 up to 512 has a schedule on warpgroups, forward and backward"))
+    if (!tap_begin("of the scalar gates every width has a schedule on warpgroups, forward and backward"))
         return;
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
-        for (uint32_t i = 0; i < 2 * 8 * 8; i++) {
+        for (uint32_t i = 0; i < 2 * (PAIRS_OF_64 + WIDTHS); i++) {
             const tg_variant *variant = i & 1 ? (*v)->backward : *v;
             if (strcmp(variant->algorithm->file, "variants/scalar.inc") != 0) /* another family, whose walks are few */
                 continue;
-            const tg_shape_class class = {.io = TG_BF16, .dqk = 64 * (1 + i / 2 % 8), .dhv = 64 * (1 + i / 16)};
+            const tg_shape_class class = width_pair(i / 2);
             bool any = false;
             tg_schedule_each(variant, tg_target_find("sm_90a"), &class, &sizes, 0, note_walk, &any, &silent_sink);
             tap_expect(any, "%s, dqk %u dhv %u: none", variant->name, class.dqk, class.dhv);

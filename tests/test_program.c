@@ -403,8 +403,8 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(span_64, MAP(6).columns = 32, "maps[6].columns (h): expected a multiple of 16 bytes up to 64, found 32 columns, 128 bytes") \
     ROW(span_128, MAP(3).columns = 64, "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
     ROW(span_plain, (MAP(3).swizzle = 0, MAP(3).columns = 64), "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
-    ROW(map_width, MAP(0).columns = 32, "TG0724 kernel recurrence: maps[0].columns (q): expected a divisor of the width 48, found 32") \
-    ROW(map_width_dhv, p->dhv = 48, "TG0724 kernel recurrence: maps[2].columns (v): expected a divisor of the width 48, found 64") \
+    ROW(map_width, MAP(0).columns = 32, "TG0724 kernel recurrence: maps[0].spans (q): expected 1, as 32 columns do not divide the width 48, found 2") \
+    ROW(map_width_dhv, (p->dhv = 48, MAP(2).rows = 64, MAP(2).spans = 2), "TG0724 kernel recurrence: maps[2].spans (v): expected 1, as 64 columns do not divide the width 48, found 2") \
     ROW(no_rows, MAP(1).rows = 0, "TG0724 kernel recurrence: maps[1].rows (k): expected 1..256, found 0") \
     ROW(many_rows, MAP(1).rows = 257, "TG0724 kernel recurrence: maps[1].rows (k): expected 1..256, found 257") \
     ROW(no_spans, MAP(1).spans = 0, "TG0724 kernel recurrence: maps[1].spans (k): expected 1..256, found 0") \

@@ -79,6 +79,16 @@ static void maps_follow_the_call(void **state)
          BF16,
          {8, 5, 5, 1, 3},
          {80, 16, 16, 400}},
+        /* a width that spans do not divide: columns of all of it */
+        {sample_program_maps,
+         "q",
+         80,
+         {0, 3, 64, 64, 1},
+         {2, 6, 100, 0},
+         {0},
+         BF16,
+         {80, 100, 1, 3, 2},
+         {160, 128, 16000, 48000}},
         /* single entries */
         {sample_program_maps,
          "q",

@@ -188,4 +188,8 @@ void suite_nan(void)
     spec.schedule = "walk";
     spec.dhv = 256;
     test_walk(&spec);
+    spec.dqk = 40; /* zeros on chip beside both */
+    spec.dhv = 232;
+    each_input(&spec, 129, NAN);
+    test_walk(&spec);
 }

@@ -186,6 +186,9 @@ static void suite_walk(void)
     spec.variant = "linear";
     spec.io = TG_F16;
     test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);
+    spec.dqk = 72;
+    spec.dhv = 104;
+    test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);
 }
 
 void suite_nan_family(void)
