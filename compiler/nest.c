@@ -200,7 +200,7 @@ static bool find_direction(struct plan *p)
 }
 
 /* A kernel on tensor cores takes a chunk as one block: on warpgroups, and where the algorithm has but one chunk size. */
-static bool find_one_block(const struct plan *p, bool *one_block)
+static bool find_one_block(struct plan *p)
 {
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
     const bool needed = p->row->mma != TG_MMA_NONE && tg_has_one_chunk(p->algorithm) && (p->slice.dims & positions);
@@ -211,7 +211,7 @@ static bool find_one_block(const struct plan *p, bool *one_block)
                         p->row->name, tg_dim_name(d), p->block[d], p->schedule->chunk);
             return false;
         }
-    *one_block = needed || p->row->mma == TG_MMA_WGMMA;
+    p->one_block = needed || p->row->mma == TG_MMA_WGMMA;
     return true;
 }
 
@@ -224,7 +224,7 @@ bool pass_nest(struct plan *p)
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
     const uint32_t most = plan_chunk_most(p->schedule);
-    if (!find_one_block(p, &b.one_block))
+    if (!find_one_block(p))
         return false;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
@@ -234,7 +234,7 @@ bool pass_nest(struct plan *p)
             (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
             ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
             (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
-            (b.one_block && plan_is_position(d));
+            (p->one_block && plan_is_position(d));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }

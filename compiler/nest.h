@@ -13,7 +13,6 @@ struct builder {
     uint32_t nest_begin;          /* its place in ops */
     uint32_t domain[TG_MAX_BODY]; /* of each statement done */
     uint32_t free[TG_MAX_BODY];
-    bool one_block;              /* a chunk is one block of positions: what is computed at one is there at the other */
     int8_t value[TG_MAX_BODY];   /* value that each statement made */
     int8_t in_nest[TG_MAX_BODY]; /* nest in which it ran */
     uint32_t n_deferred;         /* updates of states, for the end of the step: everything else reads what arrived */

@@ -32,7 +32,7 @@ static bool fill_rings(struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->stmt >= 0 || v->nest < 0 || v->direct)
+        if (v->stmt >= 0 || v->nest < 0 || v->direct || v->shared_with >= 0)
             continue;
         struct nest *nest = &p->nests[v->nest];
         if (nest->n_loads == PLAN_MAX_LOADS) {
@@ -96,7 +96,7 @@ static void insert_copies(struct plan *p)
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
-            if (v->stmt < 0 && v->nest < 0 && !v->direct && !is_loaded_late(p, v) &&
+            if (v->stmt < 0 && v->nest < 0 && !v->direct && v->shared_with < 0 && !is_loaded_late(p, v) &&
                 plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
@@ -147,6 +147,10 @@ static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
             struct value *v = &p->values[i];
             if (v->nest != nest || v->space != (pass == 0 ? SPACE_MATRIX : SPACE_VECTOR))
                 continue;
+            if (v->shared_with >= 0) {
+                v->offset = p->values[v->shared_with].offset;
+                continue;
+            }
             if (pass == 0)
                 offset = round_up(offset, 128);
             v->offset = offset;

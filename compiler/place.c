@@ -393,5 +393,8 @@ bool pass_place(struct plan *p)
             layout_matrix(p, &p->values[i]);
         else if (p->values[i].space == SPACE_MATRIX)
             return false;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_loaded(&p->values[i]) || (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0))
+            plan_share_tile(p, i);
     return check_decayed(p) && plan_check_operands(p) && split_warps(p);
 }

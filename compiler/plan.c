@@ -26,7 +26,7 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
         return -1;
     }
     struct value *v = &p->values[p->n_values];
-    *v = (struct value){.operand = operand, .stmt = (int8_t)stmt, .nest = (int8_t)nest, .stages = 1};
+    *v = (struct value){.operand = operand, .stmt = (int8_t)stmt, .nest = (int8_t)nest, .shared_with = -1, .stages = 1};
     uint8_t dims[TG_MAX_AXES];
     const uint32_t n = tg_operand_dims(p->algorithm, operand, dims);
     for (uint32_t i = 0; i < n && v->n_dims < 3; i++) {
@@ -40,6 +40,18 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
     }
     v->stored = (p->slice.stores >> TG_OPERAND_TILE(operand)) & 1 && stmt >= 0;
     return (int)p->n_values++;
+}
+
+bool plan_share_tile(struct plan *p, uint32_t v)
+{
+    struct value *second = &p->values[v];
+    for (uint32_t i = 0; p->one_block && i < v && second->shared_with < 0; i++) {
+        const struct value *first = &p->values[i];
+        if (first->stmt < 0 && !first->direct && first->space == second->space && first->nest == second->nest &&
+            first->dtype == second->dtype && TG_OPERAND_TILE(first->operand) == TG_OPERAND_TILE(second->operand))
+            second->shared_with = (int8_t)i;
+    }
+    return second->shared_with >= 0;
 }
 
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt)

@@ -55,7 +55,7 @@ struct value {
     int8_t nest;        /* nest that it is loaded or computed in; -1: outside of nests */
     bool outer;         /* in a nest of two loops: belongs to the outer one */
     bool stored;        /* written to memory by this kernel */
-    int8_t shared_with; /* a kernel on warpgroups: the value that loads the same tile; -1: none */
+    int8_t shared_with; /* the value that loads the same tile to the same place; -1: none */
     uint8_t
         place; /* ... of what its chunks write by tensor maps: the loaded matrix in whose place it is put, or itself: a
                          * buffer of its own */
@@ -226,6 +226,7 @@ struct plan {
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
 
+    bool one_block; /* a chunk is one block of positions: what is there at query positions is at key positions */
     bool by_member; /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
@@ -324,6 +325,8 @@ void plan_print(const struct plan *p, const tg_writer *writer);
 /* value of an operand that is live in a nest (-1: outside of nests), or -1 */
 int plan_find(const struct plan *p, tg_operand operand, int nest);
 int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest);
+/* Does a value before it load the same tile, in the same kind of place? Sets shared_with. */
+bool plan_share_tile(struct plan *p, uint32_t v);
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);

@@ -81,10 +81,10 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const int from = nest_producer(p, operand);
     const bool computed_here = from >= 0;
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
-    if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && b->one_block && b->value[from] < 0)
+    if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && b->p->one_block && b->value[from] < 0)
         return begin_state(b, from);
     const bool is_held = (p->held & positions) == positions || (p->held >> TG_CHUNK & 1);
-    const int across = computed_here && (is_held || b->one_block) ? read_across(b, operand, nest) : -1;
+    const int across = computed_here && (is_held || b->p->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
@@ -441,12 +441,12 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
 static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
     struct plan *p = b->p;
-    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (b->one_block ? 1 : 2)) {
+    if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (b->p->one_block ? 1 : 2)) {
         plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
                     "kernel %s computes a carried state but does not walk the chunks", p->row->name);
         return false;
     }
-    if (b->one_block)
+    if (b->p->one_block)
         return !s->b && count_dims(p, s->out) < 2 ? add_carry_vector(b, i, s, domain)
                                                   : add_carry_whole(b, i, s, domain);
     const int v = plan_add_value(p, s->out, i, -1);
@@ -625,7 +625,8 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
 static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
-    if (!b->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 || p->block[TG_LQ] > MOST_TO_SOLVE) {
+    if (!b->p->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 ||
+        p->block[TG_LQ] > MOST_TO_SOLVE) {
         plan_refuse(
             p, "TG0532", s->line, "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
             "kernel %s inverts %s: expected a tile of at most %d positions, computed in the same kernel on tensor cores",
@@ -650,7 +651,7 @@ bool nest_add(struct builder *b, int i)
     b->domain[i] = domain;
     b->free[i] = free;
     b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
-    if (b->one_block && is_addend(p, s))
+    if (b->p->one_block && is_addend(p, s))
         return true; /* with the state's statement */
     switch (s->op) {
     case TG_STMT_MAP:

@@ -77,7 +77,7 @@ static uint32_t end_of(const struct value *v)
 /* Is it where another value is, whose tile it is too? */
 static bool is_second(const struct plan *p, const struct value *v)
 {
-    if (!p->groups || v->shared_with < 0)
+    if (v->shared_with < 0)
         return false;
     const struct value *w = &p->values[v->shared_with];
     return v->offset == w->offset && v->stage_bytes == w->stage_bytes &&

@@ -202,21 +202,6 @@ uint32_t plan_matrix_of(const struct plan *p, uint32_t v)
     return v;
 }
 
-/* A tensor read at query and at key positions is one tile. */
-static bool share_tile(struct plan *p, uint32_t i)
-{
-    struct value *v = &p->values[i];
-    for (uint32_t k = 0; k < i; k++) {
-        const struct value *w = &p->values[k];
-        if (w->stmt >= 0 || w->space != v->space || TG_OPERAND_TILE(w->operand) != TG_OPERAND_TILE(v->operand))
-            continue;
-        v->offset = w->offset;
-        v->shared_with = (int8_t)k;
-        return true;
-    }
-    return false;
-}
-
 static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
 {
     struct value *v = &p->values[i];
@@ -226,8 +211,10 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     v->stage_bytes =
         round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
     v->stages = (uint8_t)p->nests[v->nest].stages;
-    if (share_tile(p, i))
+    if (plan_share_tile(p, i)) {
+        v->offset = p->values[v->shared_with].offset;
         return;
+    }
     v->offset = *offset;
     *offset += v->stage_bytes * v->stages;
     p->nests[v->nest].loads[p->nests[v->nest].n_loads++] = (uint8_t)i;
@@ -427,7 +414,6 @@ bool pass_walk(struct plan *p)
         return false;
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];
-        v->shared_with = -1;
         v->space = space_of(p, i);
         if (v->space == SPACE_VECTOR && v->stmt >= 0)
             v->scope = p->algorithm->body[v->stmt].op == TG_STMT_CARRY ? SCOPE_GROUP : SCOPE_WARP;

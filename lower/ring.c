@@ -207,6 +207,11 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     e->at = cursor_place(e, &c, nest);
     for (uint32_t i = 0; i < nest->n_loads; i++)
         e->slot[nest->loads[i]] = get(e, e->i32, e->p->values[nest->loads[i]].outer ? c.outer_slot : c.slot);
+    for (uint32_t i = 0; i < e->p->n_values; i++) {
+        const struct value *v = &e->p->values[i];
+        if (v->shared_with >= 0 && v->nest == (int)n)
+            e->slot[i] = e->slot[v->shared_with];
+    }
     begin_step(e, n, step);
     emit_step(e, begin + 1, end, &c, nest);
     cursor_advance(e, &c, nest, &e->at);

@@ -1,9 +1,10 @@
 /* lower/solve.c - the inverse of I + L, L strictly lower, positions x positions of one chunk.
  *
  * By substitution: row r of the inverse is e_r less the sum of L_rm times row m over the m before it. A thread has a
- * column of the inverse in registers, so that all of it is sums of its own; the rows of L it reads from shared memory,
- * where all threads want the same 16 bytes at a time. fp32 throughout: products of inverses of blocks are as exact
- * (reference 9.7), and faster where this counts.
+ * column of the inverse in registers, so that all of it is sums of its own. As soon as row m is known it comes off all the
+ * rows behind it, which do not wait for one another; the column m of L that this takes it reads from shared memory, where L
+ * lies transposed and all threads want the same 16 bytes at a time. Rows before its column's are zero: a warp begins with the
+ * first of its columns. fp32 throughout.
  *
  * A NaN in row r reaches the rows from r on and no others. */
 #include "lower/emit.h"
@@ -17,15 +18,16 @@ static LLVMValueRef scratch_at(struct emit *e, LLVMValueRef index)
 
 typedef void each_element(struct emit *e, LLVMValueRef reg, LLVMValueRef place);
 
-/* Calls `each` for this thread's elements of a fragment, with their places in shared memory. */
-static void for_elements(struct emit *e, uint32_t v, uint32_t pitch, each_element *each)
+/* Calls `each` for this thread's elements of a fragment, with their places in shared memory: element (i, j) at i rows + j
+ * columns. */
+static void for_elements(struct emit *e, uint32_t v, uint32_t rows, uint32_t columns, each_element *each)
 {
     const struct value *value = &e->p->values[v];
     const struct shape s = fragment_shape(e->p, value);
     for (uint32_t r = 0; r < s.m * s.n * 4; r++) {
         LLVMValueRef row = fragment_row(e, value, r / 4 / s.n * 2 + (r & 2) / 2),
                      column = fragment_column(e, value, r / 4 % s.n * 2 + (r & 1));
-        each(e, e->registers[v][r], scratch_at(e, add(e, mul(e, row, imm(e, pitch)), column)));
+        each(e, e->registers[v][r], scratch_at(e, add(e, mul(e, row, imm(e, rows)), mul(e, column, imm(e, columns)))));
     }
 }
 
@@ -39,21 +41,19 @@ static void take(struct emit *e, LLVMValueRef reg, LLVMValueRef place)
     set(e, reg, LLVMBuildLoad2(e->b, e->f32, place, ""));
 }
 
-/* Row r of this thread's column: 1 on the diagonal, less what the rows before it contribute. */
-static void substitute(struct emit *e, LLVMValueRef *column, uint32_t r, uint32_t pitch)
+/* Takes row m of this thread's column, which is known, off the n - m - 1 rows behind it. */
+static void substitute(struct emit *e, LLVMValueRef *column, uint32_t m, uint32_t n, uint32_t pitch)
 {
     LLVMTypeRef v4f32 = LLVMVectorType(e->f32, 4);
-    LLVMValueRef diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, r), "");
-    LLVMValueRef sum = choose(e, diagonal, real(e, 1), real(e, 0)), four = NULL;
-    for (uint32_t m = 0; m < r; m++) {
-        if (m % 4 == 0) {
-            four = LLVMBuildLoad2(e->b, v4f32, scratch_at(e, imm(e, r * pitch + m)), "");
+    LLVMValueRef known = get(e, e->f32, column[m]), four = NULL;
+    for (uint32_t r = m + 1; r < n; r++) {
+        if (!four || r % 4 == 0) {
+            four = LLVMBuildLoad2(e->b, v4f32, scratch_at(e, imm(e, m * pitch + r / 4 * 4)), "");
             LLVMSetAlignment(four, 16);
         }
-        LLVMValueRef l = LLVMBuildExtractElement(e->b, four, imm(e, m % 4), "");
-        sum = fma_of(e, LLVMBuildFNeg(e->b, l, ""), get(e, e->f32, column[m]), sum);
+        LLVMValueRef l = LLVMBuildExtractElement(e->b, four, imm(e, r % 4), "");
+        set(e, column[r], fma_of(e, LLVMBuildFNeg(e->b, l, ""), known, get(e, e->f32, column[r])));
     }
-    set(e, column[r], sum);
 }
 
 void emit_solve(struct emit *e, const struct op *op)
@@ -63,21 +63,25 @@ void emit_solve(struct emit *e, const struct op *op)
     if (!column)
         return;
     barrier(e); /* what was there before has been read */
-    for_elements(e, op->a, pitch, put);
+    for_elements(e, op->a, 1, pitch, put);
     barrier(e);
-    LLVMValueRef has_column = less(e, e->tid, imm(e, n));
-    for (uint32_t r = 0; r < n; r++)
-        column[r] = local(e, e->f32, "column");
-    LLVMBasicBlockRef after = begin_if(e, has_column);
-    for (uint32_t r = 0; r < n; r++)
-        substitute(e, column, r, pitch);
-    end_if(e, after);
-    barrier(e); /* all have read the rows */
-    after = begin_if(e, has_column);
+    for (uint32_t r = 0; r < n; r++) {
+        LLVMValueRef diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, r), "");
+        set(e, column[r] = local(e, e->f32, "column"), choose(e, diagonal, real(e, 1), real(e, 0)));
+    }
+    for (uint32_t first = 0; first < n; first += 32) { /* the warps that have a column up to there */
+        const uint32_t end = first + 32 < n ? first + 32 : n;
+        LLVMBasicBlockRef after = begin_if(e, less(e, e->tid, imm(e, end)));
+        for (uint32_t m = first; m < end; m++)
+            substitute(e, column, m, n, pitch);
+        end_if(e, after);
+    }
+    barrier(e); /* all have read the columns */
+    LLVMBasicBlockRef after = begin_if(e, less(e, e->tid, imm(e, n)));
     for (uint32_t r = 0; r < n; r++)
         put(e, column[r], scratch_at(e, add(e, imm(e, r * pitch), e->tid)));
     end_if(e, after);
     barrier(e);
-    for_elements(e, op->v, pitch, take);
+    for_elements(e, op->v, pitch, 1, take);
     free(column);
 }
