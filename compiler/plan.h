@@ -344,10 +344,10 @@ static inline bool plan_is_decayed(const struct plan *p, const struct op *op)
 /* The matrix in shared memory that a product fetches where its operand v is computed on the fly; what else the operand is
  * made of is read element by element. */
 int plan_fetched(const struct plan *p, uint32_t v);
-/* Floats from one row to the next of what is inverted in shared memory: rows of 16-byte units, in different banks. */
+/* Floats from one row to the next of what is inverted in shared memory: those of operands are in different banks. */
 static inline uint32_t plan_solve_pitch(const struct plan *p, const struct op *op)
 {
-    return p->values[op->v].extent[1] + 4;
+    return p->values[op->v].extent[1] + 8;
 }
 /* Is it a product of a computed tile by a tile of positions x positions in memory? */
 bool plan_is_by_square(const struct plan *p, const struct op *op);

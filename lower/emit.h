@@ -93,6 +93,7 @@ LLVMValueRef shuffle_xor(struct emit *e, LLVMValueRef x,
 LLVMValueRef element(struct emit *e, LLVMValueRef aggregate, unsigned i);
 LLVMValueRef as(struct emit *e, LLVMValueRef value, LLVMTypeRef type); /* bitcast */
 void barrier(struct emit *e);
+void sync_warp(struct emit *e); /* memory too */
 /* if (condition) { ... } : returns the block to hand to end_if */
 LLVMBasicBlockRef begin_if(struct emit *e, LLVMValueRef condition);
 void end_if(struct emit *e, LLVMBasicBlockRef after);

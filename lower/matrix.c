@@ -277,6 +277,24 @@ static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], con
         c[i] = element(e, d, i);
 }
 
+void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
+{
+    LLVMValueRef lead[4], trail[4], b_lead[2], b_trail[2];
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct split x = split_tf32(e, a[i]);
+        lead[i] = x.lead;
+        trail[i] = x.trail;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct split x = split_tf32(e, b[i]);
+        b_lead[i] = x.lead;
+        b_trail[i] = x.trail;
+    }
+    mma8(e, c, trail, b_lead);
+    mma8(e, c, lead, b_trail);
+    mma8(e, c, lead, b_lead);
+}
+
 static void contract32(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
                        LLVMValueRef *c)
 {
@@ -308,19 +326,13 @@ static void multiply_block32(struct emit *e, const struct side *a, const struct 
                              uint32_t k, LLVMValueRef c[8])
 {
     for (uint32_t k8 = 2 * k; k8 < 2 * k + 2; k8++) {
-        LLVMValueRef lead[4], trail[4];
-        for (uint32_t r = 0; r < 4; r++) {
-            const struct split x = split_tf32(e, left_float(e, a, m, k8, r & 1, r >> 1));
-            lead[r] = x.lead;
-            trail[r] = x.trail;
-        }
+        LLVMValueRef rows[4], columns[2];
+        for (uint32_t r = 0; r < 4; r++)
+            rows[r] = left_float(e, a, m, k8, r & 1, r >> 1);
         for (uint32_t half = 0; half < 2; half++) {
-            const struct split x = split_tf32(e, fetch_float(e, b, 2 * n + half, k8, 0)),
-                               y = split_tf32(e, fetch_float(e, b, 2 * n + half, k8, 1));
-            const LLVMValueRef b_lead[2] = {x.lead, y.lead}, b_trail[2] = {x.trail, y.trail};
-            mma8(e, &c[4 * half], trail, b_lead);
-            mma8(e, &c[4 * half], lead, b_trail);
-            mma8(e, &c[4 * half], lead, b_lead);
+            for (uint32_t i = 0; i < 2; i++)
+                columns[i] = fetch_float(e, b, 2 * n + half, k8, i);
+            multiply_floats(e, &c[4 * half], rows, columns);
         }
     }
 }

@@ -38,6 +38,9 @@ void side_forget(struct side *s);
 /* c (8 sums, of two 16 x 8 tiles) += the 16 x 16 block (m, n) of the product, over 16 elements from 16 k on. */
 void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
                     LLVMValueRef c[8]);
+/* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of
+ * the columns l % 4 and 4 more (rows first); of b, 8 x 8, the rows l % 4 and 4 more of column l / 4. */
+void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2]);
 /* One element of a side: outer index and summed index, i32; the classes as in struct element_at. */
 LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,
                           LLVMValueRef k, uint32_t k_class);

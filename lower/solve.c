@@ -1,87 +1,221 @@
-/* lower/solve.c - the inverse of I + L, L strictly lower, positions x positions of one chunk.
+/* lower/solve.c - the inverse T of I + L, L strictly lower, positions x positions of one chunk.
  *
- * By substitution: row r of the inverse is e_r less the sum of L_rm times row m over the m before it. A thread has a
- * column of the inverse in registers, so that all of it is sums of its own. As soon as row m is known it comes off all the
- * rows behind it, which do not wait for one another; the column m of L that this takes it reads from shared memory, where L
- * lies transposed and all threads want the same 16 bytes at a time. Rows before its column's are zero: a warp begins with the
- * first of its columns. fp32 throughout.
+ * By substitution, 16 rows at a time. Of block row i of T, block column j is
  *
- * A NaN in row r reaches the rows from r on and no others. */
-#include "lower/emit.h"
+ *     (I + L_ii) T_ij = -sum over j <= k < i of L_ik T_kj        (j = i: the identity)
+ *
+ * The sums are products on tensor cores in fp32 (three products of TF32 parts); then every lane has one column of 16 rows and
+ * takes each row, once it is known, off those behind it, which do not wait for one another. Columns of T have nothing to do
+ * with one another, so a warp makes two block columns by itself, one long and one short.
+ *
+ * Shared memory: T row by row on and below the diagonal; L transposed above it. So nothing that a warp reads is written by
+ * another one. A NaN in row r of L reaches the rows of T from r on and no others: a product's rows are those of L. */
+#include "lower/matrix.h"
 
 #include <stdlib.h>
+
+enum { BLOCK = 16 };
+
+struct solve {
+    struct emit *e;
+    uint32_t n, pitch;
+    LLVMValueRef
+        by_quad; /* address of element (l % 4, l / 4) of lane l: of operands, as far as the lane is concerned */
+    LLVMValueRef by_result; /* ... (l / 4, 2 (l % 4)): of products */
+    LLVMValueRef by_column; /* ... (0, the column that the lane has) */
+    LLVMValueRef column;    /* ... in its block */
+    LLVMValueRef is_second; /* i1: the lane has a column of the warp's second block */
+    uint32_t first, second; /* block columns of this warp; the same: there is but one */
+};
 
 static LLVMValueRef scratch_at(struct emit *e, LLVMValueRef index)
 {
     return byte_offset(e, e->arena, add(e, imm(e, e->p->scratch_offset), mul(e, index, imm(e, 4))));
 }
 
-typedef void each_element(struct emit *e, LLVMValueRef reg, LLVMValueRef place);
-
-/* Calls `each` for this thread's elements of a fragment, with their places in shared memory: element (i, j) at i rows + j
- * columns. */
-static void for_elements(struct emit *e, uint32_t v, uint32_t rows, uint32_t columns, each_element *each)
+static LLVMValueRef element_at(const struct solve *s, LLVMValueRef from, uint32_t row, uint32_t column)
 {
+    return byte_offset(s->e, from, imm(s->e, 4 * (row * s->pitch + column)));
+}
+
+static LLVMValueRef load_float(const struct solve *s, LLVMValueRef from, uint32_t row, uint32_t column)
+{
+    return LLVMBuildLoad2(s->e->b, s->e->f32, element_at(s, from, row, column), "");
+}
+
+/* ---- between registers and shared memory ---- */
+
+/* L, transposed. */
+static void put_lower(const struct solve *s, uint32_t v)
+{
+    struct emit *e = s->e;
     const struct value *value = &e->p->values[v];
-    const struct shape s = fragment_shape(e->p, value);
-    for (uint32_t r = 0; r < s.m * s.n * 4; r++) {
-        LLVMValueRef row = fragment_row(e, value, r / 4 / s.n * 2 + (r & 2) / 2),
-                     column = fragment_column(e, value, r / 4 % s.n * 2 + (r & 1));
-        each(e, e->registers[v][r], scratch_at(e, add(e, mul(e, row, imm(e, rows)), mul(e, column, imm(e, columns)))));
+    const struct shape f = fragment_shape(e->p, value);
+    LLVMValueRef from =
+        scratch_at(e, add(e, mul(e, fragment_column(e, value, 0), imm(e, s->pitch)), fragment_row(e, value, 0)));
+    for (uint32_t r = 0; r < f.m * f.n * 4; r++) {
+        const uint32_t row = r / 4 / f.n * 16 + (r & 2) * 4, column = r / 4 % f.n * 8 + (r & 1);
+        LLVMBuildStore(e->b, get(e, e->f32, e->registers[v][r]), element_at(s, from, column, row));
     }
 }
 
-static void put(struct emit *e, LLVMValueRef reg, LLVMValueRef place)
+/* T; above the diagonal zeros. */
+static void take_inverse(const struct solve *s, uint32_t v)
 {
-    LLVMBuildStore(e->b, get(e, e->f32, reg), place);
-}
-
-static void take(struct emit *e, LLVMValueRef reg, LLVMValueRef place)
-{
-    set(e, reg, LLVMBuildLoad2(e->b, e->f32, place, ""));
-}
-
-/* Takes row m of this thread's column, which is known, off the n - m - 1 rows behind it. */
-static void substitute(struct emit *e, LLVMValueRef *column, uint32_t m, uint32_t n, uint32_t pitch)
-{
-    LLVMTypeRef v4f32 = LLVMVectorType(e->f32, 4);
-    LLVMValueRef known = get(e, e->f32, column[m]), four = NULL;
-    for (uint32_t r = m + 1; r < n; r++) {
-        if (!four || r % 4 == 0) {
-            four = LLVMBuildLoad2(e->b, v4f32, scratch_at(e, imm(e, m * pitch + r / 4 * 4)), "");
-            LLVMSetAlignment(four, 16);
+    struct emit *e = s->e;
+    const struct value *value = &e->p->values[v];
+    const struct shape f = fragment_shape(e->p, value);
+    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
+    LLVMValueRef from = scratch_at(e, add(e, mul(e, row, imm(e, s->pitch)), column)), below = sub(e, row, column);
+    for (uint32_t r = 0; r < f.m * f.n * 4; r += 2) {
+        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8;
+        LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, element_at(s, from, by_row, by_column), "");
+        LLVMSetAlignment(two, 8);
+        for (uint32_t i = 0; i < 2; i++) {
+            LLVMValueRef is_above =
+                LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)(by_column + i) - (int)by_row), "");
+            LLVMValueRef x = LLVMBuildExtractElement(e->b, two, imm(e, i), "");
+            set(e, e->registers[v][r + i], choose(e, is_above, real(e, 0), x));
         }
-        LLVMValueRef l = LLVMBuildExtractElement(e->b, four, imm(e, r % 4), "");
-        set(e, column[r], fma_of(e, LLVMBuildFNeg(e->b, l, ""), known, get(e, e->f32, column[r])));
+    }
+}
+
+/* ---- a block row ---- */
+
+/* 8 of the rows of T_kj, 8 columns, as a right operand. */
+static void load_inverse(const struct solve *s, uint32_t k, uint32_t j, uint32_t step, uint32_t half, LLVMValueRef b[2])
+{
+    struct emit *e = s->e;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t row = 8 * step + 4 * i, column = 8 * half;
+        b[i] = load_float(s, s->by_quad, BLOCK * k + row, BLOCK * j + column);
+        if (k > j)
+            continue;
+        LLVMValueRef below = sub(e, e->quad_column, e->quad_row); /* of the diagonal's block: L lies above it */
+        LLVMValueRef is_above = LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)column - (int)row), "");
+        b[i] = choose(e, is_above, real(e, 0), b[i]);
+    }
+}
+
+/* The sum of L_ik T_kj over the k from j to i, where T_ij will be. */
+static void put_sum(const struct solve *s, uint32_t i, uint32_t j)
+{
+    struct emit *e = s->e;
+    LLVMValueRef c[2][4];
+    for (uint32_t r = 0; r < 8; r++)
+        c[r / 4][r % 4] = real(e, 0);
+    for (uint32_t k8 = 2 * j; k8 < 2 * i; k8++) {
+        LLVMValueRef a[4], b[2];
+        for (uint32_t r = 0; r < 4; r++)
+            a[r] = load_float(s, s->by_quad, 8 * k8 + r / 2 * 4, BLOCK * i + r % 2 * 8);
+        for (uint32_t half = 0; half < 2; half++) {
+            load_inverse(s, k8 / 2, j, k8 % 2, half, b);
+            multiply_floats(e, c[half], a, b);
+        }
+    }
+    for (uint32_t r = 0; r < 8; r += 2) {
+        LLVMValueRef two = LLVMGetUndef(e->v2f32);
+        for (uint32_t k = 0; k < 2; k++)
+            two = LLVMBuildInsertElement(e->b, two, c[r / 4][r % 4 + k], imm(e, k), "");
+        LLVMValueRef to = element_at(s, s->by_result, BLOCK * i + r % 4 / 2 * 8, BLOCK * j + r / 4 * 8);
+        LLVMSetAlignment(LLVMBuildStore(e->b, two, to), 8);
+    }
+}
+
+/* L_rm of the r behind m, of diagonal block i. */
+static void load_column(const struct solve *s, uint32_t i, uint32_t m, LLVMValueRef l[BLOCK])
+{
+    struct emit *e = s->e;
+    LLVMValueRef start = scratch_at(e, imm(e, 0));
+    uint32_t r = m + 1;
+    for (; r % 4; r++)
+        l[r] = load_float(s, start, BLOCK * i + m, BLOCK * i + r);
+    for (; r < BLOCK; r += 4) {
+        LLVMValueRef from = element_at(s, start, BLOCK * i + m, BLOCK * i + r);
+        LLVMValueRef four = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, 4), from, "");
+        LLVMSetAlignment(four, 16);
+        for (uint32_t k = 0; k < 4; k++)
+            l[r + k] = LLVMBuildExtractElement(e->b, four, imm(e, k), "");
+    }
+}
+
+/* What row r of block row i begins with: less its sum, or of the lane's block i the identity. */
+static LLVMValueRef load_row(const struct solve *s, uint32_t i, uint32_t r)
+{
+    struct emit *e = s->e;
+    LLVMValueRef is_diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, s->column, imm(e, r), "");
+    LLVMValueRef one = choose(e, is_diagonal, real(e, 1), real(e, 0));
+    if (s->first == i)
+        return one;
+    LLVMValueRef sum = LLVMBuildFNeg(e->b, load_float(s, s->by_column, BLOCK * i + r, 0), "");
+    return s->second == i ? choose(e, s->is_second, one, sum) : sum;
+}
+
+/* Has the lane's column the row, not above its diagonal? NULL: in every lane. */
+static LLVMValueRef has_row(const struct solve *s, uint32_t i, uint32_t r)
+{
+    struct emit *e = s->e;
+    LLVMValueRef is_below = LLVMBuildICmp(e->b, LLVMIntULE, s->column, imm(e, r), "");
+    LLVMValueRef is_first = LLVMBuildNot(e->b, s->is_second, "");
+    if (s->second == s->first || s->second > i)
+        return s->first < i ? is_first : LLVMBuildAnd(e->b, is_first, is_below, "");
+    return s->second < i ? NULL : LLVMBuildOr(e->b, is_first, is_below, "");
+}
+
+/* Block row i of the lane's column. */
+static void solve_rows(const struct solve *s, uint32_t i)
+{
+    struct emit *e = s->e;
+    LLVMValueRef y[BLOCK], l[BLOCK];
+    for (uint32_t r = 0; r < BLOCK; r++)
+        y[r] = load_row(s, i, r);
+    for (uint32_t m = 0; m + 1 < BLOCK; m++) {
+        load_column(s, i, m, l);
+        for (uint32_t r = m + 1; r < BLOCK; r++)
+            y[r] = fma_of(e, LLVMBuildFNeg(e->b, l[r], ""), y[m], y[r]);
+    }
+    for (uint32_t r = 0; r < BLOCK; r++) {
+        LLVMValueRef mine = has_row(s, i, r);
+        LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
+        LLVMBuildStore(e->b, y[r], element_at(s, s->by_column, BLOCK * i + r, 0));
+        if (after)
+            end_if(e, after);
+    }
+}
+
+static void solve_columns(struct solve *s)
+{
+    struct emit *e = s->e;
+    s->is_second = LLVMBuildICmp(e->b, LLVMIntUGE, e->lane, imm(e, BLOCK), "");
+    s->column = modulo(e, e->lane, imm(e, BLOCK));
+    LLVMValueRef block = choose(e, s->is_second, imm(e, BLOCK * s->second), imm(e, BLOCK * s->first));
+    s->by_column = scratch_at(e, add(e, block, s->column));
+    for (uint32_t i = s->first; i < s->n / BLOCK; i++) {
+        if (s->first < i)
+            put_sum(s, i, s->first);
+        if (s->second != s->first && s->second < i)
+            put_sum(s, i, s->second);
+        sync_warp(e);
+        solve_rows(s, i);
+        sync_warp(e);
     }
 }
 
 void emit_solve(struct emit *e, const struct op *op)
 {
-    const uint32_t n = e->p->values[op->v].extent[0], pitch = plan_solve_pitch(e->p, op);
-    LLVMValueRef *column = calloc(n, sizeof *column);
-    if (!column)
-        return;
+    struct solve s = {.e = e, .n = e->p->values[op->v].extent[0], .pitch = plan_solve_pitch(e->p, op)};
+    const uint32_t blocks = s.n / BLOCK, warps = e->p->threads / 32;
+    s.by_quad = scratch_at(e, add(e, mul(e, e->quad_column, imm(e, s.pitch)), e->quad_row));
+    s.by_result = scratch_at(e, add(e, mul(e, e->quad_row, imm(e, s.pitch)), mul(e, e->quad_column, imm(e, 2))));
     barrier(e); /* what was there before has been read */
-    for_elements(e, op->a, 1, pitch, put);
+    put_lower(&s, op->a);
     barrier(e);
-    for (uint32_t r = 0; r < n; r++) {
-        LLVMValueRef diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, r), "");
-        set(e, column[r] = local(e, e->f32, "column"), choose(e, diagonal, real(e, 1), real(e, 0)));
-    }
-    for (uint32_t first = 0; first < n; first += 32) { /* the warps that have a column up to there */
-        const uint32_t end = first + 32 < n ? first + 32 : n;
-        LLVMBasicBlockRef after = begin_if(e, less(e, e->tid, imm(e, end)));
-        for (uint32_t m = first; m < end; m++)
-            substitute(e, column, m, n, pitch);
+    for (s.first = 0; 2 * s.first < blocks; s.first++) {
+        s.second = blocks - 1 - s.first;
+        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, s.first % warps), ""));
+        solve_columns(&s);
         end_if(e, after);
     }
-    barrier(e); /* all have read the columns */
-    LLVMBasicBlockRef after = begin_if(e, less(e, e->tid, imm(e, n)));
-    for (uint32_t r = 0; r < n; r++)
-        put(e, column[r], scratch_at(e, add(e, imm(e, r * pitch), e->tid)));
-    end_if(e, after);
     barrier(e);
-    for_elements(e, op->v, pitch, 1, take);
-    free(column);
+    take_inverse(&s, op->v);
 }

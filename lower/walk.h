@@ -29,7 +29,6 @@ void fence_mbarrier_init(struct emit *e);
 void fence_async(struct emit *e);      /* what this thread wrote to shared memory, for tensor maps and wgmma */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
-void sync_warp(struct emit *e);
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
 /* Of a cluster: this thread block's number; an address in the memory of another one; 16 bytes to there, counted by a barrier
  * beside them; an arrival at a barrier there; at one's own, which waits for bytes; a wait for what others did; all threads of
