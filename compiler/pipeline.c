@@ -193,6 +193,20 @@ static uint32_t scratch_bytes(const struct plan *p)
     return round_up(bytes, 16);
 }
 
+/* Is scratch memory needed outside of nests alone, and by what stands between barriers? Rings may lie there then. */
+static bool is_outside_nests(const struct plan *p)
+{
+    bool in_nest = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        in_nest = op->kind == OP_NEST || (in_nest && op->kind != OP_END);
+        if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || plan_is_masked(p, op) ||
+            (op->kind == OP_SOLVE && in_nest))
+            return false;
+    }
+    return true;
+}
+
 /* Nests run one after the other and share the memory of their rings. */
 static void place_shared(struct plan *p)
 {
@@ -202,8 +216,9 @@ static void place_shared(struct plan *p)
         const uint32_t nest_end = place_nest(p, (int)n, begin);
         end = nest_end > end ? nest_end : end;
     }
-    p->scratch_offset = round_up(end, 16);
-    p->sums_offset = p->scratch_offset + scratch_bytes(p);
+    p->scratch_offset = is_outside_nests(p) ? begin : round_up(end, 16);
+    const uint32_t scratch_end = p->scratch_offset + scratch_bytes(p);
+    p->sums_offset = scratch_end > end ? scratch_end : round_up(end, 16);
     p->shared_bytes = p->sums_offset + uniform_sums(p) * 4 * (p->threads / 32);
 }
 

@@ -157,11 +157,6 @@ void barrier(struct emit *e)
     call1(e, "llvm.nvvm.barrier.cta.sync.aligned.all", imm(e, 0));
 }
 
-void sync_warp(struct emit *e)
-{
-    call1(e, "llvm.nvvm.bar.warp.sync", imm(e, 0xffffffff));
-}
-
 LLVMBasicBlockRef begin_if(struct emit *e, LLVMValueRef condition)
 {
     LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(e->context, e->function, "then");

@@ -151,15 +151,22 @@ static LLVMValueRef load_row(const struct solve *s, uint32_t i, uint32_t r)
     return s->second == i ? choose(e, s->is_second, one, sum) : sum;
 }
 
-/* Has the lane's column the row, not above its diagonal? NULL: in every lane. */
-static LLVMValueRef has_row(const struct solve *s, uint32_t i, uint32_t r)
+/* ... to shared memory. Where T has its diagonal L lies above it, and what is there of the column, zeros, goes to the
+ * diagonal's place, which its own row overwrites. */
+static void put_rows(const struct solve *s, uint32_t i, LLVMValueRef y[BLOCK])
 {
     struct emit *e = s->e;
-    LLVMValueRef is_below = LLVMBuildICmp(e->b, LLVMIntULE, s->column, imm(e, r), "");
-    LLVMValueRef is_first = LLVMBuildNot(e->b, s->is_second, "");
-    if (s->second == s->first || s->second > i)
-        return s->first < i ? is_first : LLVMBuildAnd(e->b, is_first, is_below, "");
-    return s->second < i ? NULL : LLVMBuildOr(e->b, is_first, is_below, "");
+    const bool has_second = s->second != s->first && s->second <= i;
+    LLVMBasicBlockRef after = has_second ? NULL : begin_if(e, LLVMBuildNot(e->b, s->is_second, ""));
+    LLVMValueRef first = s->first == i ? s->column : imm(e, 0), second = s->second == i ? s->column : imm(e, 0);
+    LLVMValueRef diagonal = has_second ? choose(e, s->is_second, second, first) : first;
+    for (uint32_t r = 0; r < BLOCK; r++) {
+        LLVMValueRef row = choose(e, less(e, imm(e, r), diagonal), diagonal, imm(e, r));
+        LLVMValueRef offset = mul(e, row, imm(e, 4 * s->pitch));
+        LLVMBuildStore(e->b, y[r], byte_offset(e, element_at(s, s->by_column, BLOCK * i, 0), offset));
+    }
+    if (after)
+        end_if(e, after);
 }
 
 /* Block row i of the lane's column. */
@@ -174,13 +181,7 @@ static void solve_rows(const struct solve *s, uint32_t i)
         for (uint32_t r = m + 1; r < BLOCK; r++)
             y[r] = fma_of(e, LLVMBuildFNeg(e->b, l[r], ""), y[m], y[r]);
     }
-    for (uint32_t r = 0; r < BLOCK; r++) {
-        LLVMValueRef mine = has_row(s, i, r);
-        LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
-        LLVMBuildStore(e->b, y[r], element_at(s, s->by_column, BLOCK * i + r, 0));
-        if (after)
-            end_if(e, after);
-    }
+    put_rows(s, i, y);
 }
 
 static void solve_columns(struct solve *s)

@@ -140,6 +140,11 @@ void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads)
     ptx_void(e, "bar.sync $0, $1;", "r,r,~{memory}", args, 2);
 }
 
+void sync_warp(struct emit *e)
+{
+    ptx_void(e, "bar.warp.sync -1;", "~{memory}", NULL, 0);
+}
+
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers)
 {
     char text[80];
