@@ -98,8 +98,8 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const st
                  "--keep-states: %s has no schedules that hand states over for these sizes", variant->name);
         return false;
     }
-    schedule_text(variant, pair.forward, texts[0]);
-    schedule_text(variant->backward, pair.backward, texts[1]);
+    schedule_text(variant, &pair.forward, texts[0]);
+    schedule_text(variant->backward, &pair.backward, texts[1]);
     wish[0].schedule = texts[0];
     wish[1].schedule = texts[1];
     return true;

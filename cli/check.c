@@ -38,7 +38,7 @@ static bool choose_keeping(struct check *check, const struct leg *leg, const tg_
                  "--keep-states: %s has no schedules that hand states over for these sizes", forward->variant->name);
         return false;
     }
-    schedule_text(leg->variant, is_forward ? pair.forward : pair.backward, text);
+    schedule_text(leg->variant, is_forward ? &pair.forward : &pair.backward, text);
     return true;
 }
 

@@ -246,7 +246,7 @@ uint32_t schedule_segment(const tg_schedule *schedule);
  * takes them: of those that fit the two that the model thinks fastest. With `given` the forward's is
  * that. False if there are none. */
 struct keeping {
-    const tg_schedule *forward, *backward;
+    tg_schedule forward, backward;
 };
 bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                        const tg_shape_class *class, const struct shape *shape, struct keeping *pair);

@@ -265,10 +265,11 @@ static int try_algorithms(struct check *check, struct differences *d, const tg_v
 {
     int worst = try_algorithm(check, d, backward->algorithm);
     const tg_algorithm *last = backward->algorithm;
-    for (const tg_schedule *const *s = backward->schedules; *s && worst == CODE_OK; s++) {
-        if ((*s)->algorithm == last || (*s)->algorithm == backward->algorithm)
+    tg_schedule s;
+    for (uint32_t i = 0; worst == CODE_OK && tg_variant_schedule(backward, i, &s); i++) {
+        if (s.algorithm == last || s.algorithm == backward->algorithm)
             continue;
-        last = (*s)->algorithm;
+        last = s.algorithm;
         worst = try_algorithm(check, d, last);
     }
     return worst;

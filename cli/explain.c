@@ -89,15 +89,16 @@ static void print_all(const tg_variant *variant, const tg_target *target, const 
     const tg_sizes sizes = tg_sizes_usual(shape);
     struct text accepted = {0};
     tg_writer writer = text_writer(&accepted);
-    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++) {
         struct reasons reasons = {.list = NULL};
         const tg_sink sink = {keep_reason, &reasons};
-        const bool is_accepted = tg_plan_check(*s, target, shape, &sink) == TG_OK;
-        const bool is_step = (*s)->max_tokens && (*s)->max_tokens < sizes.tokens;
+        const bool is_accepted = tg_plan_check(&s, target, shape, &sink) == TG_OK;
+        const bool is_step = s.max_tokens && s.max_tokens < sizes.tokens;
         if (is_accepted && !is_step)
-            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", (*s)->name, predicted_ms(*s, target, shape));
+            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", s.name, predicted_ms(&s, target, shape));
         else if (!is_accepted)
-            printf("    REFUSED %s: %s\n", (*s)->name, reasons.first);
+            printf("    REFUSED %s: %s\n", s.name, reasons.first);
     }
     if (accepted.size)
         printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu, (long long)sizes.batch,
@@ -175,8 +176,9 @@ static void explain_algorithm(const struct direction *direction, const tg_algori
     tg_algorithm_print(algorithm, &writer);
     if (direction->json) {
         json_t *list = json_array();
-        for (const tg_schedule *const *s = direction->variant->schedules; *s; s++)
-            json_array_append_new(list, schedule_json(*s, direction->target, direction->shape));
+        tg_schedule s;
+        for (uint32_t i = 0; tg_variant_schedule(direction->variant, i, &s); i++)
+            json_array_append_new(list, schedule_json(&s, direction->target, direction->shape));
         json_object_set_new(direction->json, "variant", json_string(direction->variant->name));
         json_object_set_new(direction->json, "arch", json_string(direction->target->arch));
         json_object_set_new(direction->json, "equations", json_string(text_of(&equations)));

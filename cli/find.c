@@ -176,40 +176,6 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape)
     return shape_class_check(context, shape);
 }
 
-static bool is_name(const char *name, const char *text, size_t length)
-{
-    return strlen(name) == length && memcmp(name, text, length) == 0;
-}
-
-/* A schedule of the variant, or a point of one that has a name. */
-static bool schedule_named(const tg_variant *variant, const char *name, size_t length, tg_schedule *schedule)
-{
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (is_name((*s)->name, name, length)) {
-            *schedule = **s;
-            return true;
-        }
-    for (const tg_point *point = variant->points; point && point->name; point++) {
-        const size_t base = strcspn(point->text, " ");
-        if (is_name(point->name, name, length) && schedule_named(variant, point->text, base, schedule))
-            return tg_schedule_apply(point->text + base, schedule, NULL) == TG_OK;
-    }
-    return false;
-}
-
-static bool unknown_schedule(struct context *context, const tg_variant *variant, const char *name)
-{
-    struct text hint = {0};
-    tg_writer writer = text_writer(&hint);
-    tg_printf(&writer, "%s has:", variant->name);
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        tg_printf(&writer, " %s", (*s)->name);
-    tg_printf(&writer, "; changes are written name=value");
-    complain(context, text_of(&hint), "--schedule: %s has no schedule '%s'", variant->name, name);
-    text_free(&hint);
-    return false;
-}
-
 static bool schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
                              const tg_shape_class *shape, const struct shape *sizes, const char *changes,
                              tg_schedule *schedule)
@@ -225,32 +191,25 @@ static bool schedule_default(struct context *context, const tg_variant *variant,
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const struct shape *sizes, const char *text, tg_schedule *schedule)
 {
+    char base[SCHEDULE_TEXT], whole[2 * SCHEDULE_TEXT];
     text += strspn(text, " ");
-    size_t length = strcspn(text, " ");
-    if (length > 0 && !memchr(text, '=', length)) {
-        if (!schedule_named(variant, text, length, schedule)) {
-            char name[64];
-            snprintf(name, sizeof name, "%.*s", (int)length, text);
-            return unknown_schedule(context, variant, name);
-        }
-        text += length;
-    } else if (!schedule_default(context, variant, target, shape, sizes, text, schedule)) {
+    const size_t length = strcspn(text, " ");
+    if (length > 0 && !memchr(text, '=', length))
+        return tg_variant_schedule_named(variant, text, schedule, &context->sink) == TG_OK;
+    if (!schedule_default(context, variant, target, shape, sizes, text, schedule))
         return false;
-    }
-    return tg_schedule_apply(text, schedule, &context->sink) == TG_OK;
+    schedule_text(variant, schedule, base);
+    snprintf(whole, sizeof whole, "%s %s", base, text);
+    return tg_variant_schedule_named(variant, whole, schedule, &context->sink) == TG_OK;
 }
 
 void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
 {
-    struct text changes = {0};
-    tg_writer writer = text_writer(&changes);
-    const tg_schedule *base = variant->schedules[0];
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strcmp((*s)->name, schedule->name) == 0)
-            base = *s;
-    tg_schedule_diff(base, schedule, &writer);
-    snprintf(text, SCHEDULE_TEXT, "%s%s%s", base->name, changes.size ? " " : "", text_of(&changes));
-    text_free(&changes);
+    struct text whole = {0};
+    tg_writer writer = text_writer(&whole);
+    tg_variant_schedule_text(variant, schedule, &writer);
+    snprintf(text, SCHEDULE_TEXT, "%s", text_of(&whole));
+    text_free(&whole);
 }
 
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)

@@ -30,20 +30,29 @@ static double seconds_of(const tg_schedule *schedule, const tg_target *target, c
                : -1;
 }
 
+/* The fastest backward that takes what the forward leaves. */
+static void pair_with(const tg_schedule *first, const tg_variant *backward, const tg_target *target,
+                      const tg_shape_class *class, const struct shape *shape, double *least, struct keeping *pair)
+{
+    tg_schedule then;
+    const double forward = first->kept[0] ? seconds_of(first, target, class, shape) : -1;
+    for (uint32_t i = 0; forward >= 0 && tg_variant_schedule(backward, i, &then); i++) {
+        const double seconds = match(first, &then) ? seconds_of(&then, target, class, shape) : -1;
+        if (seconds < 0 || (*least >= 0 && forward + seconds >= *least))
+            continue;
+        *least = forward + seconds;
+        *pair = (struct keeping){*first, then};
+    }
+}
+
 bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                        const tg_shape_class *class, const struct shape *shape, struct keeping *pair)
 {
-    const tg_schedule *const given_alone[] = {given, NULL};
     double least = -1;
-    for (const tg_schedule *const *f = given ? given_alone : forward->schedules; *f; f++)
-        for (const tg_schedule *const *b = forward->backward->schedules; *b; b++) {
-            const bool fit = match(*f, *b);
-            const double first = fit ? seconds_of(*f, target, class, shape) : -1;
-            const double then = first < 0 ? -1 : seconds_of(*b, target, class, shape);
-            if (then < 0 || (least >= 0 && first + then >= least))
-                continue;
-            least = first + then;
-            *pair = (struct keeping){*f, *b};
-        }
+    tg_schedule first;
+    if (given)
+        pair_with(given, forward->backward, target, class, shape, &least, pair);
+    for (uint32_t i = 0; !given && tg_variant_schedule(forward, i, &first); i++)
+        pair_with(&first, forward->backward, target, class, shape, &least, pair);
     return least >= 0;
 }

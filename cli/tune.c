@@ -20,21 +20,6 @@ static const double hopeless = 1.4;
  */
 static const double unlikely = 1.6;
 
-/* As a user would write it: "chunk=128", "walk.seg=64". */
-static void set_field(tg_schedule *schedule, const tg_vary *vary, uint16_t value)
-{
-    static const char *const names[] = {
-        [TG_FIELD_WARPS] = "warps", [TG_FIELD_STAGES] = "stages", [TG_FIELD_BLOCKS_PER_SM] = "blocks_per_sm"};
-    const bool is_block = vary->field == TG_FIELD_BLOCK;
-    char text[64];
-    if (vary->field == TG_FIELD_CHUNK)
-        (void)snprintf(text, sizeof text, "chunk=%u", value);
-    else
-        (void)snprintf(text, sizeof text, "%s.%s=%u", schedule->rows[vary->row].name,
-                       is_block ? tg_dim_name(vary->dim) : names[vary->field], value);
-    (void)tg_schedule_apply(text, schedule, NULL); /* what it refuses, the space's check has refused */
-}
-
 static bool is_out_of_time(const struct tuner *tuner)
 {
     return !tuner->is_prediction && now() > tuner->deadline;
@@ -71,8 +56,7 @@ static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *ba
     for (int i = 0; i < TG_MAX_VALUES && vary->values[i]; i++) {
         struct option_value *value = &values[n];
         value->schedule = *base;
-        set_field(&value->schedule, vary, vary->values[i]);
-        if (is_repeated(tuner, vary, i))
+        if (!tg_vary_apply(vary, vary->values[i], &value->schedule) || is_repeated(tuner, vary, i))
             continue;
         /* Beyond twice T a chunk only grows its padding. */
         if (vary->field == TG_FIELD_CHUNK && vary->values[i] / 2 >= tuner->shape.tokens)
@@ -117,7 +101,7 @@ static void try_likely(struct tuner *tuner, struct option_value *values, uint32_
 /* How the sequence is cut: into chunks, into segments. */
 static bool is_cut(const tg_vary *vary)
 {
-    return vary->field == TG_FIELD_CHUNK || (vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG);
+    return vary->field == TG_FIELD_CHUNK || vary->field == TG_FIELD_SEGMENT;
 }
 
 /* The lengths of chunks and segments once more, where blocks have changed. */
@@ -161,7 +145,7 @@ static void descend(struct tuner *tuner, const tg_space *space, const struct can
 
 /* One of the variant's schedules with what the model's search found for it: a choice for every cut. */
 struct start {
-    const tg_schedule *declared;
+    const char *name;             /* of what is declared */
     const tg_space *space;        /* NULL: the schedule has none */
     double seconds;               /* at the best of them: by the model, then as measured */
     struct option_value *choices; /* of starts.choices */
@@ -180,15 +164,15 @@ static void add_choice(void *user, const tg_choice *choice)
 {
     struct starts *starts = user;
     struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
-    const bool is_next = !last || last->declared != choice->declared;
+    const bool is_next = !last || last->name != choice->declared->name;
     if (choice->declared->max_tokens || starts->n_choices == MAX_CHOICES || (is_next && starts->n == MAX_STARTS))
         return;
     struct option_value *value = &starts->choices[starts->n_choices++];
     *value = (struct option_value){*choice->schedule, choice->seconds};
     if (is_next) {
         last = &starts->all[starts->n++];
-        *last =
-            (struct start){.declared = choice->declared, .space = choice->space, .seconds = HUGE_VAL, .choices = value};
+        *last = (struct start){
+            .name = choice->declared->name, .space = choice->space, .seconds = HUGE_VAL, .choices = value};
     }
     last->n++;
     last->seconds = fmin(last->seconds, choice->seconds);
@@ -209,7 +193,7 @@ static void try_default_first(struct tuner *tuner, const tg_sizes *sizes, struct
         return;
     tuner->untuned = tuner_try(tuner, &chosen);
     for (uint32_t i = 0; i < starts->n; i++) {
-        if (strcmp(starts->all[i].declared->name, chosen.name) != 0)
+        if (strcmp(starts->all[i].name, chosen.name) != 0)
             continue;
         const struct start found = starts->all[i];
         memmove(&starts->all[1], &starts->all[0], i * sizeof starts->all[0]);
@@ -272,8 +256,8 @@ static void sweep_all(struct tuner *tuner, struct starts *starts)
             all[n_swept] = all[i];
             sweep(tuner, &all[n_swept++]);
         } else {
-            remark("%s is left out: predicted %.3g ms, %s %.3g", all[i].declared->name, 1e3 * all[i].seconds,
-                   all[0].declared->name, 1e3 * default_seconds);
+            remark("%s is left out: predicted %.3g ms, %s %.3g", all[i].name, 1e3 * all[i].seconds, all[0].name,
+                   1e3 * default_seconds);
         }
     }
     starts->n = n_swept;

@@ -81,8 +81,9 @@ static json_t *variant_json(const tg_variant *variant)
     for (uint32_t i = 1; i < variant->algorithm->n_tensors; i++)
         if (variant->algorithm->tensors[i].flags & (TG_IN | TG_OUT))
             json_array_append_new(tensors, tensor_json(&variant->algorithm->tensors[i]));
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        json_array_append_new(schedules, json_string((*s)->name));
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
+        json_array_append_new(schedules, json_string(s.name));
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
                              variant->algorithm->title, "aliases", aliases, "scalars", scalars_json(variant->algorithm),
                              "tensors", tensors, "schedules", schedules, "oracle", variant->oracle != NULL);
@@ -112,11 +113,12 @@ static void tensors_print(const tg_variant *variant, const tg_variant *forward)
 static void schedules_print(const tg_variant *variant)
 {
     printf("  schedules:");
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        printf(" %s", (*s)->name);
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
+        printf(" %s", s.name);
     puts("");
-    for (const tg_point *point = variant->points; point && point->name; point++)
-        printf("  %s %s is %s\n", point == variant->points ? "points:   " : "          ", point->name, point->text);
+    for (const tg_alias *alias = variant->names; alias && alias->name; alias++)
+        printf("  %s %s is %s\n", alias == variant->names ? "names:    " : "          ", alias->name, alias->text);
 }
 
 static void variant_print(const tg_variant *variant)

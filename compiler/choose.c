@@ -4,6 +4,9 @@
  * which make room. Its key is what the declarations say, not where they are. */
 #include "compiler/plan.h"
 
+#include "dsl/bind.h"
+#include "dsl/fields.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,8 +36,7 @@ static const double tie_of_cuts = 1.02;
 
 /* A declared schedule at its best point. */
 struct start {
-    const tg_schedule *declared;
-    tg_schedule schedule;
+    tg_schedule schedule; /* by the name of the declared one */
     double seconds;
     double weight; /* ... more where the cut is not the declared one */
 };
@@ -46,11 +48,7 @@ struct starts {
 
 static uint32_t segment_of(const tg_schedule *schedule)
 {
-    uint32_t segment = 0;
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            segment = schedule->rows[r].row[TG_SEG].block;
-    return segment;
+    return tg_field_get(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT});
 }
 
 /* Choices of one schedule come one after the other. */
@@ -62,11 +60,11 @@ static void add_choice(void *user, const tg_choice *choice)
     const double seconds = choice->seconds + 1e-9; /* calls of no tokens cost nothing and have a schedule */
     const double weight = is_declared ? seconds : seconds * tie_of_cuts;
     struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
-    if (last && last->declared == declared) {
+    if (last && last->schedule.name == declared->name) {
         if (weight < last->weight)
-            *last = (struct start){declared, *schedule, seconds, weight};
+            *last = (struct start){*schedule, seconds, weight};
     } else if (starts->n < MAX_STARTS) {
-        starts->all[starts->n++] = (struct start){declared, *schedule, seconds, weight};
+        starts->all[starts->n++] = (struct start){*schedule, seconds, weight};
     }
 }
 
@@ -75,7 +73,7 @@ static uint32_t room_of(const struct starts *starts)
 {
     uint32_t room = 0;
     for (uint32_t i = 0; i < starts->n; i++) {
-        const uint32_t own = starts->all[i].declared->max_tokens;
+        const uint32_t own = starts->all[i].schedule.max_tokens;
         room = own && (!room || own < room) ? own : room;
     }
     return room;
@@ -87,10 +85,10 @@ static const struct start *fastest(const struct starts *starts)
     const uint32_t room = room_of(starts);
     double least = HUGE_VAL;
     for (uint32_t i = 0; i < starts->n; i++)
-        if (starts->all[i].declared->max_tokens == room)
+        if (starts->all[i].schedule.max_tokens == room)
             least = fmin(least, starts->all[i].seconds);
     for (uint32_t i = 0; i < starts->n; i++)
-        if (starts->all[i].declared->max_tokens == room && starts->all[i].seconds <= plan_tie * least)
+        if (starts->all[i].schedule.max_tokens == room && starts->all[i].seconds <= plan_tie * least)
             return &starts->all[i];
     return NULL;
 }
@@ -127,17 +125,18 @@ static void say_why_not(const tg_variant *variant, const tg_target *target, cons
                         const tg_sink *sink)
 {
     bool is_told = false;
-    for (const tg_schedule *const *all = variant->schedules; all && *all; all++) {
-        const tg_status status = tg_plan_check(*all, target, shape, sink);
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++) {
+        const tg_status status = tg_plan_check(&s, target, shape, sink);
         is_told |= status != TG_OK;
         if (status == TG_E_ARGUMENT)
             break; /* the shape is no shape: said once */
-        if (status != TG_OK || takes_chunk(*all, chunk))
+        if (status != TG_OK || takes_chunk(&s, chunk))
             continue;
         is_told = true;
-        tg_report(sink, TG_ERROR, "TG0542", (*all)->file, (*all)->rows[0].line, NULL,
-                  "schedule %s: chunk size %lld, expected a multiple of %u%s", (*all)->name, (long long)chunk,
-                  plan_chunk_multiple(*all), plan_chunk_most(*all) ? " and no more" : "");
+        tg_report(sink, TG_ERROR, "TG0542", s.file, s.rows[0].line, NULL,
+                  "schedule %s: chunk size %lld, expected a multiple of %u%s", s.name, (long long)chunk,
+                  plan_chunk_multiple(&s), plan_chunk_most(&s) ? " and no more" : "");
     }
     if (!is_told)
         tg_report(sink, TG_ERROR, "TG0546", NULL, 0, "name one, or leave .by_name out",
@@ -164,19 +163,33 @@ static void hash(XXH128_hash_t *key, const void *bytes, size_t n)
     *key = XXH3_128bits_withSeed(bytes, n, key->low64 ^ key->high64);
 }
 
+static void hash_text(XXH128_hash_t *key, const char *text)
+{
+    hash(key, text ? text : "", text ? strlen(text) + 1 : 0);
+}
+
+static void hash_table(XXH128_hash_t *key, const struct tg_table *table, const tg_algorithm **last)
+{
+    const tg_schedule *s = table->declared;
+    const tg_algorithm *a = s->algorithm ? s->algorithm : table->algorithm;
+    hash(key, s, sizeof *s);
+    for (const tg_point *point = s->points; point && point->name; point++) {
+        hash(key, point, sizeof *point);
+        hash_text(key, point->changes);
+    }
+    if (a && a != *last && a->tensors && a->body) {
+        hash(key, a->tensors, a->n_tensors * sizeof a->tensors[0]);
+        hash(key, a->body, a->n_body * sizeof a->body[0]);
+    }
+    *last = a;
+}
+
 /* Of all that the search reads. */
 static void hash_variant(XXH128_hash_t *key, const tg_variant *variant)
 {
     const tg_algorithm *last = NULL;
-    for (const tg_schedule *const *s = variant->schedules; s && *s; s++) {
-        const tg_algorithm *a = (*s)->algorithm;
-        hash(key, *s, sizeof **s);
-        if (a && a != last && a->tensors && a->body) {
-            hash(key, a->tensors, a->n_tensors * sizeof a->tensors[0]);
-            hash(key, a->body, a->n_body * sizeof a->body[0]);
-        }
-        last = a;
-    }
+    for (struct tg_table table = {0}; tg_table_next(variant, &table);)
+        hash_table(key, &table, &last);
     for (const tg_space *const *s = variant->spaces; s && *s; s++) {
         hash(key, &(*s)->schedule, sizeof(*s)->schedule);
         hash(key, (*s)->vary, (*s)->n_vary * sizeof(*s)->vary[0]);

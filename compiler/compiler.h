@@ -87,8 +87,8 @@ TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *t
 /* A point of a schedule's space: what is declared with other values of the fields that its space varies. */
 typedef struct tg_choice {
     const tg_schedule *schedule;
-    const tg_schedule *declared; /* the variant's: whose point it is */
-    const tg_space *space;       /* the variant's that has `declared`; NULL: it has none */
+    const tg_schedule *declared; /* the variant's, by whose name it goes: where the search began */
+    const tg_space *space;       /* the variant's that `declared` is in; NULL: there is none */
     double seconds;              /* the cost model's */
 } tg_choice;
 typedef void tg_choice_fn(void *user, const tg_choice *choice);

@@ -6,6 +6,7 @@
  * it tells cuts apart, and blocks hardly. Fields of several rows are an outer loop. */
 #include "compiler/plan.h"
 
+#include "dsl/bind.h"
 #include "dsl/fields.h"
 
 #include <math.h>
@@ -41,6 +42,7 @@ struct search {
 
     const tg_schedule *declared;
     const tg_space *space; /* NULL: there is none */
+    uint32_t fixed;        /* TG_FIXED_... of the point: what stays as declared */
     tg_schedule schedule;  /* at the point that is planned */
     struct tg_slices slices;
     struct plan plan;
@@ -54,20 +56,7 @@ struct search {
     double *table; /* [point][cut] of the row at hand; NaN: not known yet */
 };
 
-static bool is_segment(const tg_vary *vary)
-{
-    return vary->field == TG_FIELD_BLOCK && vary->dim == TG_SEG;
-}
-
 /* ---- cuts ---- */
-
-static uint32_t declared_segment(const tg_schedule *schedule)
-{
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            return schedule->rows[r].row[TG_SEG].block;
-    return 0;
-}
 
 /* The declared value, and those of the space whose unit of `tokens` is not beyond twice the sequence: they would only
  * grow its padding. */
@@ -86,15 +75,16 @@ static void find_cuts(struct search *s, int64_t chunk)
 {
     const tg_vary *by_chunk = NULL, *by_segment = NULL;
     uint32_t chunks[TG_MAX_VALUES + 1] = {(uint32_t)chunk}, segments[TG_MAX_VALUES + 1], n = 1;
-    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++) {
+    const uint32_t segment = tg_field_get(s->declared, (struct tg_field_at){.field = TG_FIELD_SEGMENT});
+    for (uint32_t v = 0; s->space && !(s->fixed & TG_FIXED_CUT) && v < s->space->n_vary; v++) {
         by_chunk = s->space->vary[v].field == TG_FIELD_CHUNK ? &s->space->vary[v] : by_chunk;
-        by_segment = is_segment(&s->space->vary[v]) ? &s->space->vary[v] : by_segment;
+        by_segment = segment && s->space->vary[v].field == TG_FIELD_SEGMENT ? &s->space->vary[v] : by_segment;
     }
     if (!chunk)
         n = cut_values(s, by_chunk, s->declared->chunk, 1, chunks);
     s->n_cuts = 0;
     for (uint32_t c = 0; c < n; c++) {
-        const uint32_t m = cut_values(s, by_segment, declared_segment(s->declared), chunks[c], segments);
+        const uint32_t m = cut_values(s, by_segment, segment, chunks[c], segments);
         for (uint32_t i = 0; i < m && s->n_cuts < MAX_CUTS; i++)
             s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i]};
     }
@@ -102,9 +92,7 @@ static void find_cuts(struct search *s, int64_t chunk)
 
 static void set_segment(tg_schedule *schedule, uint32_t chunks)
 {
-    for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
-            schedule->rows[r].row[TG_SEG].block = (uint16_t)chunks;
+    tg_field_set(schedule, (struct tg_field_at){.field = TG_FIELD_SEGMENT}, chunks);
 }
 
 /* The plan is the same for any length of segments; what it says of the length follows. */
@@ -120,11 +108,6 @@ static void cut_plan(struct search *s, const struct cut *cut)
 }
 
 /* ---- points of a row ---- */
-
-static struct tg_field_at field_of(const tg_vary *vary)
-{
-    return (struct tg_field_at){.field = vary->field, .row = vary->row, .dim = vary->dim};
-}
 
 /* A block wider than the dimension is cut to it: one such value is enough. */
 static bool is_repeated(const struct search *s, const tg_vary *vary, uint32_t value, uint32_t declared)
@@ -144,7 +127,8 @@ static bool is_repeated(const struct search *s, const tg_vary *vary, uint32_t va
  * space are never 0. */
 static uint32_t value_of(const struct search *s, const tg_vary *vary, uint32_t i)
 {
-    const uint32_t declared = tg_field_get(s->declared, field_of(vary));
+    struct tg_field_at at;
+    const uint32_t declared = tg_vary_at(s->declared, vary, &at) ? tg_field_get(s->declared, at) : 0;
     for (uint32_t k = 0; i > 0 && k < TG_MAX_VALUES && vary->values[k]; k++)
         if (!is_repeated(s, vary, vary->values[k], declared) && --i == 0)
             return vary->values[k];
@@ -170,36 +154,38 @@ static bool is_fitted(const struct search *s, uint32_t row)
     return s->declared->rows[row].mma == TG_MMA_WGMMA;
 }
 
+/* The point's blocks are where to begin, not all there is. */
+static bool has_blocks(const struct search *s)
+{
+    return s->space && !(s->fixed & TG_FIXED_BLOCKS);
+}
+
 /* Of a row alone. */
 static void find_own(const struct search *s, uint32_t row, struct fields *own)
 {
     *own = (struct fields){.n_points = 1};
-    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++) {
+    for (uint32_t v = 0; has_blocks(s) && v < s->space->n_vary; v++) {
         const tg_vary *vary = &s->space->vary[v];
-        if (vary->field != TG_FIELD_CHUNK && !is_segment(vary) && !vary->also && vary->row == row && is_fitted(s, row))
+        struct tg_field_at at;
+        if (tg_field_is_of_row(vary->field) && !tg_vary_is_joint(vary) && tg_vary_at(s->declared, vary, &at) &&
+            at.row == row && is_fitted(s, row))
             add_field(s, vary, MAX_POINTS, own);
     }
 }
 
 static void find_joint(struct search *s)
 {
+    struct tg_field_at at;
     s->joint = (struct fields){.n_points = 1};
-    for (uint32_t v = 0; s->space && v < s->space->n_vary; v++)
-        if (s->space->vary[v].also && !is_segment(&s->space->vary[v]))
+    for (uint32_t v = 0; has_blocks(s) && v < s->space->n_vary; v++)
+        if (tg_vary_is_joint(&s->space->vary[v]) && tg_vary_at(s->declared, &s->space->vary[v], &at))
             add_field(s, &s->space->vary[v], MAX_JOINT_POINTS, &s->joint);
 }
 
 static void set_point(const struct search *s, tg_schedule *schedule, const struct fields *fields, uint32_t point)
 {
-    for (uint32_t i = 0; i < fields->n; point /= fields->n_values[i++]) {
-        const tg_vary *vary = fields->vary[i];
-        const uint32_t value = value_of(s, vary, point % fields->n_values[i]);
-        struct tg_field_at at = field_of(vary);
-        tg_field_set(schedule, at, value);
-        for (at.row = 0; at.row < schedule->n_rows; at.row++)
-            if (vary->also >> at.row & 1)
-                tg_field_set(schedule, at, value);
-    }
+    for (uint32_t i = 0; i < fields->n; point /= fields->n_values[i++])
+        (void)tg_vary_apply(fields->vary[i], value_of(s, fields->vary[i], point % fields->n_values[i]), schedule);
 }
 
 /* Blocks of positions in a matrix product divide the chunk. */
@@ -291,7 +277,8 @@ static uint32_t joint_rows(const struct search *s)
     uint32_t rows = 0;
     tg_bits written = 0;
     for (uint32_t i = 0; i < s->joint.n; i++)
-        rows |= s->joint.vary[i]->also | 1u << s->joint.vary[i]->row;
+        for (uint32_t k = 0; k < TG_MAX_VARIED && s->joint.vary[i]->rows[k]; k++)
+            rows |= 1u << tg_row_named(s->declared, s->joint.vary[i]->rows[k]);
     for (uint32_t r = 0; r < s->declared->n_rows; r++) {
         if (s->slices.good >> r & 1 && s->slices.rows[r].loads & written)
             rows |= 1u << r;
@@ -373,12 +360,30 @@ static void search_one(struct search *s, const tg_schedule *declared, const tg_s
 
 /* ---- all of a variant ---- */
 
-static const tg_space *space_of(const tg_variant *variant, const tg_schedule *schedule)
+static const tg_space *space_of(const tg_variant *variant, const tg_schedule *table)
 {
     for (const tg_space *const *space = variant->spaces; space && *space; space++)
-        if ((*space)->schedule == schedule)
+        if ((*space)->schedule == table)
             return *space;
     return NULL;
+}
+
+/* All points of a table. */
+static void search_table(struct search *s, const tg_variant *variant, const struct tg_table *table, int64_t chunk,
+                         int by_name, tg_choice_fn *visit, void *user)
+{
+    const tg_space *space = space_of(variant, table->declared);
+    const tg_point *point;
+    tg_schedule declared;
+    for (uint32_t at = 0; tg_point_next(table, &at, &point);) {
+        if (tg_point_bind(table, point, NULL, &declared, NULL) != TG_OK)
+            continue;
+        const uint32_t room = declared.max_tokens;
+        const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && !s->shape->packed);
+        s->fixed = point ? point->fixed : 0;
+        if (takes && !declared.kept[0] && (by_name || !declared.by_name))
+            search_one(s, &declared, space, room ? declared.chunk : chunk, visit, user);
+    }
 }
 
 tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
@@ -395,12 +400,8 @@ tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, c
     s->shape = shape;
     s->sizes = plan_sizes(shape, sizes);
     s->is_empty = s->sizes.tokens < 1 || s->sizes.batch < 1 || s->sizes.heads < 1;
-    for (const tg_schedule *const *d = variant->schedules; d && *d; d++) {
-        const uint32_t room = (*d)->max_tokens;
-        const bool takes = !room || (shape->tokens && shape->tokens <= room && !shape->packed);
-        if (takes && !(*d)->kept[0] && (by_name || !(*d)->by_name))
-            search_one(s, *d, space_of(variant, *d), room ? (*d)->chunk : sizes->chunk, visit, user);
-    }
+    for (struct tg_table table = {0}; tg_table_next(variant, &table);)
+        search_table(s, variant, &table, sizes->chunk, by_name, visit, user);
     free(s);
     return TG_OK;
 }

@@ -3,7 +3,9 @@
  * A declaration is checked from the inside out (algorithm, schedule, space, variant), each part
  * once, and every mistake is reported. Rules that need a sound inner part are left out when it is
  * not: a missing tile should not be reported a second time as ten missing roles. */
+#include "dsl/bind.h"
 #include "dsl/check.h"
+#include "dsl/fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -165,12 +167,17 @@ tg_status tg_algorithm_check(const tg_algorithm *algorithm, const tg_sink *sink)
 static void check_schedule_whole(struct check *check, const tg_schedule *schedule)
 {
     bool algorithm_ok = false;
+    tg_schedule bound;
     if (schedule && schedule->struct_size == sizeof *schedule && schedule->algorithm) {
         const uint32_t before = check->errors;
         tg_check_algorithm(check, schedule->algorithm);
         algorithm_ok = check->errors == before;
     }
-    tg_check_schedule(check, schedule, algorithm_ok);
+    if (algorithm_ok) {
+        bound = *schedule;
+        tg_schedule_bind(&bound, NULL);
+    }
+    tg_check_schedule(check, algorithm_ok ? &bound : schedule, algorithm_ok);
 }
 
 tg_status tg_schedule_check(const tg_schedule *schedule, const tg_sink *sink)
@@ -184,11 +191,13 @@ tg_status tg_space_check(const tg_space *space, const tg_sink *sink)
 {
     struct check check = {.sink = sink};
     bool schedule_ok = false;
+    struct tg_table table = {0};
     if (space && space->struct_size == sizeof *space && space->schedule) {
         check_schedule_whole(&check, space->schedule);
         schedule_ok = check.errors == 0;
+        table = (struct tg_table){.declared = space->schedule, .algorithm = space->schedule->algorithm};
     }
-    tg_check_space(&check, space, schedule_ok);
+    tg_check_space(&check, space, schedule_ok ? &table : NULL);
     return tg_check_status(&check);
 }
 
@@ -241,11 +250,10 @@ static bool same_interface(const tg_algorithm *a, const tg_algorithm *b)
     return same;
 }
 
-/* The schedule's algorithm is the variant's, or a sound one that computes the same. */
-static bool check_schedule_algorithm(struct check *check, const tg_schedule *schedule, const tg_variant *variant,
-                                     bool algorithm_ok)
+/* It is the variant's, or a sound one that computes the same. */
+static bool check_algorithm_of(struct check *check, const tg_algorithm *own, const tg_variant *variant,
+                               bool algorithm_ok)
 {
-    const tg_algorithm *own = schedule->algorithm;
     if (own == variant->algorithm || !own || !algorithm_ok)
         return own == variant->algorithm;
     const uint32_t before = check->errors;
@@ -253,67 +261,103 @@ static bool check_schedule_algorithm(struct check *check, const tg_schedule *sch
     return check->errors == before && same_interface(own, variant->algorithm);
 }
 
-/* Returns a bit for each of the first 64 schedules that is sound. */
-static uint64_t check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok, const char *what)
+/* All that is sound of a variant's tables: points by their names. */
+struct sound {
+    uint64_t tables; /* a bit for each of the first 64, if all points are sound */
+    const tg_schedule *declared[MAX_LIST];
+    const char *names[4 * MAX_LIST];
+    uint32_t n_tables, n_names;
+};
+
+static void check_point_name(struct check *check, const char *name, struct sound *sound)
 {
-    const tg_schedule *const *schedules = variant->schedules;
-    uint32_t n;
-    COUNT_LIST(schedules, n);
-    n = checked_length(check, n, "schedules");
-    uint64_t sound = 0;
-    if (n == 0)
-        tg_fault(check, TG0406, "give at least one", "the %s has no schedule", what);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t before = check->errors;
-        const bool readable = schedules[i]->struct_size == sizeof *schedules[i];
-        const bool ours = readable && check_schedule_algorithm(check, schedules[i], variant, algorithm_ok);
-        tg_check_schedule(check, schedules[i], algorithm_ok && ours);
-        if (readable && schedules[i]->algorithm && !ours)
+    bool twice = false;
+    for (uint32_t i = 0; i < sound->n_names; i++)
+        twice |= tg_same_name(sound->names[i], name);
+    if (twice)
+        tg_fault(check, TG0404, "rename one", "two schedules or points have the name '%s'", name);
+    if (sound->n_names < TG_COUNT(sound->names))
+        sound->names[sound->n_names++] = name;
+}
+
+/* One table, point by point; what is wrong with the first is said of it alone. */
+static void check_table(struct check *check, const struct tg_table *table, struct sound *sound)
+{
+    const uint32_t before = check->errors;
+    const tg_point *point;
+    for (uint32_t at = 0; tg_point_next(table, &at, &point) && check->errors == before;) {
+        tg_schedule bound;
+        check->file = table->declared->file;
+        check->line = 0;
+        if (point && !tg_check_name(check, TG0403, "point", point->name))
+            return;
+        if (tg_point_bind(table, point, NULL, &bound, check->sink) != TG_OK) {
+            tg_fault(check, TG0412, "write changes as chunk=128 H.warps=4", "point %s cannot be applied", point->name);
+            return;
+        }
+        tg_check_schedule(check, &bound, true);
+        check_point_name(check, bound.name, sound);
+    }
+    if (check->errors == before)
+        sound->tables |= (uint64_t)1 << sound->n_tables;
+}
+
+/* A table whose algorithm is not sound, or not ours. */
+static void check_unbound(struct check *check, const tg_schedule *declared, const tg_algorithm *algorithm)
+{
+    tg_schedule copy;
+    const bool readable = declared->struct_size == sizeof *declared;
+    if (readable) {
+        copy = *declared;
+        copy.algorithm = algorithm;
+        copy.n_rows = declared->n_rows ? declared->n_rows : tg_row_count(declared);
+    }
+    tg_check_schedule(check, readable ? &copy : declared, false);
+}
+
+static void check_schedules(struct check *check, const tg_variant *variant, bool algorithm_ok, const char *what,
+                            struct sound *sound)
+{
+    struct tg_table table = {0};
+    *sound = (struct sound){.tables = 0};
+    for (; tg_table_next(variant, &table); sound->n_tables++) {
+        const tg_schedule *declared = table.declared;
+        const bool readable = declared->struct_size == sizeof *declared;
+        if (sound->n_tables == MAX_LIST) {
+            tg_fault(check, TG0410, "end the list with NULL", "schedules has more than %d entries", MAX_LIST);
+            return;
+        }
+        const tg_algorithm *own = readable && declared->algorithm ? declared->algorithm : table.algorithm;
+        const bool ours = readable && check_algorithm_of(check, own, variant, algorithm_ok);
+        sound->declared[sound->n_tables] = declared;
+        if (algorithm_ok && ours)
+            check_table(check, &table, sound);
+        else
+            check_unbound(check, declared, own);
+        if (readable && own && !ours)
             tg_fault(check, TG0407,
                      "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
-                     "schedule %u is of another algorithm than the %s", i, what);
-        for (uint32_t j = 0; readable && j < i; j++)
-            if (schedules[j]->struct_size == sizeof *schedules[j] &&
-                tg_same_name(schedules[i]->name, schedules[j]->name))
-                tg_fault(check, TG0404, "rename one", "schedules %u and %u have the same name", j, i);
-        if (check->errors == before && algorithm_ok)
-            sound |= (uint64_t)1 << i;
+                     "schedule %u is of another algorithm than the %s", sound->n_tables, what);
     }
-    return sound;
+    if (sound->n_tables == 0)
+        tg_fault(check, TG0406, "give at least one", "the %s has no schedule", what);
 }
 
-/* Of the schedules that are sound the one that the text begins with. */
-static const tg_schedule *schedule_of(const tg_variant *variant, const char *text, uint64_t sound)
+static void check_names(struct check *check, const tg_variant *variant, struct sound *sound)
 {
-    const size_t n = text ? strcspn(text, " ") : 0;
-    for (uint32_t s = 0; n > 0 && s < MAX_LIST && variant->schedules && variant->schedules[s]; s++)
-        if ((sound >> s & 1) && strlen(variant->schedules[s]->name) == n &&
-            memcmp(variant->schedules[s]->name, text, n) == 0)
-            return variant->schedules[s];
-    return NULL;
-}
-
-static void check_points(struct check *check, const tg_variant *variant, uint64_t sound)
-{
-    for (uint32_t i = 0; variant->points && i < MAX_LIST && variant->points[i].name; i++) {
-        const tg_point *point = &variant->points[i];
-        const tg_schedule *base = schedule_of(variant, point->text, sound);
+    for (uint32_t i = 0; variant->names && i < MAX_LIST && variant->names[i].name; i++) {
+        const tg_alias *alias = &variant->names[i];
         tg_schedule schedule;
-        bool is_point = tg_check_name(check, TG0403, "point", point->name) && base;
-        if (is_point) {
-            schedule = *base;
-            is_point = tg_schedule_apply(point->text + strlen(base->name), &schedule, check->sink) == TG_OK;
-        }
-        if (!is_point)
-            tg_fault(check, TG0412, "begin it with the name of one of .schedules, then changes such as H.warps=4",
-                     "point %u is not of a schedule of the variant", i);
-        for (uint32_t s = 0; is_point && s < MAX_LIST && variant->schedules[s]; s++)
-            if ((sound >> s & 1) && tg_same_name(variant->schedules[s]->name, point->name))
-                tg_fault(check, TG0404, "rename one", "point %u and schedule %u have the same name", i, s);
+        if (!tg_check_name(check, TG0403, "name", alias->name) ||
+            tg_variant_schedule_named(variant, alias->text ? alias->text : "", &schedule, check->sink) != TG_OK)
+            tg_fault(check, TG0412, "begin it with the name of a point or schedule, then changes such as H.warps=4",
+                     "name %u is of no point of the variant", i);
+        else
+            check_point_name(check, alias->name, sound);
     }
 }
 
-static void check_spaces(struct check *check, const tg_variant *variant, uint64_t sound)
+static void check_spaces(struct check *check, const tg_variant *variant, const struct sound *sound)
 {
     const tg_space *const *spaces = variant->spaces;
     uint32_t n;
@@ -321,12 +365,17 @@ static void check_spaces(struct check *check, const tg_variant *variant, uint64_
     n = checked_length(check, n, "spaces");
     for (uint32_t i = 0; i < n; i++) {
         const bool readable = spaces[i]->struct_size == sizeof *spaces[i];
-        int at = -1;
-        for (int s = 0; readable && variant->schedules && s < MAX_LIST && variant->schedules[s]; s++)
-            if (variant->schedules[s] == spaces[i]->schedule)
-                at = s;
-        tg_check_space(check, spaces[i], at >= 0 && (sound >> at & 1));
-        if (readable && spaces[i]->schedule && at < 0)
+        struct tg_table table = {0};
+        uint32_t at = 0;
+        while (readable && at < MAX_LIST && tg_table_next(variant, &table) && table.declared != spaces[i]->schedule)
+            at++;
+        const bool is_ours = readable && table.declared && table.declared == spaces[i]->schedule;
+        const tg_point *point;
+        uint32_t first = 0; /* a table may have no point for this algorithm */
+        const bool is_sound =
+            is_ours && at < MAX_LIST && (sound->tables >> at & 1) && tg_point_next(&table, &first, &point);
+        tg_check_space(check, spaces[i], is_sound ? &table : NULL);
+        if (readable && spaces[i]->schedule && !is_ours)
             tg_fault(check, TG0408, "add its schedule to .schedules",
                      "space %u is of a schedule that the variant does not list", i);
     }
@@ -350,11 +399,13 @@ static bool check_variant(struct check *check, const tg_variant *variant, const 
     const char *file = check->file;
     tg_check_name(check, TG0403, what, variant->name);
     check_aliases(check, variant);
-    const uint64_t sound = check_schedules(check, variant, algorithm_ok, what);
+    struct sound sound;
+    check_schedules(check, variant, algorithm_ok, what, &sound);
     check->file = file;
     check->line = 0;
-    check_spaces(check, variant, sound);
-    check_points(check, variant, sound);
+    check_spaces(check, variant, &sound);
+    if (algorithm_ok && sound.n_tables < MAX_LIST)
+        check_names(check, variant, &sound);
     return algorithm_ok;
 }
 

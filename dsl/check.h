@@ -97,7 +97,9 @@ const char *tg_number_fault(tg_field field, uint32_t value);
 
 /* ---- check_space.c ---- */
 
-/* Without its schedule; `schedule_ok` as above. */
-void tg_check_space(struct check *check, const tg_space *space, bool schedule_ok);
+struct tg_table;
+
+/* Without its schedule; `table`: that, which has been found good, else NULL. */
+void tg_check_space(struct check *check, const tg_space *space, const struct tg_table *table);
 
 #endif

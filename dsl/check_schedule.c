@@ -32,6 +32,14 @@ const char *tg_number_fault(tg_field field, uint32_t value)
         return value >= 1 && value <= UINT16_MAX ? NULL : "1 to 65535";
     case TG_FIELD_WARPS:
         return value >= 1 && value <= MAX_WARPS ? NULL : "1 to 16";
+    case TG_FIELD_SEGMENT:
+        return value <= TG_MAX_BLOCK ? NULL : "0 to 512";
+    case TG_FIELD_MMA:
+        return value <= TG_MMA_WGMMA ? NULL : "a tg_mma";
+    case TG_FIELD_ROLE:
+        return value <= TG_ROLE_W ? NULL : "a tg_role";
+    case TG_FIELD_CLUSTER:
+        return value <= 4 ? NULL : "TG_ADDS, 2, 4, or TG_ADDS and 2";
     case TG_FIELD_STAGES:
         return value <= MAX_DEPTH ? NULL : "0 to 8";
     case TG_FIELD_BLOCKS_PER_SM:

@@ -9,9 +9,22 @@
 
 struct tg_field_at {
     uint8_t field; /* tg_field */
-    uint8_t row;   /* not of TG_FIELD_CHUNK */
-    uint8_t dim;   /* of TG_FIELD_BLOCK */
+    uint8_t row;   /* of what a row has: all but TG_FIELD_CHUNK and TG_FIELD_SEGMENT */
+    uint8_t dim;   /* of an axis: TG_FIELD_BLOCK, TG_FIELD_ROLE, TG_FIELD_CLUSTER */
 };
+
+/* Rows of the schedule: those counted, or up to the first without a name. */
+uint32_t tg_row_count(const tg_schedule *schedule);
+
+/* The row has this field, the axis this dimension; the schedule itself the others. */
+static inline bool tg_field_is_of_row(uint32_t field)
+{
+    return field > TG_FIELD_SEGMENT;
+}
+static inline bool tg_field_is_of_axis(uint32_t field)
+{
+    return field == TG_FIELD_BLOCK || field == TG_FIELD_ROLE || field == TG_FIELD_CLUSTER;
+}
 
 /* There is such a field in the schedule: known, of a row and a dimension that exist. */
 bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at);
@@ -20,7 +33,18 @@ bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at);
 uint32_t tg_field_get(const tg_schedule *schedule, struct tg_field_at at);
 void tg_field_set(tg_schedule *schedule, struct tg_field_at at, uint32_t value);
 
-/* All fields in their canonical order: start with {0}; false after the last. */
+/* What a space varies, at the first of its rows. False: the schedule has not all of them with that dimension, or is not cut. */
+bool tg_vary_at(const tg_schedule *schedule, const tg_vary *vary, struct tg_field_at *at);
+/* Does the field have several rows? */
+static inline bool tg_vary_is_joint(const tg_vary *vary)
+{
+    return vary->rows[0] && vary->rows[1];
+}
+/* The row of that name; -1: there is none. */
+int tg_row_named(const tg_schedule *schedule, const char *name);
+
+/* All fields that have a text of their own, in their canonical order (a role and a cluster are part of their block's): start
+ * with {0}; false after the last. */
 bool tg_field_next(const tg_schedule *schedule, struct tg_field_at *at);
 
 /* "chunk", "Lhq", "warps": the name without its row. */

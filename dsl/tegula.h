@@ -4,7 +4,8 @@
  *                  No sizes, no warps, no loops.
  *   tg_schedule    which kernels compute it. A kernel is named by the tensors it writes (what else it
  *                  must compute follows from the equations) and by one row, as in Table 1 of the TFLA
- *                  paper extended by the two sequence levels: the role of every dimension and its block.
+ *                  paper extended by the two sequence levels: the role of every dimension and its block. One
+ *                  table may serve several algorithms, at several points.
  *   tg_space       which schedule fields the tuner may vary, and over which values.
  *
  * All three are `static const`, constant-initialised and compile with -std=c11 -pedantic. They carry
@@ -266,7 +267,7 @@ typedef struct tg_algorithm {
     uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 3 };
+enum { TG_DSL_VERSION = 4 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -356,24 +357,54 @@ typedef enum tg_mma {
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
-enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4 };
+enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 24, TG_MAX_KEPT = 4, TG_MAX_VARIED = 4 };
+
+/* A schedule may be a table for several algorithms that number their tiles alike, and for several ways to cut and to keep
+ * (points, below). What there is of a row is decided when it is bound to an algorithm (tg_variant_schedule): outputs that
+ * the algorithm has no tile of are left out, so is a row without outputs, and one whose conditions do not hold. Where a
+ * row differs from one case to the other, it is there twice, by one name and with other conditions. */
+enum {
+    TG_IF_CUT = 1,     /* where the sequences are cut into segments */
+    TG_IF_KEPT = 2,    /* where the caller has memory for tensors of .kept */
+    TG_IF_NOT_KEPT = 4 /* where not */
+};
 
 typedef struct tg_kernel_row {
-    const char *name;                /* "state", "H" */
+    const char *name;                /* "state", "H"; NULL: the rows end here */
     uint8_t outputs[TG_MAX_OUTPUTS]; /* tiles this kernel writes to memory; the rest follows */
     tg_axis_role row[TG_N_DIMS];     /* the Table-1 row, indexed by TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_SEG */
     uint8_t mma;                     /* tg_mma */
     uint8_t warps;                   /* warps of a thread block */
     uint8_t stages;                  /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2 */
     uint8_t blocks_per_sm;           /* registers are limited so that this many fit; 0: as ptxas likes */
+    uint8_t only;                    /* TG_IF_... that must hold */
+    uint8_t has, lacks;              /* only for algorithms that have the one tile, and do not have the other; 0: all */
     int line;                        /* __LINE__ */
 } tg_kernel_row;
+
+/* A point of a schedule: the table with other values of some fields, as tg_schedule_apply takes them ("chunk=128
+ * H.Lhq=64"). It has a name of its own, under which it is chosen, named and remembered. */
+enum {
+    TG_FIXED_CUT = 1,   /* its chunk, and the length of its segments */
+    TG_FIXED_BLOCKS = 2 /* what its rows have: blocks, warps, stages */
+};
+typedef struct tg_point {
+    const char *name;          /* NULL: the points end here */
+    const char *changes;       /* NULL: none */
+    uint32_t max_tokens;       /* as in the schedule; 0: that of the schedule */
+    uint8_t by_name;           /* ... */
+    uint8_t kept[TG_MAX_KEPT]; /* ... */
+    uint8_t has, lacks;        /* as in a row */
+    uint8_t fixed;             /* TG_FIXED_...: what the model does not vary by default, and tuning does */
+} tg_point;
 
 typedef struct tg_schedule {
     uint32_t struct_size; /* sizeof(tg_schedule) */
     uint32_t version;
     const char *name; /* "tfla" */
     const char *file; /* __FILE__ */
+    /* NULL: that of the variant which lists the schedule. Given, the table is for this one: outputs it has no tile of
+     * are mistakes. */
     const tg_algorithm *algorithm;
     uint32_t chunk;      /* default chunk size L; a run-time value otherwise */
     uint32_t max_tokens; /* the whole call is one chunk of at most so many tokens (a decode step); 0: any T */
@@ -381,7 +412,8 @@ typedef struct tg_schedule {
     /* Intermediates that live in the caller's memory instead of the workspace: outputs of the program where a
      * row writes them, inputs where none does. How a backward gets the states of its forward. */
     uint8_t kept[TG_MAX_KEPT];
-    uint32_t n_rows;
+    const tg_point *points;          /* in the order in which they are preferred; NULL: the table alone, by its name */
+    uint32_t n_rows;                 /* 0: up to the first without a name */
     tg_kernel_row rows[TG_MAX_ROWS]; /* launched in this order */
 } tg_schedule;
 
@@ -389,22 +421,25 @@ typedef struct tg_schedule {
 typedef enum tg_field {
     TG_FIELD_NONE = 0,
     TG_FIELD_CHUNK,
+    TG_FIELD_SEGMENT, /* chunks of a segment, of all rows with TG_SEG; where they have none, sequences are not cut */
     TG_FIELD_BLOCK,
     TG_FIELD_WARPS,
     TG_FIELD_STAGES,
-    TG_FIELD_BLOCKS_PER_SM
+    TG_FIELD_BLOCKS_PER_SM,
+    TG_FIELD_MMA,    /* tg_mma */
+    TG_FIELD_ROLE,   /* tg_role */
+    TG_FIELD_CLUSTER /* as in tg_axis_role */
 } tg_field;
 
 enum { TG_MAX_VALUES = 12 };
 
 typedef struct tg_vary {
-    uint8_t field; /* tg_field */
-    uint8_t row;   /* kernel row of the schedule; ignored for TG_FIELD_CHUNK */
-    uint8_t dim;   /* of TG_FIELD_BLOCK */
-    uint8_t reserved;
+    uint8_t field;                  /* tg_field */
+    uint8_t dim;                    /* of TG_FIELD_BLOCK, TG_FIELD_ROLE and TG_FIELD_CLUSTER */
     uint16_t values[TG_MAX_VALUES]; /* ends at the first 0 */
-    uint32_t
-        also; /* bits of further rows that always have the same value, such as blocks whose sums another row adds up */
+    /* Kernels that have the value, all of them the same (blocks whose sums another row adds up); not of TG_FIELD_CHUNK
+     * and TG_FIELD_SEGMENT. Of a point without these rows or that dimension the field is not varied. */
+    const char *rows[TG_MAX_VARIED];
     int line;
 } tg_vary;
 
@@ -413,7 +448,7 @@ typedef struct tg_space {
     uint32_t version;
     const char *name;
     const char *file;
-    const tg_schedule *schedule; /* the point of departure */
+    const tg_schedule *schedule; /* its points are the points of departure */
     const tg_vary *vary;
     uint32_t n_vary;
 } tg_space;
@@ -431,12 +466,18 @@ typedef struct tg_oracle_call {
     double *const *out;
 } tg_oracle_call;
 
-/* A name for a point of a schedule's space, for wisdom and --schedule: "segments-short", "segments state.seg=32". The
- * text is a name from .schedules, then changes as tg_schedule_apply takes them. */
-typedef struct tg_point {
+/* Another name, for wisdom and --schedule: {"segments-short", "segments seg=32"}. The text is the name of a point or of a
+ * schedule without points, then changes. */
+typedef struct tg_alias {
     const char *name;
     const char *text;
-} tg_point;
+} tg_alias;
+
+/* Another algorithm between the same tensors, and the schedules that are of it unless they say otherwise. */
+typedef struct tg_way {
+    const tg_algorithm *algorithm;       /* NULL: the ways end here */
+    const tg_schedule *const *schedules; /* NULL-terminated */
+} tg_way;
 
 typedef struct tg_variant {
     uint32_t struct_size;
@@ -445,8 +486,9 @@ typedef struct tg_variant {
     const char *const *aliases; /* NULL-terminated; golden-file names */
     const tg_algorithm *algorithm;
     const tg_schedule *const *schedules; /* NULL-terminated; of those accepted the cost model takes one */
+    const tg_way *others;                /* after these; may be NULL */
     const tg_space *const *spaces;       /* NULL-terminated; may be NULL */
-    const tg_point *points;              /* ends with a name of NULL; may be NULL */
+    const tg_alias *names;               /* of points; ends with a name of NULL; may be NULL */
     /* The recurrence in fp64, token by token, by which kernels are judged; NULL: they are judged by the statements
      * themselves (interpreter/interpreter.h), so that a mistake in these is not found. */
     void (*oracle)(const tg_oracle_call *);
@@ -461,6 +503,27 @@ typedef struct tg_variant {
  * by that name, forward ("mlstm-sig") or backward ("mlstm-sig-backward"). */
 #define TG_PLUGIN_SYMBOL "tg_variants"
 
+/* Receives text piecewise. */
+typedef struct tg_writer {
+    void (*write)(void *user, const char *text, size_t bytes);
+    void *user;
+} tg_writer;
+
+/* The schedules of a variant, each point bound to its algorithm: rows, outputs and kept tensors as they are for that. The
+ * i-th in the order of the lists and of their points; 0 when there are no more. Whatever takes a tg_schedule alone
+ * wants such a one. */
+TG_API int tg_variant_schedule(const tg_variant *variant, uint32_t i, tg_schedule *schedule);
+
+/* Sets what a space varies, in all its rows. 0: the schedule does not have that field. */
+TG_API int tg_vary_apply(const tg_vary *vary, uint32_t value, tg_schedule *schedule);
+
+/* One of them by text: the name of a point, then changes, which may cut what is not cut: "walk seg=64 walk.stages=2".
+ * TG_E_ARGUMENT, with a message, for a name that there is not (TG0231) and for changes as tg_schedule_apply refuses
+ * them. And the shortest such text of a schedule that is one. */
+TG_API tg_status tg_variant_schedule_named(const tg_variant *variant, const char *text, tg_schedule *schedule,
+                                           const tg_sink *sink);
+TG_API void tg_variant_schedule_text(const tg_variant *variant, const tg_schedule *schedule, const tg_writer *writer);
+
 /* ---- checking and printing: microseconds, no LLVM, no GPU ----------------------------------------- */
 
 /* Check a declaration by itself; report ALL its mistakes, each with a stable code (dsl/codes.def),
@@ -470,11 +533,6 @@ TG_API tg_status tg_schedule_check(const tg_schedule *schedule, const tg_sink *s
 TG_API tg_status tg_space_check(const tg_space *space, const tg_sink *sink);          /* and its schedule */
 TG_API tg_status tg_variant_check(const tg_variant *variant, const tg_sink *sink);    /* and all of it */
 
-/* Receives text piecewise. */
-typedef struct tg_writer {
-    void (*write)(void *user, const char *text, size_t bytes);
-    void *user;
-} tg_writer;
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
@@ -490,8 +548,10 @@ TG_API const char *tg_dim_name(uint32_t dim); /* "Lhq" */
  * the key of caches. */
 TG_API void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer);
 
-/* The schedule fields that differ from `base`, as "chunk=128 H.Lhq=64 H.warps=4"; and back.
- * Wisdom files and `tegula run --schedule` use this form. */
+/* The schedule fields that differ from `base`, which has the same rows, as "chunk=128 H.Lhq=64 H.warps=4"; and back.
+ * seg=32 is the length of segments. The axis of a row is a block alone, or with the role before it, as in the printed
+ * table: dQ.dqk=P/128, .dhv=C/256 (TG_CLUSTER), .dhv=M2/128 (TG_CAST), .member=L. mma is none, sync, tf32x3 or wgmma.
+ * Rows of one name are changed together. Wisdom files and `tegula run --schedule` use this form. */
 TG_API void tg_schedule_diff(const tg_schedule *base, const tg_schedule *schedule, const tg_writer *writer);
 TG_API tg_status tg_schedule_apply(const char *text, tg_schedule *schedule, const tg_sink *sink);
 

@@ -165,9 +165,10 @@ static void print_corpus(bool is_quick)
         const bool is_rich = *variant == &tg_mlstm_sig || *variant == &tg_mlstm_exp || *variant == &tg_mamba2;
         for (int is_backward = 0; is_backward < 2; is_backward++) {
             const tg_variant *const of = is_backward ? (*variant)->backward : *variant;
-            for (uint32_t s = 0; of && of->schedules[s]; s++) {
+            tg_schedule schedule;
+            for (uint32_t s = 0; of && tg_variant_schedule(of, s, &schedule); s++) {
                 const bool is_quick_one = (s + v) % (is_rich ? 3 : 12) == 0, is_third = (s + v) % 3 == 0;
-                print_schedule(*variant, is_backward, of->schedules[s], 5 * v + 11 * s,
+                print_schedule(*variant, is_backward, &schedule, 5 * v + 11 * s,
                                is_quick   ? is_quick_one
                                : is_rich  ? 3
                                : is_third ? 2

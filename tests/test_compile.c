@@ -63,9 +63,9 @@ enum { N_FORMS = 7 };
 static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
                                        const struct form *form, tg_schedule *chosen)
 {
-    for (const tg_schedule *const *s = variant->schedules; form->schedule && *s; s++)
-        if (strncmp((*s)->name, form->schedule, strlen(form->schedule)) == 0 && (*s)->max_tokens == form->tokens)
-            return *s;
+    for (uint32_t i = 0; form->schedule && tg_variant_schedule(variant, i, chosen); i++)
+        if (strncmp(chosen->name, form->schedule, strlen(form->schedule)) == 0 && chosen->max_tokens == form->tokens)
+            return chosen;
     return tg_schedule_default(variant, target, shape, NULL, chosen, &sink) == TG_OK ? chosen : NULL;
 }
 
@@ -159,8 +159,9 @@ static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint3
 
 static bool has_step_of(const tg_variant *variant, uint32_t tokens)
 {
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if ((*s)->max_tokens == tokens)
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
+        if (s.max_tokens == tokens)
             return true;
     return false;
 }
@@ -206,13 +207,7 @@ static void suite_targets(const char *ptxas)
 /* "tfla chunk=64" */
 static bool schedule_of(const tg_variant *variant, const char *text, tg_schedule *schedule)
 {
-    const size_t n = strcspn(text, " ");
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strlen((*s)->name) == n && strncmp((*s)->name, text, n) == 0) {
-            *schedule = **s;
-            return tg_schedule_apply(text + n, schedule, &sink) == TG_OK;
-        }
-    return false;
+    return tg_variant_schedule_named(variant, text, schedule, &sink) == TG_OK;
 }
 
 /* Every block that they hold, for the plainest and the richest variants that walk; one of these in
@@ -475,9 +470,9 @@ static void draw_variant(uint64_t *draw, struct combination *c)
     c->variant = pick(draw, 2) ? tg_builtin_variants[pick(draw, n_variants)] : &tg_mlstm_sig;
     if (pick(draw, 3) == 0)
         c->variant = c->variant->backward;
-    while (c->variant->schedules[n_schedules])
+    while (tg_variant_schedule(c->variant, (uint32_t)n_schedules, &c->schedule))
         n_schedules++;
-    c->schedule = *c->variant->schedules[pick(draw, n_schedules)];
+    (void)tg_variant_schedule(c->variant, (uint32_t)pick(draw, n_schedules), &c->schedule);
 }
 
 static bool is_on_warpgroups(const tg_schedule *schedule)

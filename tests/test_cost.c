@@ -5,6 +5,7 @@
  * A line of such a file (bench/gpu.sh) is a measurement: a median of `tegula bench`, or the
  * candidates that `tegula tune` timed; of the last ones, what bench/choice.py found. */
 #include "cli/cli.h"
+#include "dsl/bind.h"
 #include "dsl/fields.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
@@ -236,12 +237,11 @@ static void suite_tuned(void)
     tap_end();
 }
 
-static const tg_schedule *named(const char *name)
+static tg_schedule named(const char *name)
 {
-    for (const tg_schedule *const *s = tg_mlstm_sig.schedules; *s; s++)
-        if (strcmp((*s)->name, name) == 0)
-            return *s;
-    return NULL;
+    tg_schedule schedule = {.n_rows = 0};
+    (void)tg_variant_schedule_named(&tg_mlstm_sig, name, &schedule, NULL);
+    return schedule;
 }
 
 /* ---- kernel by kernel ---- */
@@ -251,7 +251,7 @@ static void suite_kernels(void)
     const tg_target *target = tg_target_find("sm_90a");
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     const tg_sizes sizes = {8, 16, 8192, 256};
-    const tg_schedule *schedule = named("tfla");
+    const tg_schedule tfla = named("tfla"), *schedule = &tfla;
     tg_cost costs[TG_MAX_ROWS], sum;
     if (!tap_begin("costs of single kernels are those of bench/NOTES.md, and add up"))
         return;
@@ -285,9 +285,10 @@ static void suite_walk(void)
     const tg_sizes sizes = {8, 16, 8192, 64};
     const double prototype = 0.43e-3;
     tg_cost cost;
+    const tg_schedule walk = named("walk");
     if (!tap_begin("a walk is predicted to take what the prototype took"))
         return;
-    tap_expect(tg_cost_estimate(named("walk"), tg_target_find("sm_90a"), &class, &sizes, &cost, &silent_sink) == TG_OK,
+    tap_expect(tg_cost_estimate(&walk, tg_target_find("sm_90a"), &class, &sizes, &cost, &silent_sink) == TG_OK,
                "no cost");
     tap_expect(fabs(log(cost.seconds / prototype)) < log(1 + tolerance), "%.3f ms", 1e3 * cost.seconds);
     tap_note("%.3f ms", 1e3 * cost.seconds);
@@ -301,7 +302,7 @@ static void suite_packed(void)
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256};
     tg_shape_class packed = class;
     const tg_sizes sizes = {8, 16, 8192, 256}, all = {8, 16, 8 * 8192, 256};
-    const tg_schedule *schedule = named("tfla");
+    const tg_schedule tfla = named("tfla"), *schedule = &tfla;
     tg_cost one, other;
     packed.packed = 1;
     if (!tap_begin("packed sequences cost what others do"))
@@ -316,15 +317,47 @@ static void suite_packed(void)
 
 /* ---- the default ---- */
 
+/* One point of a table, with the table's space. */
+struct alone {
+    tg_schedule table;
+    tg_point points[2];
+    tg_space space;
+};
+
+static void take_alone(const char *name, struct alone *alone)
+{
+    const tg_point *point;
+    for (struct tg_table table = {0}; tg_table_next(&tg_mlstm_sig, &table);)
+        for (uint32_t at = 0; tg_point_next(&table, &at, &point);)
+            if (point && strcmp(point->name, name) == 0) {
+                alone->table = *table.declared;
+                alone->points[0] = *point;
+                alone->points[1] = (tg_point){.name = NULL};
+                for (const tg_space *const *space = tg_mlstm_sig.spaces; *space; space++)
+                    if ((*space)->schedule == table.declared)
+                        alone->space = **space;
+            }
+    alone->table.points = alone->points;
+    alone->space.schedule = &alone->table;
+}
+
 /* Of these schedules in this order; "" for none. */
 static const char *chosen(const char *const names[4], const tg_sizes *sizes, uint32_t tokens)
 {
     const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 256, .tokens = tokens};
     const tg_schedule *schedules[5] = {NULL};
+    const tg_space *spaces[5] = {NULL};
+    struct alone all[4] = {0};
+    uint32_t n_spaces = 0;
     tg_variant variant = tg_mlstm_sig;
-    for (int i = 0; i < 4 && names[i]; i++)
-        schedules[i] = named(names[i]);
+    for (int i = 0; i < 4 && names[i]; i++) {
+        take_alone(names[i], &all[i]);
+        schedules[i] = &all[i].table;
+        if (all[i].space.vary)
+            spaces[n_spaces++] = &all[i].space;
+    }
     variant.schedules = schedules;
+    variant.spaces = spaces;
     tg_schedule s;
     const tg_status status = tg_schedule_default(&variant, tg_target_find("sm_90a"), &class, sizes, &s, &silent_sink);
     return status == TG_OK ? s.name : "";
@@ -377,15 +410,15 @@ static void suite_numbers(void)
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
         for (int back = 0; back < 2; back++) {
             const tg_variant *variant = back ? (*v)->backward : *v;
-            for (const tg_schedule *const *s = variant->schedules; *s; s++)
+            tg_schedule s;
+            for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
                 for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                     tg_cost cost;
-                    if ((*s)->max_tokens ||
-                        tg_cost_estimate(*s, target, &class, &sizes[i], &cost, &silent_sink) != TG_OK)
+                    if (s.max_tokens || tg_cost_estimate(&s, target, &class, &sizes[i], &cost, &silent_sink) != TG_OK)
                         continue;
                     n++;
                     tap_expect(cost.seconds > 1e-6 && cost.seconds < 1 && cost.bytes > 0,
-                               "%s %s at T %d: %g s, %g bytes", variant->name, (*s)->name, (int)sizes[i].tokens,
+                               "%s %s at T %d: %g s, %g bytes", variant->name, s.name, (int)sizes[i].tokens,
                                cost.seconds, cost.bytes);
                 }
         }
@@ -456,23 +489,28 @@ static double seconds_of(const struct drawn *drawn, const tg_schedule *schedule)
                : 0;
 }
 
-static void set_field(tg_schedule *schedule, const tg_vary *vary, uint32_t value)
+/* Where the point has the field, and it is not fixed. */
+static void set_field(tg_schedule *schedule, uint32_t fixed, const tg_vary *vary, uint32_t value)
 {
-    tg_field_set(schedule, (struct tg_field_at){vary->field, vary->row, vary->dim}, value);
+    const uint32_t kind = vary->field == TG_FIELD_CHUNK ? TG_FIXED_CUT : TG_FIXED_BLOCKS;
+    struct tg_field_at at;
+    if (tg_vary_at(schedule, vary, &at) && (vary->field == TG_FIELD_SEGMENT || !(fixed & kind)))
+        tg_vary_apply(vary, value, schedule);
 }
 
 /* The fastest of the schedule's points that differ in one field from what is declared, or in as many as are drawn. */
-static double best_point(const struct drawn *drawn, const tg_schedule *declared, const tg_space *space, uint32_t *state)
+static double best_point(const struct drawn *drawn, const tg_schedule *declared, uint32_t fixed, const tg_space *space,
+                         uint32_t *state)
 {
     double best = seconds_of(drawn, declared);
     for (uint32_t v = 0; space && v < space->n_vary; v++)
         for (uint32_t i = 0; i < TG_MAX_VALUES && space->vary[v].values[i]; i++) {
             tg_schedule schedule = *declared;
-            set_field(&schedule, &space->vary[v], space->vary[v].values[i]);
+            set_field(&schedule, fixed, &space->vary[v], space->vary[v].values[i]);
             for (uint32_t w = 0; w < space->n_vary && draw(state, 2); w++) {
                 const uint32_t k = draw(state, TG_MAX_VALUES);
                 if (w != v && space->vary[w].values[k])
-                    set_field(&schedule, &space->vary[w], space->vary[w].values[k]);
+                    set_field(&schedule, fixed, &space->vary[w], space->vary[w].values[k]);
             }
             const double seconds = seconds_of(drawn, &schedule);
             best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
@@ -485,13 +523,18 @@ static double best_of_all(const struct drawn *drawn, uint32_t seed)
     const tg_variant *variant = drawn->variant;
     double best = 0;
     uint32_t state = seed;
-    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
+    const tg_point *point;
+    for (struct tg_table table = {0}; tg_table_next(variant, &table);) {
         const tg_space *own = NULL;
         for (const tg_space *const *space = variant->spaces; space && *space; space++)
-            own = (*space)->schedule == *s ? *space : own;
-        const double seconds =
-            (*s)->max_tokens || (*s)->by_name || (*s)->kept[0] ? 0 : best_point(drawn, *s, own, &state);
-        best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+            own = (*space)->schedule == table.declared ? *space : own;
+        for (uint32_t at = 0; tg_point_next(&table, &at, &point);) {
+            tg_schedule s;
+            if (tg_point_bind(&table, point, NULL, &s, NULL) != TG_OK || s.max_tokens || s.by_name || s.kept[0])
+                continue;
+            const double seconds = best_point(drawn, &s, point ? point->fixed : 0, own, &state);
+            best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+        }
     }
     return best;
 }

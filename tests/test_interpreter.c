@@ -111,9 +111,10 @@ static bool both(const struct problem *problem, const struct variation *s, struc
 /* Of schedules that compute the same by other statements. */
 static const tg_algorithm *other_algorithm(const tg_variant *variant)
 {
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if ((*s)->algorithm != variant->algorithm)
-            return (*s)->algorithm;
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
+        if (s.algorithm != variant->algorithm)
+            return s.algorithm;
     return NULL;
 }
 

@@ -73,9 +73,10 @@ static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class
 
 static bool has_walks(const tg_variant *variant)
 {
-    for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
-        for (uint32_t row = 0; row < (*s)->n_rows; row++)
-            if ((*s)->rows[row].mma == TG_MMA_WGMMA)
+    tg_schedule s;
+    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
+        for (uint32_t row = 0; row < s.n_rows; row++)
+            if (s.rows[row].mma == TG_MMA_WGMMA)
                 return true;
     return false;
 }
@@ -87,14 +88,15 @@ static void check_variant(const tg_variant *variant, const char *direction)
     if (p && has_walks(variant) &&
         tap_begin("every operation of the walks of %s%s is needed", variant->name, direction)) {
         uint32_t n = 0;
-        for (const tg_schedule *const *s = variant->schedules; s && *s; s++)
+        tg_schedule s;
+        for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
             for (uint32_t i = 0; i < 6; i++) {
                 const tg_shape_class shape = {.io = TG_BF16,
                                               .dqk = widths[i / 3][0],
                                               .dhv = widths[i / 3][1],
                                               .packed = i % 3 == 1,
                                               .pooled = i % 3 == 2};
-                n += check_schedule(*s, &shape, p);
+                n += check_schedule(&s, &shape, p);
             }
         tap_expect(n > 0, "no walk");
         tap_end();

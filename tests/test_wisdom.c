@@ -91,7 +91,7 @@ static void suite_behind(void)
     remember("segments", 1, 16, 65536);
     expect(1, 16, 65536, 0, "segments", "wisdom");
     expect(2, 16, 65536, 0, "segments", "wisdom");
-    expect(1, 8, 32768, 0, "segments state.seg=32", "default"); /* 32 thread blocks for 132 */
+    expect(1, 8, 32768, 0, "segments seg=32", "default"); /* 32 thread blocks for 132 */
     end();
 }
 

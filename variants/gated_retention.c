@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { F = SCALAR_TILES, DF };
+enum { F = SCALAR_TILES, DF = DGATE };
 enum { TAU = 1 };
 
 #define VARIANT gated_retention
@@ -18,7 +18,6 @@ enum { TAU = 1 };
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DF), TG_DIV(TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F)))), TG_SCALAR(TAU))),
-#define GRADIENT_OUTPUTS DF,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

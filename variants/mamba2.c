@@ -9,7 +9,11 @@
 
 #include <math.h>
 
-enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS, D_A_LOG, D_SKIP, DAT, SUM_DT, SUM_A, XH, SUM_X };
+enum {
+    DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, DAT,
+    D_DT_RAW = DGATE, D_DT_BIAS = DPARAMETER, D_A_LOG, D_SKIP,
+    SUM_DT = CHUNK_SUM, SUM_A, XH = SKIPPED, SUM_X
+};
 
 #define VARIANT mamba2
 #define VARIANT_NAME "mamba2"
@@ -20,7 +24,6 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
 #define VALUE "x"
 #define SCALE 1
 #define SKIP D
-#define SKIP_PRODUCT XH
 #define PARAMETER(name_, flags_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}}
 #define GATE_TENSORS                                                                                                   \
     [DT_RAW] = {"dt_raw", TG_F32, TG_IN, {TG_T}}, [DT_BIAS] = PARAMETER("dt_bias", TG_IN), [A_LOG] = PARAMETER("A_log", TG_IN), \
@@ -43,9 +46,6 @@ enum { DT_RAW = SCALAR_TILES, DT_BIAS, A_LOG, D, Z, DT, AH, D_DT_RAW, D_DT_BIAS,
     TG_MAP_TO(TG_AT_KV(DAT), TG_MUL(TG_MUL(TG_KV(DA), TG_TILE(AH)), TG_KV(DT))),                                       \
     TG_TOTAL_TO(SUM_DT, TG_AT_KV(D_DT_RAW)), TG_TOTAL_TO(SUM_A, TG_AT_KV(DAT)), TG_TOTAL_TO(SUM_X, TG_AT_KV(XH)),       \
     TG_TOTAL_TO(D_DT_BIAS, SUM_DT), TG_TOTAL_TO(D_A_LOG, SUM_A), TG_TOTAL_TO(D_SKIP, SUM_X),
-#define GRADIENT_OUTPUTS D_DT_RAW,
-#define PARAMETER_SUMS SUM_DT, SUM_A, SUM_X,
-#define PARAMETER_OUTPUTS D_DT_BIAS, D_A_LOG, D_SKIP
 
 static double softplus(double x)
 {

@@ -9,7 +9,8 @@
 enum {
     F = SCALAR_TILES, /* forget gate [T] */
     I,                /* input gate [T] */
-    DF, DI
+    DF = DGATE,
+    DI
 };
 enum { EPS = 1, EXACT = 2 }; /* scalars of the normalised ones */
 
@@ -19,7 +20,6 @@ enum { EPS = 1, EXACT = 2 }; /* scalars of the normalised ones */
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_KV(DA), TG_SIGMOID(TG_NEG(TG_KV(F))))),                                          \
     TG_MAP_TO(TG_AT_KV(DI), INPUT_GRADIENT(TG_KV(DLI))),
-#define GRADIENT_OUTPUTS DF, DI,
 
 static inline double log_sigmoid(double x)
 {

@@ -79,6 +79,13 @@ enum {
 
 enum { EPS = 1, COUNT0 }; /* scalars after the scale */
 
+/* ---- schedules (nla_schedules.c), causal and not ---- */
+
+TG_API extern const tg_schedule *const tg_nla_forward[], *const tg_nla_backward[];
+TG_API extern const tg_schedule *const tg_nla_full_forward[], *const tg_nla_full_backward[];
+TG_API extern const tg_space *const tg_nla_forward_spaces[], *const tg_nla_backward_spaces[];
+TG_API extern const tg_space *const tg_nla_full_forward_spaces[], *const tg_nla_full_backward_spaces[];
+
 /* The recurrence, token by token, in fp64, and its adjoint. An absent (NULL) output is skipped, an absent state or
  * gradient that arrives is 0. Without memory nothing is written. */
 void tg_nla_oracle(const tg_oracle_call *call, bool is_causal);

@@ -6,7 +6,7 @@
  * log lambda_h = -(8 h / NH) (1 - l / n). */
 #include "variants/scalar.h"
 
-enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA, DCHUNK };
+enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA = DPARAMETER, DCHUNK = CHUNK_SUM };
 
 #define VARIANT retention
 #define VARIANT_NAME "retention"
@@ -17,9 +17,6 @@ enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA, DCHUNK };
 #define GRADIENT_TENSORS                                                                                               \
     [DCHUNK] = {"dchunk", TG_F32, 0, {TG_CHUNK}}, [DLOG_LAMBDA] = {"dlog_lambda", TG_F32, TG_OUT | TG_NO_BATCH, {0}},
 #define GATE_GRADIENTS TG_TOTAL_TO(DCHUNK, TG_AT_KV(DA)), TG_TOTAL_TO(DLOG_LAMBDA, DCHUNK),
-#define GRADIENT_OUTPUTS
-#define PARAMETER_SUMS DCHUNK,
-#define PARAMETER_OUTPUTS DLOG_LAMBDA
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

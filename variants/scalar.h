@@ -68,8 +68,23 @@ enum {
     E, PE, TE, TX,
     DA,    /* gradient of the log decay, natural log [T] */
     DLI,   /* gradient of the log input gate, natural log [T] */
-    SCALAR_TILES /* the variant's own begin here */
+    SCALAR_TILES, /* the variant's own begin here: at most 8 */
+
+    /* What a variant makes of the gradients of its gates, as far as it has so many */
+    DGATE = SCALAR_TILES + 8, DGATE2,     /* gradients of inputs of a token [T] */
+    DPARAMETER, DPARAMETER2, DPARAMETER3, /* gradients of parameters of the head [], of sums over its chunks */
+    CHUNK_SUM, CHUNK_SUM2,                /* such sums [chunk] */
+    SKIPPED,                              /* v.dh [T] */
+    CHUNK_SUM3
 };
+
+/* ---- schedules (scalar_schedules.c), for all that number their tiles like that -------------------- */
+
+TG_API extern const tg_schedule *const tg_scalar_forward[];
+/* Of the backward with the states of all chunks in memory, and of the one without. */
+TG_API extern const tg_schedule *const tg_scalar_backward[], *const tg_scalar_walked[];
+TG_API extern const tg_space *const tg_scalar_forward_spaces[], *const tg_scalar_backward_spaces[];
+TG_API extern const tg_alias tg_scalar_names[], tg_scalar_normalised_names[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (scalar_oracle.c) ---------- */
 

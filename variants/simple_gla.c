@@ -3,7 +3,7 @@
  *     S_t = e^{a_t} S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
 #include "variants/scalar.h"
 
-enum { LOG_A = SCALAR_TILES, DLOG_A };
+enum { LOG_A = SCALAR_TILES, DLOG_A = DGATE };
 
 #define VARIANT simple_gla
 #define VARIANT_NAME "simple-gla"
@@ -13,7 +13,6 @@ enum { LOG_A = SCALAR_TILES, DLOG_A };
 #define LOG2_DECAY TG_MUL(TG_KV(LOG_A), TG_NUM(LOG2_E))
 #define GRADIENT_TENSORS [DLOG_A] = {"da", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DLOG_A), TG_KV(DA)),
-#define GRADIENT_OUTPUTS DLOG_A,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

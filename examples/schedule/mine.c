@@ -35,7 +35,7 @@ static const tg_schedule small_tiles = {
 
 static const tg_vary vary[] = {
     {.field = TG_FIELD_CHUNK, .values = {64, 128, 256}, .line = __LINE__},
-    {.field = TG_FIELD_STAGES, .row = 2, .values = {2, 3}, .line = __LINE__},
+    {.field = TG_FIELD_STAGES, .rows = {"H"}, .values = {2, 3}, .line = __LINE__},
 };
 
 static const tg_space space = {

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
+enum { F = SCALAR_TILES, LOG_RATE, RATE, TOKEN, DF = DGATE, DLOG_RATE = DPARAMETER, CHUNK = CHUNK_SUM };
 
 #define VARIANT paced_retention
 #define VARIANT_NAME "paced-retention"
@@ -34,9 +34,6 @@ enum { F = SCALAR_TILES, LOG_RATE, RATE, DF, DLOG_RATE, TOKEN, CHUNK };
                                    TG_SIGMOID(TG_NEG(TG_KV(F))))),                                 \
     TG_MAP_TO(TG_AT_KV(TOKEN), TG_MUL(TG_KV(DA), TG_MUL(TG_KV(A), TG_NUM(LN_2)))),                 \
     TG_TOTAL_TO(CHUNK, TG_AT_KV(TOKEN)), TG_TOTAL_TO(DLOG_RATE, CHUNK),
-#define GRADIENT_OUTPUTS DF,
-#define PARAMETER_SUMS CHUNK,
-#define PARAMETER_OUTPUTS DLOG_RATE
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { F = SCALAR_TILES, DF };
+enum { F = SCALAR_TILES, DF = DGATE };
 
 #define VARIANT          wrong_twice
 #define VARIANT_NAME     "wrong-twice"
@@ -15,7 +15,6 @@ enum { F = SCALAR_TILES, DF };
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS   /* sigmoid(f), which should be of -f */                                                       \
     TG_MAP_TO(TG_AT_KV(DF), TG_MUL(TG_KV(DA), TG_SIGMOID(TG_KV(F)))),
-#define GRADIENT_OUTPUTS DF,
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)
 {
@@ -43,25 +42,25 @@ static void right_backward(const tg_oracle_call *call)
 static const tg_variant wrong_once_backward = {
     TG_HEADER(tg_variant),           .name = "wrong-once-backward",
     .aliases = no_aliases,           .algorithm = &BACKWARD_ALGORITHM,
-    .schedules = backward_schedules, .oracle = right_backward,
+    .schedules = tg_scalar_backward, .oracle = right_backward,
 };
 static const tg_variant wrong_once = {
     TG_HEADER(tg_variant),
     .name = "wrong-once",
     .aliases = no_aliases,
     .algorithm = &FORWARD_ALGORITHM,
-    .schedules = forward_schedules,
+    .schedules = tg_scalar_forward,
     .oracle = oracle,
     .backward = &wrong_once_backward,
 };
 static const tg_variant bare_backward = {
     TG_HEADER(tg_variant),           .name = "bare-backward", .aliases = no_aliases, .algorithm = &BACKWARD_ALGORITHM,
-    .schedules = backward_schedules,
+    .schedules = tg_scalar_backward,
 };
 static const tg_variant bare = {
     TG_HEADER(tg_variant),          .name = "bare",
     .aliases = no_aliases,          .algorithm = &FORWARD_ALGORITHM,
-    .schedules = forward_schedules, .backward = &bare_backward,
+    .schedules = tg_scalar_forward, .backward = &bare_backward,
 };
 
 TG_API const tg_variant *const tg_variants[] = {&tg_wrong_twice, &wrong_once, &bare, NULL};

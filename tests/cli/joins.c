@@ -3,7 +3,7 @@
 #include "variants/variants.h"
 
 /* The gates of the variant come behind the tiles that all share. */
-enum { F = SCALAR_TILES, I, DF, DI };
+enum { F = SCALAR_TILES, I, DF = DGATE, DI };
 
 #define GATES                                                                                                          \
     {                                                                                                                  \

@@ -77,24 +77,24 @@ workspace
 tune mlstm-sig --gpu H200 --shape B=1,NH=4,T=65536,dqk=128,dhv=256
 -- exit 0
 -- stdout
-segments state.seg=32
-segments-wide state.seg=64
-64 x 512  ###############
+segments seg=32
+segments-wide seg=64
+64 x 512  #########
 
 -- case a name for a point of a schedule
 -- args
 check mlstm-sig --device emu --arch sm_90a --schedule "segments-shorter walk.stages=2" --shape B=1,NH=1,T=130,dqk=64,dhv=128
 -- exit 0
 -- stdout
-schedule segments state.seg=16 walk.stages=2
+schedule segments seg=16 walk.stages=2
 
 -- case a segment's length is one for all kernels
 -- args
 check mlstm-sig --device emu --arch sm_90a --schedule "segments-narrow walk.seg=1" --shape B=1,NH=1,T=130,dqk=64,dhv=64 --grad --backward-schedule "segments-narrow dV.seg=2"
 -- exit 0
 -- stdout
-segments-narrow state.seg=1
-segments-narrow dstate.seg=2
+segments-narrow seg=1
+segments-narrow seg=2
 
 -- case the kernel that makes the states to begin with writes the final one, whose segment is whole
 -- args

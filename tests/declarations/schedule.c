@@ -211,9 +211,9 @@ void declare_mutant(struct draw *draw, struct declaration *d)
     const tg_variant *variant = tg_builtin_variants[draw_below(draw, n)];
     if (draw_chance(draw, 50))
         variant = variant->backward;
-    for (n = 0; variant->schedules[n];)
+    for (n = 0; tg_variant_schedule(variant, n, &d->schedule);)
         n++;
-    d->schedule = *variant->schedules[draw_below(draw, n)];
+    (void)tg_variant_schedule(variant, draw_below(draw, n), &d->schedule);
     d->algorithm = *d->schedule.algorithm;
     d->schedule.algorithm = &d->algorithm;
     memset(d->schedule.kept, 0, sizeof d->schedule.kept); /* nobody has it */

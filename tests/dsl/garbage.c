@@ -55,6 +55,10 @@ static void mend_pointers(struct copy *c, const tg_variant *variant)
     c->space.vary = OR_NULL(c->vary);
     c->variant.algorithm = OR_NULL(&c->algorithm);
     c->variant.schedules = OR_NULL(c->schedules);
+    c->schedule.points = NULL;
+    for (uint32_t i = 0; i < MOST_VARIED; i++)
+        for (uint32_t k = 0; k < TG_MAX_VARIED; k++)
+            c->vary[i].rows[k] = random_name(intact.vary[i].rows[k]);
     c->variant.spaces = OR_NULL(c->spaces);
     if (next_random() % 16) {
         c->algorithm.struct_size = sizeof c->algorithm;

@@ -210,10 +210,10 @@ const tg_schedule good_step = {
 
 static const tg_vary vary[] = {
     {.field = TG_FIELD_CHUNK, .values = {128, 256, 512}, .line = __LINE__},
-    {.field = TG_FIELD_BLOCK, .row = ROW_H, .dim = TG_LQ, .values = {64, 128}, .line = __LINE__},
-    {.field = TG_FIELD_WARPS, .row = ROW_H, .values = {4, 8}, .line = __LINE__},
-    {.field = TG_FIELD_STAGES, .row = ROW_STATE, .values = {2, 3, 4}, .line = __LINE__},
-    {.field = TG_FIELD_BLOCKS_PER_SM, .row = ROW_H, .values = {1, 2}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCK, .rows = {"H"}, .dim = TG_LQ, .values = {64, 128}, .line = __LINE__},
+    {.field = TG_FIELD_WARPS, .rows = {"H"}, .values = {4, 8}, .line = __LINE__},
+    {.field = TG_FIELD_STAGES, .rows = {"state"}, .values = {2, 3, 4}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCKS_PER_SM, .rows = {"H"}, .values = {1, 2}, .line = __LINE__},
 };
 
 static const tg_space space = {

@@ -38,15 +38,19 @@ struct copy {
     const char *aliases[2];
     const tg_schedule *schedules[2];
     const tg_space *spaces[2];
-    tg_point points[2];
+    tg_point points[3];
+    tg_alias names[2];
     tg_variant variant;
 };
 
 void copy_good(struct copy *c);
 void copy_variant(struct copy *c, const tg_variant *variant);
 
-/* ---- text.c, garbage.c ---- */
+/* ---- tables.c, text.c, garbage.c ---- */
 
+void test_tables(void **state);
+void test_table_texts(void **state);
+void test_own_table(void **state);
 void test_golden(void **state);
 void test_infix(void **state);
 void test_diff_and_apply(void **state);

@@ -123,6 +123,17 @@ void test_diff_and_apply(void **state)
     assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
     assert_memory_equal(&again, &changed, sizeof again);
     assert_int_equal(tg_schedule_apply("", &again, &sink), TG_OK);
+    log.text[0] = '\0';
+    changed = again;
+    changed.rows[ROW_H].row[TG_DQK] = (tg_axis_role)TG_CLUSTER_CAST(256);
+    changed.rows[ROW_H].row[TG_DHV] = (tg_axis_role)TG_CAST(4, 128);
+    changed.rows[ROW_H].row[TG_MEMBER].role = TG_ROLE_L;
+    changed.rows[ROW_STATE].row[TG_DQK] = (tg_axis_role)TG_CLUSTER(64);
+    changed.rows[ROW_STATE].mma = TG_MMA_TF32X3;
+    tg_schedule_diff(&again, &changed, &writer);
+    assert_string_equal(log.text, "state.dqk=C/64 state.mma=tf32x3 H.dqk=CM2/256 H.dhv=M4/128 H.member=L/0");
+    assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
+    assert_memory_equal(&again, &changed, sizeof again);
     assert_string_equal(log.codes, "");
 }
 
@@ -135,14 +146,20 @@ void test_apply_mistakes(void **state)
         {"chunk", "TG0230", "'chunk' has no '='"},
         {"X.warps=4", "TG0231", "no kernel 'X', expected one of: gates, state, H"},
         {"H.warp=4", "TG0232",
-         "no field 'warp', expected one of: seg, chunk, Lhq, Lkv, dqk, dhv, warps,"},
-        {"chunks=4", "TG0232", "expected chunk or KERNEL.field"},
+         "no field 'warp', expected one of: seg, chunk, Lhq, Lkv, dqk, dhv, batch, member, warps,"},
+        {"chunks=4", "TG0232", "expected chunk, seg or KERNEL.field"},
         {"H.warps=", "TG0233", "warps is '', expected a number"},
         {"H.warps=-4", "TG0233", "warps is '-4', expected a number"},
         {"H.warps=99", "TG0233", "warps is '99', expected 1 to 16"},
         {"H.Lhq=9999999999999999999", "TG0233", "expected a number of 0 to 65535"},
         {"chunk=0", "TG0233", "chunk is '0', expected 1 to 65535"},
-        {"H.batch=1", "TG0232", "no field 'batch'"},
+        {"H.heads=1", "TG0232", "no field 'heads'"},
+        {"seg=8", "TG0233", "seg is '8', expected 0: no kernel of the schedule has segments"},
+        {"H.dqk=Q/64", "TG0233", "dqk is 'Q/64', expected P, L, W, C, M2, M4 or CM2"},
+        {"H.dqk=P/", "TG0233", "dqk is 'P/', expected a number of 0 to 65535"},
+        {"H.dqk=M3/64", "TG0233", "expected P, L, W, C, M2, M4 or CM2"},
+        {"H.dqk=P/600", "TG0233", "dqk is 'P/600', expected at most 512"},
+        {"H.mma=fp8", "TG0233", "mma is 'fp8', expected none, sync, tf32x3 or wgmma"},
         {"=", "TG0232", "no field ''"},
         {"X.warps=4 H.warps=99", "TG0231 TG0233", "warps is '99'"},
     };

@@ -326,17 +326,13 @@ static uint8_t tile_named(const tg_algorithm *algorithm, const char *name)
 
 static bool take_schedule(struct changed *c, const tg_variant *variant, const char *name)
 {
-    for (const tg_schedule *const *s = variant->schedules; *s; s++) {
-        if (strcmp((*s)->name, name) != 0)
-            continue;
-        c->schedule = **s;
-        c->algorithm = *c->schedule.algorithm;
-        memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
-        c->algorithm.tensors = c->tensors;
-        c->schedule.algorithm = &c->algorithm;
-        return true;
-    }
-    return false;
+    if (tg_variant_schedule_named(variant, name, &c->schedule, NULL) != TG_OK)
+        return false;
+    c->algorithm = *c->schedule.algorithm;
+    memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
+    c->algorithm.tensors = c->tensors;
+    c->schedule.algorithm = &c->algorithm;
+    return true;
 }
 
 static const struct change {

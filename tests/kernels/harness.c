@@ -210,10 +210,8 @@ const tg_variant *spec_variant(const struct spec *spec)
 
 bool spec_has_schedule(const struct spec *spec, const char *name)
 {
-    for (const tg_schedule *const *s = spec_variant(spec)->schedules; *s; s++)
-        if (strcmp((*s)->name, name) == 0)
-            return true;
-    return false;
+    tg_schedule schedule;
+    return tg_variant_schedule_named(spec_variant(spec), name, &schedule, NULL) == TG_OK;
 }
 
 /* "0 5 5 40" */
@@ -297,12 +295,9 @@ static bool has_wgmma(const tg_schedule *schedule)
 /* The emulator becomes the GPU that a schedule needs; a GPU is what it is. */
 static const tg_target *target_of(const tg_variant *variant, const char *schedule)
 {
-    const size_t n = strcspn(schedule, " ");
-    const tg_target *target = own_target;
-    for (const tg_schedule *const *s = variant->schedules; *s; s++)
-        if (strlen((*s)->name) == n && strncmp((*s)->name, schedule, n) == 0 && has_wgmma(*s))
-            target = tg_target_find("sm_90a");
-    return target;
+    tg_schedule named;
+    const bool is_named = tg_variant_schedule_named(variant, schedule, &named, NULL) == TG_OK;
+    return is_named && has_wgmma(&named) ? tg_target_find("sm_90a") : own_target;
 }
 
 static bool compile(struct trial *trial, const tg_variant *variant, const char *schedule_text)

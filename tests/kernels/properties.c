@@ -59,14 +59,6 @@ static void absent_tensors(const struct spec *spec)
 
 /* ---- decode steps ---- */
 
-static const tg_schedule *schedule_named(const tg_variant *variant, const char *name)
-{
-    const tg_schedule *const *s = variant->schedules;
-    while (strcmp((*s)->name, name) != 0)
-        s++;
-    return *s;
-}
-
 /* How many tokens a step has room for is no reason for another result. */
 static void rooms_agree(const struct spec *spec)
 {
@@ -77,7 +69,8 @@ static void rooms_agree(const struct spec *spec)
     few.tokens = 2;
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
         tg_variant own = *tg_variant_find(spec->variant);
-        tg_schedule schedule = *schedule_named(&own, "step8");
+        tg_schedule schedule;
+        tap_expect(tg_variant_schedule_named(&own, "step8", &schedule, NULL) == TG_OK, "no step8");
         const tg_schedule *const schedules[] = {&schedule, NULL};
         struct spec other = few;
         schedule.max_tokens = rooms[i];

@@ -1,0 +1,30 @@
+/* dsl/bind.h - tables and points one by one, for the checker and the compiler; see bind.c. Internal. */
+#ifndef TEGULA_DSL_BIND_H
+#define TEGULA_DSL_BIND_H
+
+#include "dsl/tegula.h"
+
+#include <stdbool.h>
+
+/* A table of a variant, and the algorithm that it is for unless it says otherwise. Begin with {0}. */
+struct tg_table {
+    const tg_schedule *declared;
+    const tg_algorithm *algorithm;
+    uint32_t way, n; /* of which list, and how many of it have been visited */
+};
+bool tg_table_next(const tg_variant *variant, struct tg_table *table);
+
+/* Its points that are for its algorithm: begin at 0. One without points has one, which is NULL. */
+bool tg_point_next(const struct tg_table *table, uint32_t *at, const tg_point **point);
+
+/* The point, with further changes (NULL: none), bound. Not TG_OK: a change is refused, and the schedule is of no use. */
+tg_status tg_point_bind(const struct tg_table *table, const tg_point *point, const char *changes, tg_schedule *schedule,
+                        const tg_sink *sink);
+
+/* A table, in place: what there is of it for its algorithm, or for this one where it has none. */
+void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm);
+
+/* The table that tg_variant_schedule's i-th is a point of. */
+const tg_schedule *tg_variant_table(const tg_variant *variant, uint32_t i);
+
+#endif
