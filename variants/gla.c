@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { GX = VECTOR_TILES, DGX };
+enum { GX = VECTOR_TILES, DGX = DGATE };
 enum { TAU = 1 };
 
 #define VARIANT gla
@@ -20,7 +20,6 @@ enum { TAU = 1 };
 #define GRADIENT_TENSORS [DGX] = {"dgx", TG_F32, TG_OUT, {TG_T, TG_DQK}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DGX), TG_DIV(TG_MUL(TG_SIGMOID(TG_NEG(TG_KV(GX))), TG_KV(DA)), TG_SCALAR(TAU))),
-#define GRADIENT_OUTPUTS DGX
 #define SCALARS {"tau", 16.0f}
 
 static double gate(const tg_oracle_call *call, int64_t at)

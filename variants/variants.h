@@ -15,7 +15,8 @@ TG_API extern const tg_algorithm tg_linear_algorithm, tg_retention_algorithm, tg
 TG_API extern const tg_algorithm tg_linear_backward_algorithm, tg_retention_backward_algorithm, tg_lightning_backward_algorithm,
     tg_gated_retention_backward_algorithm, tg_simple_gla_backward_algorithm, tg_mamba2_backward_algorithm,
     tg_mlstm_sig_backward_algorithm, tg_mlstm_sig_norm_backward_algorithm, tg_mlstm_exp_backward_algorithm,
-    tg_nla_backward_algorithm, tg_nla_full_backward_algorithm, tg_delta_net_backward_algorithm, tg_gated_delta_backward_algorithm;
+    tg_nla_backward_algorithm, tg_nla_full_backward_algorithm, tg_gla_backward_algorithm, tg_delta_net_backward_algorithm,
+    tg_gated_delta_backward_algorithm;
 /* The same where no state of a chunk is: <C, dC>, which gates need, comes another way. linear and lightning have no such gates, and one way. */
 TG_API extern const tg_algorithm tg_retention_walked_algorithm, tg_gated_retention_walked_algorithm, tg_simple_gla_walked_algorithm,
     tg_mamba2_walked_algorithm, tg_mlstm_sig_walked_algorithm, tg_mlstm_sig_norm_walked_algorithm, tg_mlstm_exp_walked_algorithm, tg_delta_net_walked_algorithm,

@@ -50,8 +50,13 @@ enum {
     X,     /* rows of CK o DC [chunk, dqk] */
     E, PE, TE, TR,
     DA,    /* gradient of the log decay, natural log [T, dqk] */
-    VECTOR_TILES /* the variant's own begin here */
+    VECTOR_TILES,             /* the variant's own begin here: at most 8 */
+    DGATE = VECTOR_TILES + 8, /* what a variant makes of DA: the gradient of its gate [T, dqk] */
 };
+
+/* ---- schedules (vector_schedules.c), for all that number their tiles like that -------------------- */
+
+TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
 

@@ -76,6 +76,15 @@ grad.f
 grad.k
 ! FAILED
 
+-- case a table joins the backward of another family, whose algorithm it then is of
+-- args
+check gla --load $LIB/joins_gla.so --device emu --arch sm_80 --shape B=1,NH=2,T=100,dqk=32,dhv=32 --grad --backward-schedule own
+-- exit 0
+-- stdout
+gla-backward bf16, B=1 NH=2 T=100 dqk=32 dhv=32; schedule own
+grad.gx
+! FAILED
+
 -- case ... by their names
 -- args
 variants --load $LIB/joins.so --json

@@ -1,0 +1,72 @@
+/* variants/vector_schedules.c - the schedules of the vector-gate family: a table a structure. */
+#include "variants/vector.h"
+
+#define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
+#define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
+#define PRODUCTS             .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1
+
+/* A thread a channel, down the positions of the chunk. */
+#define GATE_ROW {ROW("gates", (B, GT)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}}
+#define STATE(position) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
+
+/* Decode: a token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its
+ * state, which it reads and writes once. */
+static const tg_point step_points[] = {
+    {.name = "step"},
+    {.name = "step8", .changes = "step.chunk=8 step.dhv=256", .max_tokens = 8},
+    {.name = "step8-narrow", .changes = "step.chunk=8 step.warps=2", .max_tokens = 8},
+    {.name = NULL},
+};
+static const tg_schedule step = {
+    SCHEDULE("step"), .chunk = 1, .max_tokens = 1, .points = step_points,
+    .rows = {{ROW("step", (H, S)), .warps = 4,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(1), [TG_DHV] = TG_P(128)}}},
+};
+
+/* Two levels: states of every chunk in memory, then the chunks by themselves. tfla-small: more thread blocks a multiprocessor;
+ * tfla-fp32: fp32 inputs; tfla-keep: the states of the chunks stay in the caller's memory, for the backward's tfla-kept. */
+static const tg_point two_level_points[] = {
+    {.name = "tfla"},
+    {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
+    {.name = "tfla-fp32", .changes = "state.mma=tf32x3 state.Lkv=16 H.mma=tf32x3 H.dqk=32 H.dhv=32"},
+    {.name = "tfla-keep", .kept = {CK}},
+    {.name = NULL},
+};
+static const tg_schedule two_level = {
+    SCHEDULE("two-level"), .chunk = 64, .points = two_level_points,
+    .rows = {GATE_ROW, {ROW("state", (CK)), STATE(TG_LKV)},
+             {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
+};
+
+/* tfla-grouped: heads that share q and k. One thread block does all heads of a group and keeps the sum, in half the width. */
+#define FP32                                                                                                           \
+    "state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
+    "dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dhv=32"
+#define OF_GROUP " dQ.member=L dQ.stages=3 dK.member=L"
+#define GROUPED  "dQ.dqk=32 dK.dhv=32 dV.dhv=32" OF_GROUP
+static const tg_point back_two_level_points[] = {
+    {.name = "tfla"},
+    {.name = "tfla-small", .changes = "dQ.dqk=32 dV.dhv=32"},
+    {.name = "tfla-fp32", .changes = FP32},
+    {.name = "tfla-grouped", .changes = GROUPED},
+    {.name = "tfla-fp32-grouped", .changes = FP32 OF_GROUP},
+    {.name = "tfla-kept", .kept = {CK}},
+    {.name = "tfla-kept-grouped", .changes = GROUPED, .kept = {CK}},
+    {.name = NULL},
+};
+static const tg_schedule back_two_level = {
+    SCHEDULE("two-level"), .chunk = 64, .points = back_two_level_points,
+    .rows = {GATE_ROW,
+             {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, STATE(TG_LKV)},
+             {ROW("dstate", (DC)), STATE(TG_LQ)},
+             {ROW("dQ", (DQ, QDQ)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64)}},
+             {ROW("dK", (DK, KDK, RK)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}},
+             {ROW("dV", (DV)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}},
+             /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
+             {ROW("cross", (X)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
+             {ROW("sums", (TE, TR)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
+             {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}}},
+};
+
+const tg_schedule *const tg_vector_forward[] = {&step, &two_level, NULL};
+const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};
