@@ -341,9 +341,8 @@ static bool check_stores(const struct plan *p)
         const bool to_caller =
             plan_memory_dtype(p, op->tile) == TG_F32 &&
             ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
-        const bool is_state = p->starts && op->v == p->state,
-                   is_output = plan_is_position(v->dims[0]) && plan_is_owned(p, v);
-        if ((has_output && p->adds) || to_caller || (!is_state && !is_output)) {
+        const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
+        if ((has_output && p->adds) || to_caller || !can_write) {
             plan_refuse(
                 p, "TG0518", p->row->line, "let another row write it",
                 "kernel %s on warpgroups: its chunks write positions by dqk or dhv as its rows are, to the caller in the "

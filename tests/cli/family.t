@@ -274,7 +274,7 @@ explain mamba2 --arch sm_90a --dqk 32 --dhv 64 --group 4 --packed --pool --json
 -- stdout
 "variant":"mamba2"
 "backward":{"variant":"mamba2-backward"
-"chosen":{"name":"tfla-grouped"
+"chosen":{"name":"walk-parts
 
 -- case explain of a decode step
 -- args
