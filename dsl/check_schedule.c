@@ -191,7 +191,7 @@ static void check_kept(struct check *check, const tg_schedule *schedule)
             fault = "which is a tensor of the caller already";
         else if (tg_tile_stmt(algorithm, tile) < 0)
             fault = "which no statement computes";
-        else if (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS)
+        else if (!tg_tile_has_t(algorithm, tile) && (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS))
             fault = "whose axes are positions inside a chunk";
         if (fault)
             tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s", name, fault);

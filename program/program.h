@@ -96,7 +96,7 @@ typedef enum tg_axis {
     TG_DHV = 4,      /* value width */
     TG_PARTS = 5,    /* partial sums of different thread blocks, added up by the reader; workspace only */
     TG_CUTS = 6,     /* B + 1: the boundaries of packed sequences */
-    TG_POSITION = 7, /* positions of a chunk, as many as the program's only chunk size; workspace only */
+    TG_POSITION = 7, /* positions of a chunk, as many as the program's only chunk size: workspace, or kept */
     TG_N_AXES = 8,
 } tg_axis;
 

@@ -122,9 +122,8 @@ static tg_status verify_tensor(const tg_program *program, uint32_t i, const tg_s
     }
     REQUIRE(program->packed || !has_axis(t, TG_CUTS),
             "tensors[%" PRIu32 "].axes (%s): expected axis cuts in packed programs only", i, t->name);
-    REQUIRE((program->chunk_most && is_workspace(t)) || !has_axis(t, TG_POSITION),
-            "tensors[%" PRIu32 "].axes (%s): expected axis position in workspace of programs with one chunk size only",
-            i, t->name);
+    REQUIRE(program->chunk_most || !has_axis(t, TG_POSITION),
+            "tensors[%" PRIu32 "].axes (%s): expected axis position in programs with one chunk size only", i, t->name);
     const bool has_parts = has_axis(t, TG_PARTS);
     REQUIRE(has_parts == (t->parts != 0) && !(has_parts && !is_workspace(t)),
             "tensors[%" PRIu32 "].parts (%s): expected more than 0 exactly for workspace tensors "
