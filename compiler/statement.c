@@ -636,6 +636,23 @@ static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     return add_simple(b, i, s, OP_SOLVE, domain, free);
 }
 
+/* A scan has one running total: what it goes along is the only loop that it is in, or in none. */
+static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
+{
+    struct plan *p = b->p;
+    const uint32_t along = tg_stmt_along(p->algorithm, s), heads = 1u << TG_MEMBER;
+    const uint32_t others = p->row->row[TG_MEMBER].role == TG_ROLE_L ? domain | heads : domain & along ? domain : 0;
+    for (uint32_t d = 1; p->thread_dim && d < TG_N_DIMS; d++)
+        if ((others & ~along) >> d & 1) {
+            plan_refuse(p, "TG0508", s->line, "let a row of its own write it",
+                        "kernel %s would go on with the scan %s from one %s to the next", p->row->name,
+                        p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
+                        d == TG_MEMBER ? "head" : tg_dim_name(d));
+            return false;
+        }
+    return add_simple(b, i, s, OP_SCAN, domain, free);
+}
+
 bool nest_add(struct builder *b, int i)
 {
     struct plan *p = b->p;
@@ -659,13 +676,7 @@ bool nest_add(struct builder *b, int i)
     case TG_STMT_SOLVE:
         return add_solve(b, i, s, domain, free);
     case TG_STMT_SCAN:
-        if (p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L) {
-            plan_refuse(p, "TG0508", s->line, "let a row of its own write it",
-                        "kernel %s would go on with the scan %s from one head to the next", p->row->name,
-                        p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
-            return false;
-        }
-        return add_simple(b, i, s, OP_SCAN, domain, free);
+        return add_scan(b, i, s, domain, free);
     case TG_STMT_TOTAL:
         return add_total(b, i, s, domain, free);
     case TG_STMT_CONTRACT:

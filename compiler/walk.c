@@ -79,6 +79,17 @@ static bool check_blocks(const struct plan *p)
     return ok;
 }
 
+/* Positions that a statement names are the row's. */
+static bool check_positions(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        for (uint32_t k = 0; k < p->values[i].n_dims; k++)
+            if (plan_is_position(p->values[i].dims[k]) && !p->block[p->values[i].dims[k]])
+                return refuse(p, 0, "let an earlier row write what it reads at other positions",
+                              "a statement of it is at positions for which the row has no role");
+    return true;
+}
+
 static bool is_operand(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->n_ops; i++)
@@ -409,7 +420,7 @@ static uint32_t registers_of(const struct plan *p)
 
 bool pass_walk(struct plan *p)
 {
-    if (!find_owner(p) || !check_blocks(p))
+    if (!find_owner(p) || !check_blocks(p) || !check_positions(p))
         return false;
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];

@@ -20,6 +20,27 @@ struct term {
     uint32_t split; /* dimensions of whose sum this thread block has a part */
 };
 
+static bool has_causal(const tg_stmt *s)
+{
+    for (uint32_t i = 0; i < TG_MAX_EXPR && s->expr[i].op != TG_X_END; i++)
+        if (is_mask(s->expr[i].op))
+            return true;
+    return false;
+}
+
+/* A tile of positions that no mask ends where the sequence does, and of which a sum takes everything? Products need no
+ * such end: the other operand is zero there. */
+static bool is_summed_to_the_end(const struct plan *p, const struct value *out)
+{
+    if (out->n_dims < 2 || !plan_is_position(out->dims[0]) || !plan_is_position(out->dims[1]) ||
+        has_causal(&p->algorithm->body[out->stmt]))
+        return false;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_DOT && &p->values[p->ops[i].a] == out && !p->algorithm->body[p->ops[i].stmt].b)
+            return true;
+    return false;
+}
+
 struct expression *expression_begin(struct emit *e, int stmt, const struct value *out, bool causal)
 {
     struct expression *x = calloc(1, sizeof *x);
@@ -28,6 +49,7 @@ struct expression *expression_begin(struct emit *e, int stmt, const struct value
     x->stmt = &e->p->algorithm->body[stmt];
     x->out = out;
     x->causal = causal;
+    x->ends = is_summed_to_the_end(e->p, out);
     return x;
 }
 
@@ -331,9 +353,19 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
     return stack[0].x;
 }
 
+static LLVMValueRef is_inside(struct emit *e, const struct expression *x, uint32_t axis, LLVMValueRef at)
+{
+    LLVMValueRef start = e->at.start[x->out->dims[axis]];
+    return less(e, start ? add(e, start, at) : at, e->at.length);
+}
+
 LLVMValueRef expression_element(struct emit *e, struct expression *x, const struct element_at *at)
 {
-    return expression_pair(e, x, at).hi;
+    LLVMValueRef a = expression_pair(e, x, at).hi;
+    if (!x->ends)
+        return a;
+    LLVMValueRef inside = LLVMBuildAnd(e->b, is_inside(e, x, 0, at->row), is_inside(e, x, 1, at->column), "");
+    return LLVMBuildSelect(e->b, inside, a, real(e, 0), "");
 }
 
 /* Rows of the tiles that the expression reads straight from memory. */
@@ -361,14 +393,6 @@ static void map_fragment(struct emit *e, const struct op *op, bool causal)
         set(e, e->registers[op->v][r], expression_element(e, x, &at));
     }
     free(x);
-}
-
-static bool has_causal(const tg_stmt *s)
-{
-    for (uint32_t i = 0; i < TG_MAX_EXPR && s->expr[i].op != TG_X_END; i++)
-        if (is_mask(s->expr[i].op))
-            return true;
-    return false;
 }
 
 /* Blocks wholly below the diagonal need no mask; most are. */
