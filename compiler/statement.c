@@ -646,8 +646,7 @@ static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain
         if ((others & ~along) >> d & 1) {
             plan_refuse(p, "TG0508", s->line, "let a row of its own write it",
                         "kernel %s would go on with the scan %s from one %s to the next", p->row->name,
-                        p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
-                        d == TG_MEMBER ? "head" : tg_dim_name(d));
+                        p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, d == TG_MEMBER ? "head" : tg_dim_name(d));
             return false;
         }
     return add_simple(b, i, s, OP_SCAN, domain, free);

@@ -32,6 +32,7 @@ int main(int argc, char **argv)
     suite_large();
     suite_declared();
     suite_decays();
+    suite_found();
     harness_close();
     return tap_finish();
 }

@@ -12,5 +12,6 @@ void suite_mutants(void);    /* damaged kernels are found out; emulator only */
 void suite_large(void);      /* sizes that take a GPU */
 void suite_declared(void);   /* declarations outside the family */
 void suite_decays(void);     /* products with a decay */
+void suite_found(void);      /* what random declarations have found */
 
 #endif
