@@ -153,17 +153,6 @@ int tg_variant_schedule(const tg_variant *variant, uint32_t i, tg_schedule *sche
     return 0;
 }
 
-const tg_schedule *tg_variant_table(const tg_variant *variant, uint32_t i)
-{
-    struct tg_table table = {0};
-    const tg_point *point = NULL;
-    uint32_t at = 0;
-    while (variant && next_point(variant, &table, &at, &point))
-        if (i-- == 0)
-            return table.declared;
-    return NULL;
-}
-
 /* ---- by name ---- */
 
 static bool is_name(const char *name, const char *text, size_t length)

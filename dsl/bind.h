@@ -24,7 +24,4 @@ tg_status tg_point_bind(const struct tg_table *table, const tg_point *point, con
 /* A table, in place: what there is of it for its algorithm, or for this one where it has none. */
 void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm);
 
-/* The table that tg_variant_schedule's i-th is a point of. */
-const tg_schedule *tg_variant_table(const tg_variant *variant, uint32_t i);
-
 #endif
