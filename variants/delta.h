@@ -57,6 +57,11 @@ enum {
     DELTA_TILES /* the variant's own begin here */
 };
 
+/* ---- schedules (delta_schedules.c), for all that number their tiles like that --------------------- */
+
+/* Of the forward, of the backward with the states of all chunks in memory, and of the one without. */
+TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
+
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
 
 struct delta_oracle {

@@ -1,0 +1,151 @@
+/* variants/delta_schedules.c - the schedules of the delta rule, with and without a decay: a table a structure. A chunk is one
+ * block of so many positions. */
+#include "variants/delta.h"
+
+#define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
+#define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
+#define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
+#define POSITIONS            .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
+#define GATE_ROW             {ROW("gates", (B, GT, WI, W)), POSITIONS}
+#define GATE_GRADIENT_ROW    {ROW("dgates", (DBETA, DA)), POSITIONS}
+
+/* ---- by mma.sync ---- */
+
+/* T of every chunk; the states and the values that are written by a walk, a warp for 16 values; everything else of all chunks
+ * at once. What a sum has of its dimension at a time is 32, of fp32 16.
+ *
+ *   small   for 99 KB of shared memory (RTX 30xx, 40xx, 50xx)
+ *   wide    for dqk up to 256: half of the registers for values, more for the state */
+#define PRODUCTS(stages_) .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
+#define WALK_ROW(name_, outputs_)                                                                                      \
+    {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
+#define T_OF(outputs_)                                                                                                 \
+    {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
+
+#define WIDE_T                                                                                                         \
+    "chunk=32 gates.warps=1 gates.Lkv=32 T.warps=2 T.Lhq=32 T.Lkv=32 "                                                 \
+    "walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
+#define WIDE   WIDE_T "H.warps=2 H.Lhq=32 H.Lkv=32 H.dhv=32 "
+#define FP32   "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 H.mma=tf32x3 H.dqk=16"
+static const tg_point portable_points[] = {
+    {.name = "portable"},
+    {.name = "portable-small", .changes = "walk.stages=1"},
+    {.name = "portable-wide", .changes = WIDE},
+    {.name = "portable-fp32", .changes = FP32},
+    {.name = "portable-fp32-wide", .changes = WIDE FP32},
+    {.name = NULL},
+};
+static const tg_schedule portable = {
+    SCHEDULE("portable"), .chunk = 64, .points = portable_points,
+    .rows = {GATE_ROW, T_OF((T_)), WALK_ROW("walk", (CK, N)),
+             {ROW("H", (H)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}}},
+};
+
+#define BACK_WIDE                                                                                                      \
+    WIDE_T "dV.warps=2 dV.stages=1 dV.Lhq=32 dV.Lkv=32 dV.dhv=32 dQ.warps=2 dQ.Lhq=32 dQ.Lkv=32 dQ.dqk=32 "             \
+           "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dgates.warps=1 dgates.Lkv=32 "
+#define BACK_FP32                                                                                                      \
+    "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 "            \
+    "dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 product.mma=tf32x3"
+#define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
+static const tg_point back_portable_points[] = {
+    {.name = "portable"},
+    {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
+    {.name = "portable-wide", .changes = BACK_WIDE},
+    {.name = "portable-fp32", .changes = BACK_FP32},
+    {.name = "portable-fp32-wide", .changes = BACK_WIDE BACK_FP32},
+    {.name = NULL},
+};
+static const tg_schedule back_portable = {
+    SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
+    .rows = {GATE_ROW, T_OF((T_, PT)), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
+             {ROW("dQ", (DQ, RX, RE)), PRODUCTS(2), KEYS},
+             {ROW("dKr", (DKR, GX, LE, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
+             {ROW("dK", (DK, KX, CE, CL)), PRODUCTS(2), KEYS},
+             {ROW("product", (XI)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_L(64), [TG_DHV] = TG_L(64)}},
+             GATE_GRADIENT_ROW},
+};
+
+/* ---- on warpgroups (sm_90a) ---- */
+
+/* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
+ * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
+#define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 7, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
+#define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
+#define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define NARROW "walk.warps=4 walk.dhv=64"
+static const tg_point walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-narrow", .changes = NARROW},
+    {.name = "walk-keep", .kept = {T_, N}},
+    {.name = "walk-narrow-keep", .changes = NARROW, .kept = {T_, N}},
+    {.name = NULL},
+};
+static const tg_schedule walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = walk_points,
+    .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
+             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(3), VALUES},
+             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(3), VALUES}},
+};
+
+/* The gradients in four walks: the values that are written, again; back, their gradients; dQ and keys as they are read; back,
+ * keys as they are written. Where they are kept, T and N are as walk-keep left them. */
+#define VALUE_ROWS                                                                                                     \
+    GATE_ROW,                                                                                                          \
+    {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},                                                                \
+    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), VALUES},                                                 \
+    {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), VALUES}
+#define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define HEADS(position)                                                                                                \
+    .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
+#define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
+#define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW
+#define KEPT .kept = {T_, N}
+
+static const tg_point back_walk_points[] = {{.name = "walk"}, {.name = "walk-kept", KEPT}, {.name = NULL}};
+static const tg_schedule back_walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
+    .rows = {VALUE_ROWS,
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             END_ROW,
+             {ROW("dK", (DK, DS0, KX, CE, CL, SK)), KEY_WALK},
+             WALKED_GATE_ROWS},
+};
+
+/* What heads share is summed by rows of their own, and so are both parts of dK where the last walk has no shared memory for a
+ * sixth tile (`apart`). `split`: few heads, the values by two thread blocks. */
+static const tg_point back_apart_points[] = {{.name = "walk-apart"}, {.name = "walk-apart-kept", KEPT}, {.name = NULL}};
+static const tg_schedule back_apart = {
+    SCHEDULE("walk-apart"), .chunk = 64, .points = back_apart_points,
+    .rows = {VALUE_ROWS,
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             END_ROW,
+             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
+             {ROW("dKsum", (DK)), HEADS(TG_LKV)},
+             WALKED_GATE_ROWS},
+};
+#define SPLIT       "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"
+#define BACK_NARROW SPLIT " dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+static const tg_point back_grouped_points[] = {
+    {.name = "walk-grouped"},
+    {.name = "walk-split", .changes = SPLIT},
+    {.name = "walk-narrow", .changes = BACK_NARROW},
+    {.name = "walk-grouped-kept", KEPT},
+    {.name = "walk-split-kept", .changes = SPLIT, KEPT},
+    {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
+    {.name = NULL},
+};
+static const tg_schedule back_grouped = {
+    SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
+    .rows = {VALUE_ROWS,
+             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
+             END_ROW,
+             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
+             {ROW("dKsum", (DK)), HEADS(TG_LKV)},
+             WALKED_GATE_ROWS},
+};
+
+const tg_schedule *const tg_delta_forward[] = {&walk, &portable, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, NULL};
+const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};
