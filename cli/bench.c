@@ -50,6 +50,12 @@ static const struct row {
     {"mlstm-exp", {SIZES(1, 16, 8, 128, 256), .most_tokens = 8}},
     {"mlstm-exp", {SIZES(64, 16, 8, 128, 256), .most_tokens = 8}},
     {"mlstm-exp", {SIZES(512, 16, 8, 128, 256), .most_tokens = 8}},
+    {"gated-delta", {SIZES(1, 32, 1, 128, 128), .most_tokens = 1}},
+    {"gated-delta", {SIZES(64, 32, 1, 128, 128), .most_tokens = 1}},
+    {"gated-delta", {SIZES(512, 32, 1, 128, 128), .most_tokens = 1}},
+    {"gated-delta", {SIZES(1, 32, 8, 128, 128), .most_tokens = 8}},
+    {"gated-delta", {SIZES(64, 32, 8, 128, 128), .most_tokens = 8}},
+    {"gated-delta", {SIZES(512, 32, 8, 128, 128), .most_tokens = 8}},
 };
 
 static void bench_row(struct bench *bench, const tg_variant *variant, const struct shape *shape)

@@ -6,6 +6,8 @@
 /* Addresses, counters and predicates, as ptxas 13.0 reports for our kernels beyond the tiles: a tile of
  * 128 x 128 with its 128 x 32 weights must fit in 255 when one loop feeds it and must not when two do. */
 enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
+/* The same beside a state that threads share. */
+enum { REGISTERS_BESIDE_STATE = 36 };
 
 static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 {
@@ -104,6 +106,24 @@ static bool check_registers(struct plan *p)
     return false;
 }
 
+/* What threads that share out dqk have of it. */
+static bool check_held(struct plan *p)
+{
+    p->registers = REGISTERS_BESIDE_STATE;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_has_dim(&p->values[i], plan_shared_dim(p)) && !plan_is_shared_row(p, &p->values[i]))
+            p->registers += plan_held_count(p, &p->values[i]);
+    const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
+    const uint32_t room = p->target->registers_per_sm / (p->threads * resident) / 8 * 8,
+                   limit = room < 255 ? room : 255;
+    if (p->registers <= limit)
+        return true;
+    plan_refuse(p, "TG0530", p->row->line, "give dhv a smaller block, so that more threads share out dqk",
+                "kernel %s: %u threads share out %u of dqk, each with %u values, and need %u registers; at most %u",
+                p->row->name, p->sharers, plan_dim_size(p, plan_shared_dim(p)), p->each, p->registers, limit);
+    return false;
+}
+
 bool pass_budget(struct plan *p)
 {
     bool ok = true;
@@ -119,5 +139,7 @@ bool pass_budget(struct plan *p)
     }
     if (p->row->mma != TG_MMA_NONE)
         ok = check_registers(p) && ok;
+    else if (p->sharers)
+        ok = check_held(p) && ok;
     return ok;
 }

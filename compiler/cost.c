@@ -28,7 +28,12 @@ static const double thread_block_seconds = 5.9e-6;
 static const double loopless_block_seconds = 4.7e-6; /* no loop's first loads to wait for */
 static const double thread_step_seconds = 0.02e-6;
 static const double token_seconds = 0.78e-6; /* of several tokens a decode step */
-static const double thread_sum_rate = 12e9;  /* elements a second of a multiprocessor, of sums over positions */
+/* ... that are walked beside a state in registers: until that is there and from the last token to memory, and of a token,
+ * alone and of each element that a thread has of the state. */
+static const double held_block_seconds = 3.7e-6;
+static const double held_step_seconds = 0.25e-6;
+static const double held_element_seconds = 1.6e-9;
+static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
 static const double short_step_seconds =
@@ -281,6 +286,15 @@ static double idle_share(const struct plan *p)
     return p->each > 1 && size ? (double)(plan_blocks(p, p->thread_dim) * p->block[p->thread_dim]) / size : 1;
 }
 
+/* Of the states that a thread has from the first token to the last. */
+static double held_elements(const struct plan *p)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        n += p->values[i].nest < 0 && p->values[i].space == SPACE_THREAD ? plan_held_count(p, &p->values[i]) : 0;
+    return n;
+}
+
 /* Of all thread blocks, as if memory were infinitely fast. */
 static double block_seconds_in_all(const struct plan *p, const struct work *work, double blocks)
 {
@@ -290,6 +304,9 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together);
+    if (p->by_token)
+        return waves *
+               (held_block_seconds + work->steps * (held_step_seconds + held_elements(p) * held_element_seconds));
     if (p->row->mma == TG_MMA_NONE) {
         const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
         const double start = work->steps > 0 || p->schedule->max_tokens ? thread_block_seconds : loopless_block_seconds;

@@ -231,8 +231,9 @@ bool pass_nest(struct plan *p)
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
         const bool whole =
-            (size && size <= p->block[d]) || (p->held >> d & 1) || (d == TG_CHUNK && p->schedule->max_tokens) ||
-            ((p->held >> TG_CHUNK & 1) && (d == TG_LQ || d == TG_LKV)) || /* one position in each held chunk */
+            (size && size <= p->block[d]) || (p->held >> d & 1) ||
+            (d == TG_CHUNK && p->schedule->max_tokens && !p->by_token) ||
+            (plan_has_single_positions(p) && plan_is_position(d)) ||
             (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
             (p->one_block && plan_is_position(d));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)

@@ -5,7 +5,9 @@
  * What is loaded once is issued at the top of the kernel, before the prologue of the first nest, so that
  * everything is in flight together; one wait and one barrier stand before its first use.
  *
- * What the threads of a thread kernel share out (share.c) lies in shared memory too, filled before its nest.
+ * What the threads of a thread kernel share out (share.c) lies in shared memory too, filled before its nest; and what a
+ * decode step that walks its tokens loads, of all tokens: a few rows, which no thread can load ahead one by one beside the
+ * state that it holds.
  *
  * requires: nest, place   makes: loads of nests, OP_LOAD/COMMIT/PROLOGUE/WAIT/BARRIER, shared offsets */
 #include "compiler/plan.h"
@@ -43,6 +45,85 @@ static bool fill_rings(struct plan *p)
         nest->loads[nest->n_loads++] = (uint8_t)i;
     }
     return true;
+}
+
+bool plan_is_shared_row(const struct plan *p, const struct value *v)
+{
+    return p->sharers && v->staged && plan_has_dim(v, plan_shared_dim(p));
+}
+
+/* Rows of tokens go there by units of 16 bytes, numbers by 4. What sharers read again and again becomes fp32 there. */
+static void fetch_tokens(struct plan *p, const struct nest *nest)
+{
+    for (uint32_t i = 0; i < nest->n_loads; i++) {
+        struct value *v = &p->values[nest->loads[i]];
+        const uint32_t tile = TG_OPERAND_TILE(v->operand);
+        uint32_t elements = 1;
+        for (uint32_t d = 0; d < v->n_dims; d++)
+            elements *= v->extent[d];
+        v->row_bytes = elements * tg_dtype_bytes(v->dtype);
+        v->stage_bytes = v->row_bytes * p->schedule->max_tokens;
+        v->staged = tg_tile_has_t(p->algorithm, tile) && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 &&
+                    v->dtype != TG_F32X2 && (v->row_bytes % 16 == 0 || v->dtype == TG_F32);
+        for (uint32_t k = 0; k < i && v->staged && v->shared_with < 0; k++)
+            if (p->values[nest->loads[k]].staged && TG_OPERAND_TILE(p->values[nest->loads[k]].operand) == tile)
+                v->shared_with = (int8_t)nest->loads[k];
+        if (!plan_is_shared_row(p, v) || v->dtype == TG_F32)
+            continue;
+        v->row_bytes = elements * tg_dtype_bytes(TG_F32);
+        v->stage_bytes += v->row_bytes * p->schedule->max_tokens;
+    }
+}
+
+/* A sum over what is shared out of nothing but what is there before the step? */
+static bool is_early_sum(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    return plan_sums_shared(p, op) && (a->stmt < 0 || a->nest < 0) && (b->stmt < 0 || b->nest < 0);
+}
+
+/* Of a step in which threads share sums, those come first that need nothing else of it: one loop over what is held makes all of
+ * them (lower/thread.c), and threads exchange their parts of all at once. Each begins with the operation before it. */
+static void sum_early(struct plan *p, uint32_t begin)
+{
+    uint32_t to = begin + 1;
+    for (uint32_t i = to + 1; p->ops[i].kind != OP_END; i++) {
+        if (!is_early_sum(p, &p->ops[i]) || p->ops[i - 1].kind != OP_ZERO || p->ops[i - 1].v != p->ops[i].v)
+            continue;
+        const struct op moved[2] = {p->ops[i - 1], p->ops[i]};
+        memmove(&p->ops[to + 2], &p->ops[to], (i - 1 - to) * sizeof moved[0]);
+        memcpy(&p->ops[to], moved, sizeof moved);
+        to += 2;
+    }
+}
+
+int plan_factor_beside(const struct plan *p, const struct op *op)
+{
+    const uint32_t dim = plan_shared_dim(p);
+    const bool a = plan_has_dim(&p->values[op->a], dim), b = plan_has_dim(&p->values[op->b], dim);
+    return a == b ? -1 : a ? op->b : op->a;
+}
+
+/* A state that decays by one number, and which in the loop from `begin` on such sums alone read: the number is a factor of
+ * what they make, of what is added to the state, and of the state behind the last token. */
+static void keep_decays_apart(struct plan *p, uint32_t begin)
+{
+    const int nest = p->ops[begin].n;
+    tg_bits decayed = 0, others = 0;
+    for (uint32_t i = begin + 1; p->ops[i].kind != OP_END; i++) {
+        const struct op *op = &p->ops[i];
+        uint8_t reads[TG_MAX_READS];
+        const uint32_t n = plan_reads(p, op, reads);
+        if (op->kind == OP_DECAY && p->values[op->a].n_dims == 0 && p->values[op->v].nest != nest)
+            decayed |= TG_BIT(op->v);
+        else if (op->kind != OP_DOT || plan_factor_beside(p, op) < 0)
+            others |= TG_BIT(op->v);
+        for (uint32_t k = 0; k < n && !(op->kind == OP_DECAY) && !is_early_sum(p, op); k++)
+            others |= TG_BIT(reads[k]);
+    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        p->values[i].apart = (decayed & ~others) >> i & 1 && plan_has_dim(&p->values[i], plan_shared_dim(p)) &&
+                             plan_has_dim(&p->values[i], p->thread_dim);
 }
 
 /* Does this operation read shared memory that the top of the kernel filled? */
@@ -85,6 +166,11 @@ static void add_late_loads(struct plan *p, const struct op *ops, uint32_t i, tg_
     }
 }
 
+static bool has_prologue(const struct plan *p, uint32_t nest)
+{
+    return p->row->mma != TG_MMA_NONE || plan_walks_tokens(p, &p->nests[nest]);
+}
+
 /* Rebuilds the operation list with copies and synchronisation in it. */
 static void insert_copies(struct plan *p)
 {
@@ -102,11 +188,10 @@ static void insert_copies(struct plan *p)
                 root_shared |= in_shared(v);
             }
         }
-        if (pass == 0 && p->row->mma != TG_MMA_NONE) {
+        if (pass == 0 && p->row->mma != TG_MMA_NONE)
             plan_add_op(p, OP_COMMIT, -1);
-            if (p->n_nests)
-                plan_add_op(p, OP_PROLOGUE, -1)->n = 0;
-        }
+        if (pass == 0 && p->n_nests && has_prologue(p, 0))
+            plan_add_op(p, OP_PROLOGUE, -1)->n = 0;
     }
     bool visible = !root_shared;
     tg_bits loaded = 0;
@@ -122,7 +207,7 @@ static void insert_copies(struct plan *p)
         const bool is_shared_out = op->kind == OP_NEST && p->nests[op->n].shared_out;
         if (!is_shared_out)
             add_late_loads(p, old, i, &loaded);
-        if (op->kind == OP_NEST && op->n > 0 && p->row->mma != TG_MMA_NONE) {
+        if (op->kind == OP_NEST && op->n > 0 && has_prologue(p, op->n)) {
             plan_add_op(p, OP_BARRIER, -1); /* all threads have left the ring of the nest before */
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
@@ -139,6 +224,10 @@ static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
         struct value *v = &p->values[i];
         if (v->nest != nest || !v->staged)
             continue;
+        if (v->shared_with >= 0) {
+            v->offset = p->values[v->shared_with].offset;
+            continue;
+        }
         v->offset = offset;
         offset += round_up(v->stage_bytes, 16);
     }
@@ -228,6 +317,14 @@ bool pass_pipeline(struct plan *p)
         return false;
     if (p->thread_dim)
         plan_share_out(p);
+    for (uint32_t n = 0; n < p->n_nests; n++)
+        if (plan_walks_tokens(p, &p->nests[n]))
+            fetch_tokens(p, &p->nests[n]);
+    for (uint32_t i = 0; p->sharers && i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_NEST) {
+            sum_early(p, i);
+            keep_decays_apart(p, i);
+        }
     insert_copies(p);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",

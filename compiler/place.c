@@ -122,8 +122,10 @@ static bool is_column(const struct plan *p, uint32_t v)
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
-    if (p->row->mma == TG_MMA_NONE)
-        return plan_has_dim(v, p->thread_dim) ? SPACE_THREAD : SPACE_UNIFORM;
+    if (p->row->mma == TG_MMA_NONE) {
+        const bool is_own = plan_has_dim(v, p->thread_dim) || (p->sharers && plan_has_dim(v, plan_shared_dim(p)));
+        return is_own ? SPACE_THREAD : SPACE_UNIFORM;
+    }
     if (v->direct)
         return SPACE_FRAGMENT;
     if (v->stmt >= 0 && v->n_dims < 2) {
@@ -335,6 +337,28 @@ static bool check_thread_kernel(const struct plan *p)
     return true;
 }
 
+/* Threads that share out dqk add up what they have of a sum over it. Sums over the others of the thread block, or scans, they
+ * do not make. */
+static bool check_sums_of_sharers(const struct plan *p)
+{
+    for (uint32_t i = 0; p->sharers && i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
+        const uint32_t dim = p->thread_dim, shared = plan_shared_dim(p);
+        const bool sums = op->kind == OP_DOT && !plan_has_dim(v, dim) && (plan_has_dim(a, dim) || plan_has_dim(b, dim));
+        const bool totals = op->kind == OP_TOTAL && ((plan_has_dim(a, dim) && !plan_has_dim(v, dim)) ||
+                                                     (plan_has_dim(a, shared) && !plan_has_dim(v, shared)));
+        if (!sums && !totals)
+            continue;
+        plan_refuse(p, "TG0533", p->algorithm->body[op->stmt].line, "let another row make it",
+                    "kernel %s: threads share out %s, and %s would be a sum over %s", p->row->name, tg_dim_name(shared),
+                    plan_tensor(p, v)->name,
+                    totals && plan_has_dim(a, shared) ? tg_dim_name(shared) : tg_dim_name(dim));
+        return false;
+    }
+    return true;
+}
+
 /* The schedule says which instruction; the types must be able to. */
 static bool check_instruction(const struct plan *p)
 {
@@ -383,7 +407,7 @@ bool pass_place(struct plan *p)
 {
     if (!check_instruction(p) || !check_whole_chunk(p) || !check_finals(p))
         return false;
-    bool ok = p->row->mma != TG_MMA_NONE || check_thread_kernel(p);
+    bool ok = p->row->mma != TG_MMA_NONE || (check_thread_kernel(p) && check_sums_of_sharers(p));
     for (uint32_t i = 0; i < p->n_values; i++)
         ok = place_value(p, i) && ok;
     if (!ok || p->row->mma == TG_MMA_NONE)

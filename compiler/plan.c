@@ -155,6 +155,8 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
                          uint32_t dim)
 {
     const tg_axis_role *role = &row->row[dim];
+    if (dim == TG_DQK && tg_row_sharers(row))
+        return round_up(shape->dqk, SHARED_OUT_GROUP * tg_row_sharers(row));
     if (row->mma == TG_MMA_NONE)
         return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
@@ -244,12 +246,23 @@ uint32_t plan_together(const struct plan *p, uint32_t tile)
         last = t->axes[axis];
     const bool is_plain =
         plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1;
+    if (p->sharers && last == plan_shared_dim(p) && is_plain)
+        return SHARED_OUT_GROUP;
     return p->each > 1 && last == p->thread_dim && is_plain ? p->each : 1;
 }
 
 uint32_t plan_held_of(const struct plan *p, uint32_t dim)
 {
+    if (p->sharers && dim == plan_shared_dim(p))
+        return p->block[dim] / p->sharers;
     return dim == p->thread_dim ? p->each : p->block[dim];
+}
+
+bool plan_sums_shared(const struct plan *p, const struct op *op)
+{
+    const uint32_t dim = plan_shared_dim(p);
+    return p->sharers && op->kind == OP_DOT && !plan_has_dim(&p->values[op->v], dim) &&
+           (plan_has_dim(&p->values[op->a], dim) || plan_has_dim(&p->values[op->b], dim));
 }
 
 uint32_t plan_held_count(const struct plan *p, const struct value *v)
@@ -277,6 +290,26 @@ static void find_threads(struct plan *p)
     if (p->schedule->max_tokens && p->row->row[TG_CHUNK].role == TG_ROLE_W && p->block[TG_CHUNK] > 1 &&
         p->thread_dim != TG_CHUNK)
         p->held |= 1u << TG_CHUNK;
+    p->by_token = tg_row_walks_tokens(p->schedule, p->row);
+    p->sharers = tg_row_sharers(p->row);
+    p->held |= p->sharers ? 1u << plan_shared_dim(p) : 0;
+}
+
+/* The inverse of a chunk of one position is 1: what makes the rest of what it inverts is not needed. */
+static void drop_inverted(struct plan *p)
+{
+    tg_bits wanted = p->slice.stores;
+    for (uint32_t i = p->algorithm->n_body; i-- > 0;) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        tg_operand reads[TG_MAX_READS];
+        const bool is_needed = s->op == TG_STMT_CARRY || (wanted >> TG_OPERAND_TILE(s->out) & 1);
+        if (!is_needed)
+            p->slice.stmts &= ~TG_BIT(i);
+        if (!(p->slice.stmts >> i & 1) || s->op == TG_STMT_SOLVE)
+            continue;
+        for (uint32_t k = 0, n = tg_stmt_reads(s, reads); k < n; k++)
+            wanted |= TG_BIT(TG_OPERAND_TILE(reads[k]));
+    }
 }
 
 static void plan_name(struct plan *p)
@@ -312,6 +345,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (!(slices->good >> row & 1))
         return false;
     p->slice = slices->rows[row];
+    if (p->by_token)
+        drop_inverted(p);
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
         plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out",
                     "kernel %s has segments, but does not run on warpgroups", p->row->name);

@@ -60,7 +60,10 @@ struct value {
         place; /* ... of what its chunks write by tensor maps: the loaded matrix in whose place it is put, or itself: a
                          * buffer of its own */
     bool direct; /* loaded straight into fragments, right before its only use */
-    bool staged; /* uniform: in shared memory, for all steps of its nest, or while one runs (share.c) */
+    bool apart;  /* a state that threads share: its decay is a number of its own, until that gets small */
+    bool
+        staged; /* in shared memory for all steps of its nest: uniform (share.c), or a tile that was fetched; or uniform,
+                  * while a nest runs */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
@@ -202,9 +205,11 @@ struct plan {
     uint32_t threads;
     uint32_t thread_dim; /* a thread kernel (no matrix products): the dimension that the threads share out; else 0 */
     uint32_t each;       /* ... and how many elements of it a thread has, side by side */
-    bool backwards;      /* ... which is the chunks, the last one first: reverse scans */
-    uint32_t held;       /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread; also the
-                          * threads' dimension where each has several */
+    uint32_t sharers; /* ... and how many threads have the same ones and share out dqk, which is held; 0: it is not */
+    bool backwards;   /* ... which is the chunks, the last one first: reverse scans */
+    uint32_t held;    /* ... the set of positions, or TG_CHUNK, held whole in registers of every thread; also the
+                          * threads' dimension where each has several, and dqk where threads share it out */
+    bool by_token;    /* ... a decode step that walks its tokens: each is a chunk of one position */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
@@ -368,6 +373,28 @@ static inline bool plan_splits_span(const struct plan *p, uint32_t dim)
 uint32_t plan_reads(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS]);
 /* Elements of a tile that a thread moves at once: all that it has side by side, where the tile has them so too. */
 uint32_t plan_together(const struct plan *p, uint32_t tile);
+/* dqk where threads share it out: dealt to them in groups of so many, which are side by side. 0: they do not. */
+enum { SHARED_OUT_GROUP = 4 };
+static inline uint32_t plan_shared_dim(const struct plan *p)
+{
+    return p->sharers ? TG_DQK : 0;
+}
+/* Is it the loop over the tokens of a decode step? What it loads is brought to shared memory before it, of all of them. */
+static inline bool plan_walks_tokens(const struct plan *p, const struct nest *nest)
+{
+    return p->by_token && nest->n_loops == 1 && nest->loops[0].dim == TG_CHUNK;
+}
+/* Is it what that loop reads of dqk, where threads share it out? It stays in shared memory, in fp32. */
+bool plan_is_shared_row(const struct plan *p, const struct value *v);
+/* Is it a sum over dqk to which each of the threads that share it out has a part? */
+bool plan_sums_shared(const struct plan *p, const struct op *op);
+/* Of a product by something of dqk, the factor that has no dqk; -1: it is no such product. */
+int plan_factor_beside(const struct plan *p, const struct op *op);
+/* Have chunks one position, in a kernel that holds them or walks them? */
+static inline bool plan_has_single_positions(const struct plan *p)
+{
+    return p->by_token || (p->held >> TG_CHUNK & 1);
+}
 /* Elements of a held dimension that a thread has. */
 uint32_t plan_held_of(const struct plan *p, uint32_t dim);
 /* Registers of a value in a thread kernel: the product of the held positions it has. */

@@ -81,10 +81,11 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     const int from = nest_producer(p, operand);
     const bool computed_here = from >= 0;
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
-    if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && b->p->one_block && b->value[from] < 0)
+    if (computed_here && p->algorithm->body[from].op == TG_STMT_CARRY && (p->one_block || p->by_token) &&
+        b->value[from] < 0)
         return begin_state(b, from);
-    const bool is_held = (p->held & positions) == positions || (p->held >> TG_CHUNK & 1);
-    const int across = computed_here && (is_held || b->p->one_block) ? read_across(b, operand, nest) : -1;
+    const bool is_held = (p->held & positions) == positions || plan_has_single_positions(p);
+    const int across = computed_here && (is_held || p->one_block) ? read_across(b, operand, nest) : -1;
     if (across >= 0)
         return across;
     const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
@@ -281,18 +282,19 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     }
     if (p->held >> TG_CHUNK & 1)
         return add_walk(b, i, s, domain);
-    const int v = plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
+    const bool is_begun = b->value[i] >= 0; /* by what reads it as it arrives */
+    const int v = is_begun ? b->value[i] : plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
     const int decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s), vb = s->b ? need(b, s->b, s) : va;
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
     const struct op init = {
         .kind = OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)TG_OPERAND_TILE(s->init)};
-    if (walks) {
+    if (walks && !is_begun)
         insert_before_nest(b, init);
-        p->nests[b->nest].reverse = s->flags & TG_REVERSE;
-    } else {
+    else if (!walks)
         *plan_add_op(p, OP_INIT, i) = init;
-    }
+    if (walks)
+        p->nests[b->nest].reverse = s->flags & TG_REVERSE;
     nest_store(b, v, i, GUARD_ALWAYS);
     if (decay >= 0)
         defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
@@ -607,9 +609,9 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
     if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
         return add_member_sum(b, i, s);
-    const uint32_t positions = p->held >> TG_CHUNK & 1 ? 1u << TG_LQ | 1u << TG_LKV : 0;
-    const uint32_t single =
-        (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) | (p->schedule->max_tokens ? 1u << TG_CHUNK : 0) | positions;
+    const uint32_t positions = plan_has_single_positions(p) ? 1u << TG_LQ | 1u << TG_LKV : 0;
+    const uint32_t single = (group_of(&p->shape) == 1 ? 1u << TG_MEMBER : 0) |
+                            (p->schedule->max_tokens && !p->by_token ? 1u << TG_CHUNK : 0) | positions;
     if (along & ~looped & ~on_chip & ~single) {
         plan_refuse(
             p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
@@ -622,9 +624,23 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     return add_simple(b, i, s, OP_COPY, domain, free);
 }
 
+/* Of one position: 1, whatever is inverted (plan.c, drop_inverted). */
+static bool add_one(struct builder *b, int i, const tg_stmt *s, uint32_t free)
+{
+    const int v = plan_add_value(b->p, s->out, i, free ? b->nest : -1);
+    if (v < 0)
+        return false;
+    struct op *op = plan_add_op(b->p, OP_SOLVE, i);
+    op->v = op->a = (uint8_t)v;
+    b->value[i] = (int8_t)v;
+    return true;
+}
+
 static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domain, uint32_t free)
 {
     struct plan *p = b->p;
+    if (p->by_token && !(p->slice.stores >> TG_OPERAND_TILE(s->out) & 1))
+        return add_one(b, i, s, free);
     if (!b->p->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 ||
         p->block[TG_LQ] > MOST_TO_SOLVE) {
         plan_refuse(
@@ -634,6 +650,13 @@ static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domai
         return false;
     }
     return add_simple(b, i, s, OP_SOLVE, domain, free);
+}
+
+/* Over the positions of a chunk that has but one. */
+static bool is_scan_of_one(const struct plan *p, const tg_stmt *s)
+{
+    const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
+    return p->by_token && !(s->flags & TG_EXCLUSIVE) && !(tg_stmt_along(p->algorithm, s) & ~positions);
 }
 
 /* A scan has one running total: what it goes along is the only loop that it is in, or in none. */
@@ -649,7 +672,7 @@ static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain
                         p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, d == TG_MEMBER ? "head" : tg_dim_name(d));
             return false;
         }
-    return add_simple(b, i, s, OP_SCAN, domain, free);
+    return add_simple(b, i, s, is_scan_of_one(p, s) ? OP_COPY : OP_SCAN, domain, free);
 }
 
 bool nest_add(struct builder *b, int i)

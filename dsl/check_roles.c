@@ -8,7 +8,7 @@ enum {
     AROUND = 1 << TG_BATCH | 1 << TG_MEMBER, /* the axes that every tile has unless its flags say */
     WARP = 32,
     MAX_WARPS = 16,
-    MAX_HELD = 16
+    MAX_HELD = TG_MAX_HELD
 };
 
 /* Without matrix products a tile is not shared among threads: see dsl/tegula.h, tg_axis_role. */
@@ -26,9 +26,8 @@ static uint32_t threads_of(const struct kernel *k)
 static bool is_held(const struct kernel *k, uint32_t dim)
 {
     const tg_axis_role *axis = &k->row->row[dim];
-    const uint32_t most = k->schedule->max_tokens;
     if (dim == TG_CHUNK)
-        return is_thread_kernel(k) && axis->role == TG_ROLE_W && most > 1 && axis->block == most && most <= MAX_HELD;
+        return tg_row_holds_tokens(k->schedule, k->row);
     return is_thread_kernel(k) && (1u << dim & POSITIONS) && axis->role == TG_ROLE_L && axis->block > 1 &&
            axis->block <= MAX_HELD;
 }
@@ -43,7 +42,7 @@ static bool is_whole(const struct kernel *k, uint32_t dim)
         return false;
     if (!(1u << dim & POSITIONS))
         return block == 0 && !is_thread_kernel(k); /* of a thread kernel 0 means 1 */
-    if (most && is_held(k, TG_CHUNK))
+    if (most && (is_held(k, TG_CHUNK) || tg_row_walks_tokens(k->schedule, k->row)))
         return block <= 1; /* one position in each chunk */
     if (most)
         return block >= most || (most == 1 && is_thread_kernel(k));
@@ -432,6 +431,35 @@ static void check_held(const struct kernel *k, uint32_t dim)
              most ? "max_tokens" : "chunk", most ? most : k->schedule->chunk);
 }
 
+/* A state that stays on chip. */
+static void check_held_state(const struct kernel *k)
+{
+    if (!tg_row_holds_state(k->row) || !takes_part(k, TG_DQK))
+        return;
+    if (!tg_row_sharers(k->row))
+        tg_fault(k->check, TG0244, "give dhv 4 x 32 x warps, or that divided by 2, 4, 8, 16 or 32",
+                 "%s: it holds dqk whole, but its threads cannot share out blocks of %u of dhv", k->name,
+                 k->row->row[TG_DHV].block);
+    if (!tg_row_walks_tokens(k->schedule, k->row))
+        tg_fault(k->check, TG0244,
+                 "set .chunk = 1 and .max_tokens to more than 1, and use TG_W(1); or give dqk the block 1",
+                 "%s: it holds dqk whole, but does not walk the tokens of a decode step", k->name);
+}
+
+/* What one row has made of a chunk another one takes for the same. */
+static void check_tokens_alike(const struct kernel *k)
+{
+    const tg_schedule *schedule = k->schedule;
+    if (!(k->slice.dims & (POSITIONS | 1u << TG_CHUNK)) || tg_row_has_single_tokens(schedule, k->row))
+        return;
+    for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        if (tg_row_has_single_tokens(schedule, &schedule->rows[r])) {
+            tg_fault(k->check, TG0245, "walk the tokens in all rows (TG_W(1)), or hold them",
+                     "%s: its chunk is the whole call, that of kernel %s one token", k->name, schedule->rows[r].name);
+            return;
+        }
+}
+
 /* A position that is held is one token, read as query and as key: both are as many. */
 static void check_held_alike(const struct kernel *k)
 {
@@ -470,6 +498,7 @@ static void check_threads(const struct kernel *k)
                      threads);
     check_held(k, TG_LQ);
     check_held(k, TG_LKV);
+    check_held_state(k);
     check_held_alike(k);
 }
 
@@ -599,6 +628,7 @@ void tg_check_roles(const struct kernel *k)
                  "%s: T has a role or block, but kernels visit chunks and positions", k->name);
     check_segment(k);
     check_matrix(k);
+    check_tokens_alike(k);
     check_crossing(k);
     check_finals(k);
 }

@@ -232,8 +232,43 @@ bool tg_row_has_segments(const tg_kernel_row *row)
     return row->row[TG_SEG].role == TG_ROLE_P && row->row[TG_CHUNK].role == TG_ROLE_W;
 }
 
+bool tg_row_holds_state(const tg_kernel_row *row)
+{
+    return row->mma == TG_MMA_NONE && row->row[TG_CHUNK].role == TG_ROLE_W && row->row[TG_DQK].role == TG_ROLE_L &&
+           row->row[TG_DQK].block == 0 && row->row[TG_DHV].role == TG_ROLE_P;
+}
+
+bool tg_row_walks_tokens(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    return row->mma == TG_MMA_NONE && schedule->max_tokens > 1 && schedule->chunk == 1 &&
+           row->row[TG_CHUNK].role == TG_ROLE_W && row->row[TG_CHUNK].block <= 1;
+}
+
+bool tg_row_holds_tokens(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    const uint32_t most = schedule->max_tokens;
+    return row->mma == TG_MMA_NONE && row->row[TG_CHUNK].role == TG_ROLE_W && most > 1 &&
+           row->row[TG_CHUNK].block == most && most <= TG_MAX_HELD;
+}
+
+bool tg_row_has_single_tokens(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    return tg_row_walks_tokens(schedule, row) || tg_row_holds_tokens(schedule, row);
+}
+
+uint32_t tg_row_sharers(const tg_kernel_row *row)
+{
+    const uint32_t all = 32u * row->warps * TG_HELD_EACH;
+    for (uint32_t sharers = 1; tg_row_holds_state(row) && sharers <= 32; sharers *= 2)
+        if (row->row[TG_DHV].block * sharers == all)
+            return sharers;
+    return 0;
+}
+
 uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim)
 {
+    if (dim == TG_DHV && tg_row_sharers(row))
+        return TG_HELD_EACH;
     const uint32_t threads = 32u * row->warps, most = dim == TG_DQK || dim == TG_DHV ? 4 : 1;
     for (uint32_t each = 1; each <= most; each *= 2)
         if (row->row[dim].block == each * threads)

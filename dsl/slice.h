@@ -128,6 +128,20 @@ bool tg_row_has_segments(const tg_kernel_row *row);
  * one that the threads could share out. */
 uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim);
 
+/* A kernel without matrix products holds all of dqk on chip while it walks the chunks: a thread has 4 elements of dhv, and
+ * so many threads of a warp share out the dqk of these. 0: it does not, or its block of dhv is none that allows it. */
+enum { TG_HELD_EACH = 4 };
+uint32_t tg_row_sharers(const tg_kernel_row *row);
+/* The row says so, whether it can or not. */
+bool tg_row_holds_state(const tg_kernel_row *row);
+/* A decode step of several tokens whose kernel walks them: each is a chunk of one position. */
+bool tg_row_walks_tokens(const tg_schedule *schedule, const tg_kernel_row *row);
+/* ... or holds all of them, in registers of every thread. */
+enum { TG_MAX_HELD = 16 };
+bool tg_row_holds_tokens(const tg_schedule *schedule, const tg_kernel_row *row);
+/* Either: in other rows of decode steps the whole call is one chunk. */
+bool tg_row_has_single_tokens(const tg_schedule *schedule, const tg_kernel_row *row);
+
 /* The row walks segments and lists the out of a carry: the states that each segment makes of zero by itself. */
 bool tg_row_makes_segments(const tg_schedule *schedule, uint32_t row);
 

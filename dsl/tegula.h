@@ -317,7 +317,12 @@ enum { TG_ADDS = 1 };
  * block: 1, one after the other (P: the grid; L, W: a loop). A position with role L and a block n > 1 is held whole, in
  * n registers of every thread; so are, in a decode step (max_tokens = n > 1), n chunks of one position each, with role W:
  * what of their loop over dqk or dhv does not depend on the thread's own element is then done once, shared out among the
- * threads. */
+ * threads.
+ *
+ * A decode step of several tokens (max_tokens > 1, chunk = 1) may also walk its tokens, TG_W(1): what they load is brought on
+ * chip before, of all of them. There dqk may be held whole (TG_L(0)), so that the state stays in registers and may be read
+ * before it is changed. A thread then has 4 elements of dhv; where the block of dhv is 4 x 32 x warps divided by n (2 to 32),
+ * n threads of a warp have the same ones, share out dqk and add up what they have of a sum over it. */
 
 /* Which matrix instruction. If the target or the types cannot do it, that is an error with a reason,
  * never a silent fallback. */

@@ -41,7 +41,7 @@ LLVMValueRef matrix_element(struct emit *e, uint32_t v, LLVMValueRef row, LLVMVa
     return matrix->dtype == TG_F32 ? x : LLVMBuildFPExt(e->b, x, e->f32, "");
 }
 
-static void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid)
+void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid)
 {
     const char *name = bytes == 16  ? "llvm.nvvm.cp.async.cg.shared.global.16"
                        : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8"
@@ -185,8 +185,7 @@ static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from,
     return sum;
 }
 
-static void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg,
-                              uint32_t n)
+void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n)
 {
     LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
     LLVMValueRef x = constant_load(e, constant, LLVMVectorType(one, n), from, n * tg_dtype_bytes(dtype));

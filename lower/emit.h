@@ -47,6 +47,9 @@ struct emit {
     LLVMValueRef base[TG_MAX_TILES]; /* address of the tensor's (batch, head); NULL when not a parameter */
     LLVMValueRef arena;              /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
+    LLVMValueRef owner,
+        sharer; /* of a thread kernel: the thread's number among those with other elements, and among those
+                                 * that share them (plan.sharers); else tid and 0 */
     struct place at;
     bool shares;                      /* a nest has been shared out: others may still read what it left */
     LLVMValueRef known[TG_MAX_TILES]; /* address of the tile's element in this step of a loop; NULL: to be computed */
@@ -149,6 +152,10 @@ uint32_t emit_nest(struct emit *e, uint32_t begin);
 /* ---- copy.c: memory -> shared memory or registers --------------------------------------------------- */
 void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef slot);
 void emit_load(struct emit *e, uint32_t v);
+/* cp.async of 4, 8 or 16 bytes; zeros where not valid (NULL: always). */
+void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid);
+/* n elements side by side into registers 2 apart, by one load. */
+void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n);
 /* An element of a tile: local indices on up to two dimensions, the others begin their block. */
 struct element_place {
     uint8_t dims[2];
@@ -253,9 +260,25 @@ void emit_scan(struct emit *e, const struct op *op);
 void emit_total(struct emit *e, const struct op *op);
 void emit_thread_dot(struct emit *e, const struct op *op);
 
+/* Its terms of the held elements in `mask`, beginning with `held`. */
+void dot_elements(struct emit *e, const struct op *op, uint32_t held[TG_N_DIMS], uint32_t mask);
+uint32_t dims_of_dot(const struct plan *p, const struct op *op);
+
+/* ---- thread_walk.c: a decode step that walks its tokens, with a state that threads share ------------------------ */
+void dot_of_sharers(struct emit *e, const struct op *op);
+void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
+
+/* ---- thread_fetch.c: what a decode step that walks its tokens loads, of all of them before the walk ------------- */
+void fetch_tokens(struct emit *e, const struct nest *nest); /* on their way */
+void await_tokens(struct emit *e, const struct nest *nest); /* ... and there, for all threads */
+/* Of the token at hand: all, or of what sharers read the elements of one group. */
+void load_fetched(struct emit *e, uint32_t v);
+void load_fetched_group(struct emit *e, uint32_t v, uint32_t group);
+
 /* ---- thread_loop.c ------------------------------------------------------------------------------------------ */
 /* Emits the nest at op index `begin`; returns the index of its end. */
 uint32_t emit_thread_nest(struct emit *e, uint32_t begin);
+void reset_scans(struct emit *e, uint32_t begin, uint32_t end);
 
 /* Steps of a loop; the place in its step number `index`. */
 LLVMValueRef thread_trips(struct emit *e, const struct loop *loop);

@@ -463,7 +463,7 @@ void emit_map(struct emit *e, const struct op *op)
             map_fragment(e, op, false);
         return;
     }
-    const bool one_position = e->p->held >> TG_CHUNK & 1; /* in each chunk: nothing to mask */
+    const bool one_position = plan_has_single_positions(e->p); /* in each chunk: nothing to mask */
     struct expression *x =
         expression_begin(e, op->stmt, out, !one_position && has_causal(&e->p->algorithm->body[op->stmt]));
     if (x && e->p->thread_dim)

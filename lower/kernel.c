@@ -38,7 +38,10 @@ static void emit_op(struct emit *e, const struct op *op)
         barrier(e);
         break;
     case OP_PROLOGUE:
-        emit_prologue(e, op->n);
+        if (e->p->thread_dim)
+            fetch_tokens(e, &e->p->nests[op->n]);
+        else
+            emit_prologue(e, op->n);
         break;
     case OP_ZERO:
     case OP_COPY:
@@ -63,7 +66,10 @@ static void emit_op(struct emit *e, const struct op *op)
         careful_contract(e, op);
         break;
     case OP_SOLVE:
-        emit_solve(e, op);
+        if (e->p->thread_dim)
+            set(e, e->registers[op->v][0], real(e, 1));
+        else
+            emit_solve(e, op);
         break;
     case OP_DOT:
         emit_dot(e, op);
@@ -189,6 +195,13 @@ void find_thread(struct emit *e, LLVMValueRef tid)
     e->warp = divide(e, e->tid, imm(e, 32));
     e->quad_row = divide(e, e->lane, imm(e, 4));
     e->quad_column = modulo(e, e->lane, imm(e, 4));
+    e->owner = e->tid;
+    e->sharer = imm(e, 0);
+    if (e->p->sharers > 1) { /* neighbours have neighbouring elements: their loads are one */
+        const uint32_t owners = 32 / e->p->sharers;
+        e->owner = add(e, mul(e, e->warp, imm(e, owners)), modulo(e, e->lane, imm(e, owners)));
+        e->sharer = divide(e, e->lane, imm(e, owners));
+    }
 }
 
 /* The kernel's work for every head of a group, one after the other. What every head computes alike is not to be

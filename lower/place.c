@@ -4,7 +4,7 @@
 
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)
 {
-    LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
+    LLVMValueRef length = e->p->by_token ? imm(e, 1) : argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
     at->start[TG_CHUNK] = chunk;
     at->token = mul(e, chunk, length);
     at->length = smaller(e, length, sub(e, at->tokens, at->token));
@@ -153,7 +153,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     *head = modulo(e, rest, heads);
     *batch = divide(e, rest, heads);
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
-    e->at.chunks = argument(e, TG_ARG_SIZE, p->held >> TG_CHUNK & 1 ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);
+    e->at.chunks = argument(e, TG_ARG_SIZE, plan_has_single_positions(p) ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);
     if (p->shape.packed && p->row->row[TG_BATCH].role == TG_ROLE_NONE) {
         const bool by_slot = p->row->row[TG_CHUNK].role == TG_ROLE_P;
         *batch = by_slot ? find_sequence(e, chunk) : *batch;

@@ -46,7 +46,12 @@ LLVMValueRef thread_index(struct emit *e, uint32_t dim, const uint32_t held[TG_N
     if (dim == e->p->thread_dim && e->p->backwards) /* thread t of block b has the chunk that is the 128 b + t last */
         return sub(e, sub(e, e->at.chunks, imm(e, 1)), add(e, mul(e, e->at.start[dim], imm(e, 2)), e->tid));
     if (dim == e->p->thread_dim)
-        return e->p->each > 1 ? add(e, mul(e, e->tid, imm(e, e->p->each)), imm(e, held[dim])) : e->tid;
+        return e->p->each > 1 ? add(e, mul(e, e->owner, imm(e, e->p->each)), imm(e, held[dim])) : e->owner;
+    if (e->p->sharers && dim == plan_shared_dim(e->p)) { /* dealt out in groups: 16 bytes side by side */
+        const uint32_t group = held[dim] / SHARED_OUT_GROUP, rest = held[dim] % SHARED_OUT_GROUP;
+        return add(e, mul(e, e->sharer, imm(e, SHARED_OUT_GROUP)),
+                   imm(e, group * SHARED_OUT_GROUP * e->p->sharers + rest));
+    }
     return e->p->held >> dim & 1 ? imm(e, held[dim]) : NULL;
 }
 
@@ -84,10 +89,15 @@ static struct element_place place_of(struct emit *e, const struct value *v, cons
     return place_to(e, v, held, false);
 }
 
-/* The dimensions of a value that are moved one element after the other: not what goes to or from the tile at once. */
-static uint32_t moved_dims(struct emit *e, const struct value *v, uint32_t tile)
+/* Moves to the next element of a value that is moved by itself: of those that go to or from the tile at once, the first. */
+static bool next_moved(struct emit *e, const struct value *v, uint32_t tile, uint32_t mask, uint32_t held[TG_N_DIMS])
 {
-    return value_dims(v) & ~(plan_together(e->p, tile) > 1 ? 1u << e->p->thread_dim : 0);
+    const uint32_t together = plan_together(e->p, tile), last = v->n_dims ? v->dims[v->n_dims - 1] : 0;
+    bool more;
+    do
+        more = next_held(e->p, mask, held);
+    while (more && held[last] % together);
+    return more;
 }
 
 /* Of a thread's own tiles, what chunks behind the last one have: it is added to the state. */
@@ -109,7 +119,7 @@ void load_thread(struct emit *e, uint32_t v)
         for (uint32_t i = 0; i < at.n && is_zero_behind(e->p, value); i++)
             set(e, registers[2 * i],
                 choose(e, less(e, imm(e, held[TG_CHUNK]), e->at.chunks), get(e, e->f32, registers[2 * i]), real(e, 0)));
-    } while (next_held(e->p, moved_dims(e, value, tile), held));
+    } while (next_moved(e, value, tile, value_dims(value), held));
 }
 
 /* ---- fp64: a cumulative log gate reaches thousands, and differences of it are wanted to 24 bits ------------- */
@@ -311,20 +321,30 @@ static LLVMValueRef decayed(struct emit *e, const struct op *op, LLVMValueRef x,
     return choose(e, LLVMBuildICmp(e->b, strict ? LLVMIntSGT : LLVMIntSGE, query, key, ""), x, real(e, 0));
 }
 
-/* v += a b, summed over held positions, and over the threads where v has no element for each. */
-void emit_thread_dot(struct emit *e, const struct op *op)
+/* x, or 0 where the thread's part of that dimension reaches beyond the tensor. */
+static LLVMValueRef zero_beyond(struct emit *e, LLVMValueRef x, const uint32_t held[TG_N_DIMS])
+{
+    const uint32_t dim = plan_shared_dim(e->p);
+    LLVMValueRef is_inside = inside(e, &e->at, dim, e->p->block[dim], thread_index(e, dim, held));
+    return is_inside ? choose(e, is_inside, x, real(e, 0)) : x;
+}
+
+/* v += a b, summed over what is held, and over the threads where v has no element for each. */
+void dot_elements(struct emit *e, const struct op *op, uint32_t held[TG_N_DIMS], uint32_t mask)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
-    const bool plain = !p->algorithm->body[op->stmt].b, decays = plan_is_decayed(p, op);
+    const bool plain = !p->algorithm->body[op->stmt].b, decays = plan_is_decayed(p, op),
+               shared = plan_sums_shared(p, op);
     const bool across =
         !plan_has_dim(v, p->thread_dim) && (plan_has_dim(a, p->thread_dim) || plan_has_dim(b, p->thread_dim));
-    uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
         LLVMValueRef slot = e->registers[op->v][2 * thread_register(p, v, held)];
+        x = shared ? zero_beyond(e, x, held) : x;
         if (!plain && !across && !decays) {
             LLVMValueRef y = get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]);
+            y = shared ? zero_beyond(e, y, held) : y;
             set(e, slot, fma_of(e, x, y, get(e, e->f32, slot)));
             continue;
         }
@@ -335,7 +355,21 @@ void emit_thread_dot(struct emit *e, const struct op *op)
         if (across)
             x = LLVMBuildFPTrunc(e->b, block_scan(e, false, LLVMBuildFPExt(e->b, x, e->f64, "")).total, e->f32, "");
         set(e, slot, LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, ""));
-    } while (next_held(p, value_dims(v) | value_dims(a) | value_dims(b), held));
+    } while (next_held(p, mask, held));
+}
+
+uint32_t dims_of_dot(const struct plan *p, const struct op *op)
+{
+    return value_dims(&p->values[op->v]) | value_dims(&p->values[op->a]) | value_dims(&p->values[op->b]);
+}
+
+void emit_thread_dot(struct emit *e, const struct op *op)
+{
+    uint32_t held[TG_N_DIMS] = {0};
+    if (plan_sums_shared(e->p, op))
+        dot_of_sharers(e, op);
+    else
+        dot_elements(e, op, held, dims_of_dot(e->p, op));
 }
 
 void zero_thread(struct emit *e, const struct op *op)
@@ -366,7 +400,7 @@ void read_state(struct emit *e, const struct op *op)
         struct element_place at = place_of(e, v, held);
         at.n = plan_together(e->p, op->tile);
         load_tile_element(e, op->v, op->tile, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
-    } while (next_held(e->p, moved_dims(e, v, op->tile) & 1u << e->p->thread_dim, held));
+    } while (next_moved(e, v, op->tile, value_dims(v) & (1u << e->p->thread_dim | 1u << plan_shared_dim(e->p)), held));
 }
 
 void init_thread(struct emit *e, const struct op *op)
@@ -413,6 +447,15 @@ void decay_thread(struct emit *e, const struct op *op)
     } while (next_held(e->p, value_dims(v), held));
 }
 
+/* Of the threads that have the same element, the one that writes it; NULL: there is but one. */
+static LLVMValueRef is_writer(struct emit *e, const struct value *v)
+{
+    const bool owns = plan_has_dim(v, e->p->thread_dim);
+    const bool shares = e->p->sharers > 1 && !plan_has_dim(v, plan_shared_dim(e->p));
+    LLVMValueRef first = owns ? NULL : LLVMBuildICmp(e->b, LLVMIntEQ, e->owner, imm(e, 0), "");
+    return shares ? both(e, first, LLVMBuildICmp(e->b, LLVMIntEQ, e->sharer, imm(e, 0), "")) : first;
+}
+
 void store_thread(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
@@ -423,12 +466,10 @@ void store_thread(struct emit *e, const struct op *op)
     do {
         struct element_place at = place_of(e, v, held);
         at.n = plan_together(e->p, op->tile);
-        LLVMValueRef mine = plan_has_dim(v, e->p->thread_dim)
-                                ? at.valid
-                                : both(e, at.valid, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+        LLVMValueRef mine = both(e, at.valid, is_writer(e, v));
         LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
         store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
         if (after)
             end_if(e, after);
-    } while (next_held(e->p, moved_dims(e, v, op->tile), held));
+    } while (next_moved(e, v, op->tile, value_dims(v), held));
 }

@@ -63,7 +63,7 @@ static void load_outer(struct emit *e, const struct nest *nest)
 }
 
 /* Scans start anew with every outer block. */
-static void reset_scans(struct emit *e, uint32_t begin, uint32_t end)
+void reset_scans(struct emit *e, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].kind == OP_SCAN)
@@ -109,6 +109,10 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
         share_out(e, nest, begin + 1, end);
         own_loop(e, nest, begin + 1, end);
         load_kept(e, nest);
+        return end;
+    }
+    if (plan_walks_tokens(e->p, nest)) {
+        walk_tokens(e, nest, begin + 1, end);
         return end;
     }
     if (nest->n_loops == 1) {

@@ -66,6 +66,21 @@ static const tg_schedule back_portable = {
              GATE_GRADIENT_ROW},
 };
 
+/* ---- decode ---- */
+
+/* Tokens one after the other, a chunk each, and the state in registers from the first to the last: four threads share out dqk
+ * for four values; or eight, where there are few heads or dqk is large. */
+static const tg_point step_points[] = {
+    {.name = "step8"},
+    {.name = "step8-narrow", .changes = "step.dhv=32"},
+    {.name = NULL},
+};
+static const tg_schedule step = {
+    SCHEDULE("step"), .chunk = 1, .max_tokens = 8, .points = step_points,
+    .rows = {{ROW("step", (H, S)), .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}},
+};
+
 /* ---- on warpgroups (sm_90a) ---- */
 
 /* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
@@ -146,6 +161,6 @@ static const tg_schedule back_grouped = {
              WALKED_GATE_ROWS},
 };
 
-const tg_schedule *const tg_delta_forward[] = {&walk, &portable, NULL};
+const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};

@@ -127,12 +127,17 @@ static const tg_schedule back_full = {
 
 /* ---- decode ---- */
 
-/* A token is a chunk; every thread has a value column and walks down its state. What blocks of dhv share, n and c, a kernel
- * of its own writes: all of them read it. */
+/* Tokens one after the other, and the state in registers from the first to the last: eight threads share out dqk for four
+ * values, or sixteen. What blocks of dhv share, n and c, a kernel of its own writes: all of them read it. */
+static const tg_point step_points[] = {
+    {.name = "step8"},
+    {.name = "step8-narrow", .changes = "step.dhv=16"},
+    {.name = NULL},
+};
 static const tg_schedule step = {
-    SCHEDULE("step"), .chunk = 1, .max_tokens = 1,
-    .rows = {{ROW("step", (H, C, SV, DEN, RK)), .warps = 4,
-              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(1), [TG_DHV] = TG_P(128)}},
+    SCHEDULE("step"), .chunk = 1, .max_tokens = 8, .points = step_points,
+    .rows = {{ROW("step", (H, C, SV, DEN, RK)), .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}},
              {ROW("nstep", (N, CNT)), .warps = 16, .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(512)}}},
 };
 

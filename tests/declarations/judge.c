@@ -5,6 +5,7 @@
  * rounding that a kernel must or may do to it - operands of products to the inputs' type, all others to fp32 - and what
  * that does to an output, several times over, is allowed. So sums may be of any length, and may cancel. */
 #include "declare.h"
+#include "dsl/slice.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,9 +128,12 @@ static tg_status interpret(const struct problem *problem, struct noise *noise, s
                                  .scalars = problem->scalars,
                                  .in = in,
                                  .out = out};
+    bool is_whole = d->schedule.max_tokens; /* the call is one chunk */
+    for (uint32_t r = 0; r < d->schedule.n_rows; r++)
+        is_whole = is_whole && !tg_row_has_single_tokens(&d->schedule, &d->schedule.rows[r]);
     const tg_interpretation what = {.algorithm = &d->algorithm,
                                     .call = &call,
-                                    .chunk = d->schedule.max_tokens ? s->tokens : d->schedule.chunk,
+                                    .chunk = is_whole ? s->tokens : d->schedule.chunk,
                                     .round = disturb,
                                     .user = noise};
     return tg_interpret(&what, sink);

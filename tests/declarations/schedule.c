@@ -146,6 +146,19 @@ static void product_roles(struct draw *draw, const struct declaration *d, const 
     }
 }
 
+/* A decode step that walks its tokens beside a state that threads share. */
+static void held_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice, tg_kernel_row *row)
+{
+    const int sharers = DRAW(draw, 2, 4, 8, 16);
+    row->warps = (uint8_t)DRAW(draw, 1, 2, 2, 4);
+    for (uint32_t dim = 0; dim < TG_BATCH; dim++)
+        if ((slice->dims | slice->summed) & 1u << dim)
+            row->row[dim] = dim == TG_CHUNK ? role(chunk_role(d, slice), 1)
+                            : dim == TG_DQK ? role(TG_ROLE_L, 0)
+                            : dim == TG_DHV ? role(TG_ROLE_P, 128 * row->warps / sharers)
+                                            : role(TG_ROLE_L, 1);
+}
+
 /* ---- a change that nobody asked for ---- */
 
 static void change_field(struct draw *draw, struct declaration *d)
@@ -180,11 +193,22 @@ static void change_field(struct draw *draw, struct declaration *d)
     }
 }
 
+/* Few tokens where the schedule is for decode steps. */
+static void fit_step(struct declaration *d)
+{
+    if (!d->schedule.max_tokens)
+        return;
+    d->shape.most_tokens = d->schedule.max_tokens;
+    d->shape.tokens = 1 + d->shape.tokens % d->schedule.max_tokens;
+    d->shape.packed = false;
+}
+
 void declare_schedule(struct draw *draw, struct declaration *d)
 {
     tg_schedule *s = &d->schedule;
     *s = (tg_schedule){TG_HEADER(tg_schedule), .name = "random", .file = "declaration", .algorithm = &d->algorithm};
-    s->chunk = (uint32_t)(d->target->exact ? 64 : DRAW(draw, 16, 32, 64, 64, 128));
+    s->max_tokens = draw_chance(draw, 15) ? 8 : 0;
+    s->chunk = (uint32_t)(s->max_tokens ? 1 : d->target->exact ? 64 : DRAW(draw, 16, 32, 64, 64, 128));
     const bool walks = d->target->exact && d->io != TG_F32 && draw_chance(draw, 60);
     for (uint32_t i = 0; i < d->algorithm.n_body; i++)
         if (is_listed(draw, d, &d->body[i], walks))
@@ -195,10 +219,12 @@ void declare_schedule(struct draw *draw, struct declaration *d)
         const struct tg_slice slice = slice_of(d, r);
         row->name = names[r % TG_COUNT(names)];
         row->line = (int)(100 + r);
-        (slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
+        const bool holds = s->max_tokens && slice.matrix;
+        (holds ? held_roles : slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
     }
     while (s->n_rows && draw_chance(draw, 12))
         change_field(draw, d);
+    fit_step(d);
 }
 
 /* ---- what is built in, changed ---- */
@@ -220,9 +246,5 @@ void declare_mutant(struct draw *draw, struct declaration *d)
     d->variant = *variant;
     for (uint32_t i = 0; i < 3 && (i == 0 || draw_chance(draw, 50)); i++)
         change_field(draw, d);
-    if (d->schedule.max_tokens) {
-        d->shape.most_tokens = d->schedule.max_tokens;
-        d->shape.tokens = 1 + d->shape.tokens % d->schedule.max_tokens;
-        d->shape.packed = false;
-    }
+    fit_step(d);
 }

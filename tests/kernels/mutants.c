@@ -88,6 +88,7 @@ enum call_id {
     SEGMENTS_N,
     NLA_BACK,
     NLA_STEP,
+    HELD,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -328,11 +329,25 @@ static const struct call_under_test calls[N_CALLS] = {
                    .dqk = 24,
                    .dhv = 40,
                    .is_pooled = true,
-                   .schedule = "step",
+                   .schedule = "step8",
                    .has_s0 = true},
                   false,
                   {0},
                   NULL},
+    [HELD] = {"gated-delta step",
+              {.variant = "gated-delta",
+               .io = TG_BF16,
+               .batch = 2,
+               .heads = 2,
+               .tokens = 8,
+               .dqk = 40,
+               .dhv = 72,
+               .is_pooled = true,
+               .schedule = "step8",
+               .has_s0 = true},
+              false,
+              {0},
+              NULL},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */
