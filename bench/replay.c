@@ -1,0 +1,93 @@
+/* bench/replay.c - a decode step of gated-delta, captured in a CUDA graph and replayed: microseconds a replay, median.
+ *
+ *     tegula compile gated-delta --arch sm_90a --dqk 128 --dhv 128 --tokens 8 --schedule step8-narrow -o out
+ *     cc -std=gnu11 -Iout -I$CUDA/include bench/replay.c out/gated_delta.c -ldl -lcuda -o replay
+ *     ./replay B NH T
+ *
+ * Both the time between events around one replay, and that of 100 replays one behind the other, by replay. */
+#include "gated_delta.h"
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        const int result = (int)(call);                                                                                \
+        if (result) {                                                                                                  \
+            fprintf(stderr, "%s: %d\n", #call, result);                                                                \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+enum { RUNS = 101, TOGETHER = 100 };
+
+static uint64_t zeros(size_t bytes)
+{
+    CUdeviceptr address;
+    MUST(cuMemAlloc(&address, bytes));
+    MUST(cuMemsetD8(address, 0, bytes));
+    return address;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static float replay(CUgraphExec graph, CUstream stream, int n)
+{
+    float times[RUNS];
+    CUevent begin, end;
+    MUST(cuEventCreate(&begin, 0));
+    MUST(cuEventCreate(&end, 0));
+    for (int run = 0; run < RUNS; run++) {
+        MUST(cuEventRecord(begin, stream));
+        for (int i = 0; i < n; i++)
+            MUST(cuGraphLaunch(graph, stream));
+        MUST(cuEventRecord(end, stream));
+        MUST(cuStreamSynchronize(stream));
+        MUST(cuEventElapsedTime(&times[run], begin, end));
+    }
+    qsort(times, RUNS, sizeof *times, compare);
+    return 1e3f * times[RUNS / 2] / (float)n;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    const gated_delta_sizes sizes = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3]), 0};
+    const size_t rows = (size_t)(sizes.batch * sizes.heads * sizes.tokens), heads = (size_t)(sizes.batch * sizes.heads);
+    gated_delta_driver driver;
+    gated_delta_module module;
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    CUgraph captured;
+    CUgraphExec graph;
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&device, 0));
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxSetCurrent(context));
+    MUST(gated_delta_driver_open(&driver, NULL));
+    MUST(gated_delta_load(&module, &driver));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    const uint64_t state = zeros(4 * heads * GATED_DELTA_DQK * GATED_DELTA_DHV);
+    const gated_delta_tensors tensors = {
+        .q = {zeros(2 * rows * GATED_DELTA_DQK), {0}}, .k = {zeros(2 * rows * GATED_DELTA_DQK), {0}},
+        .v = {zeros(2 * rows * GATED_DELTA_DHV), {0}}, .h = {zeros(2 * rows * GATED_DELTA_DHV), {0}},
+        .beta = {zeros(4 * rows), {0}},                .a = {zeros(4 * rows), {0}},
+        .S0 = {state, {0}},                            .S = {state, {0}},
+    };
+    const uint64_t workspace = zeros(gated_delta_workspace_bytes(&sizes) + 256);
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    MUST(gated_delta_launch(&module, &sizes, GATED_DELTA_DEFAULT_scale, &tensors, workspace, stream));
+    MUST(cuStreamEndCapture(stream, &captured));
+    MUST(cuGraphInstantiate(&graph, captured, 0));
+    printf("{\"B\":%lld,\"NH\":%lld,\"T\":%lld,\"replay_us\":%.2f,\"of_100_us\":%.2f}\n", (long long)sizes.batch,
+           (long long)sizes.heads, (long long)sizes.tokens, (double)replay(graph, stream, 1),
+           (double)replay(graph, stream, TOGETHER));
+    return 0;
+}
