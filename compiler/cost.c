@@ -159,9 +159,10 @@ struct work {
     double steps, flops, sums, on_chip;
 };
 
-static double elements(const struct value *v)
+/* Of all heads that a thread block works on together. */
+static double elements(const struct plan *p, const struct value *v)
 {
-    double n = 1;
+    double n = v->by_head ? p->heads : 1;
     for (uint32_t i = 0; i < v->n_dims; i++)
         n *= v->extent[i];
     return n;
@@ -169,7 +170,7 @@ static double elements(const struct value *v)
 
 static double loaded(const struct plan *p, const struct value *v)
 {
-    return elements(v) * tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand)));
+    return elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand)));
 }
 
 static void add_op(const struct plan *p, const struct op *op, double times, struct work *work)
@@ -177,26 +178,26 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     const struct value *v = &p->values[op->v], *a = &p->values[op->a];
     switch (op->kind) {
     case OP_CONTRACT:
-        work->flops += times * 2.0 * v->extent[0] * v->extent[1] * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
+        work->flops += times * 2.0 * elements(p, v) * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
         break;
     case OP_DOT: /* those of positions alone are made while products are under way */
         if (op->flags & OP_OF_PRODUCT) {
             const struct value *w = &p->values[op->w];
-            work->flops += times * 2.0 * elements(w) * a->extent[0];
-            work->sums += times * elements(w);
+            work->flops += times * 2.0 * elements(p, w) * a->extent[0];
+            work->sums += times * elements(p, w);
             break;
         }
-        work->sums += plan_is_gathered(v) || plan_is_carried(v) ? 0 : times * elements(a);
+        work->sums += plan_is_gathered(v) || plan_is_carried(v) ? 0 : times * elements(p, a);
         break;
     case OP_LOAD:
         work->on_chip += times * loaded(p, v);
         break;
     case OP_STORE:
     case OP_LEAVE:
-        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
+        work->on_chip += times * elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile));
         break;
     case OP_START: /* one for each segment */
-        work->on_chip += times * elements(v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / p->starts;
+        work->on_chip += times * elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, op->tile)) / p->starts;
         break;
     default:
         break;
@@ -260,7 +261,7 @@ static bool begins_by(const struct plan *p, enum op_kind kind)
 /* Reading a state that another row has made. */
 static double state_seconds(const struct plan *p)
 {
-    return elements(&p->values[p->state]) * sizeof(float) / enter_bandwidth;
+    return elements(p, &p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
 /* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states

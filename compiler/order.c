@@ -4,7 +4,7 @@
  * chunk:
  *
  *     products of positions, all under way before one is waited for; meanwhile sums of what is loaded
- *     maps of them, rounded to shared memory; barrier of all groups: they are whole
+ *     maps of them, of several heads one after the other, rounded to shared memory; barrier of all groups: they are whole
  *     for each of the group's tiles of 64 rows
  *         issue the products by the state as it arrives; meanwhile decay it, make vectors, fetch left operands
  *         the products by tiles of positions, and maps between them
@@ -280,6 +280,18 @@ static bool begins_with_all(const struct order *o)
     return any;
 }
 
+static void put_work_on_positions(struct order *o, bool by_head)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!works_on_positions(o->p, &o->from[i]) || o->p->values[o->from[i].v].by_head != by_head)
+            continue;
+        if (o->from[i].kind == OP_MAP)
+            put_map(o, i);
+        else
+            put_from(o, i);
+    }
+}
+
 static void put_positions(struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -289,13 +301,12 @@ static void put_positions(struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (makes_of_positions(o->p, &o->from[i]))
             await(o, o->from[i].v);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (works_on_positions(o->p, &o->from[i])) {
-            if (o->from[i].kind == OP_MAP)
-                put_map(o, i);
-            else
-                put_from(o, i);
-        }
+    put_work_on_positions(o, false);
+    if (o->p->heads > 1) {
+        put(o, OP_HEADS);
+        put_work_on_positions(o, true);
+        put(o, OP_END_HEADS);
+    }
     if (!begins_with_all(o))
         return;
     put(o, OP_FENCE);

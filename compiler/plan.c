@@ -164,7 +164,8 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
     const bool whole = tg_has_one_chunk(algorithm),
                of_states = row->row[TG_LQ].role == TG_ROLE_NONE && row->row[TG_LKV].role == TG_ROLE_NONE;
     const uint32_t parallel = whole ? 16u * row->warps : 32u, other = whole || of_states ? 32 : 16;
-    const uint32_t groups = dim == owner_of(algorithm, row) ? row->warps / 4u : 1;
+    const uint32_t together = row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
+    const uint32_t groups = dim == owner_of(algorithm, row) && !together ? row->warps / 4u : 1;
     const uint32_t unit = row->mma == TG_MMA_WGMMA  ? WALK_TILE * (groups ? groups : 1)
                           : role->role == TG_ROLE_P ? parallel
                                                     : other;
@@ -312,6 +313,14 @@ static void drop_inverted(struct plan *p)
     }
 }
 
+static uint32_t heads_of(const tg_kernel_row *row, const tg_shape_class *shape)
+{
+    const tg_axis_role *member = &row->row[TG_MEMBER];
+    if (member->role == TG_ROLE_P)
+        return member->block ? member->block : 1;
+    return member->role == TG_ROLE_NONE ? 1 : group_of(shape);
+}
+
 static void plan_name(struct plan *p)
 {
     snprintf(p->name, sizeof p->name, "tegula_%s_%s", p->algorithm->name, p->row->name);
@@ -338,6 +347,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
+    p->heads = heads_of(p->row, shape);
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     if (p->row->mma == TG_MMA_NONE)

@@ -44,6 +44,7 @@ enum scope { SCOPE_BLOCK, SCOPE_GROUP, SCOPE_WARP, SCOPE_N_KINDS };
  * two values. */
 struct value {
     tg_operand operand;
+    bool by_head;       /* a walk of several heads: each has its own, in shared memory one behind the other */
     uint8_t n_dims;     /* on-chip dimensions: without chunk */
     uint8_t dims[3];    /* three only in thread kernels that hold chunks */
     uint32_t extent[3]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
@@ -97,6 +98,8 @@ enum op_kind {
     OP_START,     /* v -> `tile`, if a segment begins with the next step */
     OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */
     OP_END_TILES, /* ... and its end */
+    OP_HEADS,     /* begin of what all groups do for each head of the thread block */
+    OP_END_HEADS, /* ... and its end */
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
     OP_FETCH,     /* the tile's part of matrix v, as the left operand has it */
     OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
@@ -225,7 +228,8 @@ struct plan {
     struct role roles[ROLE_N_KINDS];
     uint32_t groups; /* warpgroups that compute; 0: another kind of kernel */
     uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
-    uint32_t tiles;  /* of a group */
+    uint32_t heads;  /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
+    uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
     uint8_t state;   /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;

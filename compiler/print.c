@@ -31,6 +31,8 @@ static const char *const op_names[] = {[OP_LOAD] = "load",
                                        [OP_START] = "start",
                                        [OP_TILES] = "tiles",
                                        [OP_END_TILES] = "end of tiles",
+                                       [OP_HEADS] = "heads",
+                                       [OP_END_HEADS] = "end of heads",
                                        [OP_CLEAR] = "clear",
                                        [OP_FETCH] = "fetch",
                                        [OP_PUT] = "put",
@@ -65,6 +67,8 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
     tg_printf(w, "] %s %s%s", tg_dtype_name(v->dtype), space_names[v->space], scope_names[v->scope]);
     if (v->space == SPACE_MATRIX || v->space == SPACE_VECTOR || (p->groups && v->stage_bytes))
         tg_printf(w, " at %u, %u x %u bytes", v->offset, v->stages, v->stage_bytes);
+    if (v->by_head)
+        tg_printf(w, ", of each head");
     if (v->staged && v->nest >= 0)
         tg_printf(w, ", staged at %u, %u bytes a step", v->offset, v->row_bytes);
     else if (v->staged)
@@ -127,6 +131,8 @@ static bool has_value(const struct op *op)
     case OP_BARRIER:
     case OP_TILES:
     case OP_END_TILES:
+    case OP_HEADS:
+    case OP_END_HEADS:
     case OP_CLEAR:
     case OP_EXPECT:
     case OP_ARRIVE:
@@ -172,6 +178,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         print_nest(p, &p->nests[op->n], w);
     if (op->kind == OP_TILES)
         tg_printf(w, " of 64 rows: %u", p->tiles);
+    if (op->kind == OP_HEADS)
+        tg_printf(w, ": %u", p->heads);
     tg_printf(w, "\n");
 }
 
@@ -200,10 +208,10 @@ void plan_print(const struct plan *p, const tg_writer *w)
             print_role(p, op->role, w);
             indent = 2;
         }
-        if (op->kind == OP_END || op->kind == OP_END_TILES)
+        if (op->kind == OP_END || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
             indent -= 2;
         print_op(p, op, indent, w);
-        if (op->kind == OP_NEST || op->kind == OP_TILES)
+        if (op->kind == OP_NEST || op->kind == OP_TILES || op->kind == OP_HEADS)
             indent += 2;
     }
 }

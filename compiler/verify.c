@@ -120,10 +120,11 @@ static bool check_ring(const struct plan *p, const char *stage)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         const bool swizzled = v->space == SPACE_MATRIX;
+        const uint32_t places = p->nests[0].stages * (v->by_head && !swizzled ? p->heads : 1);
         if (swizzled && (v->offset % 1024 || v->extent[0] != WALK_TILE || v->extent[1] % WALK_TILE ||
                          v->row_bytes != WALK_SPAN_BYTES))
             return broken(p, stage, i, "a matrix that is not spans of 64 swizzled rows");
-        if (v->stmt < 0 && is_shared(v) && (v->stages != p->nests[0].stages || is_loaded(p, i) == is_second(p, v)))
+        if (v->stmt < 0 && is_shared(v) && (v->stages != places || is_loaded(p, i) == is_second(p, v)))
             return broken(p, stage, i, "a tile that the ring does not load, or loads twice");
         if (is_shared(v) && end_of(v) > p->barrier_offset)
             return broken(p, stage, i, "barriers inside of a tile");

@@ -5,6 +5,7 @@
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step
  *   a carried vector that is read in the step after is read behind a barrier of the group
+ *   what each of several heads has of its own is read where one of them, or a tile, is at hand
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once
  *
  * requires: order */
@@ -32,8 +33,9 @@ struct check {
     bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
     bool awaited;        /* products, since the step began */
     bool exchanged,
-        begins; /* a barrier is owed: the group's threads read what came; all read what carries begin with */
-    bool again; /* the second time through the loop: what one step leaves for the next */
+        begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
+    bool of_head; /* among what is done for each head, or for each tile */
+    bool again;   /* the second time through the loop: what one step leaves for the next */
 };
 
 static bool broken(const struct check *c, const char *rule)
@@ -108,6 +110,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const bool by_wgmma = op->kind == OP_CONTRACT, is_sum = by_wgmma && v == op->v;
     if (!(c->defined >> v & 1))
         return broken(c, "a use before the definition");
+    if (p->values[v].by_head && c->in_loop && !c->of_head)
+        return broken(c, "reads what each head has, and knows not which");
     if ((c->flying >> v & 1) && !is_sum)
         return broken(c, "reads what a product is still under way to");
     if (is_ring(p, v) && !c->in_stage)
@@ -273,6 +277,8 @@ static bool check_op(struct check *c, const struct op *op)
     const uint32_t n = reads_of(c->p, op, reads);
     if (op->kind == OP_NEST || op->kind == OP_END)
         c->in_loop = op->kind == OP_NEST;
+    if (op->kind == OP_TILES || op->kind == OP_HEADS || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
+        c->of_head = op->kind == OP_TILES || op->kind == OP_HEADS;
     if (op->kind == OP_END)
         c->owed |= c->left;
     for (uint32_t i = 0; i < n; i++)

@@ -49,7 +49,7 @@ static bool find_owner(struct plan *p)
     p->threads = 128 * (p->groups + 1);
     p->warps_m = 4;
     p->warps_n = 1;
-    p->tiles = p->block[p->owner] / (WALK_TILE * p->groups);
+    p->tiles = p->heads * p->block[p->owner] / (WALK_TILE * p->groups);
     return true;
 }
 
@@ -68,7 +68,10 @@ static bool check_blocks(const struct plan *p)
         ok = refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
     if (p->groups == 2 && p->row->blocks_per_sm > 1)
         ok = refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
-    if (p->tiles * WALK_TILE * p->groups != p->block[p->owner])
+    if (group_of(&p->shape) % p->heads)
+        ok = refuse(p, 0, "let fewer work together, or leave member out",
+                    "heads that work together must share queries and keys: their number must divide the group");
+    else if (p->tiles * WALK_TILE * p->groups != p->heads * p->block[p->owner])
         ok = refuse(p, 0, "change the block or warps",
                     "the output's block must be 64 columns, or 128, for each four warps");
     else if (p->block[other] % WALK_TILE)
@@ -213,6 +216,7 @@ uint32_t plan_matrix_of(const struct plan *p, uint32_t v)
     return v;
 }
 
+/* Vectors of several heads have a place each in a stage, matrices are one behind the other as if they were wider. */
 static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
 {
     struct value *v = &p->values[i];
@@ -222,6 +226,10 @@ static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
     v->stage_bytes =
         round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
     v->stages = (uint8_t)p->nests[v->nest].stages;
+    if (v->by_head && matrix)
+        v->stage_bytes *= p->heads;
+    else if (v->by_head)
+        v->stages = (uint8_t)(v->stages * p->heads);
     if (plan_share_tile(p, i)) {
         v->offset = p->values[v->shared_with].offset;
         return;
@@ -249,10 +257,11 @@ static void place_shared(struct plan *p)
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_made_tile(&p->values[i]))
-            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2, &offset);
+            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2 * (p->values[i].by_head ? p->heads : 1),
+                          &offset);
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
-            place_buffers(&p->values[p->ops[i].v], p->block[p->owner] * WALK_SPAN_BYTES, 1, &offset);
+            place_buffers(&p->values[p->ops[i].v], p->heads * p->block[p->owner] * WALK_SPAN_BYTES, 1, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
@@ -271,6 +280,62 @@ static void place_shared(struct plan *p)
     p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
 }
+
+/* ---- several heads ---- */
+
+/* Does each of the heads have its own? What is made of what they share is theirs together. */
+static bool is_by_head(const struct plan *p, uint32_t i)
+{
+    tg_operand reads[TG_MAX_READS];
+    const struct value *v = &p->values[i];
+    if (v->stmt < 0)
+        return !(plan_tensor(p, v)->flags & (TG_SHARED | TG_NO_HEADS));
+    bool any = false;
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n && !any; k++) {
+        const int a = plan_find(p, reads[k], 0);
+        any = a >= 0 && (uint32_t)a != i && is_by_head(p, (uint32_t)a);
+    }
+    return any;
+}
+
+static void find_heads(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values && p->heads > 1; i++)
+        p->values[i].by_head = is_by_head(p, i);
+}
+
+/* What is uniform differs between them then, and comes with the chunks. */
+static void find_uniforms(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (!v->by_head || v->space != SPACE_UNIFORM)
+            continue;
+        v->space = SPACE_VECTOR;
+        v->nest = 0;
+    }
+}
+
+/* Heads have tiles of the output's rows of their own, and their maps of what positions have in common. */
+static bool check_heads(const struct plan *p)
+{
+    bool ok = p->heads == 1 || (!plan_is_state_alone(p) && !p->segment && !p->cluster && !p->carries);
+    for (uint32_t i = 0; i < p->n_values && p->heads > 1; i++) {
+        const struct value *v = &p->values[i];
+        ok = ok && !(plan_is_loaded(v) && plan_is_owned(p, v) != v->by_head);
+        ok = ok && !(v->by_head && v->space == SPACE_PARTS) && !(v->by_head && plan_is_of_warp(v));
+    }
+    for (uint32_t i = 0; i < p->n_ops && p->heads > 1; i++) {
+        const struct value *v = &p->values[p->ops[i].v];
+        ok = ok && !(p->ops[i].kind == OP_CONTRACT && v->by_head && !plan_is_owned(p, v));
+    }
+    return ok ||
+           refuse(p, 0, "leave member out",
+                  "heads work together on an output that each has its own of, from what they share and from their "
+                  "own vectors, without segments, clusters, sums or carried vectors");
+}
+
+/* ---- outputs ---- */
 
 /* Loaded matrices of the owner's, in whose places outputs can be put: what products have on the left before others, the last
  * one first. Returns their number. */
@@ -422,6 +487,7 @@ bool pass_walk(struct plan *p)
 {
     if (!find_owner(p) || !check_blocks(p) || !check_positions(p))
         return false;
+    find_heads(p);
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];
         v->space = space_of(p, i);
@@ -438,10 +504,12 @@ bool pass_walk(struct plan *p)
             return false;
         }
     }
+    find_uniforms(p);
     if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     find_places(p);
-    if (!check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p))
+    if (!check_heads(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
+        !plan_check_cluster(p))
         return false;
     place_shared(p);
     p->registers = registers_of(p);

@@ -558,7 +558,10 @@ static void check_around(const struct kernel *k, uint32_t dim)
         return;
     }
     check_block(k, dim);
-    if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
+    const bool together = dim == TG_MEMBER && axis->role == TG_ROLE_P && on_warpgroups(k);
+    if (together)
+        check_sum(k, dim);
+    else if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
         tg_fault(k->check, TG0235, "use TG_L(1), or leave it out",
                  "%s: %s is %s; it is parallel by itself unless it is looped", k->name, tg_dim_name(dim),
                  axis->role == TG_ROLE_P ? "TG_P" : "TG_W");

@@ -12,8 +12,9 @@ const char *tg_block_fault(const tg_kernel_row *row, const struct tg_slice *slic
 {
     const uint32_t bit = 1u << dim;
     const bool threads = row->mma == TG_MMA_NONE; /* its rules need the whole row: check_roles.c */
-    if ((dim == TG_BATCH || dim == TG_MEMBER) && block > 1)
-        return "0 or 1: sequences and heads go one after the other";
+    const bool together = dim == TG_MEMBER && row->mma == TG_MMA_WGMMA && row->row[dim].role == TG_ROLE_P;
+    if ((dim == TG_BATCH || dim == TG_MEMBER) && block > 1 && !together)
+        return "0 or 1: sequences and heads go one after the other, or of a kernel on warpgroups heads with TG_P";
     if (dim == TG_CHUNK && block > 1 && !threads)
         return "0 or 1: the blocks of a chunk are those of Lhq and Lkv";
     if (block > TG_MAX_BLOCK)

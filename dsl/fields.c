@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Dimensions that have a text, in the order of the printed table. Blocks of TG_BATCH and TG_MEMBER are always 1. */
+/* Dimensions that have a text, in the order of the printed table. The block of TG_BATCH is always 1. */
 static const uint8_t axis_dims[] = {TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_BATCH, TG_MEMBER};
 
 uint32_t tg_row_count(const tg_schedule *schedule)
@@ -385,7 +385,9 @@ static const char *parse_axis(struct span text, const tg_kernel_row *row, uint32
     if ((slash || !role.length) && !parse_number(number, &block))
         return "a number of 0 to 65535";
     axis->block = (uint16_t)block;
-    return tg_block_fault(row, NULL, dim, block);
+    tg_kernel_row changed = *row;
+    changed.row[dim] = *axis;
+    return tg_block_fault(&changed, NULL, dim, block);
 }
 
 static const char *parse_mma(struct span text, uint32_t *value)

@@ -126,6 +126,7 @@ LLVMValueRef *new_registers(struct emit *e, uint32_t v);
 void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head);
 /* Addresses of that sequence's and head's entry of every tensor: e->base. */
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
+LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head);
 /* Bounds of packed sequence `s`. */
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
@@ -167,6 +168,8 @@ struct element_place {
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at);
 /* The same from another tensor of the same axes. */
 void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at);
+/* 4, 8 or 16 bytes, or as many zeros; NULL: it is valid. */
+void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid);
 LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
 LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
 /* An element of a matrix in shared memory, in its ring slot of this step: f32. */

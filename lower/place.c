@@ -148,8 +148,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
             e->at.start[d] = mul(e, index, imm(e, p->block[d]));
     }
     LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
-    if (p->row->row[TG_MEMBER].role != TG_ROLE_NONE)
-        heads = divide(e, heads, imm(e, group_of(&p->shape)));
+    heads = divide(e, heads, imm(e, p->heads));
     *head = modulo(e, rest, heads);
     *batch = divide(e, rest, heads);
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
@@ -172,15 +171,13 @@ static LLVMValueRef entry_of(struct emit *e, uint32_t tile, LLVMValueRef batch)
     return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX, 0), offset), "");
 }
 
-/* The head's entry of a tensor; `head` counts groups where a loop runs over their heads. */
-static LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
+/* The head's entry of a tensor; `head` counts what thread blocks work on together. */
+LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
 {
-    const uint32_t group = group_of(&e->p->shape);
-    const bool by_group = e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE,
-               shared = e->p->algorithm->tensors[tile].flags & TG_SHARED;
-    if (by_group)
-        return shared ? head : mul(e, head, imm(e, group));
-    return shared && group > 1 ? divide(e, head, imm(e, group)) : head;
+    const uint32_t heads = e->p->heads, blocks = group_of(&e->p->shape) / heads; /* of a group */
+    if (e->p->algorithm->tensors[tile].flags & TG_SHARED)
+        return blocks > 1 ? divide(e, head, imm(e, blocks)) : head;
+    return heads > 1 ? mul(e, head, imm(e, heads)) : head;
 }
 
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)

@@ -30,6 +30,15 @@ static void find_slots(struct emit *e, struct walk *w)
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
 }
 
+/* Where the vectors of the head are, which what follows is of. */
+static void find_own_slots(struct emit *e, const struct walk *w)
+{
+    const struct plan *p = e->p;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].by_head && p->values[i].space == SPACE_VECTOR)
+            e->slot[i] = add(e, mul(e, opaque(e, w->stage), imm(e, p->heads)), e->at.start[TG_MEMBER]);
+}
+
 static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
 {
     const bool loads = op->role == ROLE_LOAD;
@@ -126,6 +135,8 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
 
 static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (op->role == ROLE_LOAD && op->sync == SYNC_FULL)
+        producer_wait(e);
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);
     else if (op->sync == SYNC_READY)
@@ -264,7 +275,7 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
 {
     const struct plan *p = e->p;
     struct guarded guarded = {0};
-    uint32_t tiles = 0;
+    uint32_t tiles = 0, heads = 0, head = 0;
     enum guard guard = GUARD_ALWAYS;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
@@ -276,14 +287,22 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
             guard = op->guard;
         }
         debug_line(e, op->stmt);
-        if (op->kind == OP_TILES)
-            tiles = i;
-        else if (op->kind != OP_END_TILES)
-            operations[op->kind](e, w, op);
-        else if (++w->tile < p->tiles)
-            i = tiles;
+        if (op->kind == OP_TILES || op->kind == OP_HEADS)
+            *(op->kind == OP_TILES ? &tiles : &heads) = i;
+        else if (op->kind == OP_END_TILES)
+            i = ++w->tile < p->tiles ? tiles : i;
+        else if (op->kind == OP_END_HEADS)
+            i = ++head < p->heads ? heads : i;
         else
-            w->tile = 0;
+            operations[op->kind](e, w, op);
+        w->tile = w->tile < p->tiles ? w->tile : 0;
+        head = head < p->heads ? head : 0;
+        if (p->ops[i].kind == OP_TILES)
+            find_head(e, w);
+        if (p->ops[i].kind == OP_HEADS)
+            e->at.start[TG_MEMBER] = imm(e, head);
+        if (p->ops[i].kind == OP_TILES || p->ops[i].kind == OP_HEADS)
+            find_own_slots(e, w);
     }
     end_guard(e, w, &guarded);
 }

@@ -98,6 +98,7 @@ void producer_begin_step(struct emit *e, struct walk *w);
 void producer_end_step(struct emit *e, struct walk *w);
 emit_walk_op producer_expect;
 emit_walk_op producer_load;
+void producer_wait(struct emit *e); /* for vectors that are on their way */
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
                LLVMValueRef at[5]);
@@ -110,7 +111,13 @@ LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
 uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
 /* Columns of the state; rows and columns of this lane. */
 uint32_t other_extent(const struct plan *p);
-LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the tile, of the thread block's block */
+LLVMValueRef owner_span(struct emit *e, const struct walk *w); /* number of the tile, of all of the thread block's */
+LLVMValueRef head_span(struct emit *e, const struct walk *w);  /* ... of its head's */
+void find_head(struct emit *e, const struct walk *w);          /* of the tile, where the thread block has several */
+static inline uint32_t spans_of_head(const struct plan *p)
+{
+    return p->block[p->owner] / WALK_TILE;
+}
 LLVMValueRef owner_row(struct emit *e, const struct walk *w,
                        uint32_t half);                /* of the owner's block of the thread block */
 LLVMValueRef tile_row(struct emit *e, uint32_t half); /* of this lane, in a tile of 64 rows */

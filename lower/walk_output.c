@@ -134,12 +134,12 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
     const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
     LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
     if (e->p->shape.packed)
-        walk_store_rows(e, op, owner_span(e, w),
+        walk_store_rows(e, op, head_span(e, w),
                         byte_offset(e, slot_address(e, &e->p->values[op->a], matrix_slot(e, w, op->a)),
                                     mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
                         w->begin, rows);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
-    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), owner_span(e, w));
+    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), head_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
     at[1] = add(e, at[1], w->begin);
     map_store(e, map_argument(e, op->tile), add(e, w->place[op->v], mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at);

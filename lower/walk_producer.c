@@ -25,23 +25,24 @@ void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef h
                LLVMValueRef at[5])
 {
     const tg_tensor *t = &e->p->algorithm->tensors[tile];
-    const uint32_t group = group_of(&e->p->shape);
     const bool by_column = plan_splits_span(e->p, t->axes[1]);
     at[0] = by_column ? mul(e, span, imm(e, WALK_TILE)) : imm(e, 0);
     at[1] = e->at.first_token ? add(e, e->at.token, e->at.first_token) : e->at.token;
     at[2] = by_column ? imm(e, 0) : span;
-    at[3] = (t->flags & TG_SHARED) && group > 1 ? divide(e, head, imm(e, group)) : head;
+    at[3] = head_of(e, tile, head);
+    if (e->p->heads > 1 && !(t->flags & TG_SHARED))
+        at[3] = add(e, at[3], e->at.start[TG_MEMBER]);
     at[4] = e->p->shape.packed || (t->flags & TG_NO_BATCH) ? imm(e, 0) : batch;
 }
 
-/* All of it, or this thread block's share: of whole spans in one instruction, else span by span. */
-static void load_matrix(struct emit *e, const struct walk *w, const struct value *v)
+/* All of a head's, or this thread block's share: of whole spans in one instruction, else span by span. */
+static void load_matrix(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef to)
 {
     const uint32_t tile = TG_OPERAND_TILE(v->operand), sharers = plan_sharers(e->p, v),
                    spans = v->extent[1] / WALK_TILE / sharers;
     const bool by_column = plan_splits_span(e->p, v->dims[1]), shared = plan_shared_along(e->p, v) != 0;
     const uint32_t coordinate = by_column ? 0 : 2, unit = by_column ? WALK_TILE : 1;
-    LLVMValueRef at[5], to = shared_address(e, add(e, imm(e, v->offset), mul(e, w->stage, imm(e, v->stage_bytes))));
+    LLVMValueRef at[5];
     map_place(e, tile, w->batch, w->head, divide(e, e->at.start[v->dims[1]], imm(e, WALK_TILE)), at);
     if (shared) {
         LLVMValueRef index = cast_index(e, v);
@@ -86,13 +87,52 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
     }
 }
 
+/* Of several heads all are under way at once, for which registers are too few, and for all of their addresses; the warp waits
+ * before it arrives. */
+static void load_vectors(struct emit *e, const struct walk *w, const struct value *v)
+{
+    const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype),
+                   heads = v->by_head ? e->p->heads : 1, n = v->n_dims ? v->extent[0] : 1;
+    LLVMValueRef head, first = mul(e, w->stage, imm(e, heads));
+    const struct counted l = loop_begin(e, opaque(e, imm(e, heads)), &head);
+    e->at.start[TG_MEMBER] = head;
+    for (uint32_t i = 0; i < n; i += 32) {
+        LLVMValueRef index = add(e, e->lane, imm(e, i)), to = slot_address(e, v, add(e, first, head)),
+                     valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], index) : NULL;
+        LLVMBasicBlockRef mine = n - i < 32 ? begin_if(e, less(e, index, imm(e, n))) : NULL;
+        async_copy(e, byte_offset(e, to, mul(e, index, imm(e, bytes))),
+                   tensor_address(e, v->operand, tile, &e->at, v->dims, v->n_dims ? index : NULL, NULL), bytes, valid);
+        if (mine)
+            end_if(e, mine);
+    }
+    loop_end(e, &l, 1);
+    sync_warp(e); /* lanes may have parted, and what follows is for all of them */
+}
+
+void producer_wait(struct emit *e)
+{
+    if (e->p->heads == 1)
+        return;
+    call0(e, "llvm.nvvm.cp.async.commit.group");
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+}
+
 void producer_load(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    if (plan_is_loaded(v))
-        load_matrix(e, w, v);
-    else
-        load_vector(e, v, w->stage);
+    if (v->space != SPACE_MATRIX) {
+        if (e->p->heads > 1)
+            load_vectors(e, w, v);
+        else
+            load_vector(e, v, w->stage);
+        return;
+    }
+    const uint32_t heads = v->by_head ? e->p->heads : 1;
+    for (uint32_t head = 0; head < heads; head++) {
+        LLVMValueRef to = shared_address(e, add(e, imm(e, v->offset), mul(e, w->stage, imm(e, v->stage_bytes))));
+        e->at.start[TG_MEMBER] = imm(e, head);
+        load_matrix(e, w, v, add(e, to, imm(e, head * (v->stage_bytes / heads))));
+    }
 }
 
 /* Of all matrices, whoever loads them. */

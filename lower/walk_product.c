@@ -54,6 +54,8 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
+    if (plan_is_made_tile(value) && value->by_head)
+        return add(e, mul(e, w->buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
     return plan_is_made_tile(value) ? w->buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
 }
 
@@ -74,14 +76,26 @@ LLVMValueRef owner_span(struct emit *e, const struct walk *w)
     return add(e, mul(e, w->group, imm(e, e->p->tiles)), imm(e, w->tile));
 }
 
+LLVMValueRef head_span(struct emit *e, const struct walk *w)
+{
+    LLVMValueRef span = owner_span(e, w);
+    return e->p->heads > 1 ? modulo(e, span, imm(e, spans_of_head(e->p))) : span;
+}
+
+void find_head(struct emit *e, const struct walk *w)
+{
+    if (e->p->heads > 1)
+        e->at.start[TG_MEMBER] = divide(e, owner_span(e, w), imm(e, spans_of_head(e->p)));
+}
+
 LLVMValueRef owner_row(struct emit *e, const struct walk *w, uint32_t half)
 {
-    return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), tile_row(e, half));
+    return add(e, mul(e, head_span(e, w), imm(e, WALK_TILE)), tile_row(e, half));
 }
 
 LLVMValueRef owner_eight(struct emit *e, const struct walk *w, uint32_t half)
 {
-    return add(e, mul(e, owner_span(e, w), imm(e, WALK_TILE)), add(e, mul(e, e->warp, imm(e, 16)), imm(e, 8 * half)));
+    return add(e, mul(e, head_span(e, w), imm(e, WALK_TILE)), add(e, mul(e, e->warp, imm(e, 16)), imm(e, 8 * half)));
 }
 
 LLVMBasicBlockRef begin_inside(struct emit *e, uint32_t dim, LLVMValueRef first)

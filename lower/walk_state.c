@@ -73,7 +73,8 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const tg_dtype dtype = plan_memory_dtype(p, tile);
     LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, other)), column = tile_column(e, 0);
     struct walk w = *walk;
-    for (w.tile = 0; w.tile < p->tiles; w.tile++)
+    for (w.tile = 0; w.tile < p->tiles; w.tile++) {
+        find_head(e, &w);
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef row = owner_row(e, &w, half);
             LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row,
@@ -89,6 +90,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
             }
             end_inside(e, rows);
         }
+    }
 }
 
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)

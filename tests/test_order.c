@@ -9,8 +9,8 @@
 
 static bool is_needed(const struct op *op)
 {
-    static const uint8_t kinds[] = {OP_LOAD, OP_INIT,   OP_ENTER, OP_MAP,     OP_CONTRACT, OP_DOT,  OP_FETCH,
-                                    OP_PUT,  OP_EXPECT, OP_AWAIT, OP_BARRIER, OP_FENCE,    OP_COPY, OP_ARRIVE};
+    static const uint8_t kinds[] = {OP_LOAD,   OP_INIT,  OP_ENTER,   OP_MAP,   OP_CONTRACT, OP_DOT,    OP_FETCH, OP_PUT,
+                                    OP_EXPECT, OP_AWAIT, OP_BARRIER, OP_FENCE, OP_COPY,     OP_ARRIVE, OP_HEADS};
     return memchr(kinds, op->kind, sizeof kinds) != NULL;
 }
 
@@ -83,17 +83,18 @@ static bool has_walks(const tg_variant *variant)
 
 static void check_variant(const tg_variant *variant, const char *direction)
 {
-    static const uint32_t widths[][2] = {{128, 256}, {256, 512}};
+    static const uint32_t widths[][2] = {{128, 256}, {256, 512}, {128, 64}};
     struct plan *p = malloc(sizeof *p);
     if (p && has_walks(variant) &&
         tap_begin("every operation of the walks of %s%s is needed", variant->name, direction)) {
         uint32_t n = 0;
         tg_schedule s;
         for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
-            for (uint32_t i = 0; i < 6; i++) {
+            for (uint32_t i = 0; i < 7; i++) {
                 const tg_shape_class shape = {.io = TG_BF16,
                                               .dqk = widths[i / 3][0],
                                               .dhv = widths[i / 3][1],
+                                              .group = i / 3 == 2 ? 4 : 1,
                                               .packed = i % 3 == 1,
                                               .pooled = i % 3 == 2};
                 n += check_schedule(&s, &shape, p);
