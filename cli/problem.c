@@ -233,6 +233,11 @@ bool problem_size(struct context *context, const struct shape *shape, struct pro
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         struct host_tensor *tensor = &problem->tensors[i];
         const uint8_t *axes = problem->variant->algorithm->tensors[tensor->tile].axes;
+        if (memchr(axes, TG_CHUNK, TG_MAX_AXES)) {
+            complain(context, "give it the axes of positions, or none of them",
+                     "%s has a row for each chunk, and how long those are only a schedule says", tensor->name);
+            return false;
+        }
         for (int axis = 0; axis < tensor->rank; axis++)
             tensor->extent[axis] = extent_of(shape, tensor, axes, axis);
         if (!set_bytes(context, tensor))

@@ -1,5 +1,6 @@
 /* tests/kernels/found.c - what random declarations (tests/declarations/) have found: sums of positions behind the end of a
- * sequence, scans that would go on from one to the next, positions for which a walk has no role. */
+ * sequence, scans that would go on from one to the next, positions for which a walk has no role;
+ * and a tensor that nobody can size. */
 #include "harness.h"
 #include "suites.h"
 
@@ -154,9 +155,37 @@ static void refuse_state(const char *what, const tg_stmt *body, uint32_t n, uint
     tap_end();
 }
 
+/* ---- a tensor of the caller's by chunks ---- */
+
+enum { CK = 1, CSUM };
+static const tg_tensor chunk_tensors[] = {
+    [CK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [CSUM] = {"sum", TG_F32, TG_OUT, {TG_CHUNK, TG_DQK}},
+};
+static const tg_stmt chunk_body[] = {TG_TOTAL_TO(CSUM, TG_AT_KV(CK))};
+
+static void refuse_chunks(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm),  .name = "sums",
+        .title = "sums",          .file = __FILE__,
+        .tensors = chunk_tensors, .n_tensors = TG_COUNT(chunk_tensors),
+        .body = chunk_body,       .n_body = TG_COUNT(chunk_body),
+    };
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = "sums", .algorithm = &algorithm};
+    const struct shape shape = {.batch = 1, .heads = 1, .tokens = 130, .dqk = 32, .dhv = 16, .group = 1};
+    struct problem problem = {0};
+    if (!tap_begin("refused: a tensor of the caller's with a row for each chunk"))
+        return;
+    if (!tap_expect(!problem_random(&machine_context, &variant, &shape, TG_BF16, 1, &problem), "it is made"))
+        problem_free(&problem);
+    tap_end();
+}
+
 void suite_found(void)
 {
     try_sums();
+    refuse_chunks();
     refuse_scan();
     refuse_state("a walk with a statement at positions that it has not", elsewhere_body, TG_COUNT(elsewhere_body),
                  TG_MMA_WGMMA, "TG0518", "a statement of it is at positions for which the row has no role");
