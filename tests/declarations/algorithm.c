@@ -214,12 +214,23 @@ static void add_arriving(struct parts *p)
         p->rows = scaled(p, read, "gated", TG_LQ, p->arrival);
 }
 
+/* The product may have the gate's decay from the key to the query: of the axis that is summed, or of one that is kept. */
+static void decay_of(struct parts *p, tg_stmt *product, bool fits)
+{
+    if (!fits || !chance(p, 60))
+        return;
+    product->decay = at(p, p->sum, TG_LQ);
+    product->since = at(p, p->sum, TG_LKV);
+    product->flags = chance(p, 20) ? TG_EXCLUSIVE : 0;
+}
+
 /* Pairs of positions, gated and masked, times the values. */
 static void add_pairs(struct parts *p)
 {
     const uint32_t qk = tile(p, "qk", TG_F32, 0, TG_LQ, TG_LKV, 0), pairs = tile(p, "p", TG_F32, 0, TG_LQ, TG_LKV, 0);
-    statement(
+    tg_stmt *product = statement(
         p, (tg_stmt){.op = TG_STMT_CONTRACT, .out = (tg_operand)qk, .a = at(p, p->q, TG_LQ), .b = at(p, p->k, TG_LKV)});
+    decay_of(p, product, p->sum && p->gate == TG_DQK);
     tg_stmt *map = map_to(p, pairs, 0);
     get(map, (tg_operand)qk);
     if (p->sum && p->gate == 0 && chance(p, 80)) {
@@ -239,11 +250,12 @@ static void add_pairs(struct parts *p)
         apply(map, TG_X_CAUSAL);
     const uint32_t values = chance(p, 15) ? scaled(p, p->v, "vp", TG_LKV, p->x) : p->v;
     const uint32_t sum = tile(p, "sum", TG_F32, 0, TG_T, TG_DHV, 0);
-    statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
-                           .out = at(p, sum, TG_LQ),
-                           .init = p->rows ? at(p, p->rows, TG_LQ) : 0,
-                           .a = (tg_operand)pairs,
-                           .b = at(p, values, TG_LKV)});
+    product = statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
+                                     .out = at(p, sum, TG_LQ),
+                                     .init = p->rows ? at(p, p->rows, TG_LQ) : 0,
+                                     .a = (tg_operand)pairs,
+                                     .b = at(p, values, TG_LKV)});
+    decay_of(p, product, p->sum && p->gate == TG_DHV);
     p->rows = sum;
     if (chance(p, 20)) {
         const uint32_t row_sums = tile(p, "rs", TG_F32, TG_OUT, TG_T, 0, 0);

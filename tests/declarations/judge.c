@@ -7,6 +7,8 @@
 #include "declare.h"
 #include "dsl/slice.h"
 
+#include "dsl/slice.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +40,9 @@ struct noise {
     const struct declaration *d;
     struct num_random random;
     bool is_operand[256];
-    double amount;  /* 0: exact */
-    double largest; /* of all numbers */
+    bool is_decayed[256]; /* ... of a product with a decay, whose factors are rounded with it */
+    double amount;        /* 0: exact */
+    double largest;       /* of all numbers */
 };
 
 static double operand_rounding(tg_dtype io)
@@ -72,6 +75,8 @@ static void find_operands(const struct declaration *d, struct noise *noise)
             continue;
         noise->is_operand[TG_OPERAND_TILE(stmt->a)] |= stmt->b != 0;
         noise->is_operand[TG_OPERAND_TILE(stmt->b)] |= stmt->b != 0;
+        noise->is_decayed[TG_OPERAND_TILE(stmt->a)] |= tg_stmt_decays(stmt);
+        noise->is_decayed[TG_OPERAND_TILE(stmt->b)] |= tg_stmt_decays(stmt);
     }
     for (uint32_t tile = 0; tile < d->algorithm.n_tensors; tile++)
         noise->is_operand[tile] |= d->algorithm.tensors[tile].dtype == TG_IO;
@@ -99,7 +104,7 @@ static bool make_numbers(const struct problem *problem, struct noise *noise, str
         ok &= to != NULL;
         for (size_t e = 0; to && !(tensor->flags & TG_OUT) && e < tensor->n; e++) {
             to[e] = num_load(tensor->data, tensor->dtype, e);
-            if (tensor->dtype == ST_F32) /* else it is exact */
+            if (tensor->dtype == ST_F32 || noise->is_decayed[tensor->tile]) /* else it is exact */
                 to[e] = disturb(noise, tensor->tile, e, to[e]);
         }
     }
