@@ -52,6 +52,7 @@ enum {
     GI, GG, LP, LG, Z, GX, LE, RV, DKR,      /* dK of a key as it is read, over beta; k.z through the state, rows of E of L; dr.v */
     NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KQ, CE, KKT, CL, DKH, /* dK of a key as it is written; columns of E */
     XI, XC, EQ, EK, E, PE, TE, TX, /* <C, dC>, decayed; rows less columns of E */
+    CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
     DELTA_TILES /* the variant's own begin here */
@@ -61,6 +62,7 @@ enum {
 
 /* Of the forward, of the backward with the states of all chunks in memory, and of the one without. */
 TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
+TG_API extern const tg_space *const tg_delta_backward_spaces[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
 

@@ -143,6 +143,7 @@ static const tg_schedule back_apart = {
 #define BACK_NARROW SPLIT " dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
 static const tg_point back_grouped_points[] = {
     {.name = "walk-grouped"},
+    {.name = "segments", .changes = SPLIT " seg=16"},
     {.name = "walk-split", .changes = SPLIT},
     {.name = "walk-narrow", .changes = BACK_NARROW},
     {.name = "walk-grouped-kept", KEPT},
@@ -150,16 +151,32 @@ static const tg_point back_grouped_points[] = {
     {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
     {.name = NULL},
 };
+/* With N and dR in memory states are sums of products, so the walks that read them may begin anywhere: the states of segments
+ * are made at once and composed. For few heads and long sequences. */
+#define CUT_KEY_WALK(stages_) ON_WARPGROUPS(stages_), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define COMPOSED .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
 static const tg_schedule back_grouped = {
     SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
     .rows = {VALUE_ROWS,
-             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),
+              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED},
+             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), CUT_KEY_WALK(2)},
              {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
              END_ROW,
-             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
+             {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},
+             {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED},
+             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), CUT_KEY_WALK(2)},
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
              WALKED_GATE_ROWS},
 };
+
+static const tg_vary back_grouped_vary[] = {
+    {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128}, .line = __LINE__},
+};
+static const tg_space back_grouped_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &back_grouped,
+                                            .vary = back_grouped_vary, .n_vary = TG_COUNT(back_grouped_vary)};
+const tg_space *const tg_delta_backward_spaces[] = {&back_grouped_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, NULL};
