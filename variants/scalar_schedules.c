@@ -161,7 +161,6 @@ static const tg_schedule walk_n = {
 static const tg_vary walk_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},
     {.field = TG_FIELD_STAGES, .rows = {"walk"}, .values = {2, 3}, .line = __LINE__},
-    {.field = TG_FIELD_BLOCK, .rows = {"walk"}, .dim = TG_MEMBER, .values = {2, 4, 8}, .line = __LINE__},
 };
 
 /* For dqk beyond 256, of which the registers do not hold a state: by blocks of dqk too, each of which makes a part of the sum,
