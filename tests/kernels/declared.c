@@ -417,6 +417,8 @@ static bool take_schedule(struct changed *c, const tg_variant *variant, const ch
 {
     if (tg_variant_schedule_named(variant, name, &c->schedule, NULL) != TG_OK)
         return false;
+    for (uint32_t i = 0; i < c->schedule.n_rows; i++)
+        c->schedule.rows[i].only = 0; /* it keeps its rows, whatever is kept */
     c->algorithm = *c->schedule.algorithm;
     memcpy(c->tensors, c->algorithm.tensors, c->algorithm.n_tensors * sizeof *c->tensors);
     c->algorithm.tensors = c->tensors;
