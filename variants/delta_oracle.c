@@ -1,5 +1,6 @@
 /* variants/delta_oracle.c - the delta rule with a scalar decay and its adjoint, token by token, in fp64 (reference 6.1). */
 #include "variants/delta.h"
+#include "variants/oracle_head.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -10,10 +11,7 @@
 struct walk {
     const tg_oracle_call *call;
     const struct delta_oracle *how;
-    int64_t state;   /* index of its states */
-    int64_t first;   /* row of the sequence's first token in a tensor [B, NH, T, ...] */
-    int64_t shared;  /* and in one [B, NH / group, T, ...] */
-    int64_t tokens;
+    struct oracle_head at;
     int64_t stride;  /* tokens from one checkpoint to the next */
     double *memory;  /* of all that follows */
     double *s, *ds;  /* [dqk][dhv]: the state, and its gradient */
@@ -22,18 +20,10 @@ struct walk {
     double *history;     /* decayed states of the tokens of one stride */
 };
 
-static int64_t longest(const tg_oracle_call *c)
-{
-    int64_t most = c->cuts ? 0 : c->tokens;
-    for (int64_t s = 0; c->cuts && s < c->batch; s++)
-        most = c->cuts[s + 1] - c->cuts[s] > most ? c->cuts[s + 1] - c->cuts[s] : most;
-    return most;
-}
-
 /* Checkpoints sqrt(T) tokens apart: 2 sqrt(T) states instead of T, for one more walk forward. */
 static bool allocate(struct walk *w, bool backward)
 {
-    const int64_t n = w->call->dqk * w->call->dhv, dhv = w->call->dhv, tokens = longest(w->call);
+    const int64_t n = w->call->dqk * w->call->dhv, dhv = w->call->dhv, tokens = oracle_longest(w->call);
     w->stride = (int64_t)ceil(sqrt((double)tokens)) + 1;
     const int64_t kept = backward ? tokens / w->stride + 1 + w->stride : 0;
     w->memory = malloc((size_t)(2 * n + 2 * dhv + kept * n) * sizeof *w->memory);
@@ -48,17 +38,6 @@ static bool allocate(struct walk *w, bool backward)
     return true;
 }
 
-static void place(struct walk *w, int64_t sequence, int64_t head)
-{
-    const tg_oracle_call *c = w->call;
-    const int64_t heads = c->heads, keys = heads / c->group;
-    w->state = sequence * heads + head;
-    w->tokens = c->cuts ? c->cuts[sequence + 1] - c->cuts[sequence] : c->tokens;
-    w->first = c->cuts ? head * c->tokens + c->cuts[sequence] : w->state * c->tokens;
-    w->shared = c->cuts ? head / c->group * c->tokens + c->cuts[sequence]
-                        : (sequence * keys + head / c->group) * c->tokens;
-}
-
 static void load(double *to, const double *from, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -70,9 +49,9 @@ static void step(struct walk *w, int64_t t, double *decayed)
 {
     const tg_oracle_call *c = w->call;
     const int64_t dqk = c->dqk, dhv = c->dhv;
-    const double *k = c->in[K] + (w->shared + t) * dqk, *v = c->in[V] + (w->first + t) * dhv;
-    const double decay = w->how->log_decay ? exp(c->in[w->how->log_decay][w->first + t]) : 1,
-                 beta = c->in[BETA][w->first + t];
+    const double *k = c->in[K] + (w->at.shared + t) * dqk, *v = c->in[V] + (w->at.first + t) * dhv;
+    const double decay = w->how->log_decay ? exp(c->in[w->how->log_decay][w->at.first + t]) : 1,
+                 beta = c->in[BETA][w->at.first + t];
     for (int64_t i = 0; i < dqk * dhv; i++)
         w->s[i] *= decay;
     if (decayed)
@@ -90,8 +69,8 @@ static void read_out(const struct walk *w, int64_t t)
 {
     const tg_oracle_call *c = w->call;
     const int64_t dhv = c->dhv;
-    const double *q = c->in[Q] + (w->shared + t) * c->dqk;
-    double *h = c->out[H] + (w->first + t) * dhv;
+    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk;
+    double *h = c->out[H] + (w->at.first + t) * dhv;
     memset(h, 0, (size_t)dhv * sizeof *h);
     for (int64_t i = 0; i < c->dqk; i++)
         for (int64_t j = 0; j < dhv; j++)
@@ -105,15 +84,15 @@ void tg_delta_oracle(const tg_oracle_call *call, const struct delta_oracle *how)
     if (!allocate(&w, false))
         return;
     for (int64_t at = 0; at < call->batch * call->heads; at++) {
-        place(&w, at / call->heads, at % call->heads);
-        load(w.s, call->in[S0] ? call->in[S0] + w.state * n : NULL, n);
-        for (int64_t t = 0; t < w.tokens; t++) {
+        w.at = oracle_head(call, at);
+        load(w.s, call->in[S0] ? call->in[S0] + w.at.state * n : NULL, n);
+        for (int64_t t = 0; t < w.at.tokens; t++) {
             step(&w, t, NULL);
             if (call->out[H])
                 read_out(&w, t);
         }
         if (call->out[S])
-            load(call->out[S] + w.state * n, w.s, n);
+            load(call->out[S] + w.at.state * n, w.s, n);
     }
     free(w.memory);
 }
@@ -130,7 +109,7 @@ static void add(double *to, int64_t i, double x)
 static void step_back(struct walk *w, int64_t t, const double *decayed)
 {
     const tg_oracle_call *c = w->call;
-    const int64_t dqk = c->dqk, dhv = c->dhv, row = w->first + t, shared = w->shared + t;
+    const int64_t dqk = c->dqk, dhv = c->dhv, row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * dqk, *k = c->in[K] + shared * dqk, *dh = c->in[DH] + row * dhv;
     const double beta = c->in[BETA][row], scale = c->scalars[0];
     double dbeta = 0, da = 0;
@@ -181,18 +160,18 @@ static void head_back(struct walk *w)
 {
     const tg_oracle_call *c = w->call;
     const int64_t n = c->dqk * c->dhv;
-    load(w->s, c->in[S0] ? c->in[S0] + w->state * n : NULL, n);
-    for (int64_t t = 0; t < w->tokens; t++) {
+    load(w->s, c->in[S0] ? c->in[S0] + w->at.state * n : NULL, n);
+    for (int64_t t = 0; t < w->at.tokens; t++) {
         if (t % w->stride == 0)
             memcpy(w->checkpoints + t / w->stride * n, w->s, (size_t)n * sizeof *w->s);
         step(w, t, NULL);
     }
-    load(w->ds, c->in[DS] ? c->in[DS] + w->state * n : NULL, n);
-    const int64_t strides = (w->tokens + w->stride - 1) / w->stride;
+    load(w->ds, c->in[DS] ? c->in[DS] + w->at.state * n : NULL, n);
+    const int64_t strides = (w->at.tokens + w->stride - 1) / w->stride;
     for (int64_t s = strides; s-- > 0;)
-        stride_back(w, s * w->stride, (s + 1) * w->stride < w->tokens ? (s + 1) * w->stride : w->tokens);
+        stride_back(w, s * w->stride, (s + 1) * w->stride < w->at.tokens ? (s + 1) * w->stride : w->at.tokens);
     if (c->out[DS0])
-        load(c->out[DS0] + w->state * n, w->ds, n);
+        load(c->out[DS0] + w->at.state * n, w->ds, n);
 }
 
 void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_oracle *how)
@@ -205,7 +184,7 @@ void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_ora
         if (call->out[i ? DK : DQ])
             load(call->out[i ? DK : DQ], NULL, keys);
     for (int64_t at = 0; at < call->batch * call->heads; at++) {
-        place(&w, at / call->heads, at % call->heads);
+        w.at = oracle_head(call, at);
         head_back(&w);
     }
     free(w.memory);

@@ -2,6 +2,7 @@
  * causal, else with the state after all tokens. Nothing decays, so that the state before a token is the one after it
  * less what the token has added: the adjoint walks back without checkpoints. A NaN so stays in the states before it. */
 #include "variants/nla.h"
+#include "variants/oracle_head.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +18,7 @@ struct head {
     const tg_oracle_call *call;
     bool is_causal;
     double a, b;
-    int64_t at;     /* sequence and head, into states */
-    int64_t tokens;
-    int64_t first;  /* row of the first token in a tensor [B, NH, T, ...] */
-    int64_t shared; /* and in one [B, NH / group, T, ...] */
-    int64_t number; /* of the head, into parameters */
+    struct oracle_head place;
     struct state state, gradient;
     double *q, *k;    /* the token's, normalised */
     double *o, *dnum; /* [dhv] */
@@ -68,17 +65,11 @@ static double *open_head(struct head *h, const tg_oracle_call *call, bool is_cau
     return memory;
 }
 
-static void begin(struct head *h, int64_t sequence, int64_t head)
+static void begin(struct head *h, int64_t at)
 {
-    const tg_oracle_call *c = h->call;
-    const int64_t batch = c->cuts ? 0 : sequence, from = c->cuts ? c->cuts[sequence] : 0;
-    h->at = sequence * c->heads + head;
-    h->number = head;
-    h->tokens = c->cuts ? c->cuts[sequence + 1] - from : c->tokens;
-    h->first = (batch * c->heads + head) * c->tokens + from;
-    h->shared = (batch * (c->heads / c->group) + head / c->group) * c->tokens + from;
-    h->a = c->in[PA][head];
-    h->b = c->in[PB][head];
+    h->place = oracle_head(h->call, at);
+    h->a = h->call->in[PA][h->place.head];
+    h->b = h->call->in[PB][h->place.head];
 }
 
 /* ---- states of the caller ---- */
@@ -101,25 +92,25 @@ static void store(double *to, const double *from, int64_t at, int64_t n)
 static void load_state(const struct head *h, int first, struct state *to)
 {
     const tg_oracle_call *c = h->call;
-    load(to->c, c->in[first], h->at, c->dqk * c->dhv);
-    load(to->n, c->in[first + 1], h->at, c->dqk);
-    load(to->sv, c->in[first + 2], h->at, c->dhv);
+    load(to->c, c->in[first], h->place.state, c->dqk * c->dhv);
+    load(to->n, c->in[first + 1], h->place.state, c->dqk);
+    load(to->sv, c->in[first + 2], h->place.state, c->dhv);
     to->count = 0;
 }
 
 static void store_state(const struct head *h, int first, const struct state *from)
 {
     const tg_oracle_call *c = h->call;
-    store(c->out[first], from->c, h->at, c->dqk * c->dhv);
-    store(c->out[first + 1], from->n, h->at, c->dqk);
-    store(c->out[first + 2], from->sv, h->at, c->dhv);
+    store(c->out[first], from->c, h->place.state, c->dqk * c->dhv);
+    store(c->out[first + 1], from->n, h->place.state, c->dqk);
+    store(c->out[first + 2], from->sv, h->place.state, c->dhv);
 }
 
 static void load_initial(struct head *h)
 {
     const tg_oracle_call *c = h->call;
     load_state(h, C0, &h->state);
-    h->state.count = c->scalars[COUNT0] + (c->in[CNT0] ? c->in[CNT0][h->at] : 0);
+    h->state.count = c->scalars[COUNT0] + (c->in[CNT0] ? c->in[CNT0][h->place.state] : 0);
 }
 
 /* ---- a token ---- */
@@ -128,7 +119,7 @@ static void load_initial(struct head *h)
 static double normalise(const struct head *h, int tile, int64_t t, double *to)
 {
     const int64_t dqk = h->call->dqk;
-    const double *x = h->call->in[tile] + (h->shared + t) * dqk;
+    const double *x = h->call->in[tile] + (h->place.shared + t) * dqk;
     const double factor = 1 / sqrt(dot(x, x, dqk) + h->call->scalars[EPS]);
     for (int64_t i = 0; i < dqk; i++)
         to[i] = factor * x[i];
@@ -139,7 +130,7 @@ static double normalise(const struct head *h, int tile, int64_t t, double *to)
 static void normalise_back(const struct head *h, int tile, int64_t t, const double *row, double factor)
 {
     const int64_t dqk = h->call->dqk;
-    double *to = h->call->out[tile] ? h->call->out[tile] + (h->shared + t) * dqk : NULL;
+    double *to = h->call->out[tile] ? h->call->out[tile] + (h->place.shared + t) * dqk : NULL;
     const double along = dot(row, h->dx, dqk);
     for (int64_t i = 0; to && i < dqk; i++)
         to[i] += factor * (h->dx[i] - row[i] * along);
@@ -147,7 +138,7 @@ static void normalise_back(const struct head *h, int tile, int64_t t, const doub
 
 static const double *value(const struct head *h, int64_t t)
 {
-    return h->call->in[V] + (h->first + t) * h->call->dhv;
+    return h->call->in[V] + (h->place.first + t) * h->call->dhv;
 }
 
 /* Adds the token to the state, or takes it out (sign -1). */
@@ -180,23 +171,23 @@ static void query(struct head *h, int64_t t)
     normalise(h, Q, t, h->q);
     const double den = read_state(h);
     if (c->out[DEN])
-        c->out[DEN][h->first + t] = den;
-    store(c->out[H], h->o, h->first + t, c->dhv);
+        c->out[DEN][h->place.first + t] = den;
+    store(c->out[H], h->o, h->place.first + t, c->dhv);
 }
 
 static void run_forward(struct head *h)
 {
     load_initial(h);
-    for (int64_t t = 0; t < h->tokens; t++) {
+    for (int64_t t = 0; t < h->place.tokens; t++) {
         update(h, t, 1);
         if (h->is_causal)
             query(h, t);
     }
-    for (int64_t t = 0; !h->is_causal && t < h->tokens; t++)
+    for (int64_t t = 0; !h->is_causal && t < h->place.tokens; t++)
         query(h, t);
     store_state(h, C, &h->state);
     if (h->call->out[CNT])
-        h->call->out[CNT][h->at] = h->state.count;
+        h->call->out[CNT][h->place.state] = h->state.count;
 }
 
 void tg_nla_oracle(const tg_oracle_call *call, bool is_causal)
@@ -204,7 +195,7 @@ void tg_nla_oracle(const tg_oracle_call *call, bool is_causal)
     struct head h;
     double *memory = open_head(&h, call, is_causal);
     for (int64_t i = 0; memory && i < call->batch * call->heads; i++) {
-        begin(&h, i / call->heads, i % call->heads);
+        begin(&h, i);
         run_forward(&h);
     }
     free(memory);
@@ -215,7 +206,7 @@ void tg_nla_oracle(const tg_oracle_call *call, bool is_causal)
 static void add_parameter(double *to, const struct head *h, double x)
 {
     if (to)
-        to[h->number] += x;
+        to[h->place.head] += x;
 }
 
 /* What the token's output gives: to the gradients of q, a and b, and of the state that it read. */
@@ -223,7 +214,7 @@ static void query_back(struct head *h, int64_t t)
 {
     const tg_oracle_call *c = h->call;
     const double factor = normalise(h, Q, t, h->q), den = read_state(h);
-    load(h->dnum, c->in[DH], h->first + t, c->dhv);
+    load(h->dnum, c->in[DH], h->place.first + t, c->dhv);
     for (int64_t y = 0; y < c->dhv; y++)
         h->dnum[y] /= den;
     const double dden = -dot(h->o, h->dnum, c->dhv);
@@ -250,7 +241,7 @@ static void key_back(struct head *h, int64_t t)
         h->dx[x] = dot(h->gradient.c + x * c->dhv, value(h, t), c->dhv) + h->gradient.n[x];
         add(h->o, h->gradient.c + x * c->dhv, h->k[x], c->dhv);
     }
-    store(c->out[DV], h->o, h->first + t, c->dhv);
+    store(c->out[DV], h->o, h->place.first + t, c->dhv);
     normalise_back(h, DK, t, h->k, factor);
 }
 
@@ -258,11 +249,11 @@ static void key_back(struct head *h, int64_t t)
 static void load_final(struct head *h)
 {
     load_initial(h);
-    for (int64_t t = 0; h->is_causal && t < h->tokens; t++)
+    for (int64_t t = 0; h->is_causal && t < h->place.tokens; t++)
         update(h, t, 1);
     if (h->is_causal)
         return;
-    const double count = h->state.count + (double)h->tokens;
+    const double count = h->state.count + (double)h->place.tokens;
     load_state(h, C, &h->state);
     h->state.count = count;
 }
@@ -271,14 +262,14 @@ static void run_backward(struct head *h)
 {
     load_final(h);
     load_state(h, DC, &h->gradient);
-    for (int64_t t = h->tokens - 1; t >= 0; t--) {
+    for (int64_t t = h->place.tokens - 1; t >= 0; t--) {
         query_back(h, t);
         if (!h->is_causal)
             continue;
         key_back(h, t);
         update(h, t, -1);
     }
-    for (int64_t t = 0; !h->is_causal && t < h->tokens; t++)
+    for (int64_t t = 0; !h->is_causal && t < h->place.tokens; t++)
         key_back(h, t);
     store_state(h, DC0, &h->gradient);
 }
@@ -301,7 +292,7 @@ void tg_nla_oracle_backward(const tg_oracle_call *call, bool is_causal)
     zero(call->out[DA], call->heads);
     zero(call->out[DB], call->heads);
     for (int64_t i = 0; i < call->batch * call->heads; i++) {
-        begin(&h, i / call->heads, i % call->heads);
+        begin(&h, i);
         run_backward(&h);
     }
     free(memory);

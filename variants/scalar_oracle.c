@@ -5,6 +5,7 @@
  * recurrence and every gradient of it are then the same code for all kinds; only what is read from
  * the state, and the gradient that arrives there, know of the division. A state in memory is
  * [dqk][width], width = dhv plus that column, and after it the max state m. */
+#include "variants/oracle_head.h"
 #include "variants/scalar.h"
 
 #include <math.h>
@@ -16,10 +17,7 @@
 struct walk {
     const tg_oracle_call *call;
     const struct scalar_oracle *how;
-    int64_t sequence, head;
-    int64_t tokens;
-    int64_t first;  /* row of the sequence's first token in a tensor [B, NH, T, ...] */
-    int64_t shared; /* and in one [B, NH / group, T, ...] */
+    struct oracle_head at;
     int64_t width;
     int64_t n_state;         /* doubles of a state, m included */
     double *memory;          /* of all that follows */
@@ -31,15 +29,6 @@ struct walk {
     double *dstate, *dv, *u; /* gradient of the current state; [width]; [dqk] */
     double *zeros;           /* [dhv] */
 };
-
-static int64_t longest(const tg_oracle_call *c)
-{
-    int64_t most = c->cuts ? 0 : c->tokens;
-    for (int64_t s = 0; c->cuts && s < c->batch; s++)
-        if (c->cuts[s + 1] - c->cuts[s] > most)
-            most = c->cuts[s + 1] - c->cuts[s];
-    return most;
-}
 
 static struct walk plan(const tg_oracle_call *call, const struct scalar_oracle *how)
 {
@@ -64,7 +53,7 @@ static bool allocate_forward(struct walk *w)
 /* Checkpoints sqrt(T) tokens apart: 2 sqrt(T) states instead of T, for one more walk forward. */
 static bool allocate_backward(struct walk *w)
 {
-    const int64_t tokens = longest(w->call), dqk = w->call->dqk, dhv = w->call->dhv;
+    const int64_t tokens = oracle_longest(w->call), dqk = w->call->dqk, dhv = w->call->dhv;
     w->stride = (int64_t)ceil(sqrt((double)tokens)) + 1;
     const int64_t n_checkpoints = tokens / w->stride + 1, n_history = w->stride + 1;
     const int64_t n = 3 * w->width + dqk + dhv + (1 + n_checkpoints + n_history) * w->n_state;
@@ -81,17 +70,6 @@ static bool allocate_backward(struct walk *w)
     w->history = next + n_checkpoints * w->n_state;
     tg_oracle_zero(w->zeros, dhv);
     return true;
-}
-
-static void begin(struct walk *w, int64_t sequence, int64_t head)
-{
-    const tg_oracle_call *c = w->call;
-    const int64_t batch = c->cuts ? 0 : sequence, from = c->cuts ? c->cuts[sequence] : 0;
-    w->sequence = sequence;
-    w->head = head;
-    w->tokens = c->cuts ? c->cuts[sequence + 1] - from : c->tokens;
-    w->first = (batch * c->heads + head) * c->tokens + from;
-    w->shared = (batch * (c->heads / c->group) + head / c->group) * c->tokens + from;
 }
 
 /* ---- rows ---- */
@@ -126,7 +104,7 @@ void tg_oracle_zero(double *x, int64_t n)
 static void load_state(const struct walk *w, int s, int n, double *to)
 {
     const tg_oracle_call *c = w->call;
-    const int64_t at = w->sequence * c->heads + w->head;
+    const int64_t at = w->at.state;
     tg_oracle_zero(to, w->n_state);
     for (int64_t x = 0; x < c->dqk; x++) {
         if (c->in[s])
@@ -139,7 +117,7 @@ static void load_state(const struct walk *w, int s, int n, double *to)
 static void store_state(const struct walk *w, int s, int n, const double *from)
 {
     const tg_oracle_call *c = w->call;
-    const int64_t at = w->sequence * c->heads + w->head;
+    const int64_t at = w->at.state;
     for (int64_t x = 0; x < c->dqk; x++) {
         if (c->out[s])
             memcpy(c->out[s] + (at * c->dqk + x) * c->dhv, from + x * w->width,
@@ -163,14 +141,14 @@ static void load_initial(const struct walk *w, double *to)
 {
     load_state(w, S0, N0, to);
     if (has_max(w) && w->call->in[M0])
-        *max_state(w, to) = w->call->in[M0][w->sequence * w->call->heads + w->head];
+        *max_state(w, to) = w->call->in[M0][w->at.state];
 }
 
 /* ---- the recurrence ---- */
 
 static struct scalar_token token(const struct walk *w, int64_t t)
 {
-    return (struct scalar_token){w->sequence, w->head, w->first + t};
+    return (struct scalar_token){w->at.sequence, w->at.head, w->at.first + t};
 }
 
 /* The larger; a NaN if either is one, which fmax would hide. */
@@ -196,7 +174,7 @@ static struct gates gates_at(const struct walk *w, int64_t t, double max_before)
 static void load_value(const struct walk *w, int64_t t)
 {
     const int64_t dhv = w->call->dhv;
-    memcpy(w->value, w->call->in[V] + (w->first + t) * dhv, (size_t)dhv * sizeof *w->value);
+    memcpy(w->value, w->call->in[V] + (w->at.first + t) * dhv, (size_t)dhv * sizeof *w->value);
     if (w->width > dhv)
         w->value[dhv] = 1;
 }
@@ -214,7 +192,7 @@ static void advance(const struct walk *w, int64_t t, double *before, double *aft
 {
     const struct gates g = gates_at(w, t, *max_state(w, before));
     const int64_t dqk = w->call->dqk;
-    const double *k = w->call->in[K] + (w->shared + t) * dqk;
+    const double *k = w->call->in[K] + (w->at.shared + t) * dqk;
     load_value(w, t);
     for (int64_t x = 0; x < dqk; x++)
         update_row(after + x * w->width, before + x * w->width, w->value,
@@ -237,22 +215,22 @@ static double denominator(const struct walk *w, double qn, double floor)
 static double skip_of(const struct walk *w)
 {
     const double *d = w->how->skip ? w->call->in[w->how->skip] : NULL;
-    return d ? d[w->head] : 0;
+    return d ? d[w->at.head] : 0;
 }
 
 /* h_t and q.n from the state after the token. */
 static void read_state(const struct walk *w, int64_t t, double *state)
 {
     const tg_oracle_call *c = w->call;
-    const double *q = c->in[Q] + (w->shared + t) * c->dqk;
-    double *h = c->out[H] ? c->out[H] + (w->first + t) * c->dhv : NULL, den = 1;
+    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk;
+    double *h = c->out[H] ? c->out[H] + (w->at.first + t) * c->dhv : NULL, den = 1;
     tg_oracle_zero(w->read, w->width);
     for (int64_t x = 0; x < c->dqk; x++)
         add_row(w->read, state + x * w->width, c->scalars[0] * q[x], w->width);
     if (w->width > c->dhv) {
         den = denominator(w, w->read[c->dhv], floor_of(w, *max_state(w, state)));
         if (c->out[QN])
-            c->out[QN][w->first + t] = w->read[c->dhv];
+            c->out[QN][w->at.first + t] = w->read[c->dhv];
     }
     for (int64_t y = 0; h && y < c->dhv; y++)
         h[y] = w->read[y] / den + skip_of(w) * w->value[y];
@@ -262,14 +240,14 @@ static void walk_forward(struct walk *w)
 {
     double **state = w->state;
     load_initial(w, state[0]);
-    for (int64_t t = 0; t < w->tokens; t++) {
+    for (int64_t t = 0; t < w->at.tokens; t++) {
         advance(w, t, state[t % 2], state[1 - t % 2]);
         read_state(w, t, state[1 - t % 2]);
     }
-    double *final = state[w->tokens % 2];
+    double *final = state[w->at.tokens % 2];
     store_state(w, S, N, final);
     if (has_max(w) && w->call->out[M])
-        w->call->out[M][w->sequence * w->call->heads + w->head] = *max_state(w, final);
+        w->call->out[M][w->at.state] = *max_state(w, final);
 }
 
 /* Without memory the outputs keep their NaN, and no comparison passes. */
@@ -278,11 +256,10 @@ void tg_scalar_oracle(const tg_oracle_call *call, const struct scalar_oracle *ho
     struct walk w = plan(call, how);
     if (!allocate_forward(&w))
         return;
-    for (int64_t s = 0; s < call->batch; s++)
-        for (int64_t head = 0; head < call->heads; head++) {
-            begin(&w, s, head);
-            walk_forward(&w);
-        }
+    for (int64_t i = 0; i < call->batch * call->heads; i++) {
+        w.at = oracle_head(call, i);
+        walk_forward(&w);
+    }
     free(w.memory);
 }
 
@@ -298,8 +275,8 @@ static bool is_exact(const struct walk *w)
 static void read_back(const struct walk *w, int64_t t, double *after, const double *dh)
 {
     const tg_oracle_call *c = w->call;
-    const double scale = c->scalars[0], *q = c->in[Q] + (w->shared + t) * c->dqk;
-    double *dq = c->out[DQ] ? c->out[DQ] + (w->shared + t) * c->dqk : NULL;
+    const double scale = c->scalars[0], *q = c->in[Q] + (w->at.shared + t) * c->dqk;
+    double *dq = c->out[DQ] ? c->out[DQ] + (w->at.shared + t) * c->dqk : NULL;
     const bool normalised = w->width > c->dhv;
     double qn = 0, num_dh = 0, den = 1, dqn = 0;
     for (int64_t x = 0; x < c->dqk; x++) {
@@ -325,11 +302,11 @@ static void read_back(const struct walk *w, int64_t t, double *after, const doub
 static void value_back(const struct walk *w, int64_t t, const double *dh)
 {
     const tg_oracle_call *c = w->call;
-    double *dv = c->out[DV] ? c->out[DV] + (w->first + t) * c->dhv : NULL;
+    double *dv = c->out[DV] ? c->out[DV] + (w->at.first + t) * c->dhv : NULL;
     for (int64_t y = 0; dv && y < c->dhv; y++)
         dv[y] = w->dv[y] + skip_of(w) * dh[y];
     if (w->how->d_skip && c->out[w->how->d_skip])
-        c->out[w->how->d_skip][w->head] += dot(w->value, dh, c->dhv);
+        c->out[w->how->d_skip][w->at.head] += dot(w->value, dh, c->dhv);
 }
 
 /* Token t, the gradient of its state arriving in dstate; leaves there the gradient for t - 1. */
@@ -337,9 +314,9 @@ static void step_back(const struct walk *w, int64_t t, double *before, double *a
 {
     const tg_oracle_call *c = w->call;
     const struct gates g = gates_at(w, t, *max_state(w, before));
-    const double *q = c->in[Q] + (w->shared + t) * c->dqk, *k = c->in[K] + (w->shared + t) * c->dqk;
-    const double *dh = c->in[DH] ? c->in[DH] + (w->first + t) * c->dhv : w->zeros;
-    double *dk = c->out[DK] ? c->out[DK] + (w->shared + t) * c->dqk : NULL, da = 0, dli = 0;
+    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk, *k = c->in[K] + (w->at.shared + t) * c->dqk;
+    const double *dh = c->in[DH] ? c->in[DH] + (w->at.first + t) * c->dhv : w->zeros;
+    double *dk = c->out[DK] ? c->out[DK] + (w->at.shared + t) * c->dqk : NULL, da = 0, dli = 0;
     load_value(w, t);
     read_back(w, t, after, dh);
     tg_oracle_zero(w->dv, w->width);
@@ -364,7 +341,7 @@ static void make_checkpoints(const struct walk *w)
 {
     double *state = w->history;
     load_initial(w, state);
-    for (int64_t t = 0; t < w->tokens; t++) {
+    for (int64_t t = 0; t < w->at.tokens; t++) {
         if (t % w->stride == 0)
             memcpy(w->checkpoints + t / w->stride * w->n_state, state,
                    (size_t)w->n_state * sizeof *state);
@@ -392,7 +369,7 @@ static void walk_back(struct walk *w)
         w->dstate[x * w->width + w->call->dhv] =
             0; /* n is a constant: what arrives for it is lost */
     make_checkpoints(w);
-    for (int64_t to = w->tokens; to > 0;) {
+    for (int64_t to = w->at.tokens; to > 0;) {
         const int64_t from = (to - 1) / w->stride * w->stride;
         stride_back(w, from, to);
         to = from;
@@ -417,10 +394,9 @@ void tg_scalar_oracle_backward(const tg_oracle_call *call, const struct scalar_o
     if (!allocate_backward(&w))
         return;
     zero_sums(&w);
-    for (int64_t s = 0; s < call->batch; s++)
-        for (int64_t head = 0; head < call->heads; head++) {
-            begin(&w, s, head);
-            walk_back(&w);
-        }
+    for (int64_t i = 0; i < call->batch * call->heads; i++) {
+        w.at = oracle_head(call, i);
+        walk_back(&w);
+    }
     free(w.memory);
 }

@@ -1,4 +1,5 @@
 /* variants/vector_oracle.c - the vector-gate recurrence and its adjoint, token by token, in fp64 (reference 5). */
+#include "variants/oracle_head.h"
 #include "variants/vector.h"
 
 #include <math.h>
@@ -10,9 +11,7 @@
 struct walk {
     const tg_oracle_call *call;
     const struct vector_oracle *how;
-    int64_t sequence, head, tokens;
-    int64_t first;  /* row of the sequence's first token in a tensor [B, NH, T, ...] */
-    int64_t shared; /* and in one [B, NH / group, T, ...] */
+    struct oracle_head at;
     int64_t n_state;
     int64_t stride;      /* tokens from one checkpoint to the next */
     double *checkpoints; /* state before every stride-th token */
@@ -20,31 +19,11 @@ struct walk {
     double *state;       /* forward: the state; backward: its gradient */
 };
 
-static int64_t longest(const tg_oracle_call *c)
-{
-    int64_t most = c->cuts ? 0 : c->tokens;
-    for (int64_t s = 0; c->cuts && s < c->batch; s++)
-        if (c->cuts[s + 1] - c->cuts[s] > most)
-            most = c->cuts[s + 1] - c->cuts[s];
-    return most;
-}
-
-static void begin(struct walk *w, int64_t sequence, int64_t head)
-{
-    const tg_oracle_call *c = w->call;
-    const int64_t batch = c->cuts ? 0 : sequence, from = c->cuts ? c->cuts[sequence] : 0;
-    w->sequence = sequence;
-    w->head = head;
-    w->tokens = c->cuts ? c->cuts[sequence + 1] - from : c->tokens;
-    w->first = (batch * c->heads + head) * c->tokens + from;
-    w->shared = (batch * (c->heads / c->group) + head / c->group) * c->tokens + from;
-}
-
 /* The state of this head in a tensor of them, or nothing. */
 static const double *state_in(const struct walk *w, uint32_t tile)
 {
     const double *states = w->call->in[tile];
-    return states ? states + (w->sequence * w->call->heads + w->head) * w->n_state : NULL;
+    return states ? states + (w->at.state) * w->n_state : NULL;
 }
 
 static void copy_state(const struct walk *w, double *to, const double *from)
@@ -59,16 +38,16 @@ static void write_state(const struct walk *w, uint32_t tile)
 {
     double *states = w->call->out[tile];
     if (states)
-        copy_state(w, states + (w->sequence * w->call->heads + w->head) * w->n_state, w->state);
+        copy_state(w, states + (w->at.state) * w->n_state, w->state);
 }
 
 /* after = the state behind token t, of the one before; they may be the same. */
 static void step(const struct walk *w, int64_t t, const double *before, double *after)
 {
     const tg_oracle_call *c = w->call;
-    const double *k = c->in[K] + (w->shared + t) * c->dqk, *v = c->in[V] + (w->first + t) * c->dhv;
+    const double *k = c->in[K] + (w->at.shared + t) * c->dqk, *v = c->in[V] + (w->at.first + t) * c->dhv;
     for (int64_t x = 0; x < c->dqk; x++) {
-        const double decay = exp(w->how->gate(c, (w->first + t) * c->dqk + x));
+        const double decay = exp(w->how->gate(c, (w->at.first + t) * c->dqk + x));
         for (int64_t y = 0; y < c->dhv; y++)
             after[x * c->dhv + y] = decay * before[x * c->dhv + y] + k[x] * v[y];
     }
@@ -79,8 +58,8 @@ static void step(const struct walk *w, int64_t t, const double *before, double *
 static void read_state(const struct walk *w, int64_t t)
 {
     const tg_oracle_call *c = w->call;
-    const double *q = c->in[Q] + (w->shared + t) * c->dqk;
-    double *h = c->out[H] + (w->first + t) * c->dhv;
+    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk;
+    double *h = c->out[H] + (w->at.first + t) * c->dhv;
     memset(h, 0, (size_t)c->dhv * sizeof *h);
     for (int64_t x = 0; x < c->dqk; x++)
         for (int64_t y = 0; y < c->dhv; y++)
@@ -92,9 +71,9 @@ void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *ho
     struct walk w = {.call = call, .how = how, .n_state = call->dqk * call->dhv};
     w.state = malloc((size_t)w.n_state * sizeof *w.state);
     for (int64_t i = 0; w.state && i < call->batch * call->heads; i++) {
-        begin(&w, i / call->heads, i % call->heads);
+        w.at = oracle_head(call, i);
         copy_state(&w, w.state, state_in(&w, S0));
-        for (int64_t t = 0; t < w.tokens; t++) {
+        for (int64_t t = 0; t < w.at.tokens; t++) {
             step(&w, t, w.state, w.state);
             if (call->out[H])
                 read_state(&w, t);
@@ -110,7 +89,7 @@ void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *ho
 static void step_back(const struct walk *w, int64_t t, const double *before, const double *after)
 {
     const tg_oracle_call *c = w->call;
-    const int64_t row = w->first + t, shared = w->shared + t;
+    const int64_t row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * c->dqk, *k = c->in[K] + shared * c->dqk;
     const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
     for (int64_t y = 0; c->out[DV] && y < c->dhv; y++)
@@ -140,14 +119,14 @@ static void step_back(const struct walk *w, int64_t t, const double *before, con
 static void walk_back(struct walk *w)
 {
     copy_state(w, w->history, state_in(w, S0));
-    for (int64_t t = 0; t < w->tokens; t++) {
+    for (int64_t t = 0; t < w->at.tokens; t++) {
         if (t % w->stride == 0)
             copy_state(w, w->checkpoints + t / w->stride * w->n_state, w->history);
         step(w, t, w->history, w->history);
     }
     copy_state(w, w->state, state_in(w, DS));
-    for (int64_t first = (w->tokens - 1) / w->stride * w->stride; w->tokens > 0 && first >= 0; first -= w->stride) {
-        const int64_t end = first + w->stride < w->tokens ? first + w->stride : w->tokens;
+    for (int64_t first = (w->at.tokens - 1) / w->stride * w->stride; w->at.tokens > 0 && first >= 0; first -= w->stride) {
+        const int64_t end = first + w->stride < w->at.tokens ? first + w->stride : w->at.tokens;
         copy_state(w, w->history, w->checkpoints + first / w->stride * w->n_state);
         for (int64_t t = first; t < end; t++)
             step(w, t, w->history + (t - first) * w->n_state, w->history + (t - first + 1) * w->n_state);
@@ -159,7 +138,7 @@ static void walk_back(struct walk *w)
 void tg_vector_oracle_backward(const tg_oracle_call *call, const struct vector_oracle *how)
 {
     struct walk w = {.call = call, .how = how, .n_state = call->dqk * call->dhv};
-    const int64_t tokens = longest(call);
+    const int64_t tokens = oracle_longest(call);
     w.stride = (int64_t)ceil(sqrt((double)tokens)) + 1;
     const int64_t n_checkpoints = tokens / w.stride + 1;
     w.checkpoints = malloc((size_t)((n_checkpoints + w.stride + 2) * w.n_state) * sizeof *w.checkpoints);
@@ -174,7 +153,7 @@ void tg_vector_oracle_backward(const tg_oracle_call *call, const struct vector_o
             memset(sum, 0, (size_t)(rows * call->dqk) * sizeof *sum);
     }
     for (int64_t i = 0; i < call->batch * call->heads; i++) {
-        begin(&w, i / call->heads, i % call->heads);
+        w.at = oracle_head(call, i);
         walk_back(&w);
         write_state(&w, DS0);
     }
