@@ -460,6 +460,21 @@ static void check_tokens_alike(const struct kernel *k)
         }
 }
 
+/* What has a chunk's entry in memory has one of the call: every token would write it. */
+static void check_token_outputs(const struct kernel *k)
+{
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && tg_row_has_single_tokens(k->schedule, k->row); i++) {
+        const tg_tensor *tensor = tg_tile_tensor(k->schedule->algorithm, k->row->outputs[i]);
+        bool by_chunk = false;
+        for (uint32_t a = 0; tensor && a < TG_MAX_AXES; a++)
+            by_chunk |= tensor->axes[a] == TG_CHUNK;
+        if (by_chunk)
+            tg_fault(k->check, TG0245, "let it stay on chip, or take TG_W(1) without .max_tokens",
+                     "%s: it writes %s of every token, but of a decode step memory has one chunk", k->name,
+                     tensor->name);
+    }
+}
+
 /* A position that is held is one token, read as query and as key: both are as many. */
 static void check_held_alike(const struct kernel *k)
 {
@@ -632,6 +647,7 @@ void tg_check_roles(const struct kernel *k)
     check_segment(k);
     check_matrix(k);
     check_tokens_alike(k);
+    check_token_outputs(k);
     check_crossing(k);
     check_finals(k);
 }
