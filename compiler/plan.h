@@ -57,14 +57,10 @@ struct value {
     bool outer;         /* in a nest of two loops: belongs to the outer one */
     bool stored;        /* written to memory by this kernel */
     int8_t shared_with; /* the value that loads the same tile to the same place; -1: none */
-    uint8_t
-        place; /* ... of what its chunks write by tensor maps: the loaded matrix in whose place it is put, or itself: a
-                         * buffer of its own */
-    bool direct; /* loaded straight into fragments, right before its only use */
-    bool apart;  /* a state that threads share: its decay is a number of its own, until that gets small */
-    bool
-        staged; /* in shared memory for all steps of its nest: uniform (share.c), or a tile that was fetched; or uniform,
-                  * while a nest runs */
+    uint8_t place;      /* of what chunks write by tensor maps: the matrix in whose place it is put, or itself */
+    bool direct;        /* loaded straight into fragments, right before its only use */
+    bool apart;         /* a state that threads share: its decay is a number of its own, until that gets small */
+    bool staged; /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */

@@ -8,10 +8,11 @@
  *
  * The output's dqk or dhv is the owner dimension, the rows of all accumulators, and of every left operand: the state and
  * computed tiles from registers as they are, V transposed from shared memory, once for all products; the output goes back
- * to where V was (`place`), a further one to where another such matrix was, or to a buffer of its own. Right operands are in shared memory: loaded, or computed tiles of positions. So the delta rule
- * (reference 6.2, N = T (beta (V - K C)) in the place of V, T loaded) is a walk like any other, whose left operands are
- * maps of other products. A factor of positions that is made from sums of rows (the normaliser: q.n and rows of P) is computed
- * by every warp behind the barrier of the chunk. A factor of positions on either operand of a product is put on the left one.
+ * to where V was (`place`), a further one to where another such matrix was, or to a buffer of its own. Right operands are
+ * in shared memory: loaded, or computed tiles of positions. So the delta rule (reference 6.2, N = T (beta (V - K C)) in the
+ * place of V, T loaded) is a walk like any other, whose left operands are maps of other products. A factor of positions that
+ * is made from sums of rows (the normaliser: q.n and rows of P) is computed by every warp behind the barrier of the chunk. A
+ * factor of positions on either operand of a product is put on the left one.
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
  * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of

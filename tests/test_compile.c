@@ -73,8 +73,8 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
  * Limits). What it must not be is short of a schedule up to this dqk; beyond, the state alone takes all registers. */
 enum { WIDEST_STATE = 256 };
 
-/* Bytes that ptxas may spill. Walks of widths that 64 does not divide have guards beside all that they had; 20 is what was seen
- * (lightning-backward, f16, packed, dhv 200). */
+/* Bytes that ptxas may spill. Walks of packed sequences where 64 does not divide dhv have guards beside all that they had (README,
+ * Limits: 20 bytes of lightning-backward). */
 static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *shape)
 {
     if (tg_has_one_chunk(schedule->algorithm) && strncmp(schedule->name, "portable", 8) == 0)
@@ -82,7 +82,7 @@ static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *
     bool walks = false;
     for (uint32_t i = 0; i < schedule->n_rows; i++)
         walks |= schedule->rows[i].mma == TG_MMA_WGMMA;
-    return walks && (shape->dqk % 64 || shape->dhv % 64) ? 24 : 0;
+    return walks && shape->packed && shape->dhv % 64 ? 20 : 0;
 }
 
 static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas, uint32_t spilled)
@@ -95,6 +95,15 @@ static void check_kernel(const tg_kernel *kernel, const tg_target *target, const
     tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
 }
 
+/* Nothing was said but that something spills? */
+static bool says_only_spills(void)
+{
+    for (const char *code = log_text(); (code = strstr(code, "TG0")); code++)
+        if (strncmp(code, "TG0592", 6) != 0)
+            return false;
+    return true;
+}
+
 static void compile_with(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
                          const tg_shape_class *shape, const char *ptxas)
 {
@@ -102,8 +111,8 @@ static void compile_with(const tg_variant *variant, const tg_schedule *schedule,
     const tg_compile_options how = {.ptxas = ptxas, .strict = !spilled};
     tg_program *program = NULL;
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &sink);
-    tap_expect(status == TG_OK && (spilled || !*log_text()), "dqk %u dhv %u: %s with %s: %s", shape->dqk, shape->dhv,
-               tg_status_name(status), schedule->name, log_text());
+    tap_expect(status == TG_OK && (spilled ? says_only_spills() : !*log_text()), "dqk %u dhv %u: %s with %s: %s",
+               shape->dqk, shape->dhv, tg_status_name(status), schedule->name, log_text());
     for (uint32_t k = 0; program && k < program->n_kernels; k++)
         check_kernel(&program->kernels[k], target, ptxas, spilled);
     tg_program_free(program);
