@@ -113,18 +113,13 @@ static tg_status check_map_stride(const struct call *call, uint32_t tensor, uint
     const tg_tensor_info *info = &call->program->tensors[tensor];
     int64_t stride = call->bound[tensor].stride[axis];
     int64_t most = max_map_stride / tg_dtype_bytes((tg_dtype)info->dtype) - 1;
-    if (!(call->mapped >> tensor & 1) || (stride >= 1 && stride <= most))
+    int64_t least = axis < 2 ? 0 : 1; /* sequences and heads may be broadcast */
+    if (!(call->mapped >> tensor & 1) || (stride >= least && stride <= most))
         return TG_OK;
-    if (stride == 0)
-        return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830",
-                       "give every entry memory of its own, or use a schedule without tensor maps",
-                       "%s: stride of %s: expected no broadcast, as a kernel reads it through a "
-                       "tensor map, found 0",
-                       info->name, axis_name(info, axis));
-    return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830", NULL,
-                   "%s: stride of %s: expected 1..%" PRId64 " elements, as a kernel uses a tensor "
+    return tg_fail(call->sink, TG_E_ARGUMENT, "TG0830", "make it contiguous, or use a schedule without tensor maps",
+                   "%s: stride of %s: expected %" PRId64 "..%" PRId64 " elements, as a kernel uses a tensor "
                    "map, found %" PRId64,
-                   info->name, axis_name(info, axis), most, stride);
+                   info->name, axis_name(info, axis), least, most, stride);
 }
 
 static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t axis)

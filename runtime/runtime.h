@@ -56,7 +56,8 @@ TG_API void tg_unload(tg_module *module);
  * TG_NO_HEADS; packed: B of tensors with tokens or chunks) is 1 long. When the last axis is dqk or
  * dhv, its stride is 1 and the address and the other strides are multiples of 16 bytes. Strides of
  * axes with fewer than two elements do not matter; inputs may be broadcast with stride 0. Tensors that
- * a kernel reaches through a tensor map (tg_kernel.maps) have positive strides, below 2^40 bytes.
+ * a kernel reaches through a tensor map (tg_kernel.maps) have strides below 2^40 bytes, positive
+ * but for those of B and NH.
  *
  * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" of pooled ones, {step})
  * have any positive stride: int64 is the same address with stride 2, as its low half comes first.
