@@ -41,24 +41,28 @@ struct judgement {
 
 /* ---- gradients of decays ----
  * The gradient of a token's log decay is a sum over all tokens of parts q.dq and k.dk that cancel
- * but for what crosses the token (reference 2.5): nearly all of it when the gate is closed. What
- * fp32 adds up are the products q_c dq_c and k_c dk_c, which may cancel within a token too. Whoever
- * sums n such numbers is off by 2^-24 * rms * sqrt(n), and dq_c and dk_c themselves are rounded, as
- * sums of products: 2^-22. A parameter's gradient adds up the tokens', which share these errors:
- * n times that. */
+ * but for what crosses the token (reference 2.5): nearly all of it when the gate is closed. Whoever
+ * sums n such numbers in fp32 is off by 2^-24 * rms * sqrt(n), and the parts themselves are
+ * rounded, as sums of products: 2^-22. A part is a sum of products q_c dq_c, which may cancel within
+ * the token too: what is rounded is as large as the part, or as its products. A parameter's gradient
+ * adds up the tokens', which share these errors: n times that. */
 static const double fp32_sum = 0x1p-22;
 
-/* Sum of the squares of the products x_c dx_c of a token. */
-static double row_squares(const struct host_tensor *x, const double *dx, size_t row)
+/* The square of a token's part, or of its products where they cancel. */
+static double row_square(const struct host_tensor *x, const double *dx, size_t row)
 {
     const size_t n = (size_t)x->extent[3];
-    double sum = 0;
-    for (size_t i = row * n; i < (row + 1) * n; i++)
-        sum += pow(num_load(x->data, x->dtype, i) * dx[i], 2);
-    return isfinite(sum) ? sum : 0;
+    double sum = 0, squares = 0;
+    for (size_t i = row * n; i < (row + 1) * n; i++) {
+        const double product = num_load(x->data, x->dtype, i) * dx[i];
+        sum += product;
+        squares += product * product;
+    }
+    const double square = fmax(sum * sum, squares);
+    return isfinite(square) ? square : 0;
 }
 
-/* sqrt of the sum of the squares of all products of a value head. */
+/* sqrt of the sum of the squares of all parts of a value head. */
 static double parts_of(const struct judgement *j, size_t head)
 {
     const struct problem *p = j->problem;
@@ -74,7 +78,7 @@ static double parts_of(const struct judgement *j, size_t head)
         const size_t heads = (size_t)x->extent[1], tokens = (size_t)x->extent[2];
         for (size_t b = 0; b < (size_t)x->extent[0]; b++)
             for (size_t t = 0; t < tokens; t++)
-                sum += row_squares(x, dx, (b * heads + head / group) * tokens + t);
+                sum += row_square(x, dx, (b * heads + head / group) * tokens + t);
     }
     return sqrt(sum);
 }
