@@ -19,7 +19,7 @@ static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 static bool has_value(const struct op *op)
 {
     return op->kind != OP_NEST && op->kind != OP_END && op->kind != OP_COMMIT && op->kind != OP_WAIT &&
-           op->kind != OP_BARRIER && op->kind != OP_PROLOGUE;
+           op->kind != OP_BARRIER && op->kind != OP_PROLOGUE && op->kind != OP_ISSUE;
 }
 
 static uint32_t fragment_last_use(const struct plan *p, uint32_t v)

@@ -1,7 +1,11 @@
 /* compiler/pipeline.c - copies from memory, and the waits and barriers that make them safe.
  *
  * What a nest loads every step goes through a ring of `stages` slots, one group of asynchronous copies a
- * step, issued stages-1 steps ahead; the nest itself waits and synchronises once a step (lower/nest.c).
+ * step, issued P = stages - 1 steps ahead. At the top of step f
+ *     wait until only P - 1 groups are pending     the copies of this step have arrived (for this thread)
+ *     barrier                                      ... for all threads; and all have left the slot of step f - 1
+ *     issue step f + P into that slot
+ * With one slot there is none to spare: a barrier, the copies of this step, and they are waited for.
  * What is loaded once is issued at the top of the kernel, before the prologue of the first nest, so that
  * everything is in flight together; one wait and one barrier stand before its first use.
  *
@@ -166,9 +170,52 @@ static void add_late_loads(struct plan *p, const struct op *ops, uint32_t i, tg_
     }
 }
 
+static bool has_ring(const struct plan *p, uint32_t nest)
+{
+    return p->row->mma != TG_MMA_NONE && p->nests[nest].n_loads > 0;
+}
+
 static bool has_prologue(const struct plan *p, uint32_t nest)
 {
-    return p->row->mma != TG_MMA_NONE || plan_walks_tokens(p, &p->nests[nest]);
+    return has_ring(p, nest) || plan_walks_tokens(p, &p->nests[nest]);
+}
+
+/* The first product of the nest whose masked weights are zeros: its other operand is looked through for NaN. Where a chunk is
+ * one block products do that as they fetch it. */
+static const struct op *find_masked(const struct plan *p, const struct op *nest)
+{
+    if (tg_has_one_chunk(p->algorithm))
+        return NULL;
+    for (const struct op *op = nest; op->kind != OP_END; op++)
+        if (plan_is_masked(p, op))
+            return op;
+    return NULL;
+}
+
+static void add_wait(struct plan *p, uint32_t pending)
+{
+    plan_add_op(p, OP_WAIT, -1)->n = (uint8_t)pending;
+}
+
+/* The top of a step: `nest` begins it. */
+static void begin_step(struct plan *p, const struct op *nest)
+{
+    const uint32_t stages = p->nests[nest->n].stages;
+    const struct op *masked = find_masked(p, nest);
+    if (stages > 1) {
+        add_wait(p, stages - 2);
+    } else {
+        plan_add_op(p, OP_BARRIER, -1);
+        plan_add_op(p, OP_ISSUE, -1)->n = nest->n;
+        add_wait(p, 0);
+    }
+    struct op *visible = plan_add_op(p, OP_BARRIER, -1);
+    if (masked) {
+        visible->flags = OP_CAREFUL;
+        visible->v = masked->b;
+    }
+    if (stages > 1)
+        plan_add_op(p, OP_ISSUE, -1)->n = nest->n;
 }
 
 /* Rebuilds the operation list with copies and synchronisation in it. */
@@ -178,7 +225,7 @@ static void insert_copies(struct plan *p)
     const uint32_t n = p->n_ops;
     memcpy(old, p->ops, n * sizeof old[0]);
     p->n_ops = 0;
-    bool root_shared = false;
+    bool root_shared = false, root_async = false;
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
@@ -186,9 +233,10 @@ static void insert_copies(struct plan *p)
                 plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
+                root_async |= plan_is_async(p, v);
             }
         }
-        if (pass == 0 && p->row->mma != TG_MMA_NONE)
+        if (pass == 0 && root_async)
             plan_add_op(p, OP_COMMIT, -1);
         if (pass == 0 && p->n_nests && has_prologue(p, 0))
             plan_add_op(p, OP_PROLOGUE, -1)->n = 0;
@@ -199,7 +247,7 @@ static void insert_copies(struct plan *p)
         const struct op *op = &old[i];
         if (!visible && reads_root_shared(p, op)) {
             if (op->kind != OP_NEST || p->nests[op->n].n_loads == 0) { /* a ring's first step waits itself */
-                plan_add_op(p, OP_WAIT, -1)->n = (uint8_t)(p->n_nests ? p->nests[0].stages - 1 : 0);
+                add_wait(p, p->n_nests ? p->nests[0].stages - 1 : 0);
                 plan_add_op(p, OP_BARRIER, -1);
             }
             visible = true;
@@ -212,6 +260,8 @@ static void insert_copies(struct plan *p)
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
+        if (op->kind == OP_NEST && has_ring(p, op->n))
+            begin_step(p, op);
         if (is_shared_out)
             add_late_loads(p, old, i, &loaded); /* behind what is uniform */
     }

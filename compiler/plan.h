@@ -73,6 +73,7 @@ enum op_kind {
     OP_WAIT,     /* until at most `n` groups are pending */
     OP_BARRIER,  /* all threads of the block */
     OP_PROLOGUE, /* issue the first stages of nest `n` */
+    OP_ISSUE,    /* issue the step of nest `n` that the ring has room for, and close its group */
     OP_NEST,     /* begin of nest `n` */
     OP_END,      /* end of nest `n` */
     OP_ZERO,     /* v = 0 */
@@ -145,7 +146,8 @@ enum sync {
 enum forget { FORGET_THREAD = 1, FORGET_BASES = 2, FORGET_CHUNK = 4 };
 
 enum op_flags {
-    OP_CAREFUL = 1,    /* OP_FETCH: looks for NaN and infinities; products by masked tiles heed what it has seen */
+    OP_CAREFUL = 1,    /* OP_FETCH, or OP_BARRIER what was copied of v: looks for NaN and infinities; products by masked
+                        * tiles heed what it has seen */
     OP_SCALED = 2,     /* times the factors of positions that c is made with */
     OP_OF_PRODUCT = 4, /* OP_DOT: of w and the product of a and b, which is not kept */
     OP_ONTO = 8,       /* a product is added to what is there */

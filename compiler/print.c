@@ -6,41 +6,24 @@ static const char *const space_names[] = {
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
-static const char *const op_names[] = {[OP_LOAD] = "load",
-                                       [OP_COMMIT] = "commit",
-                                       [OP_WAIT] = "wait",
-                                       [OP_BARRIER] = "barrier",
-                                       [OP_PROLOGUE] = "prologue",
-                                       [OP_NEST] = "nest",
-                                       [OP_END] = "end",
-                                       [OP_ZERO] = "zero",
-                                       [OP_COPY] = "copy",
-                                       [OP_INIT] = "init",
-                                       [OP_ENTER] = "enter",
-                                       [OP_MAP] = "map",
-                                       [OP_SCAN] = "scan",
-                                       [OP_TOTAL] = "total",
-                                       [OP_CONTRACT] = "contract",
-                                       [OP_SOLVE] = "solve",
-                                       [OP_DOT] = "dot",
-                                       [OP_DECAY] = "decay",
-                                       [OP_WALK] = "walk",
-                                       [OP_COMPOSE] = "compose",
-                                       [OP_STORE] = "store",
-                                       [OP_LEAVE] = "leave",
-                                       [OP_START] = "start",
-                                       [OP_TILES] = "tiles",
-                                       [OP_END_TILES] = "end of tiles",
-                                       [OP_HEADS] = "heads",
-                                       [OP_END_HEADS] = "end of heads",
-                                       [OP_CLEAR] = "clear",
-                                       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",
-                                       [OP_EXCHANGE] = "exchange",
-                                       [OP_EXPECT] = "expect",
-                                       [OP_ARRIVE] = "arrive",
-                                       [OP_AWAIT] = "await",
-                                       [OP_FENCE] = "fence",
+static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] = "commit",
+                                       [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
+                                       [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
+                                       [OP_NEST] = "nest",         [OP_END] = "end",
+                                       [OP_ZERO] = "zero",         [OP_COPY] = "copy",
+                                       [OP_INIT] = "init",         [OP_ENTER] = "enter",
+                                       [OP_MAP] = "map",           [OP_SCAN] = "scan",
+                                       [OP_TOTAL] = "total",       [OP_CONTRACT] = "contract",
+                                       [OP_SOLVE] = "solve",       [OP_DOT] = "dot",
+                                       [OP_DECAY] = "decay",       [OP_WALK] = "walk",
+                                       [OP_COMPOSE] = "compose",   [OP_STORE] = "store",
+                                       [OP_LEAVE] = "leave",       [OP_START] = "start",
+                                       [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
+                                       [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
+                                       [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
+                                       [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
+                                       [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive",
+                                       [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
                                        [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
@@ -126,6 +109,7 @@ static bool has_value(const struct op *op)
     case OP_NEST:
     case OP_END:
     case OP_PROLOGUE:
+    case OP_ISSUE:
     case OP_WAIT:
     case OP_COMMIT:
     case OP_BARRIER:
@@ -156,7 +140,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
     static const char *const guards[] = {"", "first: ", "last: ", "of the step before: ", "one lane: "};
     static const char *const whens[] = {"", "before all heads: ", "after all heads: "};
     tg_printf(w, "  %*s%s%s%s", indent, "", whens[op->when], guards[op->guard], op_names[op->kind]);
-    if (op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_PROLOGUE || op->kind == OP_WAIT)
+    if (op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_PROLOGUE || op->kind == OP_ISSUE ||
+        op->kind == OP_WAIT)
         tg_printf(w, " %u", op->n);
     else if (has_value(op))
         tg_printf(w, " v%u", op->v);
@@ -168,6 +153,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, ", v%u", op->a);
     if (op->kind == OP_BARRIER && op->sync != SYNC_BLOCK)
         tg_printf(w, " of %s", sync_names[op->sync]);
+    if (op->kind == OP_BARRIER && op->flags & OP_CAREFUL)
+        tg_printf(w, ", looking for NaN in v%u", op->v);
     if (p->groups)
         print_walk_op(p, op, w);
     if (names_tile(op)) {

@@ -46,18 +46,33 @@ static bool check_structure(const struct plan *p, const char *stage)
     return open < 0 || broken(p, stage, p->n_ops, "a nest without an end");
 }
 
-/* What the top of the kernel put into shared memory is waited for and synchronised before use. */
+static bool in_memory_of_block(const struct value *v)
+{
+    return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR;
+}
+
+/* What was copied into shared memory is waited for and synchronised before use, at the top of the kernel and in every step of a
+ * ring; and nothing is copied to where a thread may still read what was there in the step before. */
 static bool check_sync(const struct plan *p, const char *stage)
 {
-    bool loaded = false, waited = false, visible = false;
+    bool copied = false, waited = false, visible = true, left = true;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        const bool shared =
-            op->kind == OP_LOAD && (p->values[op->v].space == SPACE_MATRIX || p->values[op->v].space == SPACE_VECTOR);
-        loaded |= shared;
+        const bool is_of_ring =
+            (op->kind == OP_NEST || op->kind == OP_END) && p->nests[op->n].n_loads > 0 && p->row->mma != TG_MMA_NONE;
+        const bool begins = op->kind == OP_NEST && is_of_ring;
+        const bool copies = op->kind == OP_LOAD && in_memory_of_block(&p->values[op->v]);
+        copied |= copies || op->kind == OP_PROLOGUE;
+        if (begins || copies || (op->kind == OP_ISSUE && p->nests[op->n].stages == 1))
+            waited = visible = false;
+        if (is_of_ring)
+            left = false;
         waited |= op->kind == OP_WAIT;
-        visible |= (op->kind == OP_BARRIER && waited) || (op->kind == OP_NEST && p->nests[op->n].n_loads > 0);
-        if (op->kind == OP_CONTRACT && loaded && !visible)
+        left |= op->kind == OP_BARRIER;
+        visible |= op->kind == OP_BARRIER && waited;
+        if ((op->kind == OP_ISSUE || op->kind == OP_PROLOGUE) && !left)
+            return broken(p, stage, i, "copies to where a thread may still read");
+        if ((op->kind == OP_CONTRACT || (op->kind == OP_END && is_of_ring)) && copied && !visible)
             return broken(p, stage, i, "reads shared memory before it was waited for and synchronised");
     }
     return true;

@@ -16,21 +16,6 @@
 
 #include <stdlib.h>
 
-const struct op *careful_product(const struct plan *p, uint32_t nest)
-{
-    bool in_nest = false;
-    if (tg_has_one_chunk(p->algorithm))
-        return NULL;
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        const struct op *op = &p->ops[i];
-        if (op->kind == OP_NEST || op->kind == OP_END)
-            in_nest = op->kind == OP_NEST && op->n == nest;
-        if (in_nest && plan_is_masked(p, op))
-            return op;
-    }
-    return NULL;
-}
-
 /* Numbers as they lie in a word of 4 bytes. */
 static LLVMTypeRef word_type(struct emit *e, tg_dtype dtype)
 {
@@ -72,13 +57,15 @@ static LLVMValueRef saw_bad(struct emit *e, const struct value *v, LLVMValueRef 
     return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, bits, LLVMBuildNot(e->b, signs, ""), ""), imm(e, 0), "");
 }
 
-void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot)
+void careful_barrier(struct emit *e, const struct op *op)
 {
+    const struct place *at = &e->at;
+    LLVMValueRef slot = e->slot[op->v] ? e->slot[op->v] : imm(e, 0);
     LLVMValueRef seen = local(e, e->i1, "seen");
     set(e, seen, LLVMConstInt(e->i1, 0, 0));
     LLVMValueRef last_key = add(e, at->start[TG_LKV], imm(e, e->p->block[TG_LKV] - 1));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntSGT, last_key, at->start[TG_LQ], ""));
-    set(e, seen, saw_bad(e, &e->p->values[op->b], slot));
+    set(e, seen, saw_bad(e, &e->p->values[op->v], slot));
     end_if(e, after);
     LLVMValueRef args[2] = {imm(e, 0), get(e, e->i1, seen)};
     e->careful = call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);

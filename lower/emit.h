@@ -58,6 +58,7 @@ struct emit {
     LLVMValueRef slot[PLAN_MAX_VALUES];       /* i32: ring slot being read */
     struct cursor issue[PLAN_MAX_NESTS];
     LLVMValueRef steps[PLAN_MAX_NESTS]; /* i32: number of steps of a nest */
+    LLVMValueRef step;                  /* i32: of the ring's nest that runs */
     tg_operand scanned;                 /* operand whose block sums are in scan_..., in this step */
     LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
     bool scanned_max;     /* it was the maximum */
@@ -147,6 +148,7 @@ LLVMValueRef inside(struct emit *e, const struct place *at, uint32_t dim, uint32
 
 /* ---- ring.c: loops and rings of copies ------------------------------------------------------------ */
 void emit_prologue(struct emit *e, uint32_t nest);
+void emit_issue(struct emit *e, uint32_t nest);
 /* Emits nest at op index `begin`; returns the index of its end. */
 uint32_t emit_nest(struct emit *e, uint32_t begin);
 
@@ -234,10 +236,8 @@ void emit_dot(struct emit *e, const struct op *op);
 LLVMValueRef part_index(struct emit *e, uint32_t tile); /* i32 */
 
 /* ---- careful.c: NaN only where it belongs ------------------------------------------------------------------ */
-/* The masked product of a nest, or NULL. */
-const struct op *careful_product(const struct plan *p, uint32_t nest);
-/* The barrier of a step of such a nest; `slot` is the one the product will read. Sets e->careful. */
-void careful_barrier(struct emit *e, const struct op *op, const struct place *at, LLVMValueRef slot);
+/* The barrier of a step, which tells all threads whether one saw NaN in what it copied of v. Sets e->careful. */
+void careful_barrier(struct emit *e, const struct op *op);
 /* sum + 0 x: stays zero as long as all x are finite. One instruction a word. */
 LLVMValueRef add_nothing(struct emit *e, tg_dtype dtype, LLVMValueRef sum, LLVMValueRef word);
 /* A product; where it could spread a NaN, with care. */

@@ -35,7 +35,13 @@ static void emit_op(struct emit *e, const struct op *op)
         call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, op->n));
         break;
     case OP_BARRIER:
-        barrier(e);
+        if (op->flags & OP_CAREFUL)
+            careful_barrier(e, op);
+        else
+            barrier(e);
+        break;
+    case OP_ISSUE:
+        emit_issue(e, op->n);
         break;
     case OP_PROLOGUE:
         if (e->p->thread_dim)

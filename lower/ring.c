@@ -1,11 +1,5 @@
-/* lower/ring.c - a nest: one flat loop over the blocks of one or two dimensions, fed by a ring.
- *
- * With P = stages - 1, the copies of step f + P are issued in step f, one group a step. At the top of a step
- *     wait until only P - 1 groups are pending     the copies of this step have arrived (for this thread)
- *     barrier                                      ... for all threads; and all have left the slot of step f - 1
- *     issue step f + P into that slot
- *     compute
- * An outer block's copies are issued with its first inner block. */
+/* lower/ring.c - a nest: one flat loop over the blocks of one or two dimensions, fed by a ring, whose waits and copies are
+ * operations of the plan (compiler/pipeline.c). An outer block's copies are issued with its first inner block. */
 #include "lower/emit.h"
 
 static const struct loop *inner_loop(const struct nest *nest)
@@ -134,29 +128,9 @@ void emit_prologue(struct emit *e, uint32_t n)
         issue_step(e, n, imm(e, s));
 }
 
-/* Makes the copies of this step visible to all threads. */
-static void step_barrier(struct emit *e, uint32_t n)
+void emit_issue(struct emit *e, uint32_t n)
 {
-    const struct op *masked = careful_product(e->p, n);
-    if (masked)
-        careful_barrier(e, masked, &e->at, e->slot[masked->b] ? e->slot[masked->b] : imm(e, 0));
-    else
-        barrier(e);
-}
-
-static void begin_step(struct emit *e, uint32_t n, LLVMValueRef step)
-{
-    const struct nest *nest = &e->p->nests[n];
-    if (nest->stages > 1) {
-        call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, nest->stages - 2));
-        step_barrier(e, n);
-        issue_step(e, n, add(e, step, imm(e, nest->stages - 1)));
-        return;
-    }
-    barrier(e); /* no slot to spare: copy, then compute */
-    issue_step(e, n, step);
-    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
-    step_barrier(e, n);
+    issue_step(e, n, add(e, e->step, imm(e, e->p->nests[n].stages - 1)));
 }
 
 /* The operations of a step; runs of equal guard share one branch. */
@@ -186,6 +160,8 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
     const uint32_t n = e->p->ops[begin].n;
     const struct nest *nest = &e->p->nests[n];
     const struct place outside = e->at;
+    if (nest->n_loads == 0) /* it has no prologue */
+        e->steps[n] = count_steps(e, nest);
     uint32_t end = begin;
     while (e->p->ops[end].kind != OP_END)
         end++;
@@ -212,7 +188,7 @@ uint32_t emit_nest(struct emit *e, uint32_t begin)
         if (v->shared_with >= 0 && v->nest == (int)n)
             e->slot[i] = e->slot[v->shared_with];
     }
-    begin_step(e, n, step);
+    e->step = step;
     emit_step(e, begin + 1, end, &c, nest);
     cursor_advance(e, &c, nest, &e->at);
     set(e, step_slot, add(e, step, imm(e, 1)));

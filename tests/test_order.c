@@ -1,5 +1,6 @@
 /* test_order.c - what the roles of a kernel on warpgroups execute: every built-in walk's order is verified, and one without any
- * single wait, barrier, fence, load or definition of it is not. test_order [--only TEXT] */
+ * single wait, barrier, fence, load or definition of it is not. The same of the waits and barriers of rings of kernels of
+ * mma.sync. test_order [--only TEXT] */
 #include "compiler/plan.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
@@ -31,14 +32,21 @@ static bool may_be_missing(const struct plan *p, const struct op *op)
     return adds || (waits && !stores_from_shared(p));
 }
 
-static void leave_out(struct plan *p, uint32_t at)
+typedef bool verifier(const struct plan *p);
+
+static bool verify_rings(const struct plan *p)
+{
+    return plan_verify(p, "budget");
+}
+
+static void leave_out(struct plan *p, uint32_t at, verifier *verify)
 {
     const struct op op = p->ops[at];
     memmove(&p->ops[at], &p->ops[at + 1], (p->n_ops - at - 1) * sizeof op);
     p->n_ops--;
     const tg_sink quiet = {0}, *loud = p->sink;
     p->sink = &quiet;
-    tap_expect(!plan_verify_order(p), "%s: without operation %u (kind %u) it is still accepted", p->name, at, op.kind);
+    tap_expect(!verify(p), "%s: without operation %u (kind %u) it is still accepted", p->name, at, op.kind);
     memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - at) * sizeof op);
     p->ops[at] = op;
     p->n_ops++;
@@ -50,6 +58,25 @@ static void fail_if_defect(void *user, const tg_diag *diag)
 {
     (void)user;
     tap_expect(!diag->code || strcmp(diag->code, "TG0599") != 0, "%s", diag->message);
+}
+
+static uint32_t check_rings(const tg_schedule *schedule, const tg_shape_class *shape, struct plan *p)
+{
+    static struct tg_slices slices;
+    const tg_sink sink = {fail_if_defect, NULL};
+    uint32_t n = 0;
+    tg_schedule_slice(schedule, schedule->n_rows, &slices);
+    for (uint32_t row = 0; row < schedule->n_rows; row++) {
+        if (schedule->rows[row].mma == TG_MMA_NONE || schedule->rows[row].mma == TG_MMA_WGMMA ||
+            !plan_build(p, schedule, &slices, row, tg_target_find("sm_80"), shape, &sink))
+            continue;
+        for (uint32_t i = 0; i < p->n_ops; i++)
+            if (p->ops[i].kind == OP_WAIT || p->ops[i].kind == OP_BARRIER) {
+                leave_out(p, i, verify_rings);
+                n++;
+            }
+    }
+    return n;
 }
 
 static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class *shape, struct plan *p)
@@ -66,7 +93,7 @@ static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class
         tap_expect(plan_verify_order(p), "%s: refused", p->name);
         for (uint32_t i = 0; i < p->n_ops; i++)
             if (is_needed(&p->ops[i]) && !may_be_missing(p, &p->ops[i]))
-                leave_out(p, i);
+                leave_out(p, i, plan_verify_order);
     }
     return n;
 }
@@ -105,6 +132,21 @@ static void check_variant(const tg_variant *variant, const char *direction)
     free(p);
 }
 
+static void check_rings_of(const tg_variant *variant, const char *direction)
+{
+    struct plan *p = malloc(sizeof *p);
+    if (p && tap_begin("every wait and barrier of the rings of %s%s is needed", variant->name, direction)) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1};
+        uint32_t n = 0;
+        tg_schedule s;
+        for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
+            n += check_rings(&s, &shape, p);
+        tap_expect(n > 0, "no ring");
+        tap_end();
+    }
+    free(p);
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i += 2)
@@ -112,8 +154,11 @@ int main(int argc, char **argv)
             tap_only(argv[i + 1]);
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
         check_variant(*v, "");
-        if ((*v)->backward)
+        check_rings_of(*v, "");
+        if ((*v)->backward) {
             check_variant((*v)->backward, ", backward");
+            check_rings_of((*v)->backward, ", backward");
+        }
     }
     return tap_finish();
 }
