@@ -1,10 +1,11 @@
 /* compiler/order.c - what each role of a kernel on warpgroups executes, in order.
  *
- * One warp loads: it fills the ring, a chunk a stage, and waits where a stage is not empty yet. The groups compute, chunk by
- * chunk:
+ * One warp loads: it fills the ring, a chunk a stage, and waits where a stage is not empty yet; the vectors of several heads
+ * four warps share out. The groups compute, chunk by chunk:
  *
  *     products of positions, all under way before one is waited for; meanwhile sums of what is loaded
- *     maps of them, of several heads one after the other, rounded to shared memory; barrier of all groups: they are whole
+ *     maps of them, of several heads one after the other, rounded to shared memory; barrier of all groups, or of the one that
+ *     has the heads by itself: they are whole
  *     for each of the group's tiles of 64 rows
  *         issue the products by the state as it arrives; meanwhile decay it, make vectors, fetch left operands
  *         the products by tiles of positions, and maps between them
@@ -20,7 +21,7 @@
 
 #include <string.h>
 
-enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240 };
+enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240, LOAD_WARPS = 4 };
 
 struct order {
     struct plan *p;
@@ -310,7 +311,7 @@ static void put_positions(struct order *o)
     if (!begins_with_all(o))
         return;
     put(o, OP_FENCE);
-    put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    put_sync(o, OP_BARRIER, plan_has_own_heads(o->p) ? SYNC_GROUP : SYNC_GROUPS);
 }
 
 /* ---- a tile of 64 rows ---- */
@@ -666,8 +667,8 @@ bool pass_order(struct plan *p)
     find_chunk(&o);
     if (!check_products(&o))
         return false;
-    p->roles[ROLE_LOAD] =
-        (struct role){.first_warp = 4 * p->groups, .warps = 1, .registers = moves ? LOAD_REGISTERS : 0};
+    p->roles[ROLE_LOAD] = (struct role){
+        .first_warp = 4 * p->groups, .warps = p->heads > 1 ? LOAD_WARPS : 1, .registers = moves ? LOAD_REGISTERS : 0};
     p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? WALK_REGISTERS : 0};
     put_load(&o);
     put_walk(&o);

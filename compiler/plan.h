@@ -307,6 +307,16 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* Have the warpgroups each whole heads of their own? Then each makes their tiles of positions, and waits for no other;
+ * otherwise all share out the columns of each. */
+static inline bool plan_has_own_heads(const struct plan *p)
+{
+    return p->heads > 1 && p->heads % p->groups == 0;
+}
+static inline uint32_t plan_position_columns(const struct plan *p)
+{
+    return plan_has_own_heads(p) ? WALK_TILE : WALK_TILE / p->groups;
+}
 /* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
 void plan_find_cluster(struct plan *p);
 bool plan_check_cluster(const struct plan *p);

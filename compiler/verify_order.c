@@ -5,7 +5,8 @@
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step
  *   a carried vector that is read in the step after is read behind a barrier of the group
- *   what each of several heads has of its own is read where one of them, or a tile, is at hand
+ *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
+ *       heads, nobody else reads what it makes, and its own barrier is that of all
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once
  *
  * requires: order */
@@ -251,7 +252,7 @@ static bool check_sync(struct check *c, const struct op *op)
         c->ungrouped = c->left = c->owed = 0;
         c->exchanged = false;
     }
-    if (op->kind == OP_BARRIER && op->sync == SYNC_GROUPS) {
+    if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || plan_has_own_heads(c->p))) {
         c->unseen = 0;
         c->begins = false;
         c->has_barrier = true;

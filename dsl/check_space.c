@@ -49,6 +49,19 @@ static bool find_point(struct varied *v, const struct tg_table *table, tg_schedu
     return !table && tg_vary_at(v->schedule, v->vary, &v->at);
 }
 
+/* Has a point for other algorithms the field? Their checks say what is wrong with it. */
+static bool is_of_others(const struct varied *v, const struct tg_table *table)
+{
+    for (const tg_point *point = table ? table->declared->points : NULL; point && point->name; point++) {
+        tg_schedule changed = *table->declared;
+        struct tg_field_at at;
+        if (point->changes && tg_schedule_apply(point->changes, &changed, NULL) == TG_OK &&
+            tg_vary_at(&changed, v->vary, &at))
+            return true;
+    }
+    return false;
+}
+
 /* The field exists in the schedule; sets its name for messages. */
 static bool check_field(struct varied *v, const struct tg_table *table, tg_schedule *bound)
 {
@@ -71,8 +84,9 @@ static bool check_field(struct varied *v, const struct tg_table *table, tg_sched
         (void)snprintf(v->name, sizeof v->name, "%s of %s", field, vary->rows[0]);
     if (find_point(v, table, bound))
         return true;
-    tg_fault(v->check, TG0308, "vary what a point of the schedule has, and seg where it is cut",
-             "%s: the dimension has no role there", v->name);
+    if (!is_of_others(v, table))
+        tg_fault(v->check, TG0308, "vary what a point of the schedule has, and seg where it is cut",
+                 "%s: the dimension has no role there", v->name);
     return false;
 }
 

@@ -245,7 +245,7 @@ static struct guarded begin_guard(struct emit *e, struct walk *w, enum guard gua
     struct guarded g = {.here = e->at, .buffer = w->buffer};
     const uint32_t segment = e->p->segment;
     if (guard == GUARD_ONE)
-        g.after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+        g.after = begin_if(e, producer_is_one(e));
     if (guard != GUARD_LATER)
         return g;
     g.after = begin_if(e, w->in_loop && segment
@@ -276,6 +276,8 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
     const struct plan *p = e->p;
     struct guarded guarded = {0};
     uint32_t tiles = 0, heads = 0, head = 0;
+    const bool own = plan_has_own_heads(p);
+    const uint32_t looped = own ? p->heads / p->groups : p->heads; /* of the group, or of all */
     enum guard guard = GUARD_ALWAYS;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
@@ -292,15 +294,15 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
         else if (op->kind == OP_END_TILES)
             i = ++w->tile < p->tiles ? tiles : i;
         else if (op->kind == OP_END_HEADS)
-            i = ++head < p->heads ? heads : i;
+            i = ++head < looped ? heads : i;
         else
             operations[op->kind](e, w, op);
         w->tile = w->tile < p->tiles ? w->tile : 0;
-        head = head < p->heads ? head : 0;
+        head = head < looped ? head : 0;
         if (p->ops[i].kind == OP_TILES)
             find_head(e, w);
         if (p->ops[i].kind == OP_HEADS)
-            e->at.start[TG_MEMBER] = imm(e, head);
+            e->at.start[TG_MEMBER] = own ? add(e, mul(e, w->group, imm(e, looped)), imm(e, head)) : imm(e, head);
         if (p->ops[i].kind == OP_TILES || p->ops[i].kind == OP_HEADS)
             find_own_slots(e, w);
     }
@@ -312,7 +314,7 @@ static void init_barriers(struct emit *e)
     const struct plan *p = e->p;
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     for (uint32_t s = 0; s < p->nests[0].stages; s++) {
-        mbarrier_init(e, barrier_address(e, imm(e, s), false), 32);
+        mbarrier_init(e, barrier_address(e, imm(e, s), false), 32 * p->roles[ROLE_LOAD].warps);
         mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
     }
     if (p->adds)
@@ -349,12 +351,15 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     if (load->registers)
         set_registers_of_warps(e, false, load->registers);
     LLVMBasicBlockRef after =
-        begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
+        load->warps > 1
+            ? NULL
+            : begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
     emit_role(e, &w, ROLE_LOAD);
-    end_if(e, after);
+    if (after)
+        end_if(e, after);
     LLVMBuildRetVoid(e->b);
+    LLVMMoveBasicBlockAfter(consumer, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, consumer);
-    LLVMMoveBasicBlockAfter(consumer, after);
     if (walk->registers)
         set_registers_of_warps(e, true, walk->registers);
     e->at = outside;

@@ -96,6 +96,7 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 void producer_begin(struct emit *e, struct walk *w); /* before the loop; in a step of it; at its end */
 void producer_begin_step(struct emit *e, struct walk *w);
 void producer_end_step(struct emit *e, struct walk *w);
+LLVMValueRef producer_is_one(struct emit *e); /* i1: the lane that does what one does */
 emit_walk_op producer_expect;
 emit_walk_op producer_load;
 void producer_wait(struct emit *e); /* for vectors that are on their way */
@@ -127,6 +128,8 @@ LLVMValueRef owner_eight(struct emit *e, const struct walk *w, uint32_t half);
 LLVMBasicBlockRef begin_inside(struct emit *e, uint32_t dim, LLVMValueRef first);
 void end_inside(struct emit *e, LLVMBasicBlockRef after);
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
+/* Of a tile of positions, of which all columns are `tile`: what is before the group's. */
+LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile);
 /* In which of its buffers a matrix or tile is in this step; where it begins in shared memory; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v);

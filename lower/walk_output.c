@@ -38,7 +38,7 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
                 .row_class = column_class, .column_class = half, .row = column, .column = row, .self_index = r};
             at.self = matrix >= 0 ? owned_element(e, words, r) : NULL;
         } else {
-            LLVMValueRef first = mul(e, w->group, imm(e, WALK_TILE / e->p->groups));
+            LLVMValueRef first = positions_before(e, w, WALK_TILE);
             at.column = add(e, column, first);
             at.row_base = tile_row(e, 0);
             at.column_base = add(e, tile_column(e, 0), first);
@@ -54,11 +54,11 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
 static void put_tile(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, op->v);
-    const uint32_t n = take(e, w, op->v, x), units = WALK_TILE / e->p->groups / 8;
+    const uint32_t n = take(e, w, op->v, x);
     LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
     LLVMValueRef row =
         add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);
-    LLVMValueRef unit = add(e, mul(e, w->group, imm(e, units)), divide(e, matrix, imm(e, 2)));
+    LLVMValueRef unit = add(e, positions_before(e, w, WALK_TILE / 8), divide(e, matrix, imm(e, 2)));
     LLVMValueRef first = add(e, base, unit_offset(e, row, unit));
     for (uint32_t u = 0; u < n / 4;
          u += 2) { /* bits of the unit's number that are 0 in the first: one address serves all */

@@ -87,14 +87,22 @@ static void load_vector(struct emit *e, const struct value *v, LLVMValueRef stag
     }
 }
 
-/* Of several heads all are under way at once, for which registers are too few, and for all of their addresses; the warp waits
- * before it arrives. */
+LLVMValueRef producer_is_one(struct emit *e)
+{
+    const struct role *role = &e->p->roles[ROLE_LOAD];
+    return role->warps > 1 ? LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 32 * role->first_warp), "")
+                           : LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), "");
+}
+
+/* Several warps share out the heads. All are under way at once, for which registers are too few, and for all of their
+ * addresses; a warp waits before it arrives. */
 static void load_vectors(struct emit *e, const struct walk *w, const struct value *v)
 {
+    const struct role *role = &e->p->roles[ROLE_LOAD];
     const uint32_t tile = TG_OPERAND_TILE(v->operand), bytes = tg_dtype_bytes(v->dtype),
                    heads = v->by_head ? e->p->heads : 1, n = v->n_dims ? v->extent[0] : 1;
-    LLVMValueRef head, first = mul(e, w->stage, imm(e, heads));
-    const struct counted l = loop_begin(e, opaque(e, imm(e, heads)), &head);
+    LLVMValueRef head, own = sub(e, e->warp, imm(e, role->first_warp)), first = mul(e, w->stage, imm(e, heads));
+    const struct counted l = loop_from(e, own, imm(e, heads), &head);
     e->at.start[TG_MEMBER] = head;
     for (uint32_t i = 0; i < n; i += 32) {
         LLVMValueRef index = add(e, e->lane, imm(e, i)), to = slot_address(e, v, add(e, first, head)),
@@ -105,7 +113,7 @@ static void load_vectors(struct emit *e, const struct walk *w, const struct valu
         if (mine)
             end_if(e, mine);
     }
-    loop_end(e, &l, 1);
+    loop_end(e, &l, role->warps);
     sync_warp(e); /* lanes may have parted, and what follows is for all of them */
 }
 

@@ -19,7 +19,7 @@ uint32_t walk_registers(const struct plan *p, const struct value *v)
 {
     if (v == &p->values[p->state])
         return other_extent(p) / 2;
-    return plan_is_owned(p, v) ? WALK_TILE / 2 : WALK_TILE / p->groups / 2;
+    return plan_is_owned(p, v) ? WALK_TILE / 2 : plan_position_columns(p) / 2;
 }
 
 /* Registers of the value, of the tile being emitted. */
@@ -111,6 +111,11 @@ void end_inside(struct emit *e, LLVMBasicBlockRef after)
         end_if(e, after);
 }
 
+LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile)
+{
+    return plan_has_own_heads(e->p) ? imm(e, 0) : mul(e, w->group, imm(e, tile / e->p->groups));
+}
+
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
 {
     return add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, column_class / 2 * 8 + column_class % 2));
@@ -143,9 +148,9 @@ static LLVMValueRef along_rows(struct emit *e, LLVMValueRef descriptor, uint32_t
 static void product_of_matrices(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct plan *p = e->p;
-    const uint32_t columns = WALK_TILE / p->groups;
+    const uint32_t columns = plan_position_columns(p);
     LLVMValueRef x[WALK_TILE], a = descriptor(e, matrix_address(e, w, op->a), STEP_K);
-    LLVMValueRef rows = mul(e, w->group, imm(e, columns * WALK_SPAN_BYTES));
+    LLVMValueRef rows = positions_before(e, w, SPAN_BYTES);
     LLVMValueRef b = descriptor(e, add(e, matrix_address(e, w, op->b), rows), STEP_K);
     fresh(e, op->v, x);
     wgmma_fence(e, NULL, 0);

@@ -108,8 +108,7 @@ static const tg_vary two_level_vary[] = {
 /* ---- forward: a walk ---- */
 
 /* The state never leaves the chip (sm_90a). `walk` for dqk up to 128 and dhv in blocks of 256 or 128, `wide` for dqk up to
- * 256, `narrow` for any width. `heads`: four heads of a group in one thread block load q and k once, and q k^T is theirs together; by
- * name, or where tuning finds it fastest, for what it takes has not been measured.
+ * 256, `narrow` for any width. `heads`: several heads of a group in one thread block, which load q and k once.
  *
  * Where sequences are too few to fill the GPU they are cut into segments of so many chunks, whose states a row makes from k
  * and v, which it reads once more, and another composes: `segments`. 128 chunks are 8192 tokens. Short segments fill the GPU
@@ -124,7 +123,7 @@ static const tg_point walk_points[] = {
     {.name = "walk-wide-cast", .changes = "walk.dhv=M2/128 walk.stages=2", .by_name = 1, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-wide-cast4", .changes = "walk.dhv=M4/128 walk.stages=2", .by_name = 1, .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-narrow", .changes = "walk.warps=4 walk.dhv=64"},
-    {.name = "walk-heads", .changes = "walk.dhv=64 walk.stages=2 walk.member=P/4", .lacks = N0, .by_name = 1, .fixed = TG_FIXED_CUT},
+    {.name = "walk-heads", .changes = "walk.dhv=64 walk.stages=2 walk.member=P/4", .lacks = N0},
     {.name = "segments", .changes = "seg=128", .fixed = TG_FIXED_BLOCKS},
     {.name = "segments-wide", .changes = "seg=128 state.dhv=128 walk.dhv=128 walk.stages=2", .fixed = TG_FIXED_BLOCKS},
     {.name = "segments-wide-cast", .changes = "seg=128 state.dhv=M2/128 walk.dhv=M2/128 walk.stages=2", .by_name = 1, .fixed = TG_FIXED_CUT | TG_FIXED_BLOCKS},
@@ -161,6 +160,7 @@ static const tg_schedule walk_n = {
 static const tg_vary walk_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},
     {.field = TG_FIELD_STAGES, .rows = {"walk"}, .values = {2, 3}, .line = __LINE__},
+    {.field = TG_FIELD_BLOCK, .rows = {"walk"}, .dim = TG_MEMBER, .values = {2, 4, 8}, .line = __LINE__},
 };
 
 /* For dqk beyond 256, of which the registers do not hold a state: by blocks of dqk too, each of which makes a part of the sum,
