@@ -1,5 +1,5 @@
-/* test_vector.c - the fp64 truth of the vector-gate family against results of another program, in tests/data, and its
- * gradients against finite differences of its values (with groups of heads and packed sequences).
+/* test_vector.c - the fp64 truth of the vector-gate family and of the delta rule against results of another program, in
+ * tests/data, and its gradients against finite differences of its values (with groups of heads and packed sequences).
  * test_vector [--only TEXT], from the repository's root. */
 #include "kernels/tap.h"
 #include "numbers.h"
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TILES = 64 };
+enum { MOST_TILES = 128 };
 
 /* A call with its memory. */
 struct problem {
     const tg_algorithm *algorithm;
     tg_oracle_call call;
-    double *in[MOST_TILES], *out[MOST_TILES], scalars[2];
+    double *in[MOST_TILES], *out[MOST_TILES], scalars[TG_MAX_SCALARS];
     size_t n[MOST_TILES];
 };
 
@@ -38,10 +38,23 @@ static size_t count(const tg_oracle_call *c, const tg_tensor *t)
     return (size_t)n;
 }
 
-static void open_problem(struct problem *p, const tg_algorithm *algorithm, const tg_oracle_call *shape, double scale,
-                         double tau)
+/* Those of the file, or what they are by default. */
+static void set_scalars(struct problem *p, const json_t *given)
 {
-    *p = (struct problem){.algorithm = algorithm, .call = *shape, .scalars = {scale, tau}};
+    const json_t *scale = json_object_get(given, "scale");
+    p->scalars[0] = scale ? json_number_value(scale) : 0.5;
+    for (uint32_t i = 1; i < p->algorithm->n_scalars; i++) {
+        const tg_scalar *scalar = &p->algorithm->scalars[i];
+        const json_t *value = json_object_get(given, scalar->name);
+        p->scalars[i] = value ? json_number_value(value) : (double)scalar->value;
+    }
+}
+
+static void open_problem(struct problem *p, const tg_algorithm *algorithm, const tg_oracle_call *shape,
+                         const json_t *scalars)
+{
+    *p = (struct problem){.algorithm = algorithm, .call = *shape};
+    set_scalars(p, scalars);
     p->call.scalars = p->scalars;
     p->call.in = (const double *const *)p->in;
     p->call.out = p->out;
@@ -73,11 +86,11 @@ static void fill_inputs(struct problem *p)
 }
 
 /* sum of h dh and S dS. */
-static double loss(const struct problem *forward, const struct problem *backward)
+static double loss(const tg_variant *variant, const struct problem *forward, const struct problem *backward)
 {
     static const char *const outputs[] = {"h", "S"}, *const gradients[] = {"dh", "dS"};
     double sum = 0;
-    tg_gla.oracle(&forward->call);
+    variant->oracle(&forward->call);
     for (uint32_t i = 0; i < 2; i++) {
         const double *x = forward->out[find_tile(forward->algorithm, outputs[i])];
         const uint32_t d = find_tile(backward->algorithm, gradients[i]);
@@ -88,7 +101,8 @@ static double loss(const struct problem *forward, const struct problem *backward
 }
 
 /* A few elements of every input, moved both ways. */
-static void difference_input(struct problem *forward, const struct problem *backward, uint32_t t)
+static void difference_input(const tg_variant *variant, struct problem *forward, const struct problem *backward,
+                             uint32_t t)
 {
     const double step = 1e-5;
     char name[40] = "d";
@@ -97,28 +111,28 @@ static void difference_input(struct problem *forward, const struct problem *back
     for (size_t i = 0; i < forward->n[t]; i += 1 + forward->n[t] / 23) {
         const double x = forward->in[t][i];
         forward->in[t][i] = x + step;
-        const double above = loss(forward, backward);
+        const double above = loss(variant, forward, backward);
         forward->in[t][i] = x - step;
-        const double slope = (above - loss(forward, backward)) / (2 * step);
+        const double slope = (above - loss(variant, forward, backward)) / (2 * step);
         forward->in[t][i] = x;
         tap_expect(fabs(gradient[i] - slope) < 1e-6 * (1 + fabs(slope)), "%s[%zu] is %.9g, the slope is %.9g", name, i,
                    gradient[i], slope);
     }
 }
 
-static void test_gradients(const char *what, const tg_oracle_call *shape)
+static void test_gradients(const tg_variant *variant, const char *what, const tg_oracle_call *shape)
 {
     struct problem forward, backward;
-    if (!tap_begin("gradients of gla against differences, %s", what))
+    if (!tap_begin("gradients of %s against differences, %s", variant->name, what))
         return;
-    open_problem(&forward, tg_gla.algorithm, shape, 0.5, 3);
-    open_problem(&backward, tg_gla.backward->algorithm, shape, 0.5, 3);
+    open_problem(&forward, variant->algorithm, shape, NULL);
+    open_problem(&backward, variant->backward->algorithm, shape, NULL);
     fill_inputs(&forward);
     fill_inputs(&backward);
-    tg_gla.backward->oracle(&backward.call);
+    variant->backward->oracle(&backward.call);
     for (uint32_t t = 1; t < forward.algorithm->n_tensors; t++)
         if (forward.in[t])
-            difference_input(&forward, &backward, t);
+            difference_input(variant, &forward, &backward, t);
     close_problem(&forward);
     close_problem(&backward);
     tap_end();
@@ -163,21 +177,19 @@ static void compare(const struct problem *p, const struct st_file *file, const c
     tap_expect(n >= 2, "%d tensors %s", n, role);
 }
 
-static void check_golden(const struct st_file *file)
+static void check_golden(const tg_variant *variant, const struct st_file *file)
 {
     json_t *scalars = json_loads(st_meta(file, "scalars"), 0, NULL);
-    const double scale = json_number_value(json_object_get(scalars, "scale")),
-                 tau = json_number_value(json_object_get(scalars, "tau"));
     const struct st_tensor *q = st_find(file, "in.q"), *v = st_find(file, "in.v");
     const tg_oracle_call shape = {q->shape[0], q->shape[1], q->shape[2], q->shape[3], v->shape[3], .group = 1};
     struct problem forward, backward;
-    open_problem(&forward, tg_gla.algorithm, &shape, scale, tau);
-    open_problem(&backward, tg_gla.backward->algorithm, &shape, scale, tau);
+    open_problem(&forward, variant->algorithm, &shape, scalars);
+    open_problem(&backward, variant->backward->algorithm, &shape, scalars);
     load(&forward, file, "in.", "");
     load(&backward, file, "in.", "");
     load(&backward, file, "dout.", "d");
-    tg_gla.oracle(&forward.call);
-    tg_gla.backward->oracle(&backward.call);
+    variant->oracle(&forward.call);
+    variant->backward->oracle(&backward.call);
     compare(&forward, file, "out.", "");
     compare(&backward, file, "grad.", "d");
     close_problem(&forward);
@@ -185,7 +197,7 @@ static void check_golden(const struct st_file *file)
     json_decref(scalars);
 }
 
-static void test_golden(const char *name)
+static void test_golden(const tg_variant *variant, const char *name)
 {
     struct st_file *file = NULL;
     char path[128], err[256];
@@ -193,7 +205,7 @@ static void test_golden(const char *name)
         return;
     snprintf(path, sizeof path, "tests/data/%s.safetensors", name);
     if (tap_expect(st_open(path, &file, err, sizeof err), "%s", err)) {
-        check_golden(file);
+        check_golden(variant, file);
         st_close(file);
     }
     tap_end();
@@ -202,12 +214,19 @@ static void test_golden(const char *name)
 int main(int argc, char **argv)
 {
     static const int64_t cuts[] = {0, 0, 7, 8, 13};
+    static const tg_variant *const variants[] = {&tg_gla, &tg_delta_net, &tg_gated_delta, &tg_kda};
     if (argc == 3 && strcmp(argv[1], "--only") == 0)
         tap_only(argv[2]);
-    test_gradients("batches", &(tg_oracle_call){2, 2, 11, 3, 5, .group = 1});
-    test_gradients("a group", &(tg_oracle_call){1, 4, 6, 4, 3, .group = 2});
-    test_gradients("packed", &(tg_oracle_call){4, 2, 13, 3, 4, .group = 1, .cuts = cuts});
-    test_golden("gla_b");
-    test_golden("gla_x");
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        test_gradients(variants[i], "batches", &(tg_oracle_call){2, 2, 11, 3, 5, .group = 1});
+        test_gradients(variants[i], "a group", &(tg_oracle_call){1, 4, 6, 4, 3, .group = 2});
+        test_gradients(variants[i], "packed", &(tg_oracle_call){4, 2, 13, 3, 4, .group = 1, .cuts = cuts});
+    }
+    test_golden(&tg_gla, "gla_b");
+    test_golden(&tg_gla, "gla_x");
+    test_golden(&tg_delta_net, "delta_b");
+    test_golden(&tg_gated_delta, "gdn_b");
+    test_golden(&tg_kda, "kda_b");
+    test_golden(&tg_kda, "kda_x");
     return tap_finish();
 }

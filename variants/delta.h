@@ -1,4 +1,5 @@
-/* variants/delta.h - the delta rule with a scalar decay: DeltaNet and Gated DeltaNet (reference 6).
+/* variants/delta.h - the delta rule: without a decay (DeltaNet), with one of a token (Gated DeltaNet), and with one of a
+ * key dimension (KDA) (reference 6).
  *
  *     u_t = v_t - e^{a_t} S_{t-1}^T k_t        S_t = e^{a_t} S_{t-1} + k_t (beta_t u_t)^T        h_t = scale S_t^T q_t
  *
@@ -10,14 +11,20 @@
  * T depends on the chunk alone. With N known the rest is linear attention whose values are N; backwards, N and dR = T^T dN
  * take the places of V and dV, and (K, -beta dR) is a second stream of queries beside (Q, dH).
  *
- * The core is delta.inc; a variant is a file that says where its log decay comes from, and where its gradient goes. */
+ * With a decay of a key dimension the products of K K^T and Q K^T decay inside of their sums, and e^b and w belong to Q and K.
+ *
+ * The cores are delta.inc and, for that, kda.inc; a variant is a file that says where its log decay comes from, and where its
+ * gradient goes. */
 #ifndef TEGULA_DELTA_H
 #define TEGULA_DELTA_H
 
 #include "variants/variants.h"
 
+#include <stdbool.h>
+
 #define LOG2_E 1.44269504f
-#define LN_2 0.69314718f
+/* The least log2 decay of a key dimension and step, as in vector.h. */
+#define LEAST_LOG2 (-150.0f)
 
 enum {
     /* the caller's tensors */
@@ -55,6 +62,12 @@ enum {
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
+
+    /* a decay of a key dimension: there A, B, GT and DA have dqk too */
+    KB, KE, QB,      /* keys as the beginning and as the end of the chunk have them, and queries, scaled [T, dqk] */
+    QDQ, RDK, WDK,   /* q o dq; k o dk of a key as it is read, and as it is written [T, dqk] */
+    RK,              /* ... of the latter what comes from behind the chunk */
+    KZ,              /* k.z of a head [T] */
     DELTA_TILES /* the variant's own begin here */
 };
 
@@ -62,13 +75,16 @@ enum {
 
 /* Of the forward, of the backward with the states of all chunks in memory, and of the one without. */
 TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
+/* With a decay of a key dimension (kda_schedules.c). */
+TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[];
 TG_API extern const tg_space *const tg_delta_backward_spaces[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
 
 struct delta_oracle {
-    int log_decay;  /* tile of a [T], natural log; 0: there is none */
-    int dlog_decay; /* tile of its gradient */
+    int log_decay;   /* tile of a [T], or [T, dqk], natural log; 0: there is none */
+    int dlog_decay;  /* tile of its gradient */
+    bool of_channel; /* it has dqk */
 };
 /* Either walks all sequences and heads of the call, whatever the group and cuts. An absent (NULL) output is skipped, an
  * absent state or gradient that arrives is 0. Without memory for its states it writes nothing. */

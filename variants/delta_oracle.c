@@ -1,4 +1,4 @@
-/* variants/delta_oracle.c - the delta rule with a scalar decay and its adjoint, token by token, in fp64 (reference 6.1). */
+/* variants/delta_oracle.c - the delta rule and its adjoint, token by token, in fp64 (reference 6.1). */
 #include "variants/delta.h"
 #include "variants/oracle_head.h"
 
@@ -44,16 +44,30 @@ static void load(double *to, const double *from, int64_t n)
         to[i] = from ? from[i] : 0;
 }
 
+/* Where the decay of the token's row i of the state is, in its tensor. */
+static int64_t decay_at(const struct walk *w, int64_t t, int64_t i)
+{
+    const int64_t row = w->at.first + t;
+    return w->how->of_channel ? row * w->call->dqk + i : row;
+}
+
+static double decay_of(const struct walk *w, int64_t t, int64_t i)
+{
+    return w->how->log_decay ? exp(w->call->in[w->how->log_decay][decay_at(w, t, i)]) : 1;
+}
+
 /* The state after token t from the one before, u on the way; the decayed state goes to `decayed`, unless NULL. */
 static void step(struct walk *w, int64_t t, double *decayed)
 {
     const tg_oracle_call *c = w->call;
     const int64_t dqk = c->dqk, dhv = c->dhv;
     const double *k = c->in[K] + (w->at.shared + t) * dqk, *v = c->in[V] + (w->at.first + t) * dhv;
-    const double decay = w->how->log_decay ? exp(c->in[w->how->log_decay][w->at.first + t]) : 1,
-                 beta = c->in[BETA][w->at.first + t];
-    for (int64_t i = 0; i < dqk * dhv; i++)
-        w->s[i] *= decay;
+    const double beta = c->in[BETA][w->at.first + t];
+    for (int64_t i = 0; i < dqk; i++) {
+        const double decay = decay_of(w, t, i);
+        for (int64_t j = 0; j < dhv; j++)
+            w->s[i * dhv + j] *= decay;
+    }
     if (decayed)
         memcpy(decayed, w->s, (size_t)(dqk * dhv) * sizeof *decayed);
     memcpy(w->u, v, (size_t)dhv * sizeof *v);
@@ -112,7 +126,7 @@ static void step_back(struct walk *w, int64_t t, const double *decayed)
     const int64_t dqk = c->dqk, dhv = c->dhv, row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * dqk, *k = c->in[K] + shared * dqk, *dh = c->in[DH] + row * dhv;
     const double beta = c->in[BETA][row], scale = c->scalars[0];
-    double dbeta = 0, da = 0;
+    double dbeta = 0;
     load(w->u, c->in[V] + row * dhv, dhv);
     load(w->du, NULL, dhv);
     for (int64_t i = 0; i < dqk; i++)
@@ -129,20 +143,22 @@ static void step_back(struct walk *w, int64_t t, const double *decayed)
         dbeta += w->du[j] * w->u[j];
         w->du[j] *= beta;
     }
-    for (int64_t i = 0; i < dqk; i++)
+    for (int64_t i = 0; i < dqk; i++) {
+        const double decay = decay_of(w, t, i);
+        double da = 0;
         for (int64_t j = 0; j < dhv; j++) {
             double *ds = &w->ds[i * dhv + j];
             add(c->out[DK], shared * dqk + i, *ds * beta * w->u[j] - decayed[i * dhv + j] * w->du[j]);
             *ds -= k[i] * w->du[j];
             da += *ds * decayed[i * dhv + j];
-            *ds *= w->how->log_decay ? exp(c->in[w->how->log_decay][row]) : 1;
+            *ds *= decay;
         }
+        add(w->how->dlog_decay ? c->out[w->how->dlog_decay] : NULL, decay_at(w, t, i), da);
+    }
     if (c->out[DV])
         load(c->out[DV] + row * dhv, w->du, dhv);
     if (c->out[DBETA])
         c->out[DBETA][row] = dbeta;
-    if (w->how->dlog_decay && c->out[w->how->dlog_decay])
-        c->out[w->how->dlog_decay][row] = da;
 }
 
 /* Tokens [begin, end): forward from their checkpoint, then back. */
@@ -183,6 +199,8 @@ void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_ora
     for (int i = 0; i < 2; i++) /* summed over the heads that share them */
         if (call->out[i ? DK : DQ])
             load(call->out[i ? DK : DQ], NULL, keys);
+    if (how->dlog_decay && call->out[how->dlog_decay]) /* summed over the values */
+        load(call->out[how->dlog_decay], NULL, how->of_channel ? keys * call->group : keys / call->dqk * call->group);
     for (int64_t at = 0; at < call->batch * call->heads; at++) {
         w.at = oracle_head(call, at);
         head_back(&w);

@@ -18,6 +18,7 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_gla,
     &tg_delta_net,
     &tg_gated_delta,
+    &tg_kda,
     NULL,
 };
 

@@ -29,6 +29,18 @@ gla-backward bf16
 grad.gx  rms
 2 of 2 within tolerance
 
+-- case the delta rule with a decay of a channel
+-- args
+check $DATA/kda_b.safetensors $DATA/kda_x.safetensors --device emu
+-- exit 0
+-- stdout
+kda bf16
+kda-backward bf16
+grad.beta rms
+grad.g   rms
+the statements of kda-backward agree with differences of the forward's
+2 of 2 within tolerance
+
 -- case the delta rule, with and without a decay
 -- args
 check $DATA/gdn_b.safetensors $DATA/delta_b.safetensors --device emu

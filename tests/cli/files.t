@@ -46,12 +46,12 @@ hint: name it: tegula check VARIANT FILE
 -- case a file of a variant that is not there yet
 -- tensors x.safetensors
 in.q BF16 1,2,64,32
-meta variant kda
+meta variant srmsnorm
 -- args
 check x.safetensors --device emu
 -- exit 2
 -- stderr
-unknown variant 'kda'
+unknown variant 'srmsnorm'
 
 -- case two tensors are missing: both are said
 -- tensors x.safetensors

@@ -90,6 +90,7 @@ enum call_id {
     NLA_BACK,
     NLA_STEP,
     HELD,
+    KDA_BACK,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -364,6 +365,21 @@ static const struct call_under_test calls[N_CALLS] = {
               false,
               {0},
               NULL},
+    /* Three chunks, the last one of 22 positions. */
+    [KDA_BACK] = {"kda back",
+                  {.variant = "kda",
+                   .io = TG_BF16,
+                   .batch = 1,
+                   .heads = 2,
+                   .tokens = 150,
+                   .dqk = 24,
+                   .dhv = 40,
+                   .schedule = "portable",
+                   .backward = "portable",
+                   .has_s0 = true},
+                  true,
+                  {0},
+                  NULL},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */
