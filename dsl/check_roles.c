@@ -441,16 +441,16 @@ static void check_held_state(const struct kernel *k)
                  "%s: it holds dqk whole, but its threads cannot share out blocks of %u of dhv", k->name,
                  k->row->row[TG_DHV].block);
     if (!tg_row_walks_tokens(k->schedule, k->row))
-        tg_fault(k->check, TG0244,
-                 "set .chunk = 1 and .max_tokens to more than 1, and use TG_W(1); or give dqk the block 1",
+        tg_fault(k->check, TG0244, "set .chunk = 1 and .max_tokens, and use TG_W(1); or give dqk the block 1",
                  "%s: it holds dqk whole, but does not walk the tokens of a decode step", k->name);
 }
 
-/* What one row has made of a chunk another one takes for the same. */
+/* What one row has made of a chunk another one takes for the same. A call of one token is one chunk either way. */
 static void check_tokens_alike(const struct kernel *k)
 {
     const tg_schedule *schedule = k->schedule;
-    if (!(k->slice.dims & (POSITIONS | 1u << TG_CHUNK)) || tg_row_has_single_tokens(schedule, k->row))
+    if (!(k->slice.dims & (POSITIONS | 1u << TG_CHUNK)) || tg_row_has_single_tokens(schedule, k->row) ||
+        schedule->max_tokens == 1)
         return;
     for (uint32_t r = 0; r < schedule->n_rows && r < TG_MAX_ROWS; r++)
         if (tg_row_has_single_tokens(schedule, &schedule->rows[r])) {

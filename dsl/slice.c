@@ -240,7 +240,8 @@ bool tg_row_holds_state(const tg_kernel_row *row)
 
 bool tg_row_walks_tokens(const tg_schedule *schedule, const tg_kernel_row *row)
 {
-    return row->mma == TG_MMA_NONE && schedule->max_tokens > 1 && schedule->chunk == 1 &&
+    const uint32_t least = tg_row_holds_state(row) ? 1 : 2;
+    return row->mma == TG_MMA_NONE && schedule->max_tokens >= least && schedule->chunk == 1 &&
            row->row[TG_CHUNK].role == TG_ROLE_W && row->row[TG_CHUNK].block <= 1;
 }
 

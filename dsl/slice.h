@@ -134,7 +134,7 @@ enum { TG_HELD_EACH = 4 };
 uint32_t tg_row_sharers(const tg_kernel_row *row);
 /* The row says so, whether it can or not. */
 bool tg_row_holds_state(const tg_kernel_row *row);
-/* A decode step of several tokens whose kernel walks them: each is a chunk of one position. */
+/* A decode step of several tokens, or one that holds its state, whose kernel walks them: each is a chunk of one position. */
 bool tg_row_walks_tokens(const tg_schedule *schedule, const tg_kernel_row *row);
 /* ... or holds all of them, in registers of every thread. */
 enum { TG_MAX_HELD = 16 };

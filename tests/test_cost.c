@@ -53,6 +53,8 @@ static int n_points, n_unknown, n_sweeps, n_tuned;
 /* The line being read is from before a row composed the states of segments: what it says of schedules that have
  * segments is of other kernels. */
 static bool is_before_composing;
+/* ... or from before decode steps held their state: so is what it says of `step`, and of `step8` without a normaliser. */
+static bool is_before_holding;
 
 static int64_t integer(const json_t *object, const char *key, int64_t otherwise)
 {
@@ -104,13 +106,23 @@ static bool make_point(const json_t *shape, const char *variant, const char *sch
     return true;
 }
 
+/* Does the name mean other kernels now? */
+static bool is_former(const char *variant, const char *schedule)
+{
+    const bool has_normaliser = strcmp(variant, "mlstm-exp") == 0 || strcmp(variant, "mlstm-sig-norm") == 0;
+    if (is_before_composing && strncmp(schedule, "segments", 8) == 0)
+        return true;
+    return is_before_holding && !strchr(schedule, ' ') && strncmp(schedule, "step", 4) == 0 &&
+           (!has_normaliser || strcmp(schedule, "step") == 0);
+}
+
 static void add_point(const json_t *shape, const char *variant, const json_t *of, double measured)
 {
     const char *schedule = string(of, "schedule");
-    const bool is_other = is_before_composing && strncmp(schedule, "segments", 8) == 0;
     if (n_points == MOST_POINTS)
         return;
-    if (!is_other && make_point(shape, variant, schedule, integer(of, "chunk", 0), measured, &points[n_points]))
+    if (!is_former(variant, schedule) &&
+        make_point(shape, variant, schedule, integer(of, "chunk", 0), measured, &points[n_points]))
         n_points++;
     else
         n_unknown++;
@@ -171,6 +183,7 @@ static void read_results(const char *path, bool only_tuned)
     while (file && fgets(text, sizeof text, file)) {
         json_t *line = json_loads(text, 0, NULL);
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
+        is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
         if (only_tuned && line && json_object_get(line, "ratio"))
             add_tuned(line);
         if (!only_tuned && line && json_object_get(line, "shape"))

@@ -35,25 +35,34 @@
 
 /* ---- forward: decode ---- */
 
-/* A token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its state, which
- * it reads and writes once; what is alike for all columns the threads share out first (compiler/share.c). One thread block
- * writes n and m, so that they may be changed in place. What blocks of dhv share (n and m) is written by a kernel of its
- * own: all of them read it.
+/* Tokens one after the other, a chunk each, and the state in registers from the first to the last: threads share out dqk for
+ * four values each, four threads of 128 rows without a normaliser, which takes registers, else eight. `wide` for dqk up to 256,
+ * `wider` beyond. n and m are written by a kernel of their own, for all blocks of dhv read them; one thread block writes them,
+ * so that they may be changed in place.
  *
- * Of several tokens two columns a thread: twice the bytes in flight, and half of what every thread does alike. And 3 blocks
- * of 168 registers, which the max state needs to be told; the others take less by themselves. `narrow` for dhv up to 128. */
+ * Several tokens with a normaliser: a token is a position of a chunk, all of them held in registers; every thread has two value
+ * columns and walks down its state, which it reads and writes once; what is alike for all columns the threads share out first
+ * (compiler/share.c). 3 blocks of 168 registers, which the max state needs to be told; without it they take less by themselves. */
+#define COLUMNS "step.chunk=8 step.dqk=1 nstep.chunk=8 nstep.warps=4 "
 static const tg_point step_points[] = {
-    {.name = "step"},
-    {.name = "step8", .changes = "step.chunk=8 step.warps=4 step.dhv=256 step.blocks_per_sm=2 nstep.chunk=8 nstep.warps=4", .max_tokens = 8, .lacks = M0},
-    {.name = "step8", .changes = "step.chunk=8 step.warps=4 step.dhv=256 step.blocks_per_sm=3 nstep.chunk=8 nstep.warps=4", .max_tokens = 8, .has = M0},
-    {.name = "step8-narrow", .changes = "step.chunk=8 step.warps=2 step.blocks_per_sm=2 nstep.chunk=8 nstep.warps=4", .max_tokens = 8, .lacks = M0},
-    {.name = "step8-narrow", .changes = "step.chunk=8 step.warps=2 step.blocks_per_sm=3 nstep.chunk=8 nstep.warps=4", .max_tokens = 8, .has = M0},
+    {.name = "step", .max_tokens = 1, .lacks = N0},
+    {.name = "step-wide", .changes = "step.warps=4", .max_tokens = 1, .lacks = N0},
+    {.name = "step-wider", .changes = "step.dhv=32 step.warps=4", .max_tokens = 1, .lacks = N0},
+    {.name = "step", .changes = "step.warps=4", .max_tokens = 1, .has = N0},
+    {.name = "step-wide", .changes = "step.dhv=32 step.warps=4", .max_tokens = 1, .has = N0},
+    {.name = "step-wider", .changes = "step.dhv=16 step.warps=4", .max_tokens = 1, .has = N0},
+    {.name = "step8", .changes = "step.warps=4", .lacks = N0},
+    {.name = "step8-narrow", .changes = "step.dhv=32 step.warps=4", .lacks = N0},
+    {.name = "step8", .changes = COLUMNS "step.dhv=256 step.warps=4 step.blocks_per_sm=2", .has = N0, .lacks = M0},
+    {.name = "step8", .changes = COLUMNS "step.dhv=256 step.warps=4 step.blocks_per_sm=3", .has = M0},
+    {.name = "step8-narrow", .changes = COLUMNS "step.dhv=128 step.blocks_per_sm=2", .has = N0, .lacks = M0},
+    {.name = "step8-narrow", .changes = COLUMNS "step.dhv=128 step.blocks_per_sm=3", .has = M0},
     {.name = NULL},
 };
 static const tg_schedule step = {
-    SCHEDULE("step"), .chunk = 1, .max_tokens = 1, .points = step_points,
-    .rows = {{ROW("step", (H, S, QN)), .warps = 4,
-              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(1), [TG_DHV] = TG_P(128)}},
+    SCHEDULE("step"), .chunk = 1, .max_tokens = 8, .points = step_points,
+    .rows = {{ROW("step", (H, S, QN)), .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}},
              {ROW("nstep", (N, M)), .warps = 16, .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(512)}}},
 };
 
