@@ -1,11 +1,12 @@
-/* bench/replay.c - a decode step of gated-delta, captured in a CUDA graph and replayed: microseconds a replay, median.
+/* bench/replay.c - a decode step of a variant, captured in a CUDA graph and replayed: microseconds a replay, median.
  *
- *     tegula compile gated-delta --arch sm_90a --dqk 128 --dhv 128 --tokens 8 --schedule step8-narrow -o out
- *     cc -std=gnu11 -Iout -I$CUDA/include bench/replay.c out/gated_delta.c -ldl -lcuda -o replay
+ *     tegula compile gated-delta --arch sm_90a --dqk 128 --dhv 128 --tokens 8 --schedule step8-narrow --name step -o out
+ *     cc -std=gnu11 -Iout -I$CUDA/include bench/replay.c out/step.c -ldl -lcuda -o replay
  *     ./replay B NH T
  *
+ * -D'GATES=...' says what the variant has beside q, k, v, h and its states; mlstm-sig: .f = TENSOR(4 * rows), .i = TENSOR(4 * rows).
  * Both the time between events around one replay, and that of 100 replays one behind the other, by replay. */
-#include "gated_delta.h"
+#include "step.h"
 
 #include <cuda.h>
 #include <stdio.h>
@@ -19,6 +20,11 @@
             exit(1);                                                                                                   \
         }                                                                                                              \
     } while (0)
+
+#define TENSOR(bytes) {zeros(bytes), {0}}
+#ifndef GATES
+#define GATES .beta = TENSOR(4 * rows), .a = TENSOR(4 * rows)
+#endif
 
 enum { RUNS = 101, TOGETHER = 100 };
 
@@ -58,10 +64,10 @@ int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
-    const gated_delta_sizes sizes = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3]), 0};
+    const step_sizes sizes = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3]), 0};
     const size_t rows = (size_t)(sizes.batch * sizes.heads * sizes.tokens), heads = (size_t)(sizes.batch * sizes.heads);
-    gated_delta_driver driver;
-    gated_delta_module module;
+    step_driver driver;
+    step_module module;
     CUdevice device;
     CUcontext context;
     CUstream stream;
@@ -71,19 +77,18 @@ int main(int argc, char **argv)
     MUST(cuDeviceGet(&device, 0));
     MUST(cuDevicePrimaryCtxRetain(&context, device));
     MUST(cuCtxSetCurrent(context));
-    MUST(gated_delta_driver_open(&driver, NULL));
-    MUST(gated_delta_load(&module, &driver));
+    MUST(step_driver_open(&driver, NULL));
+    MUST(step_load(&module, &driver));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    const uint64_t state = zeros(4 * heads * GATED_DELTA_DQK * GATED_DELTA_DHV);
-    const gated_delta_tensors tensors = {
-        .q = {zeros(2 * rows * GATED_DELTA_DQK), {0}}, .k = {zeros(2 * rows * GATED_DELTA_DQK), {0}},
-        .v = {zeros(2 * rows * GATED_DELTA_DHV), {0}}, .h = {zeros(2 * rows * GATED_DELTA_DHV), {0}},
-        .beta = {zeros(4 * rows), {0}},                .a = {zeros(4 * rows), {0}},
-        .S0 = {state, {0}},                            .S = {state, {0}},
+    const uint64_t state = zeros(4 * heads * STEP_DQK * STEP_DHV);
+    const step_tensors tensors = {
+        .q = TENSOR(2 * rows * STEP_DQK), .k = TENSOR(2 * rows * STEP_DQK), .v = TENSOR(2 * rows * STEP_DHV),
+        .h = TENSOR(2 * rows * STEP_DHV), .S0 = {state, {0}},               .S = {state, {0}},
+        GATES,
     };
-    const uint64_t workspace = zeros(gated_delta_workspace_bytes(&sizes) + 256);
+    const uint64_t workspace = zeros(step_workspace_bytes(&sizes) + 256);
     MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    MUST(gated_delta_launch(&module, &sizes, GATED_DELTA_DEFAULT_scale, &tensors, workspace, stream));
+    MUST(step_launch(&module, &sizes, STEP_DEFAULT_scale, &tensors, workspace, stream));
     MUST(cuStreamEndCapture(stream, &captured));
     MUST(cuGraphInstantiate(&graph, captured, 0));
     printf("{\"B\":%lld,\"NH\":%lld,\"T\":%lld,\"replay_us\":%.2f,\"of_100_us\":%.2f}\n", (long long)sizes.batch,
