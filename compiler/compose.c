@@ -5,13 +5,47 @@
  * could do it themselves, each for the segments before its own; but then the last one of eight reads seven states before it
  * begins, which took 0.04 ms, and every row that walks does it again.
  *
+ * Where the state goes through a segment by a transition, that is a product: see lower/compose_values.c.
+ *
  * makes: values, one operation a listed tile, registers */
 #include "compiler/plan.h"
 
-enum { REGISTERS = 64 };
+enum { REGISTERS = 64, PRODUCT_REGISTERS = 255 };
+
+/* By transitions: each warp has some of the state's rows, and all read the columns of the thread block from shared memory. */
+static bool compose_by_values(struct plan *p)
+{
+    const int s = tg_tile_stmt(p->algorithm, p->transition);
+    const tg_stmt *stmt = &p->algorithm->body[s];
+    const uint32_t of = plan_transition_of(p), along = plan_transition_along(p);
+    const int v = plan_add_value(p, stmt->out, s, -1);
+    if (v < 0)
+        return false;
+    const uint32_t eights = plan_dim_size(p, of) / 8;
+    const bool one = !p->row->outputs[1] && eights <= PLAN_COMPOSED_TILES * p->row->warps &&
+                     (!stmt->init || plan_memory_dtype(p, TG_OPERAND_TILE(stmt->init)) == TG_F32) &&
+                     plan_memory_dtype(p, p->row->outputs[0]) == TG_F32,
+               whole = p->block[of] >= plan_dim_size(p, of);
+    if (!one || !whole || p->block[along] != PLAN_COMPOSED || p->row->mma != TG_MMA_TF32X3 ||
+        p->row->row[along].role != TG_ROLE_P) {
+        plan_refuse(p, "TG0521", p->row->line,
+                    "list one state, with TG_MMA_TF32X3, the first axis of the state TG_L(0) and the second TG_P(16)",
+                    "kernel %s composes segments by a block of values", p->row->name);
+        return false;
+    }
+    p->values[v].dtype = TG_F32;
+    p->shared_bytes = 2 * PLAN_COMPOSED_PITCH * (uint32_t)sizeof(float) * plan_dim_size(p, of);
+    struct op *op = plan_add_op(p, OP_COMPOSE, s);
+    op->v = op->a = (uint8_t)v;
+    op->tile = p->row->outputs[0];
+    p->registers = PRODUCT_REGISTERS;
+    return true;
+}
 
 bool pass_compose(struct plan *p)
 {
+    if (p->transition)
+        return compose_by_values(p);
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
         const int s = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
         const tg_stmt *stmt = &p->algorithm->body[s];

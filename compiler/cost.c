@@ -38,9 +38,12 @@ static const double thread_sum_rate = 12e9; /* elements a second of a multiproce
 static const double walk_step_seconds = 1.6e-6;
 static const double short_step_seconds =
     1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
-static const double state_step_seconds = 0.8e-6; /* of a row that makes states of segments alone */
-static const double walk_sum_rate = 30e9;        /* elements a second of a multiprocessor */
-static const double enter_bandwidth = 27e9;      /* bytes a second of a multiprocessor, of a segment's first state */
+static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
+static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
+static const double compose_step_seconds =
+    1.5e-6;                                 /* of composing them: a product of fp32 that waits for the one before */
+static const double walk_sum_rate = 30e9;   /* elements a second of a multiprocessor */
+static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 
 static const double used_by_fours = 2.0 / 3; /* of the multiprocessors: fewer than 32 clusters of four find room */
 
@@ -70,13 +73,19 @@ static double count(const struct plan *p, const tg_sizes *s, uint32_t dim)
 /* Of a sequence. */
 static double segments(const struct plan *p, const tg_sizes *s)
 {
-    const uint32_t length = p->segment + p->starts;
+    const uint32_t length = p->segment + p->starts + p->composes;
     return length ? ceil(count(p, s, TG_CHUNK) / length) : 1;
 }
 
-/* Of the segments whose states a row makes, those that another one needs: all but the last. */
+/* Of the segments whose states a row makes, those that another one needs: all but the last; of transitions all but the first
+ * too. */
 static double used_part(const struct plan *p, const tg_sizes *s)
 {
+    if (p->makes_segments && p->transition) {
+        const double n = segments(p, s), all = plan_blocks(p, plan_transition_along(p)),
+                     of_states = ceil((double)plan_transition_first(p) / p->block[plan_transition_along(p)]);
+        return (of_states * (n - 1) + (all - of_states) * fmax(n - 2, 0)) / (n * all);
+    }
     return plan_is_state_alone(p) && !plan_final_tile(p) ? 1 - 1 / segments(p, s) : 1;
 }
 
@@ -273,7 +282,8 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
-    const double step = p->makes_segments                                      ? state_step_seconds
+    const double step = plan_is_sum_alone(p)                                   ? state_step_seconds
+                        : p->makes_segments                                    ? linear_step_seconds
                         : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds
                                                                                : walk_step_seconds;
     return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) +
@@ -305,6 +315,8 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together);
+    if (p->composes && p->transition)
+        return waves * (block_seconds + work->steps * compose_step_seconds);
     if (p->by_token)
         return waves *
                (held_block_seconds + work->steps * (held_step_seconds + held_elements(p) * held_element_seconds));
@@ -330,6 +342,7 @@ static double overlapped(const struct plan *p, double memory, double blocks)
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
 {
     struct work work = block_work(p, s);
+    work.steps = p->composes && p->transition ? segments(p, s) : work.steps;
     const double used = used_part(p, s), blocks = thread_blocks(p, s) * (p->makes_segments ? used : 1);
     if (p->starts) {
         work.steps *= used;

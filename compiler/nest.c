@@ -161,6 +161,11 @@ static void store_sums(struct builder *b, int nest)
             struct op *op = plan_add_op(p, OP_STORE, (int)i);
             op->v = (uint8_t)b->value[i];
             op->tile = (uint8_t)left;
+            if (p->transition) {
+                op = plan_add_op(p, OP_STORE, (int)i);
+                op->v = (uint8_t)b->value[i];
+                op->tile = (uint8_t)p->transition;
+            }
         } else if (s->op != TG_STMT_CARRY && b->domain[i] != b->free[i] && b->free[i] == 0) {
             nest_store(b, b->value[i], (int)i, GUARD_ALWAYS);
         }

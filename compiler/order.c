@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240, LOAD_WARPS = 4 };
+enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240, HALF_REGISTERS = 232, LOAD_WARPS = 4 };
 
 struct order {
     struct plan *p;
@@ -214,7 +214,7 @@ static void fetch(struct order *o, uint32_t v)
 {
     struct op *op = put(o, OP_FETCH);
     op->v = (uint8_t)v;
-    op->flags = plan_is_state_alone(o->p) ? 0 : OP_CAREFUL; /* a state by itself spoils itself */
+    op->flags = plan_is_sum_alone(o->p) ? 0 : OP_CAREFUL; /* a state by itself spoils itself */
     o->cleaned &= ~TG_BIT(v);
 }
 
@@ -491,7 +491,7 @@ static bool has_positions(const struct order *o)
 static void put_tile(struct order *o)
 {
     const struct plan *p = o->p;
-    const bool alone = plan_is_state_alone(p);
+    const bool alone = plan_is_sum_alone(p);
     uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
     put_state_sums(o);
     if (!has_positions(o) && !alone)
@@ -555,7 +555,7 @@ static void put_chunk(struct order *o)
     forget(o, FORGET_BASES);
     if (p->shape.packed)
         put(o, OP_CLEAR);
-    if (!plan_is_state_alone(p))
+    if (!plan_is_sum_alone(p))
         put_positions(o);
     forget(o, FORGET_CHUNK);
     put(o, OP_TILES);
@@ -661,7 +661,8 @@ static bool check_placed(const struct order *o)
 bool pass_order(struct plan *p)
 {
     struct order o = {.p = p, .n = p->n_ops};
-    const bool moves = p->groups == 2; /* one group has registers enough */
+    /* One group has registers enough, unless there are two such thread blocks. */
+    const bool moves = p->groups == 2 || p->row->blocks_per_sm == 2;
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     p->n_ops = 0;
     find_chunk(&o);
@@ -669,7 +670,10 @@ bool pass_order(struct plan *p)
         return false;
     p->roles[ROLE_LOAD] = (struct role){
         .first_warp = 4 * p->groups, .warps = p->heads > 1 ? LOAD_WARPS : 1, .registers = moves ? LOAD_REGISTERS : 0};
-    p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? WALK_REGISTERS : 0};
+    p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups,
+                                        .registers = !moves           ? 0
+                                                     : p->groups == 2 ? WALK_REGISTERS
+                                                                      : HALF_REGISTERS};
     put_load(&o);
     put_walk(&o);
     if (p->n_ops > PLAN_MAX_OPS) {

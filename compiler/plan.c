@@ -112,10 +112,31 @@ uint32_t plan_dim_size(const struct plan *p, uint32_t dim)
     return dim_size(&p->shape, dim);
 }
 
+uint32_t plan_transition_of(const struct plan *p)
+{
+    return p->transition ? p->algorithm->tensors[p->transition].axes[1] : TG_AXIS_NONE;
+}
+
+uint32_t plan_transition_along(const struct plan *p)
+{
+    const int s = p->transition ? tg_tile_stmt(p->algorithm, p->transition) : -1;
+    return s < 0 ? TG_AXIS_NONE : p->algorithm->tensors[TG_OPERAND_TILE(p->algorithm->body[s].out)].axes[2];
+}
+
+uint32_t plan_transition_first(const struct plan *p)
+{
+    const uint32_t along = plan_transition_along(p);
+    return round_up(plan_dim_size(p, along), p->block[along]);
+}
+
 uint32_t plan_blocks(const struct plan *p, uint32_t dim)
 {
     const uint32_t size = plan_dim_size(p, dim);
-    return size ? (size + p->block[dim] - 1) / p->block[dim] : 0;
+    if (!size)
+        return 0;
+    const bool goes_on = p->makes_segments && p->transition && dim == plan_transition_along(p);
+    const uint32_t beside = goes_on ? plan_dim_size(p, plan_transition_of(p)) : 0;
+    return (size + p->block[dim] - 1) / p->block[dim] + (beside + p->block[dim] - 1) / p->block[dim];
 }
 
 void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
@@ -321,6 +342,18 @@ static uint32_t heads_of(const tg_kernel_row *row, const tg_shape_class *shape)
     return member->role == TG_ROLE_NONE ? 1 : group_of(shape);
 }
 
+/* Of the states of segments that the row makes or composes. */
+static uint32_t transition_of(const struct plan *p)
+{
+    for (uint32_t i = 0; (p->makes_segments || p->composes) && i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
+        const int s = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
+        const uint32_t tile = s < 0 ? 0 : TG_OPERAND_TILE(p->algorithm->body[s].transition);
+        if (tile && tg_tile_row(p->schedule, tile) >= 0)
+            return tile;
+    }
+    return 0;
+}
+
 static void plan_name(struct plan *p)
 {
     snprintf(p->name, sizeof p->name, "tegula_%s_%s", p->algorithm->name, p->row->name);
@@ -350,6 +383,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->heads = heads_of(p->row, shape);
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
+    p->transition = transition_of(p);
     if (p->row->mma == TG_MMA_NONE)
         find_threads(p);
     if (!(slices->good >> row & 1))

@@ -219,8 +219,10 @@ struct plan {
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
-    uint32_t starts;   /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
-    bool carries;      /* a kernel on warpgroups: vectors beside the state */
+    uint32_t
+        transition;  /* tile that takes the transitions of the segments that it makes or composes; 0: it is a number */
+    uint32_t starts; /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
+    bool carries;    /* a kernel on warpgroups: vectors beside the state */
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];
@@ -262,6 +264,10 @@ bool pass_budget(struct plan *p);
 bool pass_walk(struct plan *p);
 bool pass_order(struct plan *p);
 bool pass_compose(struct plan *p);
+/* Columns of the state that a thread block composes by transitions, and floats from one to the next row of them in shared
+ * memory: what a warp reads at once is in different banks. */
+enum { PLAN_COMPOSED = 16, PLAN_COMPOSED_PITCH = 20, PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */ };
+bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {
@@ -271,6 +277,11 @@ static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 static inline bool plan_is_state_alone(const struct plan *p)
 {
     return p->makes_segments || p->starts;
+}
+/* ... from what does not depend on the state. */
+static inline bool plan_is_sum_alone(const struct plan *p)
+{
+    return plan_is_state_alone(p) && !p->transition;
 }
 static inline bool plan_is_position(uint32_t dim)
 {
@@ -371,6 +382,11 @@ bool plan_is_by_square(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */
+/* Of a kernel that makes segments with their transitions: the axis of the state along which its thread blocks go on with those
+ * of the transition, the axis from and to which that is, and where, along the former, its columns begin. */
+uint32_t plan_transition_along(const struct plan *p);
+uint32_t plan_transition_of(const struct plan *p);
+uint32_t plan_transition_first(const struct plan *p);
 /* A kernel on warpgroups: does the last block of dqk or dhv reach beyond its end? What is there is zero on chip and not in memory. */
 static inline bool plan_is_ragged(const struct plan *p, uint32_t dim)
 {

@@ -322,12 +322,14 @@ static bool can_decay(const struct builder *b, const tg_stmt *s, int decay)
     return false;
 }
 
-/* How a state begins, or a vector beside it: with nothing where each segment is made by itself, with that of its segment, or with the initial one. */
+/* How a state begins, or a vector beside it: with nothing where each segment is made by itself (the first with the initial one
+ * where they have transitions), with that of its segment, or with the initial one. */
 static struct op begin_carry(const struct plan *p, int i, int v)
 {
     const tg_stmt *s = &p->algorithm->body[i];
     const bool enters = p->slice.loads >> TG_OPERAND_TILE(s->out) & 1;
-    const uint32_t tile = enters ? TG_OPERAND_TILE(s->out) : p->makes_segments ? 0 : TG_OPERAND_TILE(s->init);
+    const bool is_zero = p->makes_segments && !p->transition;
+    const uint32_t tile = enters ? TG_OPERAND_TILE(s->out) : is_zero ? 0 : TG_OPERAND_TILE(s->init);
     return (struct op){.kind = enters ? OP_ENTER : OP_INIT, .stmt = (int8_t)i, .v = (uint8_t)v, .tile = (uint8_t)tile};
 }
 

@@ -16,7 +16,8 @@
  *
  * Where a sequence is cut into segments, a row before makes the state alone (the third line), one for each segment: from
  * zero, and vectors beside it; or, where it walks them all, the one that each begins with. Its owner is the parallel one of
- * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand.
+ * dqk and dhv; where both are, that of the row which carries the state to its end: so both round the same operand. Where
+ * what is added depends on the state, thread blocks behind those of the values make the transitions (transition.c).
  *
  * requires: nest   makes: owner, groups, tiles, state; space, dtype, places, offsets and stages of values */
 #include "compiler/plan.h"
@@ -466,14 +467,16 @@ static bool check_range(const struct plan *p)
  * and maps of them. ptxas 13.0 takes at most 16 fewer and 6 more. */
 static uint32_t registers_of(const struct plan *p)
 {
-    enum { ALL = 240, ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
+    enum { ALL = 240, HALF = 128, ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
     const struct value *state = &p->values[p->state];
     const uint32_t elements = state->extent[0] * state->extent[1] / THREADS,
                    depth = state->extent[state->dims[0] == p->owner ? 1 : 0];
     uint32_t products = 0, vectors = 0;
     if (p->groups > 1)
         return ALL;
-    if (plan_is_state_alone(p))
+    if (p->row->blocks_per_sm == 2)
+        return HALF;
+    if (plan_is_sum_alone(p))
         return (p->starts ? STARTS : ADDRESSES) + elements;
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
@@ -510,7 +513,7 @@ bool pass_walk(struct plan *p)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     find_places(p);
     if (!check_heads(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
-        !plan_check_cluster(p))
+        !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     place_shared(p);
     p->registers = registers_of(p);

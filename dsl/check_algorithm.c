@@ -7,7 +7,8 @@
 
 enum { MEMORY_AXES = 1 << TG_T | 1 << TG_CHUNK | 1 << TG_DQK | 1 << TG_DHV };
 
-static void check_axes(struct check *check, const tg_tensor *tensor, const char *name)
+/* `square_of_state`: the transition of a CARRY, whose second and third axis are one (check_stmt.c). */
+static void check_axes(struct check *check, const tg_tensor *tensor, bool square_of_state, const char *name)
 {
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
     uint32_t seen = 0;
@@ -25,7 +26,7 @@ static void check_axes(struct check *check, const tg_tensor *tensor, const char 
         }
         if (ended)
             tg_fault(check, TG0108, "list the axes without gaps", "%s: axis %u follows an empty one", name, i);
-        if (seen & 1u << axis)
+        if ((seen & 1u << axis) && !(square_of_state && i == 2))
             tg_fault(check, TG0108, "every axis once", "%s: axis %s is given twice", name, tg_dim_name(axis));
         seen |= 1u << axis;
     }
@@ -86,7 +87,7 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
         tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
                  "%s: element type %u is unknown", name, tensor->dtype);
     check_flags(check, tensor->flags, name);
-    check_axes(check, tensor, name);
+    check_axes(check, tensor, tg_tile_is_transition(algorithm, tile), name);
 }
 
 static void check_scalars(struct check *check, const tg_algorithm *algorithm)
@@ -123,6 +124,7 @@ struct usage {
     tg_bits so_far;           /* written by the statements before */
     tg_bits arriving;         /* outs of carries: they are there before the statement is reached */
     tg_bits final_;           /* final states */
+    tg_bits transitions;      /* of carries: what composes segments reads them, no statement */
     uint8_t by[TG_MAX_TILES]; /* statement that writes the tile */
 };
 
@@ -149,6 +151,9 @@ static void gather(struct usage *use, const tg_algorithm *algorithm)
         if (stmt->op != TG_STMT_CARRY)
             continue;
         note_write(use, algorithm, stmt->final_, s);
+        note_write(use, algorithm, stmt->transition, s);
+        if (tg_check_tile_exists(algorithm, stmt->transition))
+            use->transitions |= TG_BIT(TG_OPERAND_TILE(stmt->transition));
         if (tg_check_tile_exists(algorithm, stmt->out))
             use->arriving |= TG_BIT(TG_OPERAND_TILE(stmt->out));
         if (tg_check_tile_exists(algorithm, stmt->final_))
@@ -189,7 +194,9 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
             check, TG0140, "remove TG_OPTIONAL",
             "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent",
             name);
-    if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT) && (flags & TG_OPTIONAL))
+    if (use->transitions & TG_BIT(tile))
+        tg_fault(check, TG0146, "leave it to the rows that compose segments", "%s is the transition of a CARRY", name);
+    else if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT) && (flags & TG_OPTIONAL))
         tg_fault(check, TG0139, "read the state that arrives at a chunk, the out of the CARRY; or remove TG_OPTIONAL",
                  "%s is the final state of a CARRY, which nobody may want: expected one that is always there", name);
     else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) && !((use->so_far | use->arriving) & TG_BIT(tile)))
@@ -213,8 +220,10 @@ static void check_order(struct check *check, const tg_algorithm *algorithm, stru
                 check_read(check, algorithm, use, stmt, reads[i]);
         }
         check_write(check, algorithm, use, stmt->out);
-        if (stmt->op == TG_STMT_CARRY)
+        if (stmt->op == TG_STMT_CARRY) {
             check_write(check, algorithm, use, stmt->final_);
+            check_write(check, algorithm, use, stmt->transition);
+        }
         tg_check_stmt(check, algorithm, stmt);
     }
     check->file = algorithm->file;
@@ -259,7 +268,7 @@ static void check_usage(struct check *check, const tg_algorithm *algorithm, cons
             check->line = first_read(algorithm, tile);
             tg_fault(check, TG0112, "add a statement that writes it, or make it TG_IN",
                      "%s is read, but no statement writes it", name);
-        } else if (!read && !(use->arriving & TG_BIT(tile))) {
+        } else if (!read && !((use->arriving | use->transitions) & TG_BIT(tile))) {
             check->line = algorithm->body[use->by[tile]].line;
             tg_warn(check, TG0113, "remove the statement, or make it TG_OUT",
                     "%s is written, but no statement reads it", name);

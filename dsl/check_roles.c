@@ -285,6 +285,46 @@ static bool is_in_memory(const struct kernel *k, uint32_t tile)
            (writer >= 0 ? &k->schedule->rows[writer] < k->row : tg_tile_kept(k->schedule, tile));
 }
 
+/* Does a statement of the row read the state that arrives? */
+static bool depends_on_state(const struct kernel *k, uint32_t state)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    bool any = false;
+    for (uint32_t s = 0; s < algorithm->n_body; s++) {
+        tg_operand reads[TG_MAX_READS];
+        for (uint32_t i = 0, n = computed(k, s) ? tg_stmt_reads(&algorithm->body[s], reads) : 0; i < n; i++)
+            any |= TG_OPERAND_TILE(reads[i]) == state;
+    }
+    return any;
+}
+
+/* A row that makes segments lists the transition of each carry whose state is read in it, and no other; no other row lists
+ * any. */
+static void check_transitions(const struct kernel *k)
+{
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const bool makes = tg_row_makes_segments(k->schedule, (uint32_t)(k->row - k->schedule->rows));
+    for (uint32_t s = 0; s < algorithm->n_body; s++) {
+        const tg_stmt *stmt = &algorithm->body[s];
+        const uint32_t state = TG_OPERAND_TILE(stmt->out), transition = TG_OPERAND_TILE(stmt->transition);
+        struct tg_text text;
+        if (stmt->op != TG_STMT_CARRY)
+            continue;
+        const bool lists = transition && tg_row_lists(k->row, transition),
+                   needs = makes && tg_row_lists(k->row, state) && depends_on_state(k, state);
+        if (lists == needs)
+            continue;
+        tg_fault(
+            k->check, TG0246,
+            needs
+                ? "give the CARRY a transition and list it behind the state; or let an earlier row write what is added"
+                : "leave it out",
+            needs ? "%s: what segments make of %s depends on the state that they begin with"
+                  : "%s: no state of segments that it makes needs the transition of %s",
+            k->name, tg_tile_text(algorithm, state, &text));
+    }
+}
+
 /* In the place of what another row has made of as many chunks. */
 static void check_composing(const struct kernel *k)
 {
@@ -292,9 +332,11 @@ static void check_composing(const struct kernel *k)
         struct tg_text text;
         const uint32_t tile = k->row->outputs[i], chunks = tg_tile_segment(k->schedule, tile);
         const int writer = tg_tile_row(k->schedule, tile);
-        const uint32_t decay =
-            TG_OPERAND_TILE(k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)].decay);
-        if (decay && !is_in_memory(k, decay))
+        const tg_stmt *carry = &k->schedule->algorithm->body[tg_tile_stmt(k->schedule->algorithm, tile)];
+        const uint32_t decay = TG_OPERAND_TILE(carry->decay);
+        const bool by_values = writer >= 0 && carry->transition &&
+                               tg_row_lists(&k->schedule->rows[writer], TG_OPERAND_TILE(carry->transition));
+        if (decay && !by_values && !is_in_memory(k, decay))
             tg_fault(k->check, TG0242, "list it in the .outputs of an earlier kernel",
                      "%s: it composes segments of %s by its decay, which is not in memory", k->name,
                      tg_tile_text(k->schedule->algorithm, tile, &text));
@@ -313,6 +355,7 @@ static void check_segment(const struct kernel *k)
     const tg_axis_role *segment = &k->row->row[TG_SEG];
     const uint32_t row = (uint32_t)(k->row - k->schedule->rows);
     bool starts = tg_row_makes_segments(k->schedule, row);
+    check_transitions(k);
     if (tg_row_composes_segments(k->schedule, row)) {
         check_composing(k);
         return;

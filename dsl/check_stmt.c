@@ -9,7 +9,15 @@ enum {
 };
 
 /* Which fields a kind of statement has. */
-enum { FIELD_A = 1, FIELD_B = 2, FIELD_INIT = 4, FIELD_DECAY = 8, FIELD_FINAL = 16, FIELD_SINCE = 32 };
+enum {
+    FIELD_A = 1,
+    FIELD_B = 2,
+    FIELD_INIT = 4,
+    FIELD_DECAY = 8,
+    FIELD_FINAL = 16,
+    FIELD_SINCE = 32,
+    FIELD_TRANSITION = 64
+};
 
 struct stmt_kind {
     const char *name;
@@ -22,7 +30,8 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_SCAN] = {"SCAN", FIELD_A, 0, TG_REVERSE | TG_MAXIMUM | TG_EXCLUSIVE},
     [TG_STMT_TOTAL] = {"TOTAL", FIELD_A, 0, TG_MAXIMUM},
     [TG_STMT_CONTRACT] = {"CONTRACT", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_SINCE, TG_EXCLUSIVE},
-    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL, TG_REVERSE},
+    [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL | FIELD_TRANSITION,
+                       TG_REVERSE},
     [TG_STMT_SOLVE] = {"SOLVE", FIELD_A, 0, 0},
 };
 
@@ -110,6 +119,7 @@ static bool check_fields(const struct subject *s)
         {"decay", s->stmt->decay, FIELD_DECAY},
         {"final_", s->stmt->final_, FIELD_FINAL},
         {"since", s->stmt->since, FIELD_SINCE},
+        {"transition", s->stmt->transition, FIELD_TRANSITION},
     };
     bool ok = true;
     if (s->stmt->out == 0) {
@@ -454,6 +464,24 @@ static void check_decay(const struct subject *s)
                  "CARRY: decay has axis %s, which the state lacks", tg_mask_text(lost, &have));
 }
 
+/* What a segment does to a state: a block of values, from and to the axis that products by the state sum over. */
+static void check_transition(const struct subject *s)
+{
+    struct tg_text text;
+    if (!s->stmt->transition)
+        return;
+    const tg_tensor *state = &s->algorithm->tensors[TG_OPERAND_TILE(s->stmt->out)],
+                    *t = &s->algorithm->tensors[TG_OPERAND_TILE(s->stmt->transition)];
+    const uint32_t axis = state->axes[1];
+    const bool is_square = t->axes[0] == TG_CHUNK && t->axes[1] == axis && t->axes[2] == axis;
+    if (!is_square || !state->axes[2] || t->flags != state->flags || t->dtype != TG_F32 ||
+        (t->flags & (TG_IN | TG_OUT)))
+        tg_fault(s->check, TG0145,
+                 "give the state TG_CHUNK and two axes, and the transition TG_CHUNK and twice the first of them",
+                 "CARRY: the transition %s is no intermediate like the state, from its first axis to its first axis",
+                 tg_tile_text(s->algorithm, TG_OPERAND_TILE(s->stmt->transition), &text));
+}
+
 static void check_carry(const struct subject *s)
 {
     struct tg_text text;
@@ -473,6 +501,7 @@ static void check_carry(const struct subject *s)
     check_boundary(s, "init", stmt->init, TG_IN);
     check_boundary(s, "final_", stmt->final_, TG_OUT);
     check_decay(s);
+    check_transition(s);
 }
 
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)

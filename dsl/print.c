@@ -258,6 +258,10 @@ static void print_carry(const struct printer *p, const tg_stmt *stmt)
         tg_printf(p->writer, " = ");
         print_indexed(p, stmt->out, TG_CHUNK, reverse ? "first-1" : "last+1");
     }
+    if (stmt->transition) {
+        tg_printf(p->writer, ", of a segment its transition ");
+        print_operand(p, stmt->transition);
+    }
 }
 
 static void print_scan(const struct printer *p, const tg_stmt *stmt)

@@ -177,6 +177,8 @@ static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
               stmt->decay, stmt->final_);
     if (stmt->since)
         tg_printf(writer, ",~%x", stmt->since);
+    if (stmt->transition)
+        tg_printf(writer, ",*%x", stmt->transition);
     const uint32_t length = tg_expr_length(stmt);
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];

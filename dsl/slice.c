@@ -90,10 +90,17 @@ int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile)
         const tg_stmt *stmt = &algorithm->body[s];
         if (TG_OPERAND_TILE(stmt->out) == tile)
             return (int)s;
-        if (stmt->op == TG_STMT_CARRY && TG_OPERAND_TILE(stmt->final_) == tile)
+        if (stmt->op == TG_STMT_CARRY &&
+            (TG_OPERAND_TILE(stmt->final_) == tile || TG_OPERAND_TILE(stmt->transition) == tile))
             return (int)s;
     }
     return -1;
+}
+
+bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const int s = tg_tile_stmt(algorithm, tile);
+    return s >= 0 && algorithm->body[s].op == TG_STMT_CARRY && TG_OPERAND_TILE(algorithm->body[s].transition) == tile;
 }
 
 uint32_t tg_expr_length(const tg_stmt *stmt)
@@ -329,7 +336,7 @@ uint32_t tg_tile_segment(const tg_schedule *schedule, uint32_t tile)
     if (!any)
         return 0;
     const int writer = tg_tile_row(schedule, tile), stmt = tg_tile_stmt(schedule->algorithm, tile);
-    if (!is_carry_out(schedule->algorithm, tile, stmt))
+    if (!is_carry_out(schedule->algorithm, tile, stmt) && !tg_tile_is_transition(schedule->algorithm, tile))
         return 0;
     if (writer >= 0)
         return tg_row_writes_segments(schedule, (uint32_t)writer) ? schedule->rows[writer].row[TG_SEG].block : 0;
@@ -360,9 +367,12 @@ static void find_writers(const tg_algorithm *algorithm, int8_t stmt_of[TG_MAX_TI
     memset(stmt_of, -1, TG_MAX_TILES);
     for (uint32_t s = body_count(algorithm); s-- > 0;) {
         const tg_stmt *stmt = &algorithm->body[s];
-        const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_);
+        const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_),
+                       transition = TG_OPERAND_TILE(stmt->transition);
         if (stmt->op == TG_STMT_CARRY && final_ > 0 && final_ < TG_MAX_TILES)
             stmt_of[final_] = (int8_t)s;
+        if (stmt->op == TG_STMT_CARRY && transition > 0 && transition < TG_MAX_TILES)
+            stmt_of[transition] = (int8_t)s;
         if (out > 0 && out < TG_MAX_TILES)
             stmt_of[out] = (int8_t)s;
     }
@@ -451,11 +461,13 @@ static bool feeds_parts_only(const struct slicer *c, uint32_t tile)
     return any;
 }
 
-/* Where segments begin the initial state is not read: each is made of zero, or begins with what is in memory. */
+/* Where segments begin the initial state is not read: each is made of zero, or begins with what is in memory. But where they
+ * are composed by transitions the first one begins with it, which saves its transition. */
 static bool begins_inside(const struct slicer *c, const tg_stmt *carry)
 {
     const uint32_t tile = TG_OPERAND_TILE(carry->out);
-    const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile);
+    const bool makes = tg_row_has_segments(c->row) && tg_row_lists(c->row, tile) &&
+                       !(carry->transition && tg_row_lists(c->row, TG_OPERAND_TILE(carry->transition)));
     return makes || (tile < TG_MAX_TILES && (c->slice->loads & TG_BIT(tile)));
 }
 
@@ -542,7 +554,7 @@ static void close_slice(const struct slicer *c)
     } while (before.stmts != now->stmts || before.at_q != now->at_q || before.at_kv != now->at_kv);
 }
 
-/* A row that composes segments computes no statement: it reads states and decays, and writes states. */
+/* A row that composes segments computes no statement: it reads states and decays or transitions, and writes states. */
 static bool slice_composed(const struct slicer *c)
 {
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c->row->outputs[i]; i++) {
@@ -551,12 +563,17 @@ static bool slice_composed(const struct slicer *c)
         if (!is_carry_out(c->algorithm, tile, stmt))
             return false;
         const tg_stmt *carry = &c->algorithm->body[stmt];
-        const tg_operand reads[] = {carry->out, carry->decay, carry->init};
+        const uint32_t transition = TG_OPERAND_TILE(carry->transition);
+        const bool by_values = transition && transition < TG_MAX_TILES && (c->facts->in_memory & TG_BIT(transition));
+        const tg_operand reads[] = {carry->out, by_values ? carry->transition : carry->decay, carry->init};
         for (uint32_t k = 0; k < TG_COUNT(reads); k++)
             if (tg_tile_tensor(c->algorithm, TG_OPERAND_TILE(reads[k])))
                 c->slice->loads |= TG_BIT(TG_OPERAND_TILE(reads[k]));
+        const uint32_t dims = tg_operand_mask(c->algorithm, carry->out) & ~(1u << TG_CHUNK);
         c->slice->stores |= TG_BIT(tile);
-        c->slice->dims |= tg_operand_mask(c->algorithm, carry->out) & ~(1u << TG_CHUNK);
+        c->slice->dims |= dims;
+        c->slice->matrix |= by_values ? dims : 0;
+        c->slice->summed |= by_values ? tg_operand_mask(c->algorithm, carry->transition) & dims : 0;
     }
     return true;
 }

@@ -82,8 +82,10 @@ bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile);
 /* The algorithm has such tiles, or a SOLVE: a chunk is one block of positions, and its size the schedule's. */
 bool tg_has_one_chunk(const tg_algorithm *algorithm);
 
-/* Index of the statement whose `out` or `final_` is the tile, -1 when there is none. */
+/* Index of the statement whose `out`, `final_` or `transition` is the tile, -1 when there is none. */
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
+/* Is it the transition of a CARRY? */
+bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile);
 
 /* Operands the statement reads: the tiles of its expression, or a, b, init, decay and since where given. */
 uint32_t tg_stmt_reads(const tg_stmt *stmt, tg_operand reads[TG_MAX_READS]);

@@ -162,7 +162,9 @@ typedef enum tg_stmt_op {
  *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
  *     state_0     = init, or 0 when that tensor is absent;   final = the state after the last chunk
  * b = 0: a has the axes of the state and is added as it is; it may be a sum of several products (TG_CONTRACT_ONTO).
- * What is added may depend on the state that arrives. TG_REVERSE walks the chunks from the last to the
+ * What is added may depend on the state that arrives; then linearly, if `transition` is to take what a segment of chunks
+ * does to a state, a block of values of its own for every segment: state behind it = transition (state before it) + what
+ * the segment makes of zero. No statement reads it (segments, below). TG_REVERSE walks the chunks from the last to the
  * first (gradients of states). */
 enum { TG_REVERSE = 1, TG_MAXIMUM = 2, TG_EXCLUSIVE = 4 };
 
@@ -177,6 +179,7 @@ typedef struct tg_stmt {
     tg_operand decay;       /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none.
                           CONTRACT: cumulative log2 decay of the query's position; 0: none */
     tg_operand final_;      /* CARRY: tensor that receives the final state */
+    tg_operand transition;  /* CARRY: tile with the axes {TG_CHUNK, X, X}, X being the first of the state's; 0: none */
     tg_operand since;       /* CONTRACT with a decay: cumulative log2 decay of the key's position */
     tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
     const char *file;       /* where the user wrote it: goes to diagnostics and to .loc lines in the PTX */
@@ -246,6 +249,17 @@ typedef struct tg_stmt {
         .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_),                 \
         .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                                               \
     }
+/* ... with a transition. */
+#define TG_CARRY_LINEAR_TO(out_, transition_, final__, init_, decay_, a_, b_)                                          \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .out = (out_), .transition = (transition_), .final_ = (final__), .init = (init_),         \
+        .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                                               \
+    }
+#define TG_CARRY_LINEAR_BACK_TO(out_, transition_, final__, init_, decay_, a_, b_)                                     \
+    {                                                                                                                  \
+        .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .transition = (transition_), .final_ = (final__),     \
+        .init = (init_), .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                              \
+    }
 
 /* ---- algorithm ---------------------------------------------------------------------------------- */
 /* A number that every call may choose. value 0 of scalar 0, the scale, means 1/sqrt(dqk). */
@@ -268,7 +282,7 @@ typedef struct tg_algorithm {
     uint32_t n_scalars;
 } tg_algorithm;
 
-enum { TG_DSL_VERSION = 4 };
+enum { TG_DSL_VERSION = 5 };
 #define TG_HEADER(type) .struct_size = (uint32_t)sizeof(type), .version = TG_DSL_VERSION
 #define TG_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -358,6 +372,11 @@ typedef enum tg_mma {
  * matrix products lists the tile once more and walks the segments (TG_W) but not the chunks: it composes them in place,
  * each state decayed by all chunks behind it (reference 2.7). All rows of a schedule have the same block. Both may list the
  * vector beside the state too, which then has one entry a segment like it.
+ *
+ * Where what is added depends on the state, a number is not enough to compose by. The first row lists the transition of the
+ * CARRY too: its thread blocks then are those of the values, and behind them as many as the transition needs, which walk
+ * the same chunks from the identity, with zeros for what they load of the values. The row between has matrix products,
+ * with TG_MMA_TF32X3: each state times the transition of its segment.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA

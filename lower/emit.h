@@ -308,6 +308,7 @@ void load_staged(struct emit *e, uint32_t v, LLVMValueRef step);
 
 /* ---- compose.c: what a segment begins with, of what each makes by itself ------------------------------------- */
 void compose_segments(struct emit *e, const struct op *op);
+void compose_by_values(struct emit *e, const struct op *op); /* compose_values.c */
 
 /* ---- llvm.c ------------------------------------------------------------------------------------------------ */
 bool emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);

@@ -87,7 +87,7 @@ static void emit_op(struct emit *e, const struct op *op)
         walk_thread(e, op);
         break;
     case OP_COMPOSE:
-        compose_segments(e, op);
+        (e->p->transition ? compose_by_values : compose_segments)(e, op);
         break;
     case OP_STORE:
         emit_store(e, op);
@@ -172,6 +172,9 @@ static void emit_early_exit(struct emit *e)
                                     LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
     if (e->p->makes_segments)
         leave_unless(e, walk_is_inner(e));
+    if (e->p->makes_segments && e->p->transition) /* the first segment begins with the initial state */
+        leave_unless(e, LLVMBuildOr(e->b, less(e, imm(e, 0), e->at.start[TG_SEG]),
+                                    LLVMBuildNot(e->b, walk_is_transition(e), ""), ""));
     if (e->p->shape.packed && e->p->row->row[TG_CHUNK].role == TG_ROLE_P)
         leave_unless(e, less(e, imm(e, 0), e->at.length));
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)

@@ -136,7 +136,7 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     LLVMValueRef rest = call0(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"), chunk = imm(e, 0);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t d = dims[i], size = plan_dim_size(p, d);
-        LLVMValueRef count = size            ? imm(e, (size + p->block[d] - 1) / p->block[d])
+        LLVMValueRef count = size            ? imm(e, plan_blocks(p, d))
                              : d == TG_CHUNK ? argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0)
                              : d == TG_SEG   ? ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNKS, 0), p->segment)
                                              : ceil_div(e, argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0), p->block[d]);

@@ -156,7 +156,8 @@ emit_walk_op walk_store;
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 emit_walk_op walk_init;
 LLVMValueRef walk_is_inner(struct emit *e); /* i1: another segment follows this thread block's, and needs its state */
-emit_walk_op walk_enter;                    /* with the state that the segment begins with */
+LLVMValueRef walk_is_transition(struct emit *e); /* i1: this thread block makes one of the transitions */
+emit_walk_op walk_enter;                         /* with the state that the segment begins with */
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
 emit_walk_op walk_start;
 LLVMValueRef walk_last_start(struct emit *e);

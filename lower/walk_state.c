@@ -3,7 +3,10 @@
  *
  * What a segment makes of zero goes to its entry; the last one's is nobody's start, and is not made. A walk begins with what
  * a row between has made of it (compose.c), or the one thread block that walks all segments: the state with which its segment
- * begins, in the first entry the initial one. Segments, as steps, are counted in the order of the walk. */
+ * begins, in the first entry the initial one. Segments, as steps, are counted in the order of the walk.
+ *
+ * Where segments have transitions the first one begins with the initial state, and thread blocks behind those of the state's
+ * columns make the transitions, from the identity: in the registers these lie as columns of the state do. */
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */
@@ -63,7 +66,33 @@ static uint32_t axis_of(const struct emit *e, uint32_t tile, uint32_t dim)
     return 2 + axis;
 }
 
-/* For the group's part of the state and the tensor that has it in memory. */
+LLVMValueRef walk_is_transition(struct emit *e)
+{
+    const struct plan *p = e->p;
+    return LLVMBuildNot(e->b, less(e, e->at.start[plan_transition_along(p)], imm(e, plan_transition_first(p))), "");
+}
+
+/* The first of this lane's elements of row `row` of the state's block, and whether the 8 rows from `first` on are in the tensor. */
+static LLVMValueRef transition_address(struct emit *e, LLVMValueRef row)
+{
+    const struct plan *p = e->p;
+    const uint32_t tile = p->transition;
+    LLVMValueRef column = sub(e, add(e, e->at.start[p->owner], row), imm(e, plan_transition_first(p)));
+    LLVMValueRef offset = add(e, mul(e, wide(e, e->at.start[TG_CHUNK]), tensor_stride(e, tile, 2)),
+                              add(e, mul(e, wide(e, tile_column(e, 0)), tensor_stride(e, tile, 3)), wide(e, column)));
+    return byte_offset(e, e->base[tile], mul(e, offset, imm64(e, tg_dtype_bytes(plan_memory_dtype(p, tile)))));
+}
+
+static LLVMBasicBlockRef begin_inside_transition(struct emit *e, LLVMValueRef eight)
+{
+    const struct plan *p = e->p;
+    const uint32_t size = plan_dim_size(p, plan_transition_of(p));
+    if (size % p->block[p->owner] == 0)
+        return NULL;
+    return begin_if(e, less(e, add(e, e->at.start[p->owner], eight), imm(e, plan_transition_first(p) + size)));
+}
+
+/* For the group's part of the state, or transition, and the tensor that has it in memory. */
 static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, each_pair *each)
 {
     const struct plan *p = e->p;
@@ -71,15 +100,18 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const bool by_columns = p->owner == v->dims[1];
     const uint32_t other = v->dims[by_columns ? 0 : 1];
     const tg_dtype dtype = plan_memory_dtype(p, tile);
+    const bool of_transition = tile == p->transition;
     LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, other)), column = tile_column(e, 0);
     struct walk w = *walk;
     for (w.tile = 0; w.tile < p->tiles; w.tile++) {
         find_head(e, &w);
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef row = owner_row(e, &w, half);
-            LLVMValueRef first = tensor_address(e, v->operand, tile, &e->at, v->dims, by_columns ? column : row,
-                                                by_columns ? row : column);
-            LLVMBasicBlockRef rows = begin_inside(e, p->owner, owner_eight(e, &w, half));
+            LLVMValueRef first = of_transition ? transition_address(e, row)
+                                               : tensor_address(e, v->operand, tile, &e->at, v->dims,
+                                                                by_columns ? column : row, by_columns ? row : column);
+            LLVMBasicBlockRef rows = of_transition ? begin_inside_transition(e, owner_eight(e, &w, half))
+                                                   : begin_inside(e, p->owner, owner_eight(e, &w, half));
             for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
                 LLVMBasicBlockRef columns = begin_inside(e, other, imm(e, 8 * n));
                 LLVMValueRef address[2] = {NULL};
@@ -119,10 +151,39 @@ LLVMValueRef walk_is_inner(struct emit *e)
     return less(e, add(e, e->at.start[TG_SEG], imm(e, e->p->segment)), e->at.chunks);
 }
 
+/* Ones where the row, counted from the first of the transition, is the column. */
+static void begin_transition(struct emit *e, const struct walk *walk)
+{
+    const struct plan *p = e->p;
+    struct walk w = *walk;
+    for (w.tile = 0; w.tile < p->tiles; w.tile++)
+        for (uint32_t r = 0; r < walk_registers(p, &p->values[p->state]); r++) {
+            LLVMValueRef row = add(e, e->at.start[p->owner], owner_row(e, &w, r / 2 % 2)),
+                         one = add(e, tile_column(e, r / 4 * 2 + r % 2), imm(e, plan_transition_first(p)));
+            set(e, slots(e, &w, p->state)[r],
+                choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, row, one, ""), real(e, 1), real(e, 0)));
+        }
+}
+
+/* Where segments have transitions: the initial state, the identity, or zeros, which registers are already. */
+static void init_linear(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef is_transition = walk_is_transition(e),
+                 is_first = LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), "");
+    LLVMBasicBlockRef after = begin_if(e, is_transition);
+    begin_transition(e, w);
+    end_if(e, after);
+    if (op->tile)
+        when(e, w, op->tile, init_pair,
+             both(e, both(e, is_first, LLVMBuildNot(e->b, is_transition, "")), present(e, op->tile)));
+}
+
 void walk_init(struct emit *e, struct walk *w, const struct op *op)
 {
     if (op->v != e->p->state)
         walk_init_carried(e, w, op);
+    else if (e->p->makes_segments && e->p->transition)
+        init_linear(e, w, op);
     else if (op->tile) /* registers are zero already */
         when(e, w, op->tile, init_pair, present(e, op->tile));
 }
@@ -156,6 +217,11 @@ void walk_leave(struct emit *e, struct walk *w, const struct op *op)
     w->buffer = w->buffer ? w->buffer : modulo(e, w->end, imm(e, 2));
     LLVMValueRef condition = present(e, op->tile);
     const struct place outside = e->at;
+    if (p->makes_segments && p->transition) {
+        LLVMValueRef is_transition = walk_is_transition(e);
+        condition =
+            both(e, op->tile == p->transition ? is_transition : LLVMBuildNot(e->b, is_transition, ""), condition);
+    }
     if (p->makes_segments)
         go_to_entry(e, entry_of_end(e, w->end, p->segment));
     else if (p->segment)

@@ -441,6 +441,35 @@ static void suite_numbers(void)
 
 /* ---- the search ---- */
 
+/* Where transitions of segments are blocks of values they cost as much again: few heads and long sequences alone. */
+static void suite_linear(void)
+{
+    static const struct {
+        tg_sizes sizes;
+        uint32_t group;
+        const char *name;
+        uint32_t least, most;
+    } rows[] = {
+        {{1, 32, 8192, 0}, 2, "segments", 32, 43}, {{1, 32, 32768, 0}, 2, "segments", 64, 171},
+        {{1, 8, 32768, 0}, 4, "segments", 22, 43}, {{1, 32, 512, 0}, 2, "walk-narrow", 1, 1},
+        {{4, 32, 8192, 0}, 2, "walk", 1, 1},       {{8, 32, 4096, 0}, 2, "walk", 1, 1},
+        {{8, 32, 8192, 0}, 1, "walk", 1, 1},
+    };
+    if (!tap_begin("the delta rule of few heads is cut into segments"))
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = rows[i].group};
+        tg_schedule s;
+        tap_expect(tg_schedule_default(&tg_gated_delta, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
+                                       &silent_sink) == TG_OK,
+                   "row %zu: none", i);
+        const uint32_t chunks = schedule_segment(&s);
+        tap_expect(strcmp(s.name, rows[i].name) == 0 && chunks >= rows[i].least && chunks <= rows[i].most,
+                   "row %zu: %s, segments of %u", i, s.name, chunks);
+    }
+    tap_end();
+}
+
 /* No schedule is declared with segments of 64 chunks, nor is it found again by what is remembered for other sizes. */
 static void suite_segments(void)
 {
@@ -641,6 +670,7 @@ int main(int argc, char **argv)
     suite_default();
     suite_numbers();
     suite_segments();
+    suite_linear();
     suite_widths();
     suite_search();
     return tap_finish();

@@ -49,12 +49,13 @@ enum {
     KK, LOWER, T_, /* K K^T; L; T [T, Lkv] */
     X, R, N, NW,   /* K S; beta (V - e^b X); the values that are written; the same, weighted [T, dhv] */
     CK,            /* state that arrives at a chunk [chunk, dqk, dhv] */
+    TR,            /* what a segment does to it [chunk, dqk, dqk] */
     INTER, GATED, QK, P, SUM,
 
     /* backward */
     VP, PT,                  /* K Q^T; scale P, in memory [T, Lkv], or for walks on chip [Lkv, Lhq] */
     DNI, DNG, DN, DR,        /* gradients of N (through the state, weighted, whole) and of R [T, dhv] */
-    DHW, DRW, ADD_Q, ADD_K, DC, /* what a chunk adds to the gradient of the state, and that gradient */
+    DHW, DRW, ADD_Q, ADD_K, DC, DTR, /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     DQI, DQG, DP, DPG, DQS, DQH, QS, RX, RE, /* dQ; q.dq through the state, and rows of E of P */
     GI, GG, LP, LG, Z, GX, LE, RV, DKR,      /* dK of a key as it is read, over beta; k.z through the state, rows of E of L; dr.v */
     NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KQ, CE, KKT, CL, DKH, /* dK of a key as it is written; columns of E */
@@ -77,7 +78,7 @@ enum {
 TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
 /* With a decay of a key dimension (kda_schedules.c). */
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[];
-TG_API extern const tg_space *const tg_delta_backward_spaces[];
+TG_API extern const tg_space *const tg_delta_forward_spaces[], *const tg_delta_backward_spaces[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
 

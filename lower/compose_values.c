@@ -1,0 +1,301 @@
+/* lower/compose_values.c - composes segments whose transitions are blocks of values: state = transition state + what the segment
+ * makes of zero (compiler/compose.c).
+ *
+ * A thread block has 16 columns of the state. Transposed, they are the rows of the accumulators and of the left operand, which
+ * all warps read from shared memory, two buffers in turn; the transition is the right operand, each of its rows read by the
+ * one warp that makes that row of the state, where there are registers enough while the segment before is composed. In fp32
+ * (three products of TF32 parts): what one composition rounds the next ones multiply.
+ *
+ * The first segment has begun with the initial state: what it makes is the state behind it. */
+#include "lower/matrix.h"
+
+enum {
+    COLUMNS = PLAN_COMPOSED,
+    PITCH = PLAN_COMPOSED_PITCH,
+    MOST_TILES = PLAN_COMPOSED_TILES,
+    EIGHT = 8,
+    SUMS = 4,        /* at once, for each waits for the one before */
+    MOST_AHEAD = 64, /* registers for the next transition */
+    MOST_STATE = 4 * MOST_TILES
+};
+
+/* A segment in registers: 4 of the state for each tile, two columns by two rows; and of the transition two for each 8 columns. */
+struct segment {
+    LLVMValueRef made[MOST_STATE], transition[MOST_AHEAD];
+};
+
+struct composer {
+    struct emit *e;
+    uint32_t v, tile, transition;     /* the state, value and tensor; its transition */
+    uint32_t rows;                    /* of the state: the transition is rows x rows */
+    uint32_t tiles;                   /* of 8 rows, of a warp */
+    bool ahead;                       /* transitions are read into registers */
+    LLVMValueRef first[MOST_TILES];   /* i32: the tile's first row */
+    LLVMValueRef arrived[MOST_STATE]; /* the state with which the segment begins */
+    struct segment now, next;
+};
+
+/* Where tiles do not come out even the last ones of some warps are none. */
+static bool is_ragged(const struct composer *c)
+{
+    return c->rows / EIGHT % c->e->p->row->warps != 0;
+}
+
+static LLVMBasicBlockRef begin_tile(const struct composer *c, uint32_t tile)
+{
+    const bool may_lack = is_ragged(c) && tile + 1 == c->tiles;
+    return may_lack ? begin_if(c->e, less(c->e, c->first[tile], imm(c->e, c->rows))) : NULL;
+}
+
+static void end_tile(const struct composer *c, LLVMBasicBlockRef after)
+{
+    if (after)
+        end_if(c->e, after);
+}
+
+static LLVMValueRef two_of_lane(struct emit *e)
+{
+    return mul(e, e->quad_column, imm(e, 2));
+}
+
+/* ---- memory ---- */
+
+typedef void each_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address);
+
+static void fetch_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+{
+    set(e, slot, LLVMBuildLoad2(e->b, e->f32, address, ""));
+}
+
+static void keep_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+{
+    LLVMBuildStore(e->b, get(e, e->f32, slot), address);
+}
+
+/* Of a tensor with the axes of the state, at this entry: what this lane has of it. */
+static void for_elements(const struct composer *c, uint32_t tensor, const LLVMValueRef *slots, each_element *each)
+{
+    struct emit *e = c->e;
+    const struct value *v = &e->p->values[c->v];
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef column = add(e, e->quad_row, imm(e, EIGHT * half)),
+                     valid = inside(e, &e->at, v->dims[1], COLUMNS, column);
+        LLVMBasicBlockRef outside = valid ? begin_if(e, valid) : NULL;
+        for (uint32_t tile = 0; tile < c->tiles; tile++) {
+            LLVMBasicBlockRef after = begin_tile(c, tile);
+            for (uint32_t i = 0; i < 2; i++) {
+                LLVMValueRef row = add(e, c->first[tile], add(e, two_of_lane(e), imm(e, i)));
+                each(e, slots[4 * tile + 2 * half + i],
+                     tensor_address(e, v->operand, tensor, &e->at, v->dims, row, column));
+            }
+            end_tile(c, after);
+        }
+        if (outside)
+            end_if(e, outside);
+    }
+}
+
+/* Where this lane's first elements of a tile's row of the transition are. */
+static LLVMValueRef transition_row(const struct composer *c, uint32_t tile)
+{
+    struct emit *e = c->e;
+    LLVMValueRef row = add(e, c->first[tile], e->quad_row), last = imm(e, c->rows - 1);
+    row = is_ragged(c) ? choose(e, less(e, row, last), row, last) : row;
+    LLVMValueRef offset =
+        add(e, mul(e, wide(e, e->at.start[TG_CHUNK]), tensor_stride(e, c->transition, 2)),
+            add(e, mul(e, wide(e, row), tensor_stride(e, c->transition, 3)), wide(e, two_of_lane(e))));
+    return byte_offset(e, e->base[c->transition], mul(e, offset, imm64(e, sizeof(float))));
+}
+
+/* Two neighbouring elements of it, from column 8 k on. Which of 8 columns a lane takes to be l % 4 and which 4 more is of no
+ * account, as long as it is the same on the left. */
+static void load_two(struct emit *e, LLVMValueRef row, uint32_t k, LLVMValueRef x[2])
+{
+    LLVMValueRef from = byte_offset(e, row, imm64(e, k * EIGHT * sizeof(float)));
+    LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, from, "");
+    LLVMSetAlignment(two, 2 * sizeof(float));
+    for (uint32_t i = 0; i < 2; i++)
+        x[i] = LLVMBuildExtractElement(e->b, two, imm(e, i), "");
+}
+
+static void load_transition(const struct composer *c, const LLVMValueRef *slots)
+{
+    const uint32_t eights = c->rows / EIGHT;
+    for (uint32_t tile = 0; tile < c->tiles; tile++) {
+        LLVMValueRef row = transition_row(c, tile);
+        for (uint32_t k = 0; k < eights; k++) {
+            LLVMValueRef x[2];
+            load_two(c->e, row, k, x);
+            set(c->e, slots[2 * (tile * eights + k)], x[0]);
+            set(c->e, slots[2 * (tile * eights + k) + 1], x[1]);
+        }
+    }
+}
+
+/* ---- shared memory ---- */
+
+/* Element (row, column) of the columns, as they are in this segment. */
+static LLVMValueRef shared_element(const struct composer *c, LLVMValueRef buffer, LLVMValueRef row, LLVMValueRef column)
+{
+    struct emit *e = c->e;
+    LLVMValueRef place = add(e, mul(e, add(e, mul(e, buffer, imm(e, c->rows)), row), imm(e, PITCH)), column);
+    return byte_offset(e, e->arena, mul(e, place, imm(e, sizeof(float))));
+}
+
+static void share_state(const struct composer *c, LLVMValueRef buffer)
+{
+    struct emit *e = c->e;
+    for (uint32_t tile = 0; tile < c->tiles; tile++) {
+        LLVMBasicBlockRef after = begin_tile(c, tile);
+        LLVMValueRef first = add(e, c->first[tile], two_of_lane(e));
+        for (uint32_t r = 0; r < 4; r++)
+            LLVMBuildStore(
+                e->b, get(e, e->f32, c->arrived[4 * tile + r]),
+                shared_element(c, buffer, add(e, first, imm(e, r % 2)), add(e, e->quad_row, imm(e, r / 2 * EIGHT))));
+        end_tile(c, after);
+    }
+}
+
+/* ---- segment by segment ---- */
+
+/* What the segment makes += its transition x the columns in shared memory. */
+static void multiply(const struct composer *c, LLVMValueRef buffer)
+{
+    struct emit *e = c->e;
+    const uint32_t eights = c->rows / EIGHT;
+    LLVMValueRef sums[MOST_TILES][SUMS][4], left[4], right[2], row[MOST_TILES];
+    LLVMValueRef columns = shared_element(c, buffer, two_of_lane(e), e->quad_row);
+    for (uint32_t tile = 0; tile < c->tiles; tile++)
+        row[tile] = c->ahead ? NULL : transition_row(c, tile);
+    for (uint32_t i = 0; i < c->tiles * SUMS * 4; i++)
+        sums[i / 4 / SUMS][i / 4 % SUMS][i % 4] =
+            i / 4 % SUMS ? real(e, 0) : get(e, e->f32, c->now.made[i / 4 / SUMS * 4 + i % 4]);
+    for (uint32_t k = 0; k < eights; k++) {
+        for (uint32_t r = 0; r < 4; r++) {
+            const uint32_t place = (EIGHT * k + r / 2) * PITCH + r % 2 * EIGHT;
+            left[r] =
+                LLVMBuildLoad2(e->b, e->f32, byte_offset(e, columns, imm(e, place * (uint32_t)sizeof(float))), "");
+        }
+        for (uint32_t tile = 0; tile < c->tiles; tile++) {
+            if (!c->ahead)
+                load_two(e, row[tile], k, right);
+            for (uint32_t i = 0; i < 2 && c->ahead; i++)
+                right[i] = get(e, e->f32, c->now.transition[2 * (tile * eights + k) + i]);
+            multiply_floats(e, sums[tile][k % SUMS], left, right);
+        }
+    }
+    for (uint32_t r = 0; r < 4 * c->tiles; r++) {
+        LLVMValueRef sum = sums[r / 4][0][r % 4];
+        for (uint32_t i = 1; i < SUMS; i++)
+            sum = LLVMBuildFAdd(e->b, sum, sums[r / 4][i][r % 4], "");
+        set(e, c->now.made[r], sum);
+    }
+}
+
+/* What the segment makes of zero, and its transition. */
+static void read_segment(const struct composer *c, LLVMValueRef segment, bool with_transition)
+{
+    const struct place outside = c->e->at;
+    go_to_entry(c->e, segment);
+    for_elements(c, c->tile, c->next.made, fetch_element);
+    if (c->ahead && with_transition)
+        load_transition(c, c->next.transition);
+    c->e->at = outside;
+}
+
+/* The state with which the segment begins, to the place of what it makes. */
+static void write_segment(const struct composer *c, LLVMValueRef segment)
+{
+    const struct place outside = c->e->at;
+    go_to_entry(c->e, segment);
+    for_elements(c, c->tile, c->arrived, keep_element);
+    c->e->at = outside;
+}
+
+static void move(struct emit *e, const LLVMValueRef *to, const LLVMValueRef *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        set(e, to[i], get(e, e->f32, from[i]));
+}
+
+/* From the state with which the segment begins to that of the next one. What comes then is read meanwhile: behind `last` the same
+ * again, for what is read under a condition is waited for at its end. */
+static void compose_segment(const struct composer *c, LLVMValueRef segment, LLVMValueRef last)
+{
+    struct emit *e = c->e;
+    LLVMValueRef next = add(e, segment, imm(e, 1)), buffer = modulo(e, segment, imm(e, 2));
+    move(e, c->now.made, c->next.made, 4 * c->tiles);
+    if (c->ahead)
+        move(e, c->now.transition, c->next.transition, 2 * c->tiles * (c->rows / EIGHT));
+    read_segment(c, choose(e, less(e, last, next), last, next), true);
+    write_segment(c, segment);
+    share_state(c, buffer);
+    barrier(e);
+    const struct place outside = e->at;
+    go_to_entry(e, segment);
+    multiply(c, buffer);
+    e->at = outside;
+    move(e, c->arrived, c->now.made, 4 * c->tiles);
+}
+
+/* Those between the first, behind which the state is what it has made, and the last, behind which nothing is wanted. */
+static void compose_inner(const struct composer *c, LLVMValueRef count)
+{
+    struct emit *e = c->e;
+    LLVMValueRef last = sub(e, count, imm(e, 2)), segment;
+    LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, 0), last));
+    read_segment(c, imm(e, 1), true);
+    const struct counted l = loop_from(e, imm(e, 1), add(e, last, imm(e, 1)), &segment);
+    compose_segment(c, segment, last);
+    loop_end(e, &l, 1);
+    end_if(e, after);
+}
+
+static void make_slots(struct emit *e, LLVMValueRef *slots, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        set(e, slots[i] = local(e, e->f32, name), real(e, 0));
+}
+
+static void make_registers(struct composer *c)
+{
+    struct emit *e = c->e;
+    const uint32_t n = 4 * c->tiles, ahead = 2 * c->tiles * (c->rows / EIGHT);
+    c->ahead = ahead <= MOST_AHEAD;
+    make_slots(e, c->arrived, n, "arrived");
+    make_slots(e, c->now.made, n, "made");
+    make_slots(e, c->next.made, n, "made");
+    make_slots(e, c->now.transition, c->ahead ? ahead : 0, "transition");
+    make_slots(e, c->next.transition, c->ahead ? ahead : 0, "transition");
+}
+
+/* An empty sequence has a segment. */
+void compose_by_values(struct emit *e, const struct op *op)
+{
+    const uint32_t warps = e->p->row->warps;
+    const uint32_t init = TG_OPERAND_TILE(e->p->algorithm->body[op->stmt].init);
+    struct composer c = {.e = e, .v = op->v, .tile = op->tile, .transition = e->p->transition};
+    c.rows = plan_dim_size(e->p, plan_transition_of(e->p));
+    c.tiles = (c.rows / EIGHT + warps - 1) / warps;
+    for (uint32_t tile = 0; tile < c.tiles; tile++)
+        c.first[tile] = mul(e, add(e, e->warp, imm(e, tile * warps)), imm(e, EIGHT));
+    make_registers(&c);
+    if (init) {
+        LLVMBasicBlockRef after = present(e, init) ? begin_if(e, present(e, init)) : NULL;
+        for_elements(&c, init, c.arrived, fetch_element);
+        if (after)
+            end_if(e, after);
+    }
+    LLVMValueRef count =
+                     ceil_div(e, choose(e, less(e, imm(e, 0), e->at.chunks), e->at.chunks, imm(e, 1)), e->p->composes),
+                 has_second = less(e, imm(e, 1), count);
+    LLVMBasicBlockRef after = begin_if(e, has_second);
+    read_segment(&c, imm(e, 0), false);
+    end_if(e, after);
+    write_segment(&c, imm(e, 0));
+    after = begin_if(e, has_second);
+    move(e, c.arrived, c.next.made, 4 * c.tiles);
+    compose_inner(&c, count);
+    write_segment(&c, sub(e, count, imm(e, 1)));
+    end_if(e, after);
+}
