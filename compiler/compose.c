@@ -42,10 +42,24 @@ static bool compose_by_values(struct plan *p)
     return true;
 }
 
+/* Each thread block has some of the state, for all heads of their own. */
+static bool check_roles(const struct plan *p)
+{
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if (d != TG_SEG && p->row->row[d].role != TG_ROLE_NONE && p->row->row[d].role != TG_ROLE_P) {
+            plan_refuse(p, "TG0521", p->row->line, "use TG_P", "kernel %s composes segments, but %s is not parallel",
+                        p->row->name, tg_dim_name(d));
+            return false;
+        }
+    return true;
+}
+
 bool pass_compose(struct plan *p)
 {
     if (p->transition)
         return compose_by_values(p);
+    if (!check_roles(p))
+        return false;
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && p->row->outputs[i]; i++) {
         const int s = tg_tile_stmt(p->algorithm, p->row->outputs[i]);
         const tg_stmt *stmt = &p->algorithm->body[s];

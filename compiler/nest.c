@@ -220,6 +220,21 @@ static bool find_one_block(struct plan *p)
     return true;
 }
 
+/* Positions that a statement names are the row's: it is computed at those that it is written at. */
+static bool check_positions(const struct plan *p)
+{
+    for (uint32_t i = 0; p->row->mma != TG_MMA_NONE && i < p->n_values; i++)
+        for (uint32_t k = 0; k < p->values[i].n_dims; k++)
+            if (plan_is_position(p->values[i].dims[k]) && !p->block[p->values[i].dims[k]]) {
+                plan_refuse(p, p->row->mma == TG_MMA_WGMMA ? "TG0518" : "TG0524", p->row->line,
+                            "let an earlier row write what it reads at other positions",
+                            "kernel %s: %s is at positions for which the row has no role", p->row->name,
+                            plan_tensor(p, &p->values[i])->name);
+                return false;
+            }
+    return true;
+}
+
 bool pass_nest(struct plan *p)
 {
     if (!find_direction(p))
@@ -261,5 +276,5 @@ bool pass_nest(struct plan *p)
                     "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
         return false;
     }
-    return true;
+    return check_positions(p);
 }

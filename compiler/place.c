@@ -119,6 +119,25 @@ static bool is_column(const struct plan *p, uint32_t v)
     return false;
 }
 
+bool plan_is_read_while_fetched(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        for (uint32_t side = 0; op->kind == OP_CONTRACT && side < 2; side++) {
+            const struct value *operand = &p->values[side ? op->b : op->a];
+            tg_operand reads[TG_MAX_READS];
+            const uint32_t n = operand->stmt >= 0 && plan_is_on_the_fly(p, side ? op->b : op->a)
+                                   ? tg_stmt_reads(&p->algorithm->body[operand->stmt], reads)
+                                   : 0;
+            for (uint32_t k = 0; k < n; k++)
+                if (plan_find(p, reads[k], operand->nest) == (int)v && p->values[v].n_dims == 1 &&
+                    p->values[v].dims[0] != p->values[op->v].dims[0])
+                    return true;
+        }
+    }
+    return false;
+}
+
 static enum space space_of(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
@@ -136,7 +155,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return plan_is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
-    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i))
+    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) ||
+        plan_is_read_while_fetched(p, i))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
 }

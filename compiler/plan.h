@@ -362,6 +362,9 @@ tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 bool plan_has_dim(const struct value *v, uint32_t dim);
 /* Is it a map over a loaded matrix that only feeds products? It needs no place: it is computed on fetched operands. */
 bool plan_is_on_the_fly(const struct plan *p, uint32_t v);
+/* Does such a map read the vector at other positions than the rows of the product, which are all that a thread has in
+ * registers? */
+bool plan_is_read_while_fetched(const struct plan *p, uint32_t v);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
 /* Is it a product whose terms are weighted by a decay from the key's to the query's position? */

@@ -89,8 +89,8 @@ static int need(struct builder *b, tg_operand operand, const tg_stmt *s)
     if (across >= 0)
         return across;
     const bool is_crossing = computed_here && operand != p->algorithm->body[from].out; /* to the other position */
-    if (computed_here &&
-        (p->thread_dim ? p->algorithm->body[from].op == TG_STMT_MAP && !is_crossing : is_map_of_loaded(b, from)))
+    if (computed_here && !is_crossing &&
+        (p->thread_dim ? p->algorithm->body[from].op == TG_STMT_MAP : is_map_of_loaded(b, from)))
         return make_again(b, operand);
     const bool is_stored = p->slice.stores >> tile & 1;
     const bool is_own = !p->thread_dim || tg_operand_mask(p->algorithm, operand) >> p->thread_dim & 1;
@@ -269,6 +269,31 @@ static bool add_walk(struct builder *b, int i, const tg_stmt *s, uint32_t domain
     return true;
 }
 
+/* A state or a scan that goes through the chunks, from the first or from the last one on? */
+static bool has_way(const struct plan *p, const tg_stmt *s)
+{
+    return s->op == TG_STMT_CARRY || (s->op == TG_STMT_SCAN && (tg_stmt_along(p->algorithm, s) >> TG_CHUNK & 1));
+}
+
+/* The nest walks the chunks in the statement's direction, which is that of all others in it. */
+static bool set_way(struct builder *b, int i)
+{
+    const struct plan *p = b->p;
+    const tg_stmt *body = p->algorithm->body;
+    for (int k = 0; k < i; k++)
+        if ((p->slice.stmts >> k & 1) && b->in_nest[k] == b->nest && has_way(p, &body[k]) &&
+            ((body[k].flags ^ body[i].flags) & TG_REVERSE)) {
+            plan_refuse(p, "TG0519", body[i].line, "let a row of its own write one of them",
+                        "kernel %s walks the chunks for %s and the other way for %s", p->row->name,
+                        p->algorithm->tensors[TG_OPERAND_TILE(body[k].out)].name,
+                        p->algorithm->tensors[TG_OPERAND_TILE(body[i].out)].name);
+            return false;
+        }
+    if (body[i].op == TG_STMT_CARRY) /* scans find theirs by themselves, see find_direction() */
+        b->p->nests[b->nest].reverse = body[i].flags & TG_REVERSE;
+    return true;
+}
+
 /* The state of a thread kernel. Where the whole call is one chunk there is no walk: what arrives is the initial
  * state, what leaves the final one. */
 static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
@@ -293,8 +318,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
         insert_before_nest(b, init);
     else if (!walks)
         *plan_add_op(p, OP_INIT, i) = init;
-    if (walks)
-        p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    if (walks && !set_way(b, i))
+        return false;
     nest_store(b, v, i, GUARD_ALWAYS);
     if (decay >= 0)
         defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
@@ -358,6 +383,8 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_
     }
     const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? need(b, s->decay, s) : -1, va = need(b, s->a, s);
     if (v < 0 || va < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
+        return false;
+    if (!set_way(b, i))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
     if (!p->makes_segments)
@@ -433,7 +460,8 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
     const int decay = s->decay ? need(b, s->decay, s) : -1;
     if (v < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
-    p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    if (!set_way(b, i))
+        return false;
     if (!p->makes_segments)
         nest_store(b, v, i, GUARD_ALWAYS);
     if (decay >= 0)
@@ -459,7 +487,8 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
-    p->nests[b->nest].reverse = s->flags & TG_REVERSE;
+    if (!set_way(b, i))
+        return false;
     b->value[i] = (int8_t)v;
     nest_store(b, v, i, GUARD_FIRST);
     b->carry_at = (int)p->n_ops;
@@ -674,6 +703,8 @@ static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain
                         p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, d == TG_MEMBER ? "head" : tg_dim_name(d));
             return false;
         }
+    if ((domain >> TG_CHUNK & 1) && has_way(p, s) && !set_way(b, i))
+        return false;
     return add_simple(b, i, s, is_scan_of_one(p, s) ? OP_COPY : OP_SCAN, domain, free);
 }
 

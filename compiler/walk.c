@@ -84,17 +84,6 @@ static bool check_blocks(const struct plan *p)
     return ok;
 }
 
-/* Positions that a statement names are the row's. */
-static bool check_positions(const struct plan *p)
-{
-    for (uint32_t i = 0; i < p->n_values; i++)
-        for (uint32_t k = 0; k < p->values[i].n_dims; k++)
-            if (plan_is_position(p->values[i].dims[k]) && !p->block[p->values[i].dims[k]])
-                return refuse(p, 0, "let an earlier row write what it reads at other positions",
-                              "a statement of it is at positions for which the row has no role");
-    return true;
-}
-
 static bool is_operand(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->n_ops; i++)
@@ -325,7 +314,7 @@ static bool check_heads(const struct plan *p)
     for (uint32_t i = 0; i < p->n_values && p->heads > 1; i++) {
         const struct value *v = &p->values[i];
         ok = ok && !(plan_is_loaded(v) && plan_is_owned(p, v) != v->by_head);
-        ok = ok && !(v->by_head && v->space == SPACE_PARTS) && !(v->by_head && plan_is_of_warp(v));
+        ok = ok && !(v->space == SPACE_PARTS && (v->by_head || v->stored)) && !(v->by_head && plan_is_of_warp(v));
     }
     for (uint32_t i = 0; i < p->n_ops && p->heads > 1; i++) {
         const struct value *v = &p->values[p->ops[i].v];
@@ -489,7 +478,7 @@ static uint32_t registers_of(const struct plan *p)
 
 bool pass_walk(struct plan *p)
 {
-    if (!find_owner(p) || !check_blocks(p) || !check_positions(p))
+    if (!find_owner(p) || !check_blocks(p))
         return false;
     find_heads(p);
     for (uint32_t i = 0; i < p->n_values; i++) {

@@ -45,17 +45,40 @@ static LLVMValueRef load_float(const struct solve *s, LLVMValueRef from, uint32_
 
 /* ---- between registers and shared memory ---- */
 
+/* Do the tile's rows lie in columns of registers (orient.c)? */
+static bool is_turned(const struct value *v)
+{
+    return v->dims[0] == TG_LKV;
+}
+
 /* L, transposed. */
 static void put_lower(const struct solve *s, uint32_t v)
 {
     struct emit *e = s->e;
     const struct value *value = &e->p->values[v];
     const struct shape f = fragment_shape(e->p, value);
-    LLVMValueRef from =
-        scratch_at(e, add(e, mul(e, fragment_column(e, value, 0), imm(e, s->pitch)), fragment_row(e, value, 0)));
+    const bool turned = is_turned(value);
+    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
+    LLVMValueRef from = scratch_at(e, add(e, mul(e, turned ? row : column, imm(e, s->pitch)), turned ? column : row));
     for (uint32_t r = 0; r < f.m * f.n * 4; r++) {
-        const uint32_t row = r / 4 / f.n * 16 + (r & 2) * 4, column = r / 4 % f.n * 8 + (r & 1);
-        LLVMBuildStore(e->b, get(e, e->f32, e->registers[v][r]), element_at(s, from, column, row));
+        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8 + (r & 1);
+        LLVMBuildStore(e->b, get(e, e->f32, e->registers[v][r]),
+                       turned ? element_at(s, from, by_row, by_column) : element_at(s, from, by_column, by_row));
+    }
+}
+
+/* T, turned; above its diagonal zeros. */
+static void take_turned(const struct solve *s, uint32_t v)
+{
+    struct emit *e = s->e;
+    const struct value *value = &e->p->values[v];
+    const struct shape f = fragment_shape(e->p, value);
+    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
+    LLVMValueRef from = scratch_at(e, add(e, mul(e, column, imm(e, s->pitch)), row)), below = sub(e, column, row);
+    for (uint32_t r = 0; r < f.m * f.n * 4; r++) {
+        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8 + (r & 1);
+        LLVMValueRef is_above = LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)by_row - (int)by_column), "");
+        set(e, e->registers[v][r], choose(e, is_above, real(e, 0), load_float(s, from, by_column, by_row)));
     }
 }
 
@@ -218,5 +241,5 @@ void emit_solve(struct emit *e, const struct op *op)
         end_if(e, after);
     }
     barrier(e);
-    take_inverse(&s, op->v);
+    (is_turned(&e->p->values[op->v]) ? take_turned : take_inverse)(&s, op->v);
 }

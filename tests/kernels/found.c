@@ -1,6 +1,6 @@
 /* tests/kernels/found.c - what random declarations (tests/declarations/) have found: sums of positions behind the end of a
- * sequence, scans that would go on from one to the next, positions for which a walk has no role;
- * and a tensor that nobody can size. */
+ * sequence, scans that would go on from one to the next, positions for which a row has no role; inverses that products take
+ * turned, vectors beside right operands, states that go opposite ways; and a tensor that nobody can size. */
 #include "harness.h"
 #include "suites.h"
 
@@ -75,7 +75,7 @@ static void try_sums(void)
 
 static void expect_refused(const tg_schedule *schedule, const char *code, const char *fragment)
 {
-    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64, .group = 2};
     log_clear();
     tap_expect(tg_plan_check(schedule, tg_target_find("sm_90a"), &shape, &log_sink) != TG_OK, "it is accepted");
     tap_expect(strstr(log_text(), code) && strstr(log_text(), fragment), "expected %s \"%s\", found: %s", code,
@@ -155,6 +155,179 @@ static void refuse_state(const char *what, const tg_stmt *body, uint32_t n, uint
     tap_end();
 }
 
+/* ---- an inverse on chip, and states beside it ---- */
+
+enum { IK = 1, IV, IX, IG, IKK, IL, IT, ITV, IR, INV, IW, IKW, ISTATES, IS, INK, INS, IN_, N_INVERSE };
+static const tg_tensor inverse_tensors[N_INVERSE] = {
+    [IK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [IV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [IX] = {"x", TG_F32, TG_IN, {TG_T}},
+    [IG] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [IKK] = {"kk", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [IL] = {"l", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [IT] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [ITV] = {"tv", TG_F32, TG_OUT, {TG_T, TG_DHV}},
+    [IR] = {"r", TG_F32, 0, {TG_T, TG_DHV}},
+    [INV] = {"nv", TG_F32, TG_OUT, {TG_T, TG_DHV}},
+    [IW] = {"w", TG_F32, 0, {TG_T, TG_DQK}},
+    [IKW] = {"kw", TG_F32, 0, {TG_T, TG_DQK}},
+    [ISTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [IS] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [INK] = {"nk", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [INS] = {"ns", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [IN_] = {"n", TG_F32, TG_OUT, {TG_DQK}},
+};
+/* What is above the diagonal of l is not read. The weight is made at key positions and read at those of queries. */
+static const tg_stmt inverse_body[] = {
+    TG_CONTRACT_TO(IKK, TG_AT_Q(IK), TG_AT_KV(IK)),
+    TG_MAP_TO(IL, TG_MUL(TG_TILE(IKK), TG_NUM(1.0f / 64))),
+    TG_SOLVE_TO(IT, IL),
+    TG_CONTRACT_TO(TG_AT_KV(ITV), IT, TG_AT_Q(IV)),
+    TG_MAP_TO(TG_AT_KV(IR), TG_MUL(TG_KV(IV), TG_SIGMOID(TG_KV(IX)))),
+    TG_CONTRACT_TO(TG_AT_Q(INV), IT, TG_AT_KV(IR)),
+    TG_MAP_TO(TG_AT_KV(IW), TG_SIGMOID(TG_KV(IG))),
+    TG_MAP_TO(TG_AT_Q(IKW), TG_MUL(TG_Q(IK), TG_Q(IW))),
+    TG_CARRY_TO(ISTATES, IS, 0, 0, TG_AT_Q(IKW), TG_AT_Q(IV)),
+    TG_SUM_TO(INK, TG_AT_KV(IK)),
+    TG_CARRY_BACK_TO(INS, IN_, 0, 0, INK, 0),
+};
+static const tg_algorithm inverse = {
+    TG_HEADER(tg_algorithm),    .name = "inverse",      .title = "inverse",   .file = __FILE__,
+    .tensors = inverse_tensors, .n_tensors = N_INVERSE, .body = inverse_body, .n_body = TG_COUNT(inverse_body),
+};
+#define SQUARE_ROW(name_, out)                                                                                         \
+    {                                                                                                                  \
+        .name = name_, .outputs = {out}, .mma = TG_MMA_SYNC, .warps = 2, .row = {                                      \
+            [TG_CHUNK] = TG_P(1),                                                                                      \
+            [TG_LQ] = TG_L(CHUNK),                                                                                     \
+            [TG_LKV] = TG_L(CHUNK),                                                                                    \
+            [TG_DQK] = TG_L(32),                                                                                       \
+            [TG_DHV] = TG_P(32)                                                                                        \
+        }                                                                                                              \
+    }
+static const tg_schedule inverse_rows = {
+    TG_HEADER(tg_schedule),
+    .name = "rows",
+    .file = __FILE__,
+    .algorithm = &inverse,
+    .chunk = CHUNK,
+    .n_rows = 6,
+    .rows = {SQUARE_ROW("turned", ITV),
+             SQUARE_ROW("values", INV),
+             {.name = "weights",
+              .outputs = {IW},
+              .warps = 1,
+              .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(1), [TG_DQK] = TG_P(32)}},
+             {.name = "state",
+              .outputs = {IS},
+              .mma = TG_MMA_SYNC,
+              .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(CHUNK), [TG_DQK] = TG_P(32), [TG_DHV] = TG_P(32)}},
+             {.name = "sums",
+              .outputs = {INK},
+              .warps = 1,
+              .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(32)}},
+             {.name = "walk", .outputs = {IN_}, .warps = 1, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(32)}}},
+};
+
+static void try_inverse(void)
+{
+    const tg_schedule *const schedules[] = {&inverse_rows, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = "inverse", .aliases = aliases, .algorithm = &inverse,
+                                .schedules = schedules};
+    if (!tap_begin("an inverse on chip as it lies and turned, a vector beside what it is multiplied by"))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "inverse",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 1,
+                                 .tokens = 100,
+                                 .dqk = 32,
+                                 .dhv = 32,
+                                 .schedule = "rows"},
+                  7);
+    tap_end();
+}
+
+static void refuse_inverse(void)
+{
+    tg_schedule schedule = inverse_rows;
+    memmove(&schedule.rows[2], &schedule.rows[3], 3 * sizeof schedule.rows[0]);
+    schedule.n_rows = 5;
+    if (tap_begin("refused: a tile kernel with a statement at positions that it has not")) {
+        expect_refused(&schedule, "TG0524", "kernel state: g is at positions for which the row has no role");
+        tap_end();
+    }
+    schedule.chunk = 1;
+    schedule.max_tokens = 8;
+    schedule.n_rows = 1;
+    schedule.rows[0] = (tg_kernel_row){
+        .name = "step",
+        .outputs = {IS, IN_, ITV, INV},
+        .warps = 1,
+        .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}};
+    if (tap_begin("refused: states that go opposite ways through the tokens")) {
+        expect_refused(&schedule, "TG0519", "kernel step walks the chunks for states and the other way for ns");
+        tap_end();
+    }
+}
+
+/* ---- heads in one thread block, and a sum of what they share ---- */
+
+enum { JQ = 1, JK, JV, JSTATES, JREAD, JP, JC, JRS, JH, N_JOINED };
+static const tg_tensor joined_tensors[N_JOINED] = {
+    [JQ] = {"q", TG_IO, TG_IN | TG_SHARED, {TG_T, TG_DQK}},
+    [JK] = {"k", TG_IO, TG_IN | TG_SHARED, {TG_T, TG_DQK}},
+    [JV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [JSTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [JREAD] = {"read", TG_F32, 0, {TG_T, TG_DHV}},
+    [JP] = {"p", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [JC] = {"c", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [JRS] = {"rs", TG_F32, TG_OUT, {TG_T}},
+    [JH] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+};
+static const tg_stmt joined_body[] = {
+    TG_CARRY_TO(JSTATES, 0, 0, 0, TG_AT_KV(JK), TG_AT_KV(JV)),
+    TG_CONTRACT_TO(TG_AT_Q(JREAD), TG_AT_Q(JQ), JSTATES),
+    TG_CONTRACT_TO(JP, TG_AT_Q(JQ), TG_AT_KV(JK)),
+    TG_MAP_TO(JC, TG_CAUSAL(TG_TILE(JP))),
+    TG_SUM_TO(TG_AT_Q(JRS), JC),
+    TG_CONTRACT_ONTO(TG_AT_Q(JH), TG_AT_Q(JREAD), JC, TG_AT_KV(JV)),
+};
+
+static void refuse_joined(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm),   .name = "joined",      .title = "joined",   .file = __FILE__,
+        .tensors = joined_tensors, .n_tensors = N_JOINED, .body = joined_body, .n_body = TG_COUNT(joined_body),
+    };
+    const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "one",
+        .file = __FILE__,
+        .algorithm = &algorithm,
+        .chunk = CHUNK,
+        .n_rows = 1,
+        .rows = {{.name = "walk",
+                  .outputs = {JH, JRS},
+                  .mma = TG_MMA_WGMMA,
+                  .warps = 8,
+                  .stages = 2,
+                  .row = {[TG_CHUNK] = TG_W(1),
+                          [TG_LQ] = TG_L(CHUNK),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_L(0),
+                          [TG_DHV] = TG_P(64),
+                          [TG_MEMBER] = TG_P(2)}}},
+    };
+    if (!tap_begin("refused: a sum of what heads share, of which memory has one for each of them"))
+        return;
+    expect_refused(&schedule, "TG0518", "heads work together on an output that each has its own of");
+    tap_end();
+}
+
 /* ---- a tensor of the caller's by chunks ---- */
 
 enum { CK = 1, CSUM };
@@ -185,10 +358,13 @@ static void refuse_chunks(void)
 void suite_found(void)
 {
     try_sums();
+    try_inverse();
+    refuse_inverse();
+    refuse_joined();
     refuse_chunks();
     refuse_scan();
     refuse_state("a walk with a statement at positions that it has not", elsewhere_body, TG_COUNT(elsewhere_body),
-                 TG_MMA_WGMMA, "TG0518", "a statement of it is at positions for which the row has no role");
+                 TG_MMA_WGMMA, "TG0518", "kernel walk: x is at positions for which the row has no role");
     refuse_state("a state to which something else than products is added", half_body, TG_COUNT(half_body), TG_MMA_WGMMA,
                  "TG0529", "adds half to a state, which is no sum of products of this kernel alone");
 }
