@@ -1,8 +1,9 @@
 /* fuzz_declarations.c - random declarations: what is refused has a reason, what is accepted compiles, runs on the emulator
  * and computes what its statements say.
  *
- *     fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--show SEED]
+ *     fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]
  *
+ * Of each kind of declaration so many must be accepted (--each), those that are changed from built-in ones not counted.
  * Each declaration comes from one number, so that number reproduces it; --show prints it and what becomes of it. They are
  * tried in a process of their own: what crashes or hangs it is told like the rest, and the next ones follow. */
 #include "declarations/declare.h"
@@ -22,7 +23,9 @@ struct progress_of_all {
     uint64_t seed, end; /* the next to be tried, and where to stop */
     double deadline;
     bool is_trying;
-    uint64_t n[WRONG + 1];
+    bool is_done; /* a schedule of the last algorithm was accepted: on to the next algorithm */
+    uint64_t n_tried, n[WRONG + 1];
+    uint64_t drawn[N_KINDS], accepted[N_KINDS];
     uint64_t n_findings;
     struct {
         char code[8];
@@ -41,6 +44,15 @@ static void count_code(struct progress_of_all *all, const char *code)
         i++;
     memcpy(all->codes[i].code, code, sizeof all->codes[i].code);
     all->codes[i].n++;
+}
+
+static void count_kinds(struct progress_of_all *all, const struct declaration *d, bool is_accepted)
+{
+    for (int kind = 0; kind < N_KINDS && !d->is_mutant; kind++)
+        if (is_of_kind(d, (enum kind)kind)) {
+            all->drawn[kind]++;
+            all->accepted[kind] += is_accepted;
+        }
 }
 
 static bool open_emulator(struct context *context)
@@ -100,6 +112,9 @@ static bool try_one(struct context *context, struct progress_of_all *all, uint64
     declare(seed, &d);
     judge_declaration(context, seed, &d, &result);
     all->n[result.outcome]++;
+    all->n_tried++;
+    all->is_done = result.outcome != REFUSED && result.outcome != SILENT;
+    count_kinds(all, &d, all->is_done);
     if (result.outcome == REFUSED)
         count_code(all, result.code);
     if (result.outcome < SILENT)
@@ -109,6 +124,11 @@ static bool try_one(struct context *context, struct progress_of_all *all, uint64
         shrink(context, seed, &d, &result);
     tell(seed, &d, &result);
     return false;
+}
+
+static uint64_t next_seed(const struct progress_of_all *all)
+{
+    return all->is_done ? (all->seed / SCHEDULES_OF_EACH + 1) * SCHEDULES_OF_EACH : all->seed + 1;
 }
 
 static int try_until_found(struct progress_of_all *all)
@@ -121,7 +141,7 @@ static int try_until_found(struct progress_of_all *all)
         all->is_trying = true;
         const bool ok = try_one(&context, all, all->seed);
         all->is_trying = false;
-        all->seed++;
+        all->seed = next_seed(all);
         if (!ok)
             break;
     }
@@ -164,14 +184,25 @@ static int try_all(struct progress_of_all *all)
 
 static void tell_counts(const struct progress_of_all *all, uint64_t first)
 {
-    printf("# %llu declarations, seeds %llu to %llu:", (unsigned long long)(all->seed - first),
-           (unsigned long long)first, (unsigned long long)all->seed - 1);
+    printf("# %llu declarations, seeds %llu to %llu:", (unsigned long long)all->n_tried, (unsigned long long)first,
+           (unsigned long long)all->seed - 1);
     for (int i = 0; i <= WRONG; i++)
         printf(" %llu %s%s", (unsigned long long)all->n[i], outcomes[i], i < WRONG ? "," : "\n");
     printf("# refused by");
     for (int i = 0; i < MOST_CODES && all->codes[i].n; i++)
         printf(" %s %llu", all->codes[i].code, (unsigned long long)all->codes[i].n);
-    printf("\n");
+    printf("\n# accepted of those drawn:");
+    for (int kind = 0; kind < N_KINDS; kind++)
+        printf(" %s %llu of %llu%s", kind_names[kind], (unsigned long long)all->accepted[kind],
+               (unsigned long long)all->drawn[kind], kind < N_KINDS - 1 ? "," : "\n");
+}
+
+static uint64_t fewest(const struct progress_of_all *all)
+{
+    uint64_t n = UINT64_MAX;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        n = all->accepted[kind] < n ? all->accepted[kind] : n;
+    return n;
 }
 
 static void print_plan(void *user, const char *kernel, tg_stage stage, const char *text)
@@ -210,7 +241,7 @@ static int show(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, count = UINT64_MAX / 2;
+    uint64_t first = 1, count = UINT64_MAX / 2, each = 0;
     double seconds = 1e9;
     for (int i = 1; i < argc; i++) {
         const uint64_t value = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
@@ -222,8 +253,12 @@ int main(int argc, char **argv)
             first = value;
         else if (i + 1 < argc && strcmp(argv[i], "--count") == 0)
             count = value;
+        else if (i + 1 < argc && strcmp(argv[i], "--each") == 0)
+            each = value;
         else
-            return fprintf(stderr, "fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--show SEED]\n"), 2;
+            return fprintf(stderr,
+                           "fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]\n"),
+                   2;
         i++;
     }
     struct progress_of_all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -235,6 +270,8 @@ int main(int argc, char **argv)
     const int code = try_all(all);
     tell_counts(all, first);
     /* As TAP, for `./dev test`. */
-    printf("%s 1 - declarations\n1..1\n", code == 0 && all->n_findings == 0 ? "ok" : "not ok");
-    return code ? code : all->n_findings > 0;
+    const bool is_clean = code == 0 && all->n_findings == 0, has_each = fewest(all) >= each;
+    printf("%s 1 - declarations\n%s 2 - %llu accepted of each kind\n1..2\n", is_clean ? "ok" : "not ok",
+           has_each ? "ok" : "not ok", (unsigned long long)each);
+    return code ? code : !is_clean || !has_each;
 }

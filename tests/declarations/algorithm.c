@@ -1,5 +1,6 @@
 /* tests/declarations/algorithm.c - random algorithms: gates, scaled keys and values, a state, what is read from it, pairs
- * of positions, and sums beside them. Each part may be there or not and takes its operands from what is there. */
+ * of positions, on chip or in memory, inverses of them, and sums beside them. Each part may be there or not and takes its
+ * operands from what is there. */
 #include "declare.h"
 
 #include <string.h>
@@ -15,6 +16,9 @@ struct parts {
         arrival;            /* of the gate: log decay, its running sum, that of the chunk, 2^ of them */
     uint8_t gate;           /* the gate's axis beside TG_T: TG_DQK, TG_DHV; 0: one a token */
     uint32_t state, vector; /* carried */
+    uint32_t inverse;       /* of I + keys by keys below the diagonal */
+    uint32_t written;       /* the values that go into the state: v, or the inverse times something */
+    uint32_t pairs;         /* weights of positions by positions */
     uint32_t rows;          /* {TG_T, TG_DHV}: the output so far */
 };
 
@@ -90,7 +94,7 @@ static uint32_t derived(struct parts *p, uint32_t like, const char *name)
 
 static void add_inputs(struct parts *p)
 {
-    const int shared = chance(p, 25) ? TG_SHARED : 0, given = TG_IN;
+    const int shared = chance(p, 45) ? TG_SHARED : 0, given = TG_IN;
     tile(p, "", 0, 0, 0, 0, 0); /* none */
     p->d->tensors[0].name = NULL;
     p->q = tile(p, "q", TG_IO, given | shared, TG_T, TG_DQK, 0);
@@ -105,8 +109,9 @@ static void add_inputs(struct parts *p)
 /* Log decays of a sixteenth, so that a chunk forgets much and overflows nothing. */
 static void add_gate(struct parts *p)
 {
-    const int exact = DRAW(p->draw, TG_F32, TG_F32, TG_F32X2), position = DRAW(p->draw, TG_LQ, TG_LKV, TG_LKV);
+    const int position = DRAW(p->draw, TG_LQ, TG_LKV, TG_LKV);
     const uint8_t axis = p->gate = (uint8_t)DRAW(p->draw, 0, 0, 0, TG_DQK, TG_DHV);
+    const int exact = axis && chance(p, 90) ? TG_F32 : DRAW(p->draw, TG_F32, TG_F32X2); /* a product's is of fp32 */
     const uint32_t gx = tile(p, "gx", axis ? DRAW(p->draw, TG_IO, TG_F32) : TG_F32, TG_IN, TG_T, axis, 0);
     p->decay = tile(p, "la", TG_F32, 0, TG_T, axis, 0);
     p->sum = tile(p, "b", exact, 0, TG_T, axis, 0);
@@ -165,13 +170,89 @@ static uint32_t scaled(struct parts *p, uint32_t of, const char *name, int posit
     return out;
 }
 
+/* Positions x positions: on chip, or in memory. */
+static uint32_t square(struct parts *p, const char *name, uint32_t in_memory)
+{
+    const bool stays = !chance(p, in_memory);
+    return tile(p, name, stays ? TG_F32 : DRAW(p->draw, TG_IO, TG_IO, TG_F32), 0, stays ? TG_LQ : TG_T, TG_LKV, 0);
+}
+
+/* Times what the gate leaves of the key at the query. */
+static void apply_gate(struct parts *p, tg_stmt *map)
+{
+    if (!p->sum || p->gate != 0 || !chance(p, 80))
+        return;
+    get(map, at(p, p->sum, TG_LQ));
+    get(map, at(p, p->sum, TG_LKV));
+    apply(map, TG_X_SUB);
+    apply(map, TG_X_EXP2);
+    apply(map, TG_X_MUL);
+}
+
+/* How much of a token is written: little, so that the inverse stays small. */
+static void apply_share(struct parts *p, tg_stmt *map, int position)
+{
+    number(map, 1.0f / 64);
+    apply(map, TG_X_MUL);
+    if (!p->x || !chance(p, 50))
+        return;
+    get(map, at(p, p->x, position));
+    apply(map, TG_X_SIGMOID);
+    apply(map, TG_X_MUL);
+}
+
+/* T of the delta rule. */
+static void add_inverse(struct parts *p)
+{
+    const uint32_t kk = tile(p, "kk", TG_F32, 0, TG_LQ, TG_LKV, 0), lower = tile(p, "l", TG_F32, 0, TG_LQ, TG_LKV, 0);
+    p->inverse = square(p, "t", 92);
+    statement(
+        p, (tg_stmt){.op = TG_STMT_CONTRACT, .out = (tg_operand)kk, .a = at(p, p->k, TG_LQ), .b = at(p, p->k, TG_LKV)});
+    tg_stmt *map = map_to(p, lower, 0);
+    get(map, (tg_operand)kk);
+    apply_gate(p, map);
+    apply_share(p, map, TG_LQ);
+    apply(map, DRAW(p->draw, TG_X_BEFORE, TG_X_BEFORE, TG_X_BEFORE, TG_X_CAUSAL));
+    statement(p, (tg_stmt){.op = TG_STMT_SOLVE, .out = at(p, p->inverse, TG_LQ), .a = (tg_operand)lower});
+}
+
+/* The inverse times the values, or times what they are more than the state says of the keys. */
+static void add_written(struct parts *p)
+{
+    const uint32_t read = chance(p, 60) ? tile(p, "sk", TG_F32, 0, TG_T, TG_DHV, 0) : 0;
+    const uint32_t more = tile(p, "r", TG_F32, 0, TG_T, TG_DHV, 0);
+    p->written = tile(p, "nv", DRAW(p->draw, TG_IO, TG_F32), 0, TG_T, TG_DHV, 0);
+    if (read)
+        statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
+                               .out = at(p, read, TG_LKV),
+                               .a = at(p, p->k, TG_LKV),
+                               .b = (tg_operand)p->state});
+    tg_stmt *map = map_to(p, more, TG_LKV);
+    get(map, at(p, p->v, TG_LKV));
+    if (read) {
+        get(map, at(p, read, TG_LKV));
+        if (p->arrival && p->gate != TG_DQK) {
+            get(map, at(p, p->arrival, TG_LKV));
+            apply(map, TG_X_MUL);
+        }
+        apply(map, TG_X_SUB);
+    }
+    apply_share(p, map, TG_LKV);
+    statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
+                           .out = at(p, p->written, TG_LQ),
+                           .a = at(p, p->inverse, TG_LQ),
+                           .b = at(p, more, TG_LKV)});
+}
+
 static void add_state(struct parts *p)
 {
-    const int position = DRAW(p->draw, TG_LKV, TG_LKV, TG_LQ);
-    const uint32_t kw = scaled(p, p->k, "kw", position, p->gate == TG_DHV ? 0 : p->weight);
-    const uint32_t vw = scaled(p, p->v, "vw", position, p->gate == TG_DHV ? p->weight : 0);
-    const uint32_t final_ = chance(p, 60) ? tile(p, "S", TG_F32, TG_OUT, TG_DQK, TG_DHV, 0) : 0;
+    const int position = p->inverse ? TG_LKV : DRAW(p->draw, TG_LKV, TG_LKV, TG_LQ);
     p->state = tile(p, "states", TG_F32, 0, TG_CHUNK, TG_DQK, TG_DHV);
+    if (p->inverse && chance(p, 75))
+        add_written(p);
+    const uint32_t kw = scaled(p, p->k, "kw", position, p->gate == TG_DHV ? 0 : p->weight);
+    const uint32_t vw = scaled(p, p->written, "vw", position, p->gate == TG_DHV ? p->weight : 0);
+    const uint32_t final_ = chance(p, 60) ? tile(p, "S", TG_F32, TG_OUT, TG_DQK, TG_DHV, 0) : 0;
     statement(p, (tg_stmt){.op = TG_STMT_CARRY,
                            .flags = chance(p, 15) ? TG_REVERSE : 0,
                            .out = (tg_operand)p->state,
@@ -227,19 +308,14 @@ static void decay_of(struct parts *p, tg_stmt *product, bool fits)
 /* Pairs of positions, gated and masked, times the values. */
 static void add_pairs(struct parts *p)
 {
-    const uint32_t qk = tile(p, "qk", TG_F32, 0, TG_LQ, TG_LKV, 0), pairs = tile(p, "p", TG_F32, 0, TG_LQ, TG_LKV, 0);
+    const uint32_t qk = tile(p, "qk", TG_F32, 0, TG_LQ, TG_LKV, 0), pairs = square(p, "p", p->inverse ? 40 : 15);
+    p->pairs = pairs;
     tg_stmt *product = statement(
         p, (tg_stmt){.op = TG_STMT_CONTRACT, .out = (tg_operand)qk, .a = at(p, p->q, TG_LQ), .b = at(p, p->k, TG_LKV)});
     decay_of(p, product, p->sum && p->gate == TG_DQK);
-    tg_stmt *map = map_to(p, pairs, 0);
+    tg_stmt *map = map_to(p, pairs, TG_LQ);
     get(map, (tg_operand)qk);
-    if (p->sum && p->gate == 0 && chance(p, 80)) {
-        get(map, at(p, p->sum, TG_LQ));
-        get(map, at(p, p->sum, TG_LKV));
-        apply(map, TG_X_SUB);
-        apply(map, TG_X_EXP2);
-        apply(map, TG_X_MUL);
-    }
+    apply_gate(p, map);
     if (p->x && chance(p, 20)) {
         get(map, at(p, p->x, DRAW(p->draw, TG_LQ, TG_LKV)));
         apply(map, TG_X_MUL);
@@ -248,24 +324,34 @@ static void add_pairs(struct parts *p)
         apply(map, DRAW(p->draw, TG_X_ABS, TG_X_NEG, TG_X_SIGMOID, TG_X_STEP));
     if (chance(p, 80))
         apply(map, TG_X_CAUSAL);
-    const uint32_t values = chance(p, 15) ? scaled(p, p->v, "vp", TG_LKV, p->x) : p->v;
+    const uint32_t values = chance(p, 15) ? scaled(p, p->written, "vp", TG_LKV, p->x) : p->written;
     const uint32_t sum = tile(p, "sum", TG_F32, 0, TG_T, TG_DHV, 0);
     product = statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
                                      .out = at(p, sum, TG_LQ),
                                      .init = p->rows ? at(p, p->rows, TG_LQ) : 0,
-                                     .a = (tg_operand)pairs,
+                                     .a = at(p, pairs, TG_LQ),
                                      .b = at(p, values, TG_LKV)});
     decay_of(p, product, p->sum && p->gate == TG_DHV);
     p->rows = sum;
     if (chance(p, 20)) {
         const uint32_t row_sums = tile(p, "rs", TG_F32, TG_OUT, TG_T, 0, 0);
-        statement(p, (tg_stmt){.op = TG_STMT_CONTRACT, .out = at(p, row_sums, TG_LQ), .a = (tg_operand)pairs});
+        statement(p, (tg_stmt){.op = TG_STMT_CONTRACT, .out = at(p, row_sums, TG_LQ), .a = at(p, pairs, TG_LQ)});
     }
+}
+
+/* From queries to keys, as gradients go: by the transposed tile. */
+static void add_transposed(struct parts *p, const char *name, uint32_t tile_of_positions)
+{
+    const uint32_t out = tile(p, name, DRAW(p->draw, TG_IO, TG_IO, TG_F32), TG_OUT, TG_T, TG_DHV, 0);
+    statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
+                           .out = at(p, out, TG_LKV),
+                           .a = at(p, tile_of_positions, TG_LQ),
+                           .b = at(p, p->v2 && chance(p, 50) ? p->v2 : p->v, TG_LQ)});
 }
 
 static void add_output(struct parts *p)
 {
-    const uint32_t h = tile(p, "h", DRAW(p->draw, TG_IO, TG_IO, TG_F32), TG_OUT, TG_T, TG_DHV, 0);
+    const uint32_t h = tile(p, "h", chance(p, 15) ? TG_F32 : TG_IO, TG_OUT, TG_T, TG_DHV, 0);
     const uint32_t qn = p->vector ? tile(p, "qn", TG_F32, chance(p, 30) ? TG_OUT : 0, TG_T, 0, 0) : 0;
     if (qn)
         statement(p, (tg_stmt){.op = TG_STMT_CONTRACT,
@@ -343,8 +429,11 @@ void declare_algorithm(struct draw *draw, struct declaration *d)
     d->algorithm = (tg_algorithm){TG_HEADER(tg_algorithm), .name = "random",      .title = "random",
                                   .file = "declaration",   .tensors = d->tensors, .body = d->body};
     add_inputs(p);
+    p->written = p->v;
     if (chance(p, 75))
         add_gate(p);
+    if (chance(p, 30))
+        add_inverse(p);
     if (chance(p, 80))
         add_state(p);
     if (chance(p, 20))
@@ -353,6 +442,10 @@ void declare_algorithm(struct draw *draw, struct declaration *d)
         add_arriving(p);
     if (chance(p, 50))
         add_pairs(p);
+    if (p->pairs && chance(p, 15))
+        add_transposed(p, "pv", p->pairs);
+    if (p->inverse && (p->written == p->v || chance(p, 15)))
+        add_transposed(p, "tv", p->inverse);
     if (p->rows || d->algorithm.n_body == 0 || chance(p, 50))
         add_output(p);
     if (chance(p, 20))

@@ -1,9 +1,11 @@
-/* tests/declarations/call.c - the rest of a declaration: random numbers, target, element type, sizes; and its text. */
+/* tests/declarations/call.c - the rest of a declaration: random numbers, target, element type, sizes; what it has,
+ * and its text. */
 #include "declare.h"
+#include "dsl/slice.h"
 
-struct draw draw_of(uint64_t seed)
+static struct draw draw_of(uint64_t seed, const char *stream)
 {
-    return (struct draw){{seed, num_stream("declaration")}, 0};
+    return (struct draw){{seed, num_stream(stream)}, 0};
 }
 
 uint32_t draw_below(struct draw *draw, uint32_t n)
@@ -33,16 +35,102 @@ void declare_call(struct draw *draw, struct declaration *d)
     d->without_optional = draw_chance(draw, 25);
 }
 
+/* ---- kinds ---- */
+
+static bool has_row(const struct declaration *d, bool (*is)(const tg_schedule *, const tg_kernel_row *))
+{
+    for (uint32_t r = 0; r < d->schedule.n_rows; r++)
+        if (is(&d->schedule, &d->schedule.rows[r]))
+            return true;
+    return false;
+}
+
+static bool has_statement(const struct declaration *d, bool (*is)(const tg_algorithm *, const tg_stmt *))
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++)
+        if (is(&d->algorithm, &d->algorithm.body[s]))
+            return true;
+    return false;
+}
+
+static bool solves(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    (void)algorithm;
+    return stmt->op == TG_STMT_SOLVE;
+}
+
+static bool reads_square(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t i = 0, n = tg_stmt_reads(stmt, reads); i < n; i++)
+        if (tg_tile_is_square(algorithm, TG_OPERAND_TILE(reads[i])))
+            return true;
+    return false;
+}
+
+static bool decays(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    (void)algorithm;
+    return tg_stmt_decays(stmt);
+}
+
+static bool has_segments(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return row->row[TG_SEG].role != TG_ROLE_NONE;
+}
+
+static bool joins_heads(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
+}
+
+static bool holds_state(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    return schedule->max_tokens > 1 && tg_row_walks_tokens(schedule, row) && tg_row_sharers(row);
+}
+
+static bool is_walk(const tg_schedule *schedule, const tg_kernel_row *row)
+{
+    (void)schedule;
+    return row->mma == TG_MMA_WGMMA;
+}
+
+const char *const kind_names[N_KINDS] = {"inverse",  "positions in memory", "decayed product", "walk",
+                                         "segments", "heads together",      "held state"};
+
+bool is_of_kind(const struct declaration *d, enum kind kind)
+{
+    switch (kind) {
+    case KIND_SOLVE:
+        return has_statement(d, solves);
+    case KIND_SQUARE:
+        return has_statement(d, reads_square);
+    case KIND_DECAY:
+        return has_statement(d, decays);
+    case KIND_WALK:
+        return has_row(d, is_walk);
+    case KIND_SEGMENTS:
+        return has_row(d, has_segments);
+    case KIND_HEADS:
+        return has_row(d, joins_heads);
+    default:
+        return has_row(d, holds_state);
+    }
+}
+
 void declare(uint64_t seed, struct declaration *d)
 {
-    struct draw draw = draw_of(seed);
+    struct draw draw = draw_of(seed / SCHEDULES_OF_EACH, "declaration"), own = draw_of(seed, "schedule");
     *d = (struct declaration){.schedules = {&d->schedule, NULL}};
     declare_call(&draw, d);
     if (draw_chance(&draw, 25)) {
-        declare_mutant(&draw, d);
+        d->is_mutant = true;
+        declare_mutant(&own, d);
     } else {
         declare_algorithm(&draw, d);
-        declare_schedule(&draw, d);
+        declare_schedule(&own, d);
         static const char *const no_aliases[] = {NULL};
         d->variant = (tg_variant){TG_HEADER(tg_variant), .name = "random", .aliases = no_aliases};
     }

@@ -12,7 +12,6 @@ struct draw {
     struct num_random random;
     uint64_t n;
 };
-struct draw draw_of(uint64_t seed);
 uint32_t draw_below(struct draw *draw, uint32_t n);
 bool draw_chance(struct draw *draw, uint32_t percent);
 /* One of the values. */
@@ -35,6 +34,7 @@ struct declaration {
     tg_dtype io;
     struct shape shape;
     bool without_optional;
+    bool is_mutant; /* of a built-in variant */
 };
 
 /* algorithm.c: statements of the family's kind, in other orders and with other operands. */
@@ -45,8 +45,15 @@ void declare_schedule(struct draw *draw, struct declaration *d);
 void declare_mutant(struct draw *draw, struct declaration *d);
 /* call.c: sizes, element type, target. */
 void declare_call(struct draw *draw, struct declaration *d);
+/* So many seeds, from one that this divides on, are schedules of one algorithm. */
+enum { SCHEDULES_OF_EACH = 4 };
 void declare(uint64_t seed, struct declaration *d);
 void print_declaration(const struct declaration *d);
+
+/* What declarations have, each of which is drawn and accepted often enough. */
+enum kind { KIND_SOLVE, KIND_SQUARE, KIND_DECAY, KIND_WALK, KIND_SEGMENTS, KIND_HEADS, KIND_HELD, N_KINDS };
+extern const char *const kind_names[N_KINDS];
+bool is_of_kind(const struct declaration *d, enum kind kind);
 
 /* ---- what becomes of it: judge.c ---- */
 

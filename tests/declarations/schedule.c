@@ -16,19 +16,31 @@ static bool is_in_memory(const struct declaration *d, uint32_t tile)
     return !memchr(axes, TG_LQ, TG_MAX_AXES) && !memchr(axes, TG_LKV, TG_MAX_AXES);
 }
 
+/* What is decided for all rows at once. */
+struct manner {
+    bool walks; /* states stay on chip, on warpgroups */
+    bool holds; /* a decode step that walks its tokens beside a state that threads share */
+    bool cuts;  /* sequences into segments, where a walk allows it */
+    bool joins; /* heads of a group into one thread block */
+};
+
 /* Outputs are written by someone; of the intermediates, those that many tiles need more often than others. A walk has its
  * states on chip. */
-static bool is_listed(struct draw *draw, const struct declaration *d, const tg_stmt *stmt, bool walks)
+static bool is_listed(struct draw *draw, const struct declaration *d, const tg_stmt *stmt, const struct manner *how)
 {
     const tg_tensor *tensor = &d->tensors[TG_OPERAND_TILE(stmt->out)];
     if (tensor->flags & TG_OUT || (stmt->final_ && tensor->axes[2] == TG_AXIS_NONE))
         return true;
+    if (how->holds)
+        return draw_chance(draw, 3);
     if (!is_in_memory(d, TG_OPERAND_TILE(stmt->out)))
         return draw_chance(draw, 1);
+    if (tg_tile_is_square(&d->algorithm, TG_OPERAND_TILE(stmt->out)))
+        return draw_chance(draw, 97);
     if (stmt->op == TG_STMT_CARRY)
-        return !walks || draw_chance(draw, 10);
-    return draw_chance(draw, stmt->op == TG_STMT_SCAN || stmt->op == TG_STMT_TOTAL ? 90
-                             : tensor->axes[1] == TG_AXIS_NONE                     ? 75
+        return !how->walks || draw_chance(draw, 4);
+    return draw_chance(draw, stmt->op == TG_STMT_SCAN || stmt->op == TG_STMT_TOTAL ? 95
+                             : tensor->axes[1] == TG_AXIS_NONE                     ? (how->walks ? 95 : 75)
                                                                                    : 15);
 }
 
@@ -40,7 +52,7 @@ static struct tg_slice slice_of(const struct declaration *d, uint32_t row)
 }
 
 /* The tile joins the last row, if that computes what it does in the same way, or begins one. */
-static void list_tile(struct draw *draw, struct declaration *d, uint32_t tile)
+static void list_tile(struct draw *draw, struct declaration *d, uint32_t tile, uint32_t join)
 {
     tg_schedule *s = &d->schedule;
     if (s->n_rows == TG_MAX_ROWS)
@@ -53,7 +65,9 @@ static void list_tile(struct draw *draw, struct declaration *d, uint32_t tile)
     if (!last || n == TG_MAX_OUTPUTS)
         return;
     const struct tg_slice others = slice_of(d, s->n_rows - 2);
-    if (!own.matrix != !others.matrix || (!own.matrix && own.dims != others.dims) || !draw_chance(draw, 40))
+    if (tg_tile_is_square(&d->algorithm, tile) || tg_tile_is_square(&d->algorithm, last->outputs[n - 1]))
+        join /= 8; /* no walk makes it */
+    if (!own.matrix != !others.matrix || (!own.matrix && own.dims != others.dims) || !draw_chance(draw, join))
         return;
     *row = (tg_kernel_row){0};
     last->outputs[n] = (uint8_t)tile;
@@ -73,6 +87,16 @@ static bool has_carry(const struct declaration *d, const struct tg_slice *slice)
         if (slice->stmts & TG_BIT(s) && d->body[s].op == TG_STMT_CARRY)
             return true;
     return false;
+}
+
+/* Products over the dimension, whether a row may make them in parts or not. */
+static bool sums_over(const struct declaration *d, const struct tg_slice *slice, uint32_t dim)
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++)
+        if (slice->stmts & TG_BIT(s) && (d->body[s].op == TG_STMT_CONTRACT || d->body[s].op == TG_STMT_CARRY) &&
+            (tg_stmt_product(&d->algorithm, &d->body[s]).k >> dim & 1))
+            return true;
+    return slice->summed >> dim & 1;
 }
 
 static int chunk_role(const struct declaration *d, const struct tg_slice *slice)
@@ -101,6 +125,8 @@ static void thread_roles(struct draw *draw, const struct declaration *d, const s
         if (dim == TG_DQK || dim == TG_DHV || dim == TG_LQ || dim == TG_LKV)
             candidates[n++] = dim;
     }
+    if (n == 0 && slice->summed >> TG_CHUNK & 1) /* a thread for each chunk */
+        row->row[TG_CHUNK] = role(TG_ROLE_W, 32 * row->warps);
     if (n == 0)
         return;
     const uint32_t dim = candidates[draw_below(draw, n)];
@@ -122,31 +148,36 @@ static bool writes_rows(const struct declaration *d, const tg_kernel_row *row)
 static void product_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice,
                           tg_kernel_row *row)
 {
-    const bool by_warpgroups =
-        d->io != TG_F32 && d->target->exact && draw_chance(draw, has_carry(d, slice) && writes_rows(d, row) ? 75 : 5);
+    const bool by_warpgroups = d->io != TG_F32 && d->target->exact && !d->schedule.max_tokens &&
+                               draw_chance(draw, has_carry(d, slice) && writes_rows(d, row) ? 80 : 2);
     row->mma = (uint8_t)(d->io == TG_F32 ? TG_MMA_TF32X3 : by_warpgroups ? TG_MMA_WGMMA : TG_MMA_SYNC);
     row->warps = (uint8_t)(by_warpgroups ? DRAW(draw, 4, 8) : DRAW(draw, 1, 2, 2, 4, 4));
     row->stages = (uint8_t)(by_warpgroups ? DRAW(draw, 2, 3) : DRAW(draw, 0, 1, 2, 3));
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
-        const bool sums = slice->summed & 1u << dim, is_position = dim == TG_LQ || dim == TG_LKV;
+        const bool is_position = dim == TG_LQ || dim == TG_LKV,
+                   sums = is_position || dim == TG_CHUNK ? slice->summed >> dim & 1 : sums_over(d, slice, dim);
         const int block = DRAW(draw, 16, 32, 32, 64), fits = is_position && block > (int)d->schedule.chunk ? 16 : block;
+        const bool is_whole = is_position ? tg_has_one_chunk(&d->algorithm) && draw_chance(draw, 97)
+                                          : has_carry(d, slice) && draw_chance(draw, 40);
         if (!((slice->dims | slice->summed) & 1u << dim))
             continue;
         if (dim == TG_CHUNK)
             row->row[dim] = role(by_warpgroups ? TG_ROLE_W : chunk_role(d, slice), 1);
         else if (by_warpgroups)
             row->row[dim] = is_position                         ? role(TG_ROLE_L, 64)
-                            : draw_chance(draw, sums ? 90 : 20) ? role(TG_ROLE_L, 0)
-                                                                : role(TG_ROLE_P, 64);
+                            : draw_chance(draw, sums ? 97 : 10) ? role(TG_ROLE_L, 0)
+                                                                : role(TG_ROLE_P, 16 * row->warps);
         else
-            row->row[dim] = role(slice->scanned & 1u << dim ? TG_ROLE_W
-                                 : sums                     ? TG_ROLE_L
-                                                            : TG_ROLE_P,
-                                 dim >= TG_BATCH ? 1 : fits);
+            row->row[dim] = role(slice->scanned & 1u << dim                    ? TG_ROLE_W
+                                 : sums || (is_whole && draw_chance(draw, 50)) ? TG_ROLE_L
+                                                                               : TG_ROLE_P,
+                                 dim >= TG_BATCH            ? 1
+                                 : is_whole && !is_position ? 0
+                                 : is_whole                 ? (int)d->schedule.chunk
+                                                            : fits);
     }
 }
 
-/* A decode step that walks its tokens beside a state that threads share. */
 static void held_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice, tg_kernel_row *row)
 {
     const int sharers = DRAW(draw, 2, 4, 8, 16);
@@ -157,6 +188,84 @@ static void held_roles(struct draw *draw, const struct declaration *d, const str
                             : dim == TG_DQK ? role(TG_ROLE_L, 0)
                             : dim == TG_DHV ? role(TG_ROLE_P, 128 * row->warps / sharers)
                                             : role(TG_ROLE_L, 1);
+}
+
+/* ---- sequences cut into segments, heads of a group together ---- */
+
+static uint32_t find_walk(const struct declaration *d)
+{
+    uint32_t r = 0;
+    while (r < d->schedule.n_rows && d->schedule.rows[r].mma != TG_MMA_WGMMA)
+        r++;
+    return r;
+}
+
+/* The state that a row carries and nobody has written: its statement, or NULL. */
+static const tg_stmt *carried_by(const struct declaration *d, uint32_t row)
+{
+    const struct tg_slice slice = slice_of(d, row);
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++)
+        if (slice.stmts & TG_BIT(s) && d->body[s].op == TG_STMT_CARRY && d->body[s].b &&
+            tg_tile_row(&d->schedule, TG_OPERAND_TILE(d->body[s].out)) < 0)
+            return &d->body[s];
+    return NULL;
+}
+
+/* The table has its rows for segments, whether the point cuts or not: what it is then, binding says. */
+static void bind_table(struct draw *draw, struct declaration *d, bool cuts)
+{
+    const tg_schedule table = d->schedule, *const tables[] = {&table, NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant), .algorithm = &d->algorithm, .schedules = tables};
+    const char *const points[] = {"random seg=1", "random seg=2", "random"};
+    if (tg_variant_schedule_named(&variant, points[DRAW(draw, 0, 0, 1, 1, cuts ? 1 : 2)], &d->schedule, &silent_sink) !=
+        TG_OK)
+        d->schedule = table;
+}
+
+/* A row that makes what each segment adds, and one that composes it; or one that walks them all. */
+static void cut(struct draw *draw, struct declaration *d)
+{
+    tg_schedule *s = &d->schedule;
+    const uint32_t at = find_walk(d);
+    const tg_stmt *carry = at < s->n_rows ? carried_by(d, at) : NULL;
+    if (!carry || s->n_rows + 2 > TG_MAX_ROWS)
+        return;
+    const bool composes = draw_chance(draw, 75), by_keys = draw_chance(draw, 50);
+    const uint8_t tile = (uint8_t)TG_OPERAND_TILE(carry->out), only = composes ? TG_IF_CUT : 0;
+    const int warps = DRAW(draw, 4, 4, 8);
+    tg_kernel_row state = {
+        .name = "state", .outputs = {tile}, .mma = TG_MMA_WGMMA, .warps = (uint8_t)warps, .stages = 2, .only = only};
+    state.row[TG_SEG] = role(composes ? TG_ROLE_P : TG_ROLE_W, 0);
+    state.row[TG_CHUNK] = role(TG_ROLE_W, 1);
+    state.row[TG_OPERAND_AT(carry->a)] = role(TG_ROLE_L, 64);
+    state.row[by_keys ? TG_DQK : TG_DHV] = role(TG_ROLE_P, 16 * warps);
+    state.row[by_keys ? TG_DHV : TG_DQK] = role(TG_ROLE_L, 0);
+    tg_kernel_row compose = {.name = "compose", .outputs = {tile}, .warps = (uint8_t)DRAW(draw, 1, 1, 2), .only = only};
+    compose.row[TG_SEG] = role(TG_ROLE_W, 0);
+    compose.row[TG_DQK] = role(TG_ROLE_P, 1);
+    compose.row[TG_DHV] = role(TG_ROLE_P, 32 * compose.warps * DRAW(draw, 1, 2));
+    for (uint32_t r = at; r < s->n_rows; r++)
+        if (s->rows[r].mma == TG_MMA_WGMMA)
+            s->rows[r].row[TG_SEG] = role(TG_ROLE_P, 0);
+    const uint32_t more = composes ? 2 : 1;
+    memmove(&s->rows[at + more], &s->rows[at], (s->n_rows - at) * sizeof s->rows[0]);
+    s->rows[at] = state;
+    if (composes)
+        s->rows[at + 1] = compose;
+    s->n_rows += more;
+    bind_table(draw, d, !composes);
+    d->shape.tokens = DRAW(draw, 64, 130, 200, 330);
+}
+
+static void join_heads(struct draw *draw, struct declaration *d)
+{
+    const uint32_t at = find_walk(d);
+    if (at == d->schedule.n_rows || d->schedule.rows[at].row[TG_MEMBER].role != TG_ROLE_NONE)
+        return;
+    const int n = DRAW(draw, 2, 2, 4);
+    d->schedule.rows[at].row[TG_MEMBER] = role(TG_ROLE_P, n);
+    d->shape.group = n * DRAW(draw, 1, 1, 2);
+    d->shape.heads = d->shape.group * DRAW(draw, 1, 2);
 }
 
 /* ---- a change that nobody asked for ---- */
@@ -203,25 +312,46 @@ static void fit_step(struct declaration *d)
     d->shape.packed = false;
 }
 
+/* Does anything that heads share go into a product? */
+static bool has_shared(const struct declaration *d)
+{
+    for (uint32_t tile = 1; tile < d->algorithm.n_tensors; tile++)
+        if (d->tensors[tile].flags & TG_IN && d->tensors[tile].flags & TG_SHARED)
+            return true;
+    return false;
+}
+
+static void declare_rows(struct draw *draw, struct declaration *d, const struct manner *how)
+{
+    tg_schedule *s = &d->schedule;
+    for (uint32_t i = 0; i < d->algorithm.n_body; i++)
+        if (is_listed(draw, d, &d->body[i], how))
+            list_tile(draw, d, TG_OPERAND_TILE(d->body[i].out), how->holds ? 90 : 40);
+    for (uint32_t r = 0; r < s->n_rows; r++) {
+        static const char *const names[] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh", "ri", "rj", "rk", "rl"};
+        tg_kernel_row *row = &s->rows[r];
+        const struct tg_slice slice = slice_of(d, r);
+        row->name = names[r % TG_COUNT(names)];
+        row->line = (int)(100 + r);
+        (how->holds ? held_roles : slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
+    }
+}
+
 void declare_schedule(struct draw *draw, struct declaration *d)
 {
     tg_schedule *s = &d->schedule;
     *s = (tg_schedule){TG_HEADER(tg_schedule), .name = "random", .file = "declaration", .algorithm = &d->algorithm};
     s->max_tokens = draw_chance(draw, 15) ? 8 : 0;
-    s->chunk = (uint32_t)(s->max_tokens ? 1 : d->target->exact ? 64 : DRAW(draw, 16, 32, 64, 64, 128));
-    const bool walks = d->target->exact && d->io != TG_F32 && draw_chance(draw, 60);
-    for (uint32_t i = 0; i < d->algorithm.n_body; i++)
-        if (is_listed(draw, d, &d->body[i], walks))
-            list_tile(draw, d, TG_OPERAND_TILE(d->body[i].out));
-    for (uint32_t r = 0; r < s->n_rows; r++) {
-        static const char *const names[] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh"};
-        tg_kernel_row *row = &s->rows[r];
-        const struct tg_slice slice = slice_of(d, r);
-        row->name = names[r % TG_COUNT(names)];
-        row->line = (int)(100 + r);
-        const bool holds = s->max_tokens && slice.matrix;
-        (holds ? held_roles : slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
-    }
+    s->chunk = (uint32_t)(s->max_tokens ? 1 : d->target->exact ? 64 : DRAW(draw, 16, 32, 32, 64, 64, 64, 128));
+    const struct manner how = {.walks = d->target->exact && d->io != TG_F32 && !s->max_tokens && draw_chance(draw, 75),
+                               .holds = s->max_tokens && draw_chance(draw, 90),
+                               .cuts = draw_chance(draw, 40),
+                               .joins = has_shared(d) && draw_chance(draw, 75)};
+    declare_rows(draw, d, &how);
+    if (how.walks && how.cuts)
+        cut(draw, d);
+    else if (how.walks && how.joins)
+        join_heads(draw, d);
     while (s->n_rows && draw_chance(draw, 12))
         change_field(draw, d);
     fit_step(d);
