@@ -278,8 +278,9 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
 enum { SCHEDULE_TEXT = 256 };
 void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
-/* From --dtype, --dqk and --dhv, else bf16, 128 and 256; --group and the like. */
-bool shape_class_wanted(struct context *context, tg_shape_class *shape);
+/* From --dtype, and --dqk and --dhv or one --shape, else bf16, 128 and 256; --group and the like. `sizes`: the calls that
+ * a schedule is for, those of --shape or usual ones. */
+bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct shape *sizes);
 
 /* ---- wisdom.c: what tuning has found ---- */
 

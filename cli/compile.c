@@ -119,11 +119,11 @@ static bool output_open(struct output *output, const tg_variant *variant)
 }
 
 static int compile_to(struct context *context, struct output *output, const tg_variant *variant,
-                      const tg_target *target, const tg_shape_class *shape)
+                      const tg_target *target, const tg_shape_class *shape, const struct shape *sizes)
 {
     struct choice choice;
     tg_program *program = NULL;
-    if (!schedule_choose(context, variant, target, shape, NULL, wish_of(&context->options), &choice))
+    if (!schedule_choose(context, variant, target, shape, sizes, wish_of(&context->options), &choice))
         return CODE_USAGE;
     const tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();
@@ -136,8 +136,9 @@ static int compile_to(struct context *context, struct output *output, const tg_v
 
     json_t *kernels = output->files ? json_array() : NULL;
     if (!kernels)
-        printf("%s, schedule %s, %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name, choice.schedule.name,
-               target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv, 1e3 * seconds,
+        printf("%s, schedule %s (%s for B %lld, NH %lld, T %lld), %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name,
+               choice.schedule.name, choice.origin, (long long)sizes->batch, (long long)sizes->heads,
+               (long long)sizes->tokens, target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv, 1e3 * seconds,
                how.ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         struct text facts = {0};
@@ -164,14 +165,15 @@ int command_compile(struct context *context)
 {
     struct output output = {.context = context};
     tg_shape_class shape;
+    struct shape sizes;
     const tg_variant *variant = variant_by_name(context, context->options.args[0]);
-    if (!variant || !shape_class_wanted(context, &shape) || !output_open(&output, variant))
+    if (!variant || !shape_class_wanted(context, &shape, &sizes) || !output_open(&output, variant))
         return CODE_USAGE;
     const tg_target *target = target_wanted(context);
     if (!target)
         return CODE_USAGE;
     output.files = context->options.json ? json_array() : NULL;
-    int code = compile_to(context, &output, variant, target, &shape);
+    int code = compile_to(context, &output, variant, target, &shape, &sizes);
     json_decref(output.files);
     return code;
 }

@@ -41,6 +41,18 @@ static bool stage_parse(struct context *context, struct dump *dump)
     return false;
 }
 
+/* A variant or its gradients. */
+struct direction {
+    struct context *context;
+    const tg_variant *variant;
+    const tg_target *target;
+    const tg_shape_class *shape;
+    const struct shape *sizes; /* of the calls that schedules are for */
+    struct wish wish;
+    struct dump *dump; /* NULL: its stages are not wanted */
+    json_t *json;      /* object, with --json */
+};
+
 /* ---- schedules and why they are refused ---- */
 
 struct reasons {
@@ -57,17 +69,18 @@ static void keep_reason(void *user, const tg_diag *diag)
         snprintf(reasons->first, sizeof reasons->first, "%s %s", diag->code ? diag->code : "-", diag->message);
 }
 
-/* By the cost model, for a call of usual sizes. */
-static double predicted_ms(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
+/* By the cost model, for calls of these sizes. */
+static double predicted_ms(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                           const struct shape *of_call)
 {
-    tg_sizes sizes = tg_sizes_usual(shape);
+    const tg_sizes sizes = {of_call->batch, of_call->heads, of_call->tokens, schedule->chunk};
     tg_cost cost = {0};
-    sizes.chunk = schedule->chunk;
     tg_cost_estimate(schedule, target, shape, &sizes, &cost, &silent_sink);
     return 1e3 * cost.seconds;
 }
 
-static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
+static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
+                             const struct shape *sizes)
 {
     struct reasons reasons = {.list = json_array()};
     const tg_sink sink = {keep_reason, &reasons};
@@ -78,31 +91,34 @@ static json_t *schedule_json(const tg_schedule *schedule, const tg_target *targe
     json_t *json = json_pack("{s:s, s:b, s:s, s:o}", "name", schedule->name, "accepted", is_accepted, "rows",
                              text_of(&rows), "reasons", reasons.list);
     if (is_accepted)
-        json_object_set_new(json, "predicted_ms", json_real(predicted_ms(schedule, target, shape)));
+        json_object_set_new(json, "predicted_ms", json_real(predicted_ms(schedule, target, shape, sizes)));
     text_free(&rows);
     return json;
 }
 
 /* All of the variant in a line each, or less: why not, or how long they should take. */
-static void print_all(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape)
+static void print_all(const struct direction *direction)
 {
-    const tg_sizes sizes = tg_sizes_usual(shape);
+    const tg_target *target = direction->target;
+    const tg_shape_class *shape = direction->shape;
+    const struct shape *sizes = direction->sizes;
     struct text accepted = {0};
     tg_writer writer = text_writer(&accepted);
     tg_schedule s;
-    for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++) {
+    for (uint32_t i = 0; tg_variant_schedule(direction->variant, i, &s); i++) {
         struct reasons reasons = {.list = NULL};
         const tg_sink sink = {keep_reason, &reasons};
         const bool is_accepted = tg_plan_check(&s, target, shape, &sink) == TG_OK;
-        const bool is_step = s.max_tokens && s.max_tokens < sizes.tokens;
+        const bool is_step = s.max_tokens && s.max_tokens < sizes->tokens;
         if (is_accepted && !is_step)
-            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", s.name, predicted_ms(&s, target, shape));
+            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", s.name,
+                      predicted_ms(&s, target, shape, sizes));
         else if (!is_accepted)
             printf("    REFUSED %s: %s\n", s.name, reasons.first);
     }
     if (accepted.size)
-        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu, (long long)sizes.batch,
-               (long long)sizes.heads, (long long)sizes.tokens, text_of(&accepted));
+        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu, (long long)sizes->batch,
+               (long long)sizes->heads, (long long)sizes->tokens, text_of(&accepted));
     text_free(&accepted);
 }
 
@@ -120,16 +136,6 @@ static void print_schedule(const tg_schedule *schedule, const tg_target *target,
 }
 
 /* ---- one direction ---- */
-
-struct direction {
-    struct context *context;
-    const tg_variant *variant;
-    const tg_target *target;
-    const tg_shape_class *shape;
-    struct wish wish;
-    struct dump *dump; /* NULL: its stages are not wanted */
-    json_t *json;      /* object, with --json */
-};
 
 static void explain_kernels(const struct direction *direction, const tg_program *program)
 {
@@ -178,7 +184,7 @@ static void explain_algorithm(const struct direction *direction, const tg_algori
         json_t *list = json_array();
         tg_schedule s;
         for (uint32_t i = 0; tg_variant_schedule(direction->variant, i, &s); i++)
-            json_array_append_new(list, schedule_json(&s, direction->target, direction->shape));
+            json_array_append_new(list, schedule_json(&s, direction->target, direction->shape, direction->sizes));
         json_object_set_new(direction->json, "variant", json_string(direction->variant->name));
         json_object_set_new(direction->json, "arch", json_string(direction->target->arch));
         json_object_set_new(direction->json, "equations", json_string(text_of(&equations)));
@@ -193,16 +199,16 @@ static int explain_direction(const struct direction *direction)
 {
     struct choice choice;
     const bool chosen = schedule_choose(direction->context, direction->variant, direction->target, direction->shape,
-                                        NULL, direction->wish, &choice);
+                                        direction->sizes, direction->wish, &choice);
     explain_algorithm(direction, chosen ? choice.schedule.algorithm : direction->variant->algorithm);
     if (!chosen)
         return CODE_USAGE;
     if (direction->json) {
         json_object_set_new(direction->json, "chosen",
-                            schedule_json(&choice.schedule, direction->target, direction->shape));
+                            schedule_json(&choice.schedule, direction->target, direction->shape, direction->sizes));
     } else {
         print_schedule(&choice.schedule, direction->target, direction->shape);
-        print_all(direction->variant, direction->target, direction->shape);
+        print_all(direction);
     }
     return explain_program(direction, &choice.schedule);
 }
@@ -226,18 +232,19 @@ static int explain_backward(const struct direction *forward, json_t *json)
         return explain_direction(&backward);
     explain_algorithm(&backward, backward.variant->algorithm);
     if (!json)
-        print_all(backward.variant, backward.target, backward.shape);
+        print_all(&backward);
     return CODE_OK;
 }
 
 static int explain_both(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, struct dump *dump)
+                        const tg_shape_class *shape, const struct shape *sizes, struct dump *dump)
 {
     const bool is_json = context->options.json;
     struct direction forward = {.context = context,
                                 .variant = variant,
                                 .target = target,
                                 .shape = shape,
+                                .sizes = sizes,
                                 .wish = wish_of(&context->options),
                                 .dump = dump,
                                 .json = is_json ? json_object() : NULL};
@@ -262,14 +269,15 @@ int command_explain(struct context *context)
 {
     struct dump dump = {.stages = NULL};
     tg_shape_class shape;
+    struct shape sizes;
     const tg_variant *variant = variant_by_name(context, context->options.args[0]);
-    if (!variant || !stage_parse(context, &dump) || !shape_class_wanted(context, &shape))
+    if (!variant || !stage_parse(context, &dump) || !shape_class_wanted(context, &shape, &sizes))
         return CODE_USAGE;
     const tg_target *target = target_wanted(context);
     if (!target)
         return CODE_USAGE;
     dump.stages = context->options.json ? json_array() : NULL;
-    int code = explain_both(context, variant, target, &shape, &dump);
+    int code = explain_both(context, variant, target, &shape, &sizes, &dump);
     json_decref(dump.stages);
     return code;
 }

@@ -160,29 +160,54 @@ bool shape_class_check(struct context *context, const tg_shape_class *shape)
     return ok;
 }
 
-bool shape_class_wanted(struct context *context, tg_shape_class *shape)
+/* The widths of --dqk and --dhv, or all that --shape says. */
+static bool shape_wanted(struct context *context, struct shape *shape)
+{
+    struct options *options = &context->options;
+    if (options->n_shapes > 1) {
+        complain(context, "run the command once more for the other", "%u --shape options; a schedule is for one",
+                 options->n_shapes);
+        return false;
+    }
+    if (options->n_shapes && (options->dqk || options->dhv)) {
+        complain(context, "leave --dqk and --dhv out", "--shape has the widths already");
+        return false;
+    }
+    if (options->n_shapes && !options_shape(context, &options->shapes[0]))
+        return false;
+    *shape = options->n_shapes ? options->shapes[0]
+                               : (struct shape){.dqk = options->dqk ? options->dqk : 128,
+                                                .dhv = options->dhv ? options->dhv : 256,
+                                                .group = options->group,
+                                                .most_tokens = options->tokens,
+                                                .packed = options->packed,
+                                                .pooled = options->pool};
+    return true;
+}
+
+bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct shape *sizes)
 {
     const struct options *options = &context->options;
-    const struct shape widths = {.dqk = options->dqk ? options->dqk : 128,
-                                 .dhv = options->dhv ? options->dhv : 256,
-                                 .group = options->group,
-                                 .most_tokens = options->tokens,
-                                 .packed = options->packed,
-                                 .pooled = options->pool};
     tg_dtype io = TG_BF16;
-    if (options->dtype && !dtype_parse(context, options->dtype, &io))
+    if (!shape_wanted(context, sizes) || (options->dtype && !dtype_parse(context, options->dtype, &io)))
         return false;
-    *shape = shape_class_of(&widths, io);
-    return shape_class_check(context, shape);
+    *shape = shape_class_of(sizes, io);
+    if (!shape_class_check(context, shape))
+        return false;
+    if (!options->n_shapes) {
+        const tg_sizes usual = tg_sizes_usual(shape);
+        sizes->batch = usual.batch;
+        sizes->heads = usual.heads;
+        sizes->tokens = usual.tokens;
+    }
+    return true;
 }
 
 static bool schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
                              const tg_shape_class *shape, const struct shape *sizes, const char *changes,
                              tg_schedule *schedule)
 {
-    tg_sizes of_call = tg_sizes_usual(shape);
-    if (sizes)
-        of_call = (tg_sizes){sizes->batch, sizes->heads, sizes->tokens, 0};
+    tg_sizes of_call = {sizes->batch, sizes->heads, sizes->tokens, 0};
     const char *chunk = strstr(changes, "chunk=");
     of_call.chunk = chunk ? strtol(chunk + strlen("chunk="), NULL, 10) : context->options.chunk;
     return tg_schedule_default(variant, target, shape, &of_call, schedule, &context->sink) == TG_OK;
@@ -233,7 +258,7 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
         if (!schedule_from_text(context, variant, target, shape, sizes, wish.schedule, &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "--schedule");
-    } else if (!sizes || !schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
+    } else if (!schedule_remembered(context, variant, target, shape, sizes, wish.chunk, choice)) {
         if (!schedule_default(context, variant, target, shape, sizes, "", &choice->schedule))
             return false;
         snprintf(choice->origin, sizeof choice->origin, "default");

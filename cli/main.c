@@ -9,6 +9,7 @@ enum { N_COMMANDS = 8 };
 #define WHERE    (TAKES(OPT_DEVICE) | TAKES(OPT_ARCH) | TAKES(OPT_LOAD))
 #define STORES   (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) | TAKES(OPT_PTXAS))
 #define SCHEDULE (TAKES(OPT_SCHEDULE) | TAKES(OPT_CHUNK))
+#define WIDTHS   (TAKES(OPT_DQK) | TAKES(OPT_DHV) | TAKES(OPT_SHAPE))
 #define KIND     (TAKES(OPT_GROUP) | TAKES(OPT_PACKED) | TAKES(OPT_POOL) | TAKES(OPT_TOKENS))
 #define CALL                                                                                                           \
     (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_INT64) | TAKES(OPT_TOKENS))
@@ -19,14 +20,18 @@ static const struct command commands[N_COMMANDS] = {
     {"variants", "", "list what can be compiled: names, tensors, schedules", ALL_TAKE | TAKES(OPT_LOAD), 0, 0,
      command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) | TAKES(OPT_DHV) | KIND |
-         SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
-     1, 1, command_explain, "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"},
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | SCHEDULE | TAKES(OPT_STAGE) |
+         TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
+     1, 1, command_explain,
+     "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"
+     "Times are predicted for calls of one --shape, else of B 8, NH 16, T 8192 (decode: B 64, T 1).\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | TAKES(OPT_DQK) | TAKES(OPT_DHV) | KIND |
-         SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | SCHEDULE | TAKES(OPT_OUT) |
+         TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
      1, 1, command_compile,
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
+     "  tegula compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out\n"
+     "The schedule is the cost model's best for calls of one --shape, else of B 8, NH 16, T 8192.\n"
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
     {"check", "[VARIANT] FILE... [--shape SHAPE]", "compare a kernel with the truth in files, or with the oracle",

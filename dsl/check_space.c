@@ -50,10 +50,10 @@ static bool find_point(struct varied *v, const struct tg_table *table, tg_schedu
 }
 
 /* Has a point for other algorithms the field? Their checks say what is wrong with it. */
-static bool is_of_others(const struct varied *v, const struct tg_table *table)
+static bool is_of_others(const struct varied *v)
 {
-    for (const tg_point *point = table ? table->declared->points : NULL; point && point->name; point++) {
-        tg_schedule changed = *table->declared;
+    for (const tg_point *point = v->space->schedule->points; point && point->name; point++) {
+        tg_schedule changed = *v->space->schedule;
         struct tg_field_at at;
         if (point->changes && tg_schedule_apply(point->changes, &changed, NULL) == TG_OK &&
             tg_vary_at(&changed, v->vary, &at))
@@ -84,7 +84,7 @@ static bool check_field(struct varied *v, const struct tg_table *table, tg_sched
         (void)snprintf(v->name, sizeof v->name, "%s of %s", field, vary->rows[0]);
     if (find_point(v, table, bound))
         return true;
-    if (!is_of_others(v, table))
+    if (!is_of_others(v))
         tg_fault(v->check, TG0308, "vary what a point of the schedule has, and seg where it is cut",
                  "%s: the dimension has no role there", v->name);
     return false;

@@ -239,7 +239,7 @@ out.S
 check gated-retention --shape B=2,NH=4,T=5,dqk=24,dhv=40 --tokens 8 --group 2 --pool --int64 --device emu
 -- exit 0
 -- stdout
-schedule step8-narrow (default)
+schedule step8 (default)
 
 -- case more tokens than a step has
 -- args

@@ -357,7 +357,7 @@ B=8 NH=16 T=8192 dqk=128 dhv=64 group=16, PREDICTED by the cost model for H200
 
 -- case a step of several tokens: what all threads compute alike is shared out among them
 -- args
-explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan
+explain mlstm-exp --arch sm_90a --dqk 128 --dhv 256 --tokens 8 --stage plan
 -- exit 0
 -- stdout
 kw@Lkv [chunk 8, dqk 1] f32 uniform, staged at 128, 32 bytes a step

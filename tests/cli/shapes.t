@@ -217,3 +217,32 @@ bench mlstm-sig --device emu --shape B=1000,NH=16,T=65536,dqk=512,dhv=512
 -- stderr
 of workspace do not fit Tegula emulator, which has
 hint: use a smaller batch, or a larger chunk
+
+-- case a program for few heads and long sequences is not that for many
+-- args
+compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out
+-- exit 0
+-- stdout
+mlstm-sig, schedule segments (default for B 1, NH 4, T 65536), sm_90a, bf16, dqk 128, dhv 256
+
+-- case widths twice
+-- args
+compile mlstm-sig --arch sm_90a --dqk 64 --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out
+-- exit 2
+-- stderr
+--shape has the widths already
+leave --dqk and --dhv out
+
+-- case a program for two shapes
+-- args
+compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=64,dqk=64,dhv=64 --shape B=2,NH=4,T=64,dqk=64,dhv=64 -o out
+-- exit 2
+-- stderr
+2 --shape options; a schedule is for one
+
+-- case what the model expects of a call
+-- args
+explain simple-gla --arch sm_90a --shape B=2,NH=4,T=2048,dqk=64,dhv=64
+-- exit 0
+-- stdout
+predicted for H200 at B 2, NH 4, T 2048:
