@@ -166,9 +166,12 @@ static const tg_schedule walk_n = {
              {ROW("compose", (CK, NS)), .only = TG_IF_CUT, COMPOSED},
              {ROW("walk", (H, S, N, QN)), ON_WARPGROUPS(8, 3), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}},
 };
+#define CUTS_AND_STAGES                                                                                                \
+    {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},                           \
+    {.field = TG_FIELD_STAGES, .rows = {"walk"}, .values = {2, 3}, .line = __LINE__}
+static const tg_vary walk_n_vary[] = {CUTS_AND_STAGES};
 static const tg_vary walk_vary[] = {
-    {.field = TG_FIELD_SEGMENT, .values = {8, 16, 32, 64, 128, 256, 512}, .line = __LINE__},
-    {.field = TG_FIELD_STAGES, .rows = {"walk"}, .values = {2, 3}, .line = __LINE__},
+    CUTS_AND_STAGES,
     {.field = TG_FIELD_BLOCK, .rows = {"walk"}, .dim = TG_MEMBER, .values = {2, 4, 8}, .line = __LINE__},
 };
 
@@ -417,7 +420,7 @@ static const tg_vary back_starts_vary[] = {
     static const tg_space symbol = {TG_HEADER(tg_space), .name = #schedule_, .file = __FILE__, .schedule = &schedule_, .vary = vary_, .n_vary = TG_COUNT(vary_)}
 SPACE(two_level_space, two_level, two_level_vary);
 SPACE(walk_space, walk, walk_vary);
-SPACE(walk_n_space, walk_n, walk_vary);
+SPACE(walk_n_space, walk_n, walk_n_vary);
 SPACE(parts_space, parts, parts_vary);
 SPACE(starts_space, starts, starts_vary);
 SPACE(back_two_level_space, back_two_level, back_two_level_vary);
