@@ -210,10 +210,29 @@ static void test_refusals(void)
     tap_end();
 }
 
+static void fail_with(void *user, const tg_diag *diag)
+{
+    (void)user;
+    tap_expect(diag->severity != TG_ERROR, "%s %s:%d: %s", diag->code, diag->file ? diag->file : "-", diag->line,
+               diag->message);
+}
+
+/* Commands check what they load, not what comes with them. */
+static void test_declaration(const tg_variant *variant)
+{
+    const tg_sink sink = {fail_with, NULL};
+    if (!tap_begin("what %s declares is valid", variant->name))
+        return;
+    tap_expect(tg_variant_check(variant, &sink) == TG_OK, "refused");
+    tap_end();
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--only") == 0)
         tap_only(argv[2]);
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        test_declaration(*v);
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
         for (size_t i = 0; i < sizeof variations / sizeof *variations; i++)
             test_variation(*v, &variations[i]);
