@@ -311,7 +311,7 @@ static void put_positions(struct order *o)
     if (!begins_with_all(o))
         return;
     put(o, OP_FENCE);
-    put_sync(o, OP_BARRIER, plan_has_own_heads(o->p) ? SYNC_GROUP : SYNC_GROUPS);
+    put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
 }
 
 /* ---- a tile of 64 rows ---- */

@@ -229,6 +229,8 @@ struct plan {
     uint32_t groups; /* warpgroups that compute; 0: another kind of kernel */
     uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads;  /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
+    bool own_heads;  /* ... of which each warpgroup has whole ones: it makes their tiles of positions by itself, and waits for
+                      * no other; otherwise all share out the columns of each tile */
     uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
     uint8_t state;   /* value */
     uint32_t
@@ -318,15 +320,10 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
-/* Have the warpgroups each whole heads of their own? Then each makes their tiles of positions, and waits for no other;
- * otherwise all share out the columns of each. */
-static inline bool plan_has_own_heads(const struct plan *p)
-{
-    return p->heads > 1 && p->heads % p->groups == 0;
-}
+/* Of a tile of positions, what a warpgroup makes. */
 static inline uint32_t plan_position_columns(const struct plan *p)
 {
-    return plan_has_own_heads(p) ? WALK_TILE : WALK_TILE / p->groups;
+    return p->own_heads ? WALK_TILE : WALK_TILE / p->groups;
 }
 /* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
 void plan_find_cluster(struct plan *p);

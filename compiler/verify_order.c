@@ -252,7 +252,7 @@ static bool check_sync(struct check *c, const struct op *op)
         c->ungrouped = c->left = c->owed = 0;
         c->exchanged = false;
     }
-    if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || plan_has_own_heads(c->p))) {
+    if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
         c->unseen = 0;
         c->begins = false;
         c->has_barrier = true;

@@ -295,6 +295,17 @@ static void find_heads(struct plan *p)
         p->values[i].by_head = is_by_head(p, i);
 }
 
+/* Has each warpgroup what its heads need of positions, and no other any of it? */
+static bool has_own_heads(const struct plan *p)
+{
+    bool own = p->heads > 1 && p->heads % p->groups == 0;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        own = own && v->space != SPACE_PARTS && !(plan_is_made_tile(v) && !v->by_head);
+    }
+    return own;
+}
+
 /* What is uniform differs between them then, and comes with the chunks. */
 static void find_uniforms(struct plan *p)
 {
@@ -498,6 +509,7 @@ bool pass_walk(struct plan *p)
         }
     }
     find_uniforms(p);
+    p->own_heads = has_own_heads(p);
     if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     find_places(p);

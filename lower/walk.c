@@ -276,7 +276,7 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
     const struct plan *p = e->p;
     struct guarded guarded = {0};
     uint32_t tiles = 0, heads = 0, head = 0;
-    const bool own = plan_has_own_heads(p);
+    const bool own = p->own_heads;
     const uint32_t looped = own ? p->heads / p->groups : p->heads; /* of the group, or of all */
     enum guard guard = GUARD_ALWAYS;
     for (uint32_t i = 0; i < p->n_ops; i++) {

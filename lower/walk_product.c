@@ -113,7 +113,7 @@ void end_inside(struct emit *e, LLVMBasicBlockRef after)
 
 LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile)
 {
-    return plan_has_own_heads(e->p) ? imm(e, 0) : mul(e, w->group, imm(e, tile / e->p->groups));
+    return e->p->own_heads ? imm(e, 0) : mul(e, w->group, imm(e, tile / e->p->groups));
 }
 
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class)
