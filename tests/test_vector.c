@@ -32,7 +32,8 @@ static uint32_t find_tile(const tg_algorithm *algorithm, const char *name)
 static size_t count(const tg_oracle_call *c, const tg_tensor *t)
 {
     const int64_t heads = t->flags & TG_SHARED ? c->heads / c->group : c->heads;
-    int64_t n = t->axes[0] == TG_T ? (c->cuts ? 1 : c->batch) * heads * c->tokens : c->batch * heads;
+    const int64_t batch = t->flags & TG_NO_BATCH || (t->axes[0] == TG_T && c->cuts) ? 1 : c->batch;
+    int64_t n = batch * heads * (t->axes[0] == TG_T ? c->tokens : 1);
     for (uint32_t i = 0; i < TG_MAX_AXES; i++)
         n *= t->axes[i] == TG_DQK ? c->dqk : t->axes[i] == TG_DHV ? c->dhv : 1;
     return (size_t)n;
@@ -214,7 +215,8 @@ static void test_golden(const tg_variant *variant, const char *name)
 int main(int argc, char **argv)
 {
     static const int64_t cuts[] = {0, 0, 7, 8, 13};
-    static const tg_variant *const variants[] = {&tg_gla, &tg_delta_net, &tg_gated_delta, &tg_kda};
+    static const tg_variant *const variants[] = {&tg_gla, &tg_delta_net, &tg_gated_delta,
+                                                 &tg_kda, &tg_kda_gate,  &tg_kda_safe};
     if (argc == 3 && strcmp(argv[1], "--only") == 0)
         tap_only(argv[2]);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -228,5 +230,7 @@ int main(int argc, char **argv)
     test_golden(&tg_gated_delta, "gdn_b");
     test_golden(&tg_kda, "kda_b");
     test_golden(&tg_kda, "kda_x");
+    test_golden(&tg_kda_gate, "kda_full_x");
+    test_golden(&tg_kda_safe, "kda_lb_x");
     return tap_finish();
 }

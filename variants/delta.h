@@ -1,5 +1,4 @@
-/* variants/delta.h - the delta rule: without a decay (DeltaNet), with one of a token (Gated DeltaNet), and with one of a
- * key dimension (KDA) (reference 6).
+/* variants/delta.h - the delta rule with a scalar decay: DeltaNet and Gated DeltaNet (reference 6).
  *
  *     u_t = v_t - e^{a_t} S_{t-1}^T k_t        S_t = e^{a_t} S_{t-1} + k_t (beta_t u_t)^T        h_t = scale S_t^T q_t
  *
@@ -11,35 +10,15 @@
  * T depends on the chunk alone. With N known the rest is linear attention whose values are N; backwards, N and dR = T^T dN
  * take the places of V and dV, and (K, -beta dR) is a second stream of queries beside (Q, dH).
  *
- * With a decay of a key dimension the products of K K^T and Q K^T decay inside of their sums, and e^b and w belong to Q and K.
- *
- * The cores are delta.inc and, for that, kda.inc; a variant is a file that says where its log decay comes from, and where its
- * gradient goes. */
+ * The core is delta.inc; a variant is a file that says where its log decay comes from, and where its gradient goes. */
 #ifndef TEGULA_DELTA_H
 #define TEGULA_DELTA_H
 
-#include "variants/variants.h"
-
-#include <stdbool.h>
-
-#define LOG2_E 1.44269504f
-/* The least log2 decay of a key dimension and step, as in vector.h. */
-#define LEAST_LOG2 (-150.0f)
+#include "variants/delta_oracle.h"
 
 enum {
-    /* the caller's tensors */
-    Q = 1, /* queries [T, dqk] */
-    K,     /* keys [T, dqk] */
-    V,     /* values [T, dhv] */
-    BETA,  /* how much of the new value is taken [T] */
-    S0,    /* initial state [dqk, dhv] */
-    H,     /* output [T, dhv] */
-    S,     /* final state [dqk, dhv] */
-    DH, DS,               /* gradients that arrive for H and S */
-    DQ, DK, DV, DBETA, DS0, /* gradients of Q, K, V, BETA and S0 */
-
     /* gates, cumulative logs in base 2 */
-    A,  /* log2 decay [T]; the variant's */
+    A = DELTA_CALLERS, /* log2 decay [T]; the variant's */
     B,  /* sum of A over the chunk up to and with the token [T] */
     GT, /* sum of A over the chunk [chunk] */
     WI, /* 2^b: weight of the state that arrives at the chunk in a token's row [T] */
@@ -63,12 +42,6 @@ enum {
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
-
-    /* a decay of a key dimension: there A, B, GT and DA have dqk too */
-    KB, KE, QB,      /* keys as the beginning and as the end of the chunk have them, and queries, scaled [T, dqk] */
-    QDQ, RDK, WDK,   /* q o dq; k o dk of a key as it is read, and as it is written [T, dqk] */
-    RK,              /* ... of the latter what comes from behind the chunk */
-    KZ,              /* k.z of a head [T] */
     DELTA_TILES /* the variant's own begin here */
 };
 
@@ -76,20 +49,6 @@ enum {
 
 /* Of the forward, of the backward with the states of all chunks in memory, and of the one without. */
 TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
-/* With a decay of a key dimension (kda_schedules.c). */
-TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[];
 TG_API extern const tg_space *const tg_delta_forward_spaces[], *const tg_delta_backward_spaces[];
-
-/* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (delta_oracle.c) ---------- */
-
-struct delta_oracle {
-    int log_decay;   /* tile of a [T], or [T, dqk], natural log; 0: there is none */
-    int dlog_decay;  /* tile of its gradient */
-    bool of_channel; /* it has dqk */
-};
-/* Either walks all sequences and heads of the call, whatever the group and cuts. An absent (NULL) output is skipped, an
- * absent state or gradient that arrives is 0. Without memory for its states it writes nothing. */
-void tg_delta_oracle(const tg_oracle_call *call, const struct delta_oracle *how);
-void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_oracle *how);
 
 #endif

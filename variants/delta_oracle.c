@@ -1,5 +1,5 @@
 /* variants/delta_oracle.c - the delta rule and its adjoint, token by token, in fp64 (reference 6.1). */
-#include "variants/delta.h"
+#include "variants/delta_oracle.h"
 #include "variants/oracle_head.h"
 
 #include <math.h>

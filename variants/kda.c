@@ -1,18 +1,33 @@
 /* variants/kda.c - Kimi delta attention: the delta rule with a log decay for every token and key dimension (reference 6.1):
  *
  *     S' = diag(e^{g_t}) S_{t-1}      S_t = S' + beta_t k_t (v_t - S'^T k_t)^T      h_t = scale S_t^T q_t */
-#include "variants/delta.h"
-
-enum { G = DELTA_TILES };
+#include "variants/kda.h"
 
 #define VARIANT kda
 #define VARIANT_NAME "kda"
 #define VARIANT_TITLE "KDA: the delta rule with a log decay of a key dimension (reference 6)"
 #define VARIANT_ALIASES "kda_varlen",
+#define SCALARS
+#define OPERANDS                                                                                                       \
+    [Q] = {"q", TG_IO, TG_IN | TG_SHARED, KEYS}, [K] = {"k", TG_IO, TG_IN | TG_SHARED, KEYS}, [BETA] = {"beta", TG_F32, TG_IN, {TG_T}},
+#define OPERAND_GRADIENTS                                                                                              \
+    [DQ] = {"dq", TG_IO, TG_OUT | TG_SHARED, KEYS}, [DK] = {"dk", TG_IO, TG_OUT | TG_SHARED, KEYS}, [DBETA] = {"dbeta", TG_F32, TG_OUT, {TG_T}},
+#define KEY TG_KV(K)
+#define QUERY TG_Q(Q)
 #define GATES TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_MUL(TG_KV(G), TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))),
 #define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
 #define GRADIENT_TENSORS [DA] = {"dg", TG_F32, TG_OUT, {TG_T, TG_DQK}},
 
+#define GATE_GRADIENTS
+
 static const struct delta_oracle how = {.log_decay = G, .dlog_decay = DA, .of_channel = true};
+static void oracle(const tg_oracle_call *call)
+{
+    tg_delta_oracle(call, &how);
+}
+static void oracle_backward(const tg_oracle_call *call)
+{
+    tg_delta_oracle_backward(call, &how);
+}
 
 #include "variants/kda.inc"

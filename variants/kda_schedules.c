@@ -1,12 +1,18 @@
 /* variants/kda_schedules.c - the schedules of the delta rule with a decay of a key dimension: those of delta_schedules.c by
  * mma.sync, with gates by threads that have a channel each. A chunk is one block of so many positions. */
-#include "variants/delta.h"
+#include "variants/kda.h"
 
 #define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
 #define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
 #define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define CHANNELS             .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
+#define EACH_CHANNEL         .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}
 #define GATE_ROW             {ROW("gates", (B, GT)), CHANNELS}
+#define POSITIONS            .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
+/* Where the operands are made in the kernel. */
+#define OPERAND_ROWS                                                                                                   \
+    {ROW("norms", (QR, KR, BETA)), .has = QR, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}, \
+    {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -16,58 +22,70 @@
 
 #define WIDE_T                                                                                                         \
     "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
-#define FP32 "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1"
+#define FP32 "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 "
+#define WIDE_FP32                                                                                                      \
+    FP32 "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=2 walk.Lhq=16 walk.Lkv=16 walk.dhv=32 "
 static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
     {.name = "portable-wide", .changes = WIDE_T},
     {.name = "portable-fp32", .changes = FP32},
-    {.name = "portable-fp32-wide", .changes = WIDE_T FP32},
+    {.name = "portable-fp32-wide", .changes = WIDE_FP32},
     {.name = NULL},
 };
 static const tg_schedule portable = {
     SCHEDULE("portable"), .chunk = 64, .points = portable_points,
-    .rows = {GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H))},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H))},
 };
 
 #define BACK_WIDE                                                                                                      \
     WIDE_T "dV.warps=2 dV.stages=1 dV.Lhq=32 dV.Lkv=32 dV.dhv=32 dQ.warps=2 dQ.Lhq=32 dQ.Lkv=32 dQ.dqk=32 "             \
            "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define BACK_FP32                                                                                                      \
-    "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 "            \
-    "dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16"
+    "dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 "
+#define BACK_WIDE_FP32                                                                                                 \
+    BACK_FP32 "dV.warps=2 dV.Lhq=16 dV.Lkv=16 dV.dhv=32 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                      \
+              "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 static const tg_point back_portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
     {.name = "portable-wide", .changes = BACK_WIDE},
-    {.name = "portable-fp32", .changes = BACK_FP32},
-    {.name = "portable-fp32-wide", .changes = BACK_WIDE BACK_FP32},
+    {.name = "portable-fp32", .changes = FP32 BACK_FP32},
+    {.name = "portable-fp32-wide", .changes = WIDE_FP32 BACK_WIDE_FP32},
     {.name = NULL},
 };
 static const tg_schedule back_portable = {
     SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
-    .rows = {GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
              {ROW("dQ", (DQ, QDQ)), PRODUCTS(2), KEYS},
              {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
              {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},
-             {ROW("dbeta", (DBETA)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}},
+             {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},
+             {ROW("dbeta", (DBETA_RAW)), POSITIONS},
              /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
              {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
              {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
-             {ROW("dgates", (DA)), CHANNELS}},
+             {ROW("dgates", (DA)), .lacks = QR, CHANNELS},
+             {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},
+             /* Parameters, and rows of length 1. */
+             {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},
+             {ROW("chunks", (SUM_CHUNK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(64), [TG_DQK] = TG_L(1)}},
+             {ROW("drate", (DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}},
+             {ROW("dots", (QY, KY)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}},
+             {ROW("dunit", (DQ_RAW, DK_RAW)), EACH_CHANNEL}},
 };
 
-/* Decode: as in delta_schedules.c, by eight threads, or sixteen, that share out dqk: what is of dqk is in registers too. */
+/* Decode: as in delta_schedules.c, by sixteen threads that share out dqk, or eight: what is of dqk is in registers too. */
 static const tg_point step_points[] = {
     {.name = "step8"},
-    {.name = "step8-narrow", .changes = "step.dhv=16"},
+    {.name = "step8-wide", .changes = "step.dhv=32"},
     {.name = NULL},
 };
 static const tg_schedule step = {
     SCHEDULE("step"), .chunk = 1, .max_tokens = 8, .points = step_points,
     .rows = {{ROW("step", (H, S)), .warps = 2,
-              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}}},
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}}},
 };
 
 const tg_schedule *const tg_kda_forward[] = {&step, &portable, NULL};

@@ -19,6 +19,8 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_delta_net,
     &tg_gated_delta,
     &tg_kda,
+    &tg_kda_gate,
+    &tg_kda_safe,
     NULL,
 };
 

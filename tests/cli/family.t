@@ -31,7 +31,7 @@ grad.gx  rms
 
 -- case the delta rule with a decay of a channel
 -- args
-check $DATA/kda_b.safetensors $DATA/kda_x.safetensors --device emu
+check $DATA/kda_b.safetensors $DATA/kda_x.safetensors $DATA/kda_full_x.safetensors $DATA/kda_lb_x.safetensors --device emu
 -- exit 0
 -- stdout
 kda bf16
@@ -39,7 +39,16 @@ kda-backward bf16
 grad.beta rms
 grad.g   rms
 the statements of kda-backward agree with differences of the forward's
-2 of 2 within tolerance
+kda-gate bf16
+kda-gate-backward bf16
+grad.beta_raw rms
+grad.g_raw rms
+grad.A_log rms
+grad.dt_bias rms
+kda-safe bf16
+kda-safe-backward bf16
+grad.A_log rms
+4 of 4 within tolerance
 
 -- case the delta rule, with and without a decay
 -- args

@@ -1,0 +1,66 @@
+/* variants/kda.h - the delta rule with a decay of a key dimension (reference 6), in chunks as delta.h has it:
+ *
+ *     S' = diag(e^{g_t}) S_{t-1}      S_t = S' + beta_t k_t (v_t - S'^T k_t)^T      h_t = scale S_t^T q_t
+ *
+ * There the decay is inside of the sums of K K^T and Q K^T, and e^b and w are of Q and K. The core is kda.inc. A variant says where
+ * its decay comes from; or it makes all of its operands in the kernel (kda_gate.inc, reference 6.6), of rows x and parameters:
+ *
+ *     q, k = x / sqrt(|x|^2 + eps)      beta = sigmoid(x)      g: a function of x + dt_bias and e^{A_log} */
+#ifndef TEGULA_KDA_H
+#define TEGULA_KDA_H
+
+#include "variants/delta_oracle.h"
+
+/* The least log2 decay of a key dimension and step, as in vector.h. */
+#define LEAST_LOG2 (-150.0f)
+
+enum {
+    /* cumulative logs in base 2, and the chunk's tiles */
+    A = DELTA_CALLERS, B, GT,    /* log2 decay; its sum over the chunk up to a token, and over the chunk [T, dqk], [chunk, dqk] */
+    KB, KE, QB,                  /* keys as the beginning and as the end of the chunk have them, and queries, scaled [T, dqk] */
+    KK, LOWER, T_,               /* K K^T, decayed; L; T [T, Lkv] */
+    QK, P,                       /* Q K^T, decayed, and scaled [T, Lkv] */
+    X, R, N,                     /* KB S; beta (V - X); the values that are written [T, dhv] */
+    CK, INTER, SUM,              /* state that arrives at a chunk; what it gives; the output */
+
+    /* backward */
+    DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
+    ADD_Q, ADD_K, DC,            /* what a chunk adds to the gradient of the state, and that gradient */
+    DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
+    GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
+    NI, NG, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
+    XC, E, PE, TE, TX, DA,       /* the gradient of the log decay, natural log [T, dqk] */
+
+    G, /* log decay, where it is given [T, dqk] */
+    KDA_TILES
+};
+
+enum {
+    /* the caller's tensors */
+    Q_RAW = KDA_TILES, K_RAW, /* queries and keys as they are given [T, dqk] */
+    BETA_RAW,                   /* [T] */
+    G_RAW,                      /* [T, dqk] */
+    A_LOG, DT_BIAS,             /* [NH], [NH, dqk] */
+    DQ_RAW, DK_RAW, DBETA_RAW, DG_RAW, DA_LOG, DDT_BIAS,
+
+    QQ, K2, QR, KR, /* |x|^2 of q and k; what they are normalised by [T] */
+    SHIFTED, RATE,  /* x + dt_bias [T, dqk]; e^A_log [NH] */
+    QY, KY,         /* q.dq and k.dk of normalised rows [T] */
+    SLOPE,          /* derivative of the log decay by SHIFTED [T, dqk] */
+    DRATE,          /* what a token adds to the gradient of A_log [T, dqk] */
+    SUM_BIAS, SUM_RATE, SUM_CHUNK, /* of the chunk [chunk, dqk], [chunk, dqk], [chunk] */
+};
+enum { EPS = 1, LOWER_BOUND };
+
+TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[]; /* kda_schedules.c */
+
+/* ---- the oracle: operands as above, then that of delta.h (kda_oracle.c) ---- */
+
+struct kda_oracle {
+    /* The log decay of y = x + dt_bias where e^A_log is `rate`; writes its derivatives by y and by A_log. */
+    double (*gate)(const tg_oracle_call *call, double y, double rate, double *by_y, double *by_log);
+};
+void tg_kda_oracle(const tg_oracle_call *call, const struct kda_oracle *how);
+void tg_kda_oracle_backward(const tg_oracle_call *call, const struct kda_oracle *how);
+
+#endif
