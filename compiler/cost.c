@@ -40,8 +40,8 @@ static const double short_step_seconds =
     1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
-static const double compose_step_seconds =
-    1.5e-6;                                 /* of composing them: a product of fp32 that waits for the one before */
+/* Of composing those: a product of fp32 that waits for the one before. */
+static const double compose_step_seconds = 4e-6;
 static const double walk_sum_rate = 30e9;   /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 
@@ -273,17 +273,26 @@ static double state_seconds(const struct plan *p)
     return elements(p, &p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
+static bool makes_tiles(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_tile(&p->values[i]))
+            return true;
+    return false;
+}
+
 /* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states
  * in order have hardly any; what they bring on chip they share the way to. */
 static double walk_seconds(const struct plan *p, const struct work *work, double together)
 {
-    const double sms = p->target->sms, products = work->flops * sms / matrix_rate(p);
+    const double sms = p->target->sms, sharing = p->makes_segments && p->transition ? together : 1,
+                 products = sharing * work->flops * sms / matrix_rate(p);
     if (p->starts)
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
     const double step = plan_is_sum_alone(p)                                   ? state_step_seconds
-                        : p->makes_segments                                    ? linear_step_seconds
+                        : p->makes_segments && !makes_tiles(p)                 ? linear_step_seconds
                         : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds
                                                                                : walk_step_seconds;
     return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) +
@@ -312,7 +321,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
     const double sms = p->target->sms, members = p->by_member ? group_of(&p->shape) : 1;
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
-    waves = waves < 2 ? ceil(waves) : waves; /* of many, the last one does not show */
+    waves = waves < 2 || p->transition ? ceil(waves) : waves; /* of many short ones, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
         return waves * walk_seconds(p, work, together);
     if (p->composes && p->transition)

@@ -402,7 +402,8 @@ struct slicer {
     const tg_algorithm *algorithm;
     const tg_kernel_row *row;
     const struct facts *facts;
-    tg_bits mine; /* what the row lists */
+    tg_bits mine;  /* what the row lists */
+    tg_bits later; /* what only rows behind it list, but it makes for itself too */
     bool has_segments;
     struct tg_slice *slice;
 };
@@ -423,7 +424,8 @@ static void need(const struct slicer *c, tg_operand operand)
     c->slice->dims |= tg_operand_mask(c->algorithm, operand);
 
     const int stmt = c->facts->stmt[tile];
-    const bool is_input = (c->facts->inputs & bit) != 0, elsewhere = (c->facts->in_memory & ~c->mine & bit) != 0;
+    const bool is_input = (c->facts->inputs & bit) != 0,
+               elsewhere = (c->facts->in_memory & ~c->mine & ~c->later & bit) != 0;
     const bool entered = c->has_segments && (c->facts->by_segments & bit);
     if (is_input || elsewhere)
         c->slice->loads |= bit;
@@ -578,6 +580,20 @@ static bool slice_composed(const struct slicer *c)
     return true;
 }
 
+/* A row that makes segments with their transitions comes before those that write what the states are made of: it makes that,
+ * too. */
+static tg_bits made_later(const tg_schedule *schedule, uint32_t row)
+{
+    tg_bits before = 0, later = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
+        any |= tg_tile_is_transition(schedule->algorithm, schedule->rows[row].outputs[i]);
+    for (uint32_t r = 0; any && r < schedule->n_rows && r < TG_MAX_ROWS; r++)
+        for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
+            add_to(r <= row ? &before : &later, schedule->rows[r].outputs[i]);
+    return later & ~before;
+}
+
 /* Everything but the final states. */
 static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts, uint32_t row, struct tg_slice *slice)
 {
@@ -589,6 +605,7 @@ static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts
                        .slice = slice};
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS; i++)
         add_to(&c.mine, c.row->outputs[i]);
+    c.later = made_later(schedule, row);
     if (tg_row_composes_segments(schedule, row))
         return slice_composed(&c);
     for (uint32_t i = 0; i < TG_MAX_OUTPUTS && c.row->outputs[i]; i++) {

@@ -102,6 +102,7 @@ static const tg_point walk_points[] = {
     {.name = "walk-narrow", .changes = NARROW},
     {.name = "walk-keep", .kept = {T_, N}},
     {.name = "walk-narrow-keep", .changes = NARROW, .kept = {T_, N}},
+    {.name = "segments-keep", .changes = "seg=32", .kept = {T_, N}},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -167,6 +168,7 @@ static const tg_point back_grouped_points[] = {
     {.name = "walk-narrow", .changes = BACK_NARROW},
     {.name = "walk-grouped-kept", KEPT},
     {.name = "walk-split-kept", .changes = SPLIT, KEPT},
+    {.name = "segments-kept", .changes = SPLIT " seg=32", KEPT},
     {.name = "walk-narrow-kept", .changes = BACK_NARROW, KEPT},
     {.name = NULL},
 };
@@ -174,20 +176,40 @@ static const tg_point back_grouped_points[] = {
  * are made at once and composed. For few heads and long sequences. */
 #define CUT_KEY_WALK(stages_) ON_WARPGROUPS(stages_), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define COMPOSED .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
+#define CUT_KEY_ROWS                                                                                                   \
+    {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
+    {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED},                                                               \
+    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), CUT_KEY_WALK(2)},                                              \
+    {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
+    END_ROW,                                                                                                           \
+    {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},                                                        \
+    {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED},                                                             \
+    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), CUT_KEY_WALK(2)},                                                          \
+    {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
+    WALKED_GATE_ROWS
 static const tg_schedule back_grouped = {
     SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
-    .rows = {VALUE_ROWS,
-             {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),
-              .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
-             {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED},
-             {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), CUT_KEY_WALK(2)},
-             {ROW("dQsum", (DQ)), HEADS(TG_LQ)},
-             END_ROW,
-             {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},
-             {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED},
-             {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), CUT_KEY_WALK(2)},
-             {ROW("dKsum", (DK)), HEADS(TG_LKV)},
-             WALKED_GATE_ROWS},
+    .rows = {VALUE_ROWS, CUT_KEY_ROWS},
+};
+
+/* The walks of the values too, by transitions: for very few heads. */
+static const tg_point back_cut_points[] = {
+    {.name = "segments-all", .changes = "seg=32"},
+    {.name = "segments-all-kept", .changes = "seg=32", KEPT},
+    {.name = NULL},
+};
+static const tg_schedule back_cut = {
+    SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
+    .rows = {GATE_ROW,
+             {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},
+             {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES},
+             {ROW("ncompose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED_BY_VALUES},
+             {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},
+             {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
+             {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), CUT_VALUES},
+             CUT_KEY_ROWS},
 };
 
 static const tg_vary back_grouped_vary[] = {
@@ -195,8 +217,10 @@ static const tg_vary back_grouped_vary[] = {
 };
 static const tg_space back_grouped_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &back_grouped,
                                             .vary = back_grouped_vary, .n_vary = TG_COUNT(back_grouped_vary)};
-const tg_space *const tg_delta_backward_spaces[] = {&back_grouped_space, NULL};
+static const tg_space back_cut_space = {TG_HEADER(tg_space), .name = "segments-all", .file = __FILE__, .schedule = &back_cut,
+                                        .vary = back_grouped_vary, .n_vary = TG_COUNT(back_grouped_vary)};
+const tg_space *const tg_delta_backward_spaces[] = {&back_grouped_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, &back_cut, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};
