@@ -375,8 +375,9 @@ typedef enum tg_mma {
  *
  * Where what is added depends on the state, a number is not enough to compose by. The first row lists the transition of the
  * CARRY too: its thread blocks then are those of the values, and behind them as many as the transition needs, which walk
- * the same chunks from the identity, with zeros for what they load of the values. The row between has matrix products,
- * with TG_MMA_TF32X3: each state times the transition of its segment.
+ * the same chunks from the identity, with zeros for what they load of the values. The first segment begins with the
+ * initial state. What rows behind it list this row makes for itself. The row between has matrix products, with
+ * TG_MMA_TF32X3: each state times the transition of its segment.
  *
  * The first of them may walk the segments instead (TG_W): all chunks in order, from the initial state, and it writes the
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA

@@ -328,6 +328,88 @@ static void refuse_joined(void)
     tap_end();
 }
 
+/* ---- segments of states that are not linear in those they begin with ---- */
+
+enum { LQ = 1, LK, LV, LX, LR, LSTATES, LM, LH, N_LINEAR };
+static const tg_tensor linear_tensors[N_LINEAR] = {
+    [LQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [LK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [LV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [LX] = {"x", TG_F32, 0, {TG_T, TG_DHV}},
+    [LR] = {"r", TG_F32, 0, {TG_T, TG_DHV}},
+    [LSTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [LM] = {"m", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DQK}},
+    [LH] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+};
+
+/* What `made` makes of v and x, the product of k and the state, is added to the state, times k. code NULL: it is linear. */
+static void try_transition(const char *what, tg_stmt made, const char *code, const char *message)
+{
+    const tg_stmt body[] = {
+        TG_CONTRACT_TO(TG_AT_KV(LX), TG_AT_KV(LK), LSTATES),
+        made,
+        TG_CARRY_LINEAR_TO(LSTATES, LM, 0, 0, 0, TG_AT_KV(LK), TG_AT_KV(LR)),
+        TG_CONTRACT_TO(TG_AT_Q(LH), TG_AT_Q(LQ), LSTATES),
+    };
+    const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm),   .name = "linear",      .title = "linear", .file = __FILE__,
+        .tensors = linear_tensors, .n_tensors = N_LINEAR, .body = body,      .n_body = TG_COUNT(body),
+    };
+    const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "segments",
+        .file = __FILE__,
+        .algorithm = &algorithm,
+        .chunk = CHUNK,
+        .n_rows = 3,
+        .rows = {{.name = "state",
+                  .outputs = {LSTATES, LM},
+                  .mma = TG_MMA_WGMMA,
+                  .warps = 4,
+                  .stages = 2,
+                  .row = {[TG_SEG] = TG_P(4),
+                          [TG_CHUNK] = TG_W(1),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_L(0),
+                          [TG_DHV] = TG_P(64)}},
+                 {.name = "compose",
+                  .outputs = {LSTATES},
+                  .mma = TG_MMA_TF32X3,
+                  .warps = 8,
+                  .row = {[TG_SEG] = TG_W(4), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}},
+                 {.name = "walk",
+                  .outputs = {LH},
+                  .mma = TG_MMA_WGMMA,
+                  .warps = 4,
+                  .stages = 2,
+                  .row = {[TG_SEG] = TG_P(4),
+                          [TG_CHUNK] = TG_W(1),
+                          [TG_LQ] = TG_L(CHUNK),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_L(0),
+                          [TG_DHV] = TG_P(64)}}},
+    };
+    if (!tap_begin("%s: a state to which %s is added, in segments", code ? "refused" : "taken", what))
+        return;
+    if (code) {
+        expect_refused(&schedule, code, message);
+    } else {
+        const tg_shape_class class = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+        const tg_sink silent = {0};
+        tap_expect(tg_plan_check(&schedule, tg_target_find("sm_90a"), &class, &silent) == TG_OK, "it is refused");
+    }
+    tap_end();
+}
+
+static void try_transitions(void)
+{
+    static const char message[] = "what it makes is not linear in them";
+    try_transition("a difference", (tg_stmt)TG_MAP_TO(TG_AT_KV(LR), TG_SUB(TG_KV(LV), TG_KV(LX))), NULL, NULL);
+    try_transition("a product", (tg_stmt)TG_MAP_TO(TG_AT_KV(LR), TG_MUL(TG_KV(LV), TG_KV(LX))), "TG0534", message);
+    try_transition("a number", (tg_stmt)TG_MAP_TO(TG_AT_KV(LR), TG_SUB(TG_NUM(1), TG_KV(LX))), "TG0534", message);
+    try_transition("a function", (tg_stmt)TG_MAP_TO(TG_AT_KV(LR), TG_SIGMOID(TG_KV(LX))), "TG0534", message);
+}
+
 /* ---- a tensor of the caller's by chunks ---- */
 
 enum { CK = 1, CSUM };
@@ -361,6 +443,7 @@ void suite_found(void)
     try_inverse();
     refuse_inverse();
     refuse_joined();
+    try_transitions();
     refuse_chunks();
     refuse_scan();
     refuse_state("a walk with a statement at positions that it has not", elsewhere_body, TG_COUNT(elsewhere_body),
