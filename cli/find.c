@@ -207,7 +207,9 @@ static bool schedule_default(struct context *context, const tg_variant *variant,
                              const tg_shape_class *shape, const struct shape *sizes, const char *changes,
                              tg_schedule *schedule)
 {
-    tg_sizes of_call = {sizes->batch, sizes->heads, sizes->tokens, 0};
+    tg_sizes of_call = tg_sizes_usual(shape); /* where nobody says what it will be called with */
+    if (sizes)
+        of_call = (tg_sizes){sizes->batch, sizes->heads, sizes->tokens, 0};
     const char *chunk = strstr(changes, "chunk=");
     of_call.chunk = chunk ? strtol(chunk + strlen("chunk="), NULL, 10) : context->options.chunk;
     return tg_schedule_default(variant, target, shape, &of_call, schedule, &context->sink) == TG_OK;
