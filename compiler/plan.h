@@ -229,10 +229,11 @@ struct plan {
     uint32_t groups; /* warpgroups that compute; 0: another kind of kernel */
     uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads;  /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
-    bool own_heads;  /* ... of which each warpgroup has whole ones: it makes their tiles of positions by itself, and waits for
+    bool
+        own_heads; /* ... of which each warpgroup has whole ones: it makes their tiles of positions by itself, and waits for
                       * no other; otherwise all share out the columns of each tile */
-    uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
-    uint8_t state;   /* value */
+    uint32_t tiles; /* of a warpgroup: of its heads, or some of one's */
+    uint8_t state;  /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
@@ -268,7 +269,12 @@ bool pass_order(struct plan *p);
 bool pass_compose(struct plan *p);
 /* Columns of the state that a thread block composes by transitions, and floats from one to the next row of them in shared
  * memory: what a warp reads at once is in different banks. */
-enum { PLAN_COMPOSED = 16, PLAN_COMPOSED_PITCH = 20, PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */ };
+enum {
+    PLAN_COMPOSED = 16,
+    PLAN_COMPOSED_PITCH = 18,
+    PLAN_COMPOSED_BYTES = 8 /* of both parts */,
+    PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */
+};
 bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)

@@ -2,7 +2,7 @@
  * makes of zero (compiler/compose.c).
  *
  * A thread block has 16 columns of the state. Transposed, they are the rows of the accumulators and of the left operand, which
- * all warps read from shared memory, two buffers in turn; the transition is the right operand, each of its rows read by the
+ * all warps read from shared memory, split into TF32 parts already, two buffers in turn; the transition is the right operand, each of its rows read by the
  * one warp that makes that row of the state, where there are registers enough while the segment before is composed. In fp32
  * (three products of TF32 parts): what one composition rounds the next ones multiply.
  *
@@ -14,6 +14,7 @@ enum {
     PITCH = PLAN_COMPOSED_PITCH,
     MOST_TILES = PLAN_COMPOSED_TILES,
     EIGHT = 8,
+    SPLIT = PLAN_COMPOSED_BYTES,
     SUMS = 4,        /* at once, for each waits for the one before */
     MOST_AHEAD = 64, /* registers for the next transition */
     MOST_STATE = 4 * MOST_TILES
@@ -134,12 +135,12 @@ static void load_transition(const struct composer *c, const LLVMValueRef *slots)
 
 /* ---- shared memory ---- */
 
-/* Element (row, column) of the columns, as they are in this segment. */
+/* Element (row, column) of the columns, as they are in this segment: both parts, side by side. */
 static LLVMValueRef shared_element(const struct composer *c, LLVMValueRef buffer, LLVMValueRef row, LLVMValueRef column)
 {
     struct emit *e = c->e;
     LLVMValueRef place = add(e, mul(e, add(e, mul(e, buffer, imm(e, c->rows)), row), imm(e, PITCH)), column);
-    return byte_offset(e, e->arena, mul(e, place, imm(e, sizeof(float))));
+    return byte_offset(e, e->arena, mul(e, place, imm(e, SPLIT)));
 }
 
 static void share_state(const struct composer *c, LLVMValueRef buffer)
@@ -148,10 +149,14 @@ static void share_state(const struct composer *c, LLVMValueRef buffer)
     for (uint32_t tile = 0; tile < c->tiles; tile++) {
         LLVMBasicBlockRef after = begin_tile(c, tile);
         LLVMValueRef first = add(e, c->first[tile], two_of_lane(e));
-        for (uint32_t r = 0; r < 4; r++)
-            LLVMBuildStore(
-                e->b, get(e, e->f32, c->arrived[4 * tile + r]),
-                shared_element(c, buffer, add(e, first, imm(e, r % 2)), add(e, e->quad_row, imm(e, r / 2 * EIGHT))));
+        for (uint32_t r = 0; r < 4; r++) {
+            const struct split x = split_float(e, get(e, e->f32, c->arrived[4 * tile + r]));
+            LLVMValueRef two = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2i32), x.lead, imm(e, 0), "");
+            two = LLVMBuildInsertElement(e->b, two, x.trail, imm(e, 1), "");
+            LLVMValueRef to =
+                shared_element(c, buffer, add(e, first, imm(e, r % 2)), add(e, e->quad_row, imm(e, r / 2 * EIGHT)));
+            LLVMSetAlignment(LLVMBuildStore(e->b, two, to), SPLIT);
+        }
         end_tile(c, after);
     }
 }
@@ -163,7 +168,8 @@ static void multiply(const struct composer *c, LLVMValueRef buffer)
 {
     struct emit *e = c->e;
     const uint32_t eights = c->rows / EIGHT;
-    LLVMValueRef sums[MOST_TILES][SUMS][4], left[4], right[2], row[MOST_TILES];
+    LLVMValueRef sums[MOST_TILES][SUMS][4], right[2], row[MOST_TILES];
+    struct split left[4];
     LLVMValueRef columns = shared_element(c, buffer, two_of_lane(e), e->quad_row);
     for (uint32_t tile = 0; tile < c->tiles; tile++)
         row[tile] = c->ahead ? NULL : transition_row(c, tile);
@@ -173,15 +179,17 @@ static void multiply(const struct composer *c, LLVMValueRef buffer)
     for (uint32_t k = 0; k < eights; k++) {
         for (uint32_t r = 0; r < 4; r++) {
             const uint32_t place = (EIGHT * k + r / 2) * PITCH + r % 2 * EIGHT;
-            left[r] =
-                LLVMBuildLoad2(e->b, e->f32, byte_offset(e, columns, imm(e, place * (uint32_t)sizeof(float))), "");
+            LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2i32, byte_offset(e, columns, imm(e, SPLIT * place)), "");
+            LLVMSetAlignment(two, SPLIT);
+            left[r] = (struct split){LLVMBuildExtractElement(e->b, two, imm(e, 0), ""),
+                                     LLVMBuildExtractElement(e->b, two, imm(e, 1), "")};
         }
         for (uint32_t tile = 0; tile < c->tiles; tile++) {
             if (!c->ahead)
                 load_two(e, row[tile], k, right);
             for (uint32_t i = 0; i < 2 && c->ahead; i++)
                 right[i] = get(e, e->f32, c->now.transition[2 * (tile * eights + k) + i]);
-            multiply_floats(e, sums[tile][k % SUMS], left, right);
+            multiply_split(e, sums[tile][k % SUMS], left, right);
         }
     }
     for (uint32_t r = 0; r < 4 * c->tiles; r++) {

@@ -236,10 +236,6 @@ static void contract16(struct emit *e, const struct side *a, const struct side *
 
 /* ---- fp32 ---------------------------------------------------------------------------------------- */
 
-struct split {
-    LLVMValueRef lead, trail;
-};
-
 static struct split split_tf32(struct emit *e, LLVMValueRef x)
 {
     LLVMValueRef lead = call1(e, "llvm.nvvm.f2tf32.rna", x);
@@ -341,6 +337,22 @@ void multiply_block(struct emit *e, const struct side *a, const struct side *b, 
                     LLVMValueRef c[8])
 {
     (e->p->shape.io == TG_F32 ? multiply_block32 : multiply_block16)(e, a, b, m, n, k, c);
+}
+
+struct split split_float(struct emit *e, LLVMValueRef x)
+{
+    return split_tf32(e, x);
+}
+
+void multiply_split(struct emit *e, LLVMValueRef c[4], const struct split a[4], const LLVMValueRef b[2])
+{
+    const struct split x = split_tf32(e, b[0]), y = split_tf32(e, b[1]);
+    const LLVMValueRef lead[4] = {a[0].lead, a[1].lead, a[2].lead, a[3].lead},
+                       trail[4] = {a[0].trail, a[1].trail, a[2].trail, a[3].trail}, b_lead[2] = {x.lead, y.lead},
+                       b_trail[2] = {x.trail, y.trail};
+    mma8(e, c, trail, b_lead);
+    mma8(e, c, lead, b_trail);
+    mma8(e, c, lead, b_lead);
 }
 
 LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,

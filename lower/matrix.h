@@ -41,6 +41,12 @@ void multiply_block(struct emit *e, const struct side *a, const struct side *b, 
 /* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of
  * the columns l % 4 and 4 more (rows first); of b, 8 x 8, the rows l % 4 and 4 more of column l / 4. */
 void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2]);
+/* The same where several products have the left operand: its parts, each split by split_float. */
+struct split {
+    LLVMValueRef lead, trail; /* i32: TF32 numbers, whose sum is what was split */
+};
+struct split split_float(struct emit *e, LLVMValueRef x);
+void multiply_split(struct emit *e, LLVMValueRef c[4], const struct split a[4], const LLVMValueRef b[2]);
 /* One element of a side: outer index and summed index, i32; the classes as in struct element_at. */
 LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,
                           LLVMValueRef k, uint32_t k_class);
