@@ -50,6 +50,17 @@ static bool orient_product(struct turns *t, const struct op *op)
     return !(a && b) && set_rows(t, op->v, rows) && set_rows(t, a ? op->a : op->b, rows);
 }
 
+/* A sum for each row adds up what a thread has of it: the rows of what is summed are those of the result. */
+static bool orient_sum(struct turns *t, const struct op *op)
+{
+    const struct value *out = &t->p->values[op->v];
+    const uint8_t sides[] = {op->a, op->b};
+    bool ok = true;
+    for (uint32_t i = 0; out->n_dims == 1 && i < 2; i++)
+        ok = ok && (!is_tile(t->p, sides[i]) || set_rows(t, sides[i], out->dims[0]));
+    return ok;
+}
+
 /* Tiles that are combined element by element lie alike. */
 static bool orient_elements(struct turns *t, const struct op *op)
 {
@@ -87,11 +98,12 @@ bool pass_orient(struct plan *p)
         t.changed = false;
         for (uint32_t i = 0; i < p->n_ops; i++) {
             const struct op *op = &p->ops[i];
-            if ((op->kind == OP_CONTRACT && !orient_product(&t, op)) ||
+            if ((op->kind == OP_CONTRACT && !orient_product(&t, op)) || (op->kind == OP_DOT && !orient_sum(&t, op)) ||
                 (is_element_wise(op) && !orient_elements(&t, op))) {
-                plan_refuse(p, "TG0511", p->algorithm->body[op->stmt].line,
-                            "let an earlier row write one of its operands",
-                            "kernel %s: a computed tile can only be the left operand of a product", p->row->name);
+                plan_refuse(
+                    p, "TG0511", p->algorithm->body[op->stmt].line, "let an earlier row write one of its operands",
+                    "kernel %s: a computed tile can only be the left operand of a product, whose rows are those of its sums",
+                    p->row->name);
                 return false;
             }
         }

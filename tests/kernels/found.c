@@ -274,6 +274,51 @@ static void refuse_inverse(void)
     }
 }
 
+/* ---- a tile that a product takes turned, and the sums of its rows ---- */
+
+enum { TQ = 1, TV, TP, TPV, TRS };
+static const tg_tensor turned_tensors[] = {
+    [TQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}}, [TV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [TP] = {"p", TG_F32, 0, {TG_T, TG_LKV}},    [TPV] = {"pv", TG_F32, TG_OUT, {TG_T, TG_DHV}},
+    [TRS] = {"rs", TG_F32, TG_OUT, {TG_T}},
+};
+static const tg_stmt turned_body[] = {
+    TG_CONTRACT_TO(TG_AT_Q(TP), TG_AT_Q(TQ), TG_AT_KV(TQ)),
+    TG_CONTRACT_TO(TG_AT_KV(TPV), TG_AT_Q(TP), TG_AT_Q(TV)),
+    TG_SUM_TO(TG_AT_Q(TRS), TG_AT_Q(TP)),
+};
+
+static void refuse_turned(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm),   .name = "turned",
+        .title = "turned",         .file = __FILE__,
+        .tensors = turned_tensors, .n_tensors = TG_COUNT(turned_tensors),
+        .body = turned_body,       .n_body = TG_COUNT(turned_body),
+    };
+    const tg_schedule schedule = {
+        TG_HEADER(tg_schedule),
+        .name = "one",
+        .file = __FILE__,
+        .algorithm = &algorithm,
+        .chunk = CHUNK,
+        .n_rows = 1,
+        .rows = {{.name = "both",
+                  .outputs = {TPV, TRS},
+                  .mma = TG_MMA_SYNC,
+                  .warps = 4,
+                  .row = {[TG_CHUNK] = TG_P(1),
+                          [TG_LQ] = TG_L(CHUNK),
+                          [TG_LKV] = TG_L(CHUNK),
+                          [TG_DQK] = TG_L(0),
+                          [TG_DHV] = TG_P(64)}}},
+    };
+    if (!tap_begin("refused: a tile that a product takes turned, and the sums of its rows"))
+        return;
+    expect_refused(&schedule, "TG0511", "kernel both: a computed tile can only be the left operand of a product");
+    tap_end();
+}
+
 /* ---- heads in one thread block, and a sum of what they share ---- */
 
 enum { JQ = 1, JK, JV, JSTATES, JREAD, JP, JC, JRS, JH, N_JOINED };
@@ -293,38 +338,71 @@ static const tg_stmt joined_body[] = {
     TG_CONTRACT_TO(TG_AT_Q(JREAD), TG_AT_Q(JQ), JSTATES),
     TG_CONTRACT_TO(JP, TG_AT_Q(JQ), TG_AT_KV(JK)),
     TG_MAP_TO(JC, TG_CAUSAL(TG_TILE(JP))),
-    TG_SUM_TO(TG_AT_Q(JRS), JC),
     TG_CONTRACT_ONTO(TG_AT_Q(JH), TG_AT_Q(JREAD), JC, TG_AT_KV(JV)),
+    TG_SUM_TO(TG_AT_Q(JRS), JC),
+};
+
+static const tg_algorithm joined = {
+    TG_HEADER(tg_algorithm),   .name = "joined",      .title = "joined",   .file = __FILE__,
+    .tensors = joined_tensors, .n_tensors = N_JOINED, .body = joined_body, .n_body = TG_COUNT(joined_body),
+};
+static const tg_schedule joined_walk = {
+    TG_HEADER(tg_schedule),
+    .name = "one",
+    .file = __FILE__,
+    .algorithm = &joined,
+    .chunk = CHUNK,
+    .n_rows = 1,
+    .rows = {{.name = "walk",
+              .outputs = {JH, JRS},
+              .mma = TG_MMA_WGMMA,
+              .warps = 8,
+              .stages = 2,
+              .row = {[TG_CHUNK] = TG_W(1),
+                      [TG_LQ] = TG_L(CHUNK),
+                      [TG_LKV] = TG_L(CHUNK),
+                      [TG_DQK] = TG_L(0),
+                      [TG_DHV] = TG_P(64),
+                      [TG_MEMBER] = TG_P(2)}}},
 };
 
 static void refuse_joined(void)
 {
-    static const tg_algorithm algorithm = {
-        TG_HEADER(tg_algorithm),   .name = "joined",      .title = "joined",   .file = __FILE__,
-        .tensors = joined_tensors, .n_tensors = N_JOINED, .body = joined_body, .n_body = TG_COUNT(joined_body),
-    };
-    const tg_schedule schedule = {
-        TG_HEADER(tg_schedule),
-        .name = "one",
-        .file = __FILE__,
-        .algorithm = &algorithm,
-        .chunk = CHUNK,
-        .n_rows = 1,
-        .rows = {{.name = "walk",
-                  .outputs = {JH, JRS},
-                  .mma = TG_MMA_WGMMA,
-                  .warps = 8,
-                  .stages = 2,
-                  .row = {[TG_CHUNK] = TG_W(1),
-                          [TG_LQ] = TG_L(CHUNK),
-                          [TG_LKV] = TG_L(CHUNK),
-                          [TG_DQK] = TG_L(0),
-                          [TG_DHV] = TG_P(64),
-                          [TG_MEMBER] = TG_P(2)}}},
-    };
     if (!tap_begin("refused: a sum of what heads share, of which memory has one for each of them"))
         return;
-    expect_refused(&schedule, "TG0518", "heads work together on an output that each has its own of");
+    expect_refused(&joined_walk, "TG0518", "heads work together on an output that each has its own of");
+    tap_end();
+}
+
+/* Each warpgroup has a head of its own, and half of the tile that is theirs together. */
+static void try_joined(void)
+{
+    tg_tensor tensors[N_JOINED];
+    tg_algorithm algorithm = joined;
+    tg_schedule schedule = joined_walk;
+    const tg_schedule *const schedules[] = {&schedule, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = "joined", .aliases = aliases, .algorithm = &algorithm,
+                                .schedules = schedules};
+    memcpy(tensors, joined_tensors, sizeof tensors);
+    tensors[JRS] = (tg_tensor){0};
+    algorithm.tensors = tensors;
+    algorithm.n_body--;
+    schedule.algorithm = &algorithm;
+    schedule.rows[0].outputs[1] = 0;
+    if (!tap_begin("two heads in one thread block that share a tile of positions"))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "joined",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 130,
+                                 .dqk = 64,
+                                 .dhv = 64,
+                                 .group = 2,
+                                 .schedule = "one"},
+                  7);
     tap_end();
 }
 
@@ -442,8 +520,10 @@ void suite_found(void)
     try_sums();
     try_inverse();
     refuse_inverse();
+    refuse_turned();
     refuse_joined();
     try_transitions();
+    try_joined();
     refuse_chunks();
     refuse_scan();
     refuse_state("a walk with a statement at positions that it has not", elsewhere_body, TG_COUNT(elsewhere_body),
