@@ -323,10 +323,9 @@ static uint32_t scratch_bytes(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
-        const uint32_t wanted = sums                    ? 8 * (p->threads / 32)
-                                : plan_is_masked(p, op) ? 4 * p->values[op->b].extent[1]
-                                : op->kind == OP_SOLVE  ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
-                                                        : 0;
+        const uint32_t wanted = sums                   ? 8 * (p->threads / 32)
+                                : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
+                                                       : 4 * plan_marked_columns(p, op);
         bytes = wanted > bytes ? wanted : bytes;
     }
     return round_up(bytes, 16);
@@ -339,7 +338,7 @@ static bool is_outside_nests(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         in_nest = op->kind == OP_NEST || (in_nest && op->kind != OP_END);
-        if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || plan_is_masked(p, op) ||
+        if (op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT || plan_marked_columns(p, op) ||
             (op->kind == OP_SOLVE && in_nest))
             return false;
     }

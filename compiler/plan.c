@@ -86,25 +86,59 @@ bool plan_has_dim(const struct value *v, uint32_t dim)
     return false;
 }
 
+static bool is_lower(const tg_algorithm *algorithm, uint32_t tile);
+
+/* Does the expression make zeros of those of its tiles? */
+static bool is_lower_map(const tg_algorithm *algorithm, const tg_stmt *map)
+{
+    bool zero[TG_MAX_EXPR + 2] = {false};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tg_expr_length(map); i++) {
+        const tg_x *x = &map->expr[i];
+        n -= (uint32_t)tg_expr_arity(x->op);
+        const bool a = zero[n], b = zero[n + 1];
+        zero[n++] = x->op == TG_X_TILE                             ? is_lower(algorithm, TG_OPERAND_TILE(x->operand))
+                    : x->op == TG_X_CAUSAL || x->op == TG_X_BEFORE ? true
+                    : x->op == TG_X_MUL                            ? a || b
+                    : x->op == TG_X_ADD || x->op == TG_X_SUB || x->op == TG_X_MAX || x->op == TG_X_MIN
+                        ? a && b
+                        : (x->op == TG_X_DIV || x->op == TG_X_NEG || x->op == TG_X_ABS || x->op == TG_X_STEP) && a;
+    }
+    return n == 1 && zero[0];
+}
+
+/* Is the tile of positions x positions, in whichever row it is made, zero where the key is behind the query? */
+static bool is_lower(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;
+    const tg_operand at_query = tg_tile_is_square(algorithm, tile) ? TG_AT_Q(tile) : (tg_operand)tile;
+    const int i = tg_tile_stmt(algorithm, tile);
+    if (i < 0 || (tg_operand_mask(algorithm, at_query) & both) != both)
+        return false;
+    const tg_stmt *s = &algorithm->body[i];
+    return s->op == TG_STMT_SOLVE || tg_stmt_decays(s) || (s->op == TG_STMT_MAP && is_lower_map(algorithm, s));
+}
+
 bool plan_is_masked(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a], *b = &p->values[op->b];
-    if (op->kind != OP_CONTRACT || a->space != SPACE_FRAGMENT || a->stmt < 0 || !plan_is_loaded(b))
-        return false;
-    const tg_stmt *s = &p->algorithm->body[a->stmt];
-    if (tg_stmt_decays(s) && a->n_dims == 2 && plan_is_position(a->dims[0]) && plan_is_position(a->dims[1]))
-        return true;
-    for (uint32_t i = 0; s->op == TG_STMT_MAP && i < tg_expr_length(s); i++)
-        if (s->expr[i].op == TG_X_CAUSAL || s->expr[i].op == TG_X_BEFORE)
-            return true;
-    return false;
+    return op->kind == OP_CONTRACT && a->space == SPACE_FRAGMENT && a->stmt >= 0 && plan_is_loaded(b) &&
+           is_lower(p->algorithm, TG_OPERAND_TILE(a->operand));
 }
 
-bool plan_is_by_square(const struct plan *p, const struct op *op)
+int plan_masked_operand(const struct plan *p, const struct op *op)
 {
-    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
-    return op->kind == OP_CONTRACT && (a->space == SPACE_FRAGMENT) != (b->space == SPACE_FRAGMENT) &&
-           tg_tile_is_square(p->algorithm, TG_OPERAND_TILE(a->space == SPACE_FRAGMENT ? b->operand : a->operand));
+    if (op->kind != OP_CONTRACT || !tg_has_one_chunk(p->algorithm))
+        return -1;
+    if (is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->a].operand)))
+        return op->b;
+    return is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->b].operand)) ? op->a : -1;
+}
+
+uint32_t plan_marked_columns(const struct plan *p, const struct op *op)
+{
+    const int x = tg_has_one_chunk(p->algorithm) ? plan_masked_operand(p, op) : plan_is_masked(p, op) ? op->b : -1;
+    return x < 0 || p->values[x].space == SPACE_FRAGMENT ? 0 : p->values[x].extent[1];
 }
 
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim)

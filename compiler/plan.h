@@ -383,8 +383,11 @@ static inline uint32_t plan_solve_pitch(const struct plan *p, const struct op *o
 {
     return p->values[op->v].extent[1] + 8;
 }
-/* Is it a product of a computed tile by a tile of positions x positions in memory? */
-bool plan_is_by_square(const struct plan *p, const struct op *op);
+/* Of a product by a tile of positions that is zero where the key is behind the query, computed or loaded, the other operand;
+ * -1: it is no such product. What is bad in it must not get there. Where a chunk is one block. */
+int plan_masked_operand(const struct plan *p, const struct op *op);
+/* Columns of it whose bad positions are marked in shared memory; 0: none, or they are found in registers. */
+uint32_t plan_marked_columns(const struct plan *p, const struct op *op);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */

@@ -9,9 +9,10 @@
  *
  * requires: the second operand of a masked product is used by nothing else in its step
  *
- * Where a chunk is one block (tg_has_one_chunk) a matrix may be an operand of several products. There nothing is taken
- * out of shared memory: if there is something bad, the product fetches zeros in its place. And a product of a computed
- * tile by positions x positions of memory, whose rows are dqk or dhv: each row finds its own first bad position. */
+ * Where a chunk is one block (tg_has_one_chunk) the masked tile may be an inverse, or be loaded, and stand on either side;
+ * a matrix may be an operand of several products, and be mapped as it is fetched. There nothing is taken out of shared
+ * memory: if there is something bad, the product counts it as zero. Where the other operand is a computed tile, whose rows
+ * are dqk or dhv, each row finds its own first bad position. */
 #include "lower/matrix.h"
 
 #include <stdlib.h>
@@ -75,8 +76,15 @@ void careful_barrier(struct emit *e, const struct op *op)
  * last bad position of a column counts instead of the first. */
 static bool is_backward(const struct emit *e, const struct op *op)
 {
-    return e->p->values[op->v].dims[0] == TG_LKV;
+    return plan_has_dim(&e->p->values[op->v], TG_LKV);
 }
+
+/* A product whose other operand is a masked tile, and the operand that may be bad: positions x columns. */
+struct values {
+    const struct op *op;
+    uint32_t v;
+    LLVMValueRef seen; /* local i1: something bad was found */
+};
 
 static LLVMValueRef marked(struct emit *e, LLVMValueRef column)
 {
@@ -84,8 +92,8 @@ static LLVMValueRef marked(struct emit *e, LLVMValueRef column)
 }
 
 /* for (index = thread; index < count; index += threads) body */
-static void for_threads(struct emit *e, uint32_t count, const struct op *op,
-                        void (*body)(struct emit *, const struct op *, LLVMValueRef))
+static void for_threads(struct emit *e, uint32_t count, const struct values *x,
+                        void (*body)(struct emit *, const struct values *, LLVMValueRef))
 {
     LLVMValueRef slot = local(e, e->i32, "index");
     set(e, slot, e->tid);
@@ -97,61 +105,110 @@ static void for_threads(struct emit *e, uint32_t count, const struct op *op,
     LLVMValueRef index = get(e, e->i32, slot);
     LLVMBuildCondBr(e->b, less(e, index, imm(e, count)), inner, after);
     LLVMPositionBuilderAtEnd(e->b, inner);
-    body(e, op, index);
+    body(e, x, index);
     set(e, slot, add(e, index, imm(e, e->p->threads)));
     LLVMBuildBr(e->b, head);
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(e->b));
     LLVMPositionBuilderAtEnd(e->b, after);
 }
 
-static void clear_column(struct emit *e, const struct op *op, LLVMValueRef column)
+static void clear_column(struct emit *e, const struct values *x, LLVMValueRef column)
 {
-    LLVMBuildStore(e->b, imm(e, is_backward(e, op) ? INT32_MIN : INT32_MAX), marked(e, column));
+    LLVMBuildStore(e->b, imm(e, is_backward(e, x->op) ? INT32_MIN : INT32_MAX), marked(e, column));
 }
 
-static void clean_element(struct emit *e, const struct op *op, LLVMValueRef index)
+static LLVMValueRef has_exponent(struct emit *e, LLVMValueRef bits, LLVMTypeRef type, uint32_t exponent)
 {
-    const struct value *v = &e->p->values[op->b];
+    LLVMValueRef mask = LLVMConstInt(type, exponent, 0);
+    return LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, bits, mask, ""), mask, "");
+}
+
+static LLVMValueRef address_in(struct emit *e, uint32_t i, LLVMValueRef row, LLVMValueRef column)
+{
+    const struct value *v = &e->p->values[i];
     const uint32_t bytes = tg_dtype_bytes(v->dtype), per_unit = 16 / bytes;
-    LLVMTypeRef type = v->dtype == TG_F32 ? e->i32 : e->i16;
-    const uint32_t exponent = v->dtype == TG_F32 ? 0x7f800000u : v->dtype == TG_BF16 ? 0x7f80u : 0x7c00u;
-    LLVMValueRef row = divide(e, index, imm(e, v->extent[1])), column = modulo(e, index, imm(e, v->extent[1]));
     LLVMValueRef place = add(e, swizzled(e, v, row, divide(e, column, imm(e, per_unit))),
                              mul(e, modulo(e, column, imm(e, per_unit)), imm(e, bytes)));
-    LLVMValueRef at = byte_offset(e, slot_address(e, v, e->slot[op->b] ? e->slot[op->b] : imm(e, 0)), place);
-    LLVMValueRef mask = LLVMConstInt(type, exponent, 0);
-    LLVMValueRef bits = LLVMBuildAnd(e->b, LLVMBuildLoad2(e->b, type, at, ""), mask, "");
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask, ""));
+    return byte_offset(e, slot_address(e, v, e->slot[i] ? e->slot[i] : imm(e, 0)), place);
+}
+
+/* Is the element bad, as the product takes it: mapped, and rounded to the input type? */
+static LLVMValueRef is_bad_mapped(struct emit *e, const struct values *x, LLVMValueRef row, LLVMValueRef column)
+{
+    struct side a, b;
+    make_sides(e, x->op, &a, &b);
+    LLVMValueRef value = side_element(e, a.v == x->v ? &a : &b, column, 0, row, 0);
+    side_free(&a);
+    side_free(&b);
+    if (e->p->shape.io == TG_F32)
+        return LLVMBuildNot(e->b, is_finite(e, value), "");
+    return has_exponent(e, pack(e, value, real(e, 0)), e->i32, e->p->shape.io == TG_BF16 ? 0x7f80u : 0x7c00u);
+}
+
+static LLVMValueRef is_bad(struct emit *e, const struct values *x, LLVMValueRef row, LLVMValueRef column)
+{
+    const struct value *v = &e->p->values[x->v];
+    LLVMTypeRef type = v->dtype == TG_F32 ? e->i32 : e->i16;
+    if (v->space == SPACE_OPERAND)
+        return is_bad_mapped(e, x, row, column);
+    return has_exponent(e, LLVMBuildLoad2(e->b, type, address_in(e, x->v, row, column), ""), type,
+                        v->dtype == TG_F32    ? 0x7f800000u
+                        : v->dtype == TG_BF16 ? 0x7f80u
+                                              : 0x7c00u);
+}
+
+static LLVMValueRef row_of(struct emit *e, const struct values *x, LLVMValueRef index)
+{
+    return divide(e, index, imm(e, e->p->values[x->v].extent[1]));
+}
+
+static LLVMValueRef column_of(struct emit *e, const struct values *x, LLVMValueRef index)
+{
+    return modulo(e, index, imm(e, e->p->values[x->v].extent[1]));
+}
+
+static void clean_element(struct emit *e, const struct values *x, LLVMValueRef index)
+{
+    LLVMValueRef row = row_of(e, x, index), column = column_of(e, x, index);
+    LLVMBasicBlockRef after = begin_if(e, is_bad(e, x, row, column));
     if (!tg_has_one_chunk(e->p->algorithm))
-        LLVMBuildStore(e->b, LLVMConstInt(type, 0, 0), at);
-    const LLVMAtomicRMWBinOp extremum = is_backward(e, op) ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpMin;
+        LLVMBuildStore(e->b, LLVMConstInt(e->p->values[x->v].dtype == TG_F32 ? e->i32 : e->i16, 0, 0),
+                       address_in(e, x->v, row, column));
+    const LLVMAtomicRMWBinOp extremum = is_backward(e, x->op) ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpMin;
     LLVMBuildAtomicRMW(e->b, extremum, marked(e, column), row, LLVMAtomicOrderingMonotonic, 0);
     end_if(e, after);
 }
 
 /* The barrier of this step has ordered the marks' last readers before us. */
-static void mark_columns(struct emit *e, const struct op *op)
+static void mark_columns(struct emit *e, const struct values *x)
 {
-    const struct value *v = &e->p->values[op->b];
-    for_threads(e, v->extent[1], op, clear_column);
+    const struct value *v = &e->p->values[x->v];
+    for_threads(e, v->extent[1], x, clear_column);
     barrier(e);
-    for_threads(e, v->extent[0] * v->extent[1], op, clean_element);
+    for_threads(e, v->extent[0] * v->extent[1], x, clean_element);
     barrier(e);
 }
 
-/* Rows that the bad positions of their column reach. */
+/* What the bad positions of their column reach. */
 static void spoil_columns(struct emit *e, const struct op *op)
 {
     const struct value *out = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, out);
-    for (uint32_t c = 0; c < 2 * s.n; c++) {
-        LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, marked(e, fragment_column(e, out, c)), "");
-        /* a row's index from the first position of the other block; unmarked columns are out of its reach */
-        for (uint32_t r = 0; r < 2 * s.m; r++) {
-            const uint32_t other = is_backward(e, op) ? TG_LQ : TG_LKV;
-            LLVMValueRef row = sub(e, add(e, e->at.start[out->dims[0]], fragment_row(e, out, r)), e->at.start[other]);
+    const bool turned = !plan_is_position(out->dims[0]);
+    const uint32_t n_columns = 2 * (turned ? s.m : s.n), n_positions = 2 * (turned ? s.n : s.m),
+                   other = is_backward(e, op) ? TG_LQ : TG_LKV;
+    for (uint32_t i = 0; i < n_columns; i++) {
+        LLVMValueRef column = turned ? fragment_row(e, out, i) : fragment_column(e, out, i);
+        LLVMValueRef bad = LLVMBuildLoad2(e->b, e->i32, marked(e, column), "");
+        /* a position's index from the first one of the other block; unmarked columns are out of its reach */
+        for (uint32_t k = 0; k < n_positions; k++) {
+            const uint32_t r = turned ? i : k, c = turned ? k : i;
+            LLVMValueRef position = sub(e,
+                                        add(e, e->at.start[out->dims[turned ? 1 : 0]],
+                                            turned ? fragment_column(e, out, c) : fragment_row(e, out, r)),
+                                        e->at.start[other]);
             LLVMValueRef *x = &e->registers[op->v][(r / 2 * s.n + c / 2) * 4 + r % 2 * 2 + c % 2];
-            LLVMValueRef hit = LLVMBuildICmp(e->b, is_backward(e, op) ? LLVMIntSLE : LLVMIntSGE, row, bad, "");
+            LLVMValueRef hit = LLVMBuildICmp(e->b, is_backward(e, op) ? LLVMIntSLE : LLVMIntSGE, position, bad, "");
             set(e, *x, choose(e, hit, LLVMConstReal(e->f32, __builtin_nan("")), get(e, e->f32, *x)));
         }
     }
@@ -165,7 +222,7 @@ static void product(struct emit *e, const struct op *op)
 static void contract_in_ring(struct emit *e, const struct op *op)
 {
     LLVMBasicBlockRef after = begin_if(e, e->careful);
-    mark_columns(e, op);
+    mark_columns(e, &(struct values){.op = op, .v = op->b});
     end_if(e, after);
     product(e, op);
     after = begin_if(e, e->careful);
@@ -175,13 +232,36 @@ static void contract_in_ring(struct emit *e, const struct op *op)
 
 /* ---- where a chunk is one block ---- */
 
-static void contract_marked(struct emit *e, const struct op *op)
+static void contract_marked(struct emit *e, const struct values *x)
 {
-    mark_columns(e, op);
-    e->finite = true;
-    product(e, op);
-    e->finite = false;
-    spoil_columns(e, op);
+    mark_columns(e, x);
+    e->finite = 1 + x->v;
+    product(e, x->op);
+    e->finite = 0;
+    spoil_columns(e, x->op);
+}
+
+static void see_element(struct emit *e, const struct values *x, LLVMValueRef index)
+{
+    LLVMValueRef bad = is_bad(e, x, row_of(e, x, index), column_of(e, x, index));
+    set(e, x->seen, LLVMBuildOr(e->b, get(e, e->i1, x->seen), bad, ""));
+}
+
+/* Is something bad in the matrix, or in what is made of it? All threads of the block say so, or none. */
+static LLVMValueRef block_sees(struct emit *e, struct values *x)
+{
+    const struct value *v = &e->p->values[x->v];
+    LLVMValueRef seen;
+    if (v->space == SPACE_OPERAND) {
+        x->seen = local(e, e->i1, "seen");
+        set(e, x->seen, LLVMConstInt(e->i1, 0, 0));
+        for_threads(e, v->extent[0] * v->extent[1], x, see_element);
+        seen = get(e, e->i1, x->seen);
+    } else {
+        seen = saw_bad(e, v, e->slot[x->v] ? e->slot[x->v] : imm(e, 0));
+    }
+    LLVMValueRef args[2] = {imm(e, 0), seen};
+    return call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);
 }
 
 /* First (is_first) or last position of a row of the left operand that is not finite, over all lanes that have the row. */
@@ -243,25 +323,18 @@ static LLVMValueRef warp_sees(struct emit *e, uint32_t v)
 
 static void contract_whole(struct emit *e, const struct op *op)
 {
-    const bool masked = plan_is_masked(e->p, op);
-    const uint32_t left = e->p->values[op->a].space == SPACE_FRAGMENT ? op->a : op->b;
-    LLVMValueRef seen;
-    if (masked) {
-        LLVMValueRef slot = e->slot[op->b] ? e->slot[op->b] : imm(e, 0);
-        LLVMValueRef args[2] = {imm(e, 0), saw_bad(e, &e->p->values[op->b], slot)};
-        seen = call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2);
-    } else {
-        seen = warp_sees(e, left);
-    }
+    struct values x = {.op = op, .v = (uint32_t)plan_masked_operand(e->p, op)};
+    const bool in_registers = e->p->values[x.v].space == SPACE_FRAGMENT;
+    LLVMValueRef seen = in_registers ? warp_sees(e, x.v) : block_sees(e, &x);
     LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(e->context, e->function, "bad"),
                       good = LLVMAppendBasicBlockInContext(e->context, e->function, "good"),
                       after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
     LLVMBuildCondBr(e->b, seen, bad, good);
     LLVMPositionBuilderAtEnd(e->b, bad);
-    if (masked)
-        contract_marked(e, op);
+    if (in_registers)
+        contract_rows(e, op, x.v);
     else
-        contract_rows(e, op, left);
+        contract_marked(e, &x);
     LLVMBuildBr(e->b, after);
     LLVMPositionBuilderAtEnd(e->b, good);
     product(e, op);
@@ -271,10 +344,9 @@ static void contract_whole(struct emit *e, const struct op *op)
 
 void careful_contract(struct emit *e, const struct op *op)
 {
-    const bool masked = plan_is_masked(e->p, op);
-    if (tg_has_one_chunk(e->p->algorithm) && (masked || plan_is_by_square(e->p, op)))
+    if (plan_masked_operand(e->p, op) >= 0)
         contract_whole(e, op);
-    else if (masked)
+    else if (!tg_has_one_chunk(e->p->algorithm) && plan_is_masked(e->p, op))
         contract_in_ring(e, op);
     else
         product(e, op);

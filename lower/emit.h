@@ -63,7 +63,7 @@ struct emit {
     LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
     bool scanned_max;     /* it was the maximum */
     LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
-    bool finite;          /* right operands of products are fetched with zeros where they are not finite */
+    uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     int line;             /* of the statement being emitted */
     bool abandoned;       /* LLVM's objects are in an unknown state: leave them */
 };

@@ -36,7 +36,8 @@ LLVMValueRef is_finite(struct emit *e, LLVMValueRef x)
 static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp,
                              uint32_t warps)
 {
-    struct side s = {.v = v, .first = first, .simple = warps == 1 || (per_warp & (per_warp - 1)) == 0};
+    struct side s = {
+        .v = v, .first = first, .finite = e->finite == v + 1, .simple = warps == 1 || (per_warp & (per_warp - 1)) == 0};
     find_matrix(e, &s);
     if (s.matrix)
         s.transposed = s.matrix->dims[1] == outer_dim;
@@ -109,8 +110,6 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
         LLVMValueRef row = add(e, s->first, add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
         ldmatrix(e, lane_address(e, s, row, 16 * o, k_half, 2 * k, true), false, out);
     }
-    for (uint32_t i = 0; s->finite && i < 4; i++)
-        out[i] = finite_word(e, out[i]);
 }
 
 LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
@@ -155,6 +154,11 @@ static LLVMValueRef mapped(struct emit *e, const struct side *s, LLVMValueRef se
     return s->weight ? weighted(e, s->weight, x, at.row, at.column, s->weight->by_sum ? k_class : outer_class) : x;
 }
 
+static LLVMValueRef finite_or_zero(struct emit *e, const struct side *s, LLVMValueRef x)
+{
+    return s->finite ? choose(e, is_finite(e, x), x, real(e, 0)) : x;
+}
+
 /* In registers r of a fetched block, both halves: outer index first + 16 o + l/4 + 8 (outer half), summed index
  * 16 k + 2 (l%4) + 8 (k half) + i. */
 static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
@@ -169,6 +173,8 @@ static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t
         }
         block[r] = pack(e, x[0], x[1]);
     }
+    for (uint32_t r = 0; s->finite && r < 4; r++)
+        block[r] = finite_word(e, block[r]);
 }
 
 /* Left operand from accumulators: the layouts agree. */
@@ -252,9 +258,7 @@ static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o
     LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))),
                              mul(e, modulo(e, column, imm(e, 4)), imm(e, 4)));
     LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, byte_offset(e, s->slot, place), "");
-    if (s->finite)
-        x = choose(e, is_finite(e, x), x, real(e, 0));
-    return mapped(e, s, x, outer, o8, k, 2 * k8 + i);
+    return finite_or_zero(e, s, mapped(e, s, x, outer, o8, k, 2 * k8 + i));
 }
 
 static LLVMValueRef left_float(struct emit *e, const struct side *a, uint32_t m, uint32_t k8, uint32_t half, uint32_t i)
@@ -360,7 +364,7 @@ LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef out
 {
     LLVMValueRef x =
         matrix_element(e, (uint32_t)(s->matrix - e->p->values), s->transposed ? k : outer, s->transposed ? outer : k);
-    return mapped(e, s, x, outer, outer_class, k, k_class);
+    return finite_or_zero(e, s, mapped(e, s, x, outer, outer_class, k, k_class));
 }
 
 void make_sides(struct emit *e, const struct op *op, struct side *a, struct side *b)
@@ -382,7 +386,6 @@ void emit_contract(struct emit *e, const struct op *op)
     const struct shape s = fragment_shape(p, out);
     struct side a, b;
     make_sides(e, op, &a, &b);
-    b.finite = e->finite;
     const struct value *left = &p->values[a.v];
     const uint32_t k_index = left->dims[0] == out->dims[0] ? 1 : 0;
     const uint32_t n = s.m * s.n * 4;

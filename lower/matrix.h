@@ -24,7 +24,7 @@ struct side {
     bool transposed;            /* the summed dimension runs along the rows in shared memory */
     LLVMValueRef slot;          /* address of the ring slot */
     LLVMValueRef first;         /* i32: this warp's first row or column */
-    bool finite;                /* what is not finite is fetched as zero */
+    bool finite;                /* what is not finite counts as zero */
     bool simple;                /* first is a power of two times its number: exclusive-or may be split */
     struct expression *x;
     const struct weight *weight; /* NULL: 1 */

@@ -4,6 +4,8 @@
 #include "harness.h"
 #include "suites.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK = 64 };
@@ -230,24 +232,65 @@ static const tg_schedule inverse_rows = {
              {.name = "walk", .outputs = {IN_}, .warps = 1, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(32)}}},
 };
 
+static const tg_schedule *const inverse_schedules[] = {&inverse_rows, NULL};
+static const char *const no_aliases[] = {NULL};
+static const tg_variant inverse_variant = {TG_HEADER(tg_variant), .name = "inverse", .aliases = no_aliases,
+                                           .algorithm = &inverse, .schedules = inverse_schedules};
+static const struct spec inverse_spec = {.own = &inverse_variant,
+                                         .variant = "inverse",
+                                         .io = TG_BF16,
+                                         .batch = 1,
+                                         .heads = 1,
+                                         .tokens = 100,
+                                         .dqk = 32,
+                                         .dhv = 32,
+                                         .schedule = "rows"};
+
 static void try_inverse(void)
 {
-    const tg_schedule *const schedules[] = {&inverse_rows, NULL};
-    const char *const aliases[] = {NULL};
-    const tg_variant variant = {TG_HEADER(tg_variant), .name = "inverse", .aliases = aliases, .algorithm = &inverse,
-                                .schedules = schedules};
     if (!tap_begin("an inverse on chip as it lies and turned, a vector beside what it is multiplied by"))
         return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "inverse",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 1,
-                                 .tokens = 100,
-                                 .dqk = 32,
-                                 .dhv = 32,
-                                 .schedule = "rows"},
-                  7);
+    try_both_ways(&inverse_spec, 7);
+    tap_end();
+}
+
+/* Rows of the tensor from token `begin` to `end` may change, and those of `token` are bad. */
+static void check_rows(struct problem *problem, const char *name, const char *clean, size_t begin, size_t end,
+                       size_t token)
+{
+    const struct host_tensor *x = problem_tensor(problem, name);
+    const size_t width = (size_t)problem->shape.dhv, bytes = st_dtype_bytes(x->dtype);
+    bool is_bad = false;
+    for (size_t e = 0; e < x->n; e++) {
+        const bool same = memcmp((const char *)x->data + e * bytes, clean + e * bytes, bytes) == 0;
+        is_bad |= e / width == token && !isfinite(num_load(x->data, x->dtype, e));
+        tap_expect(same || (e / width >= begin && e / width < end), "reached %s of token %zu", name, e / width);
+    }
+    tap_expect(is_bad, "did not reach %s of its own token", name);
+}
+
+/* In the second chunk; what is multiplied by the inverse is mapped as it is fetched. */
+static void try_bad_inverse(const char *input)
+{
+    enum { TOKEN = 70, COLUMN = 3 };
+    struct trial trial;
+    if (!tap_begin("NaN in %s beside an inverse on chip", input))
+        return;
+    if (trial_open(&trial, &inverse_spec)) {
+        char *nv = trial_runs(&trial) ? tensor_copy(&trial.problem, "nv") : NULL,
+             *tv = nv ? tensor_copy(&trial.problem, "tv") : NULL;
+        const struct host_tensor *x = problem_tensor(&trial.problem, input);
+        const size_t width = x->rank > 3 ? (size_t)x->extent[3] : 1;
+        num_store(x->data, x->dtype, TOKEN * width + (width > 1 ? COLUMN : 0), (double)NAN);
+        if (tv && trial_runs(&trial)) {
+            check_rows(&trial.problem, "nv", nv, TOKEN, 100, TOKEN);
+            if (width > 1)
+                check_rows(&trial.problem, "tv", tv, CHUNK, TOKEN + 1, TOKEN);
+        }
+        free(nv);
+        free(tv);
+        trial_close(&trial);
+    }
     tap_end();
 }
 
@@ -519,6 +562,8 @@ void suite_found(void)
 {
     try_sums();
     try_inverse();
+    try_bad_inverse("v");
+    try_bad_inverse("x");
     refuse_inverse();
     refuse_turned();
     refuse_joined();

@@ -50,6 +50,12 @@ static void place_nans_of_tiles(struct problem *problem)
     place_nans_at(problem, nans, 2);
 }
 
+static void place_nan_of_gradient(struct problem *problem)
+{
+    const struct host_tensor *dh = problem_tensor(problem, "dh");
+    num_store(dh->data, dh->dtype, (size_t)(80 * problem->shape.dhv + 9), (double)NAN);
+}
+
 /* All of the last sequence: the one before must not notice. */
 static void spoil_last(struct problem *problem)
 {
@@ -91,6 +97,7 @@ enum call_id {
     NLA_STEP,
     HELD,
     KDA_BACK,
+    DELTA_BACK,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -380,6 +387,21 @@ static const struct call_under_test calls[N_CALLS] = {
                   true,
                   {0},
                   NULL},
+    /* A NaN in dh, which the zeros of two tiles in memory keep from the tokens behind it. */
+    [DELTA_BACK] = {"delta-net back",
+                    {.variant = "delta-net",
+                     .io = TG_BF16,
+                     .batch = 1,
+                     .heads = 2,
+                     .tokens = 100,
+                     .dqk = 32,
+                     .dhv = 32,
+                     .schedule = "portable",
+                     .backward = "portable",
+                     .has_s0 = true},
+                    true,
+                    {0},
+                    place_nan_of_gradient},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */

@@ -72,7 +72,7 @@ static bool reads(const struct host_tensor *output, int64_t group, bool is_share
  * reaches all of its chunk. */
 static bool is_of_decay(const struct host_tensor *output)
 {
-    return strcmp(output->name, "df") == 0 || strcmp(output->name, "ddt_raw") == 0;
+    return strcmp(output->name, "df") == 0 || strcmp(output->name, "da") == 0 || strcmp(output->name, "ddt_raw") == 0;
 }
 
 static bool may_reach(const struct bad *bad, bool is_shared, const struct host_tensor *output, struct place at)
@@ -139,6 +139,28 @@ static void test_variant(const struct spec *spec, const char *const *inputs, siz
         try_nan(spec, inputs[i], is_backward);
         tap_end();
     }
+}
+
+/* Inverses and weights of positions in memory: their zeros are loaded. */
+static void suite_delta(void)
+{
+    static const char *const inputs[] = {"v", "beta", "dh"}, *const gradient[] = {"dh"};
+    struct spec spec = {.variant = "gated-delta",
+                        .io = TG_BF16,
+                        .heads = 4,
+                        .dqk = 64,
+                        .dhv = 64,
+                        .group = GROUP,
+                        .cuts = cuts,
+                        .has_s0 = true,
+                        .schedule = "portable",
+                        .backward = "portable"};
+    test_variant(&spec, inputs, sizeof inputs / sizeof *inputs);
+    spec.variant = "delta-net";
+    spec.io = TG_F32;
+    spec.dqk = 40;
+    spec.schedule = spec.backward = "portable-fp32";
+    test_variant(&spec, gradient, 1);
 }
 
 /* The next sequence's tokens are in the last chunk of each. */
@@ -210,5 +232,6 @@ void suite_nan_family(void)
     test_variant(&spec, ssd, sizeof ssd / sizeof *ssd);
     spec.variant = "nla";
     test_variant(&spec, nla, sizeof nla / sizeof *nla);
+    suite_delta();
     suite_walk();
 }
