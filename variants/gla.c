@@ -28,8 +28,9 @@ static double gate(const tg_oracle_call *call, int64_t at)
     return (fmin(x, 0) - log1p(exp(-fabs(x)))) / call->scalars[TAU];
 }
 
-static void gate_back(const tg_oracle_call *call, int64_t at, double da)
+static void gate_back(const tg_oracle_call *call, int64_t at, double da, double dk)
 {
+    (void)dk;
     if (call->out[DGX])
         call->out[DGX][at] = da / (1 + exp(call->in[GX][at])) / call->scalars[TAU];
 }

@@ -29,6 +29,7 @@ enum {
     A,     /* log2 decay [T, dqk]; the variant's */
     B,     /* sum of A over the chunk up to and with the token [T, dqk] */
     GT,    /* sum of A over the chunk [chunk, dqk] */
+    MADE_K, /* keys that the gates are made into, not rounded [T, dqk] */
 
     /* forward */
     KE,    /* keys as the end of the chunk has them [T, dqk] */
@@ -61,10 +62,11 @@ TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_bac
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
 
 struct vector_oracle {
+    double (*key)(const tg_oracle_call *call, int64_t at); /* of a variant that makes it; NULL: it is the caller's */
     /* Natural log of a decay; `at` into a tensor [B, NH, T, dqk]. */
     double (*gate)(const tg_oracle_call *call, int64_t at);
-    /* Writes what da, its gradient, gives as the gradient of the variant's input. */
-    void (*gate_back)(const tg_oracle_call *call, int64_t at, double da);
+    /* Writes what da, its gradient, and dk, that of a key made there, give as the gradient of the variant's input. */
+    void (*gate_back)(const tg_oracle_call *call, int64_t at, double da, double dk);
 };
 /* Either walks all sequences and heads of the call, whatever group and cuts. An absent (NULL) output is skipped, an absent
  * state or gradient that arrives is 0. Without memory for its states it writes nothing. */

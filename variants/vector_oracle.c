@@ -41,15 +41,22 @@ static void write_state(const struct walk *w, uint32_t tile)
         copy_state(w, states + (w->at.state) * w->n_state, w->state);
 }
 
+/* Element x of the key of token t. */
+static double key(const struct walk *w, int64_t t, int64_t x)
+{
+    const tg_oracle_call *c = w->call;
+    return w->how->key ? w->how->key(c, (w->at.first + t) * c->dqk + x) : c->in[K][(w->at.shared + t) * c->dqk + x];
+}
+
 /* after = the state behind token t, of the one before; they may be the same. */
 static void step(const struct walk *w, int64_t t, const double *before, double *after)
 {
     const tg_oracle_call *c = w->call;
-    const double *k = c->in[K] + (w->at.shared + t) * c->dqk, *v = c->in[V] + (w->at.first + t) * c->dhv;
+    const double *v = c->in[V] + (w->at.first + t) * c->dhv;
     for (int64_t x = 0; x < c->dqk; x++) {
-        const double decay = exp(w->how->gate(c, (w->at.first + t) * c->dqk + x));
+        const double decay = exp(w->how->gate(c, (w->at.first + t) * c->dqk + x)), k = key(w, t, x);
         for (int64_t y = 0; y < c->dhv; y++)
-            after[x * c->dhv + y] = decay * before[x * c->dhv + y] + k[x] * v[y];
+            after[x * c->dhv + y] = decay * before[x * c->dhv + y] + k * v[y];
     }
 }
 
@@ -90,12 +97,12 @@ static void step_back(const struct walk *w, int64_t t, const double *before, con
 {
     const tg_oracle_call *c = w->call;
     const int64_t row = w->at.first + t, shared = w->at.shared + t;
-    const double *q = c->in[Q] + shared * c->dqk, *k = c->in[K] + shared * c->dqk;
+    const double *q = c->in[Q] + shared * c->dqk;
     const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
     for (int64_t y = 0; c->out[DV] && y < c->dhv; y++)
         c->out[DV][row * c->dhv + y] = 0;
     for (int64_t x = 0; x < c->dqk; x++) {
-        const double decay = exp(w->how->gate(c, row * c->dqk + x));
+        const double decay = exp(w->how->gate(c, row * c->dqk + x)), k = key(w, t, x);
         double dq = 0, dk = 0, da = 0;
         for (int64_t y = 0; y < c->dhv; y++) {
             const int64_t at = x * c->dhv + y;
@@ -104,14 +111,14 @@ static void step_back(const struct walk *w, int64_t t, const double *before, con
             dk += w->state[at] * v[y];
             da += w->state[at] * decay * before[at];
             if (c->out[DV])
-                c->out[DV][row * c->dhv + y] += w->state[at] * k[x];
+                c->out[DV][row * c->dhv + y] += w->state[at] * k;
             w->state[at] *= decay;
         }
         if (c->out[DQ])
             c->out[DQ][shared * c->dqk + x] += dq;
         if (c->out[DK])
             c->out[DK][shared * c->dqk + x] += dk;
-        w->how->gate_back(c, row * c->dqk + x, da);
+        w->how->gate_back(c, row * c->dqk + x, da, dk);
     }
 }
 

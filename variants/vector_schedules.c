@@ -6,7 +6,8 @@
 #define PRODUCTS             .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1
 
 /* A thread a channel, down the positions of the chunk. */
-#define GATE_ROW {ROW("gates", (B, GT)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}}
+#define CHANNELS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
+#define GATE_ROW {ROW("gates", (B, GT)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS}
 #define STATE(position) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
 
 /* Decode: a token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its

@@ -21,13 +21,16 @@ grad.D   rms
 
 -- case a decay of a channel
 -- args
-check $DATA/gla_b.safetensors $DATA/gla_x.safetensors --device emu
+check $DATA/gla_b.safetensors $DATA/gla_x.safetensors $DATA/hgrn2_b.safetensors $DATA/hgrn2_x.safetensors --device emu
 -- exit 0
 -- stdout
 gla bf16
 gla-backward bf16
 grad.gx  rms
-2 of 2 within tolerance
+hgrn2 bf16
+hgrn2-backward bf16
+the statements of hgrn2-backward agree with differences of the forward's
+4 of 4 within tolerance
 
 -- case the delta rule with a decay of a channel
 -- args
