@@ -141,7 +141,10 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
     const tg_tensor *t = &p->algorithm->tensors[tile];
     const double batch = t->flags & TG_NO_BATCH ? 1 : (double)s->batch;
     const double heads =
-        t->flags & TG_NO_HEADS ? 1 : (double)s->heads / (t->flags & TG_SHARED ? group_of(&p->shape) : 1);
+        t->flags & TG_NO_HEADS
+            ? 1
+            : (double)s->heads /
+                  (t->flags & TG_SHARED ? group_of(&p->shape) : plan_heads_summed(p->schedule, &p->shape, tile));
     double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads *
                    plan_parts(p->schedule, p->slices, &p->shape, tile);
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)

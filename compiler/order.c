@@ -11,6 +11,9 @@
  *         the products by tiles of positions, and maps between them
  *         issue the state's products; meanwhile round and store the outputs
  *
+ * Where heads sum up the output, what each has of positions, of the products by its state, and of those into it comes one
+ * head after the other; and a step ends with a barrier of all groups.
+ *
  * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
  *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
@@ -254,14 +257,14 @@ static void put_map(struct order *o, uint32_t i)
     if (is_implied(o->p, op))
         return;
     put_from(o, i);
-    if (plan_is_made_tile(&o->p->values[op->v]))
+    if (plan_is_made_tile(&o->p->values[op->v]) && !o->p->values[op->v].summed)
         put_value(o, OP_PUT, op->v);
 }
 
-static void put_sums_of_loaded(struct order *o)
+static void put_sums_of_loaded(struct order *o, bool by_head)
 {
     for (uint32_t i = o->begin; i < o->end; i++) {
-        if (!sums_loaded(o->p, &o->from[i]))
+        if (!sums_loaded(o->p, &o->from[i]) || o->p->values[o->from[i].v].by_head != by_head)
             continue;
         if (plan_is_gathered(&o->p->values[o->from[i].v]))
             forget(o, FORGET_THREAD);
@@ -293,21 +296,55 @@ static void put_work_on_positions(struct order *o, bool by_head)
     }
 }
 
-static void put_positions(struct order *o)
+static void put_products_of_positions(struct order *o, bool by_head)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
-        if (makes_of_positions(o->p, &o->from[i]))
+        if (makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
             put_product(o, i);
-    put_sums_of_loaded(o);
+    put_sums_of_loaded(o, by_head);
+}
+
+static void await_products_of_positions(struct order *o, bool by_head)
+{
     for (uint32_t i = o->begin; i < o->end; i++)
-        if (makes_of_positions(o->p, &o->from[i]))
+        if (makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
             await(o, o->from[i].v);
-    put_work_on_positions(o, false);
-    if (o->p->heads > 1) {
-        put(o, OP_HEADS);
-        put_work_on_positions(o, true);
-        put(o, OP_END_HEADS);
+}
+
+/* Of computed tiles whose sum over heads is what products take. */
+static void put_summed_tiles(struct order *o, enum op_kind kind)
+{
+    for (uint32_t i = 0; i < o->p->n_values; i++)
+        if (plan_is_made_tile(&o->p->values[i]) && o->p->values[i].summed)
+            *put(o, kind) = (struct op){
+                .kind = (uint8_t)kind, .role = (uint8_t)o->role, .stmt = -1, .v = (uint8_t)i, .a = (uint8_t)i};
+}
+
+/* What each of several heads has of positions, in the registers of one; products that all share are under way. */
+static void put_positions_of_heads(struct order *o)
+{
+    put(o, OP_HEADS);
+    put_products_of_positions(o, true);
+    await_products_of_positions(o, true);
+    if (o->p->sums_heads)
+        await_products_of_positions(o, false);
+    put_work_on_positions(o, true);
+    put_summed_tiles(o, OP_TOTAL);
+    put(o, OP_END_HEADS);
+    put_summed_tiles(o, OP_PUT);
+}
+
+static void put_positions(struct order *o)
+{
+    put_products_of_positions(o, false);
+    if (!o->p->sums_heads) {
+        await_products_of_positions(o, false);
+        put_work_on_positions(o, false);
     }
+    if (o->p->heads > 1)
+        put_positions_of_heads(o);
+    if (o->p->sums_heads)
+        put_work_on_positions(o, false);
     if (!begins_with_all(o))
         return;
     put(o, OP_FENCE);
@@ -321,6 +358,14 @@ static void put_all(struct order *o, which_ops *which)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (which(o->p, &o->from[i]))
             put_from(o, i);
+}
+
+static bool has_state_sums(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (sums_state(o->p, &o->from[i]))
+            return true;
+    return false;
 }
 
 /* <state, product>: the product is made 64 columns at a time and not kept. */
@@ -437,12 +482,20 @@ static void put_stores(struct order *o)
     }
 }
 
+/* Of each head, or what the sum over heads begins with. */
+static bool is_of_head(const struct plan *p, const struct op *op)
+{
+    return p->values[op->v].by_head || (p->values[op->v].summed && op->kind == OP_COPY);
+}
+
 static void put_output(struct order *o, uint32_t begin, uint32_t end)
 {
     const struct plan *p = o->p;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &o->from[i];
         const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
+        if (o->placed[i])
+            continue;
         if (by_columns || (is_of_output(p, op) && op->kind == OP_COPY)) {
             put_from(o, i);
         } else if (!is_of_output(p, op)) {
@@ -460,7 +513,7 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
 static void put_beside(struct order *o)
 {
     o->guard = GUARD_FIRST;
-    put_sums_of_loaded(o);
+    put_sums_of_loaded(o, false);
     o->guard = GUARD_LAST;
     put_sync(o, OP_BARRIER, SYNC_GROUPS);
     put_vectors(o);
@@ -488,38 +541,84 @@ static bool has_positions(const struct order *o)
     return false;
 }
 
+static void await_products_by_state(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (reads_state(o->p, &o->from[i]))
+            await(o, o->from[i].v);
+}
+
+static void put_products_by_state(struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (reads_state(p, &o->from[i]))
+            put_product(o, i);
+    put_all(o, decays_state);
+    o->guard = GUARD_FIRST;
+    if (!plan_is_state_alone(p))
+        put_vectors(o);
+    o->guard = GUARD_ALWAYS;
+    if (!p->sums_heads)
+        fetch_left(o);
+    await_products_by_state(o);
+}
+
+/* What each head has of an output that is their sum: its products by its columns of the state, and what is made of them. */
+static void put_heads(struct order *o)
+{
+    if (has_state_sums(o)) { /* before the output's sum takes registers */
+        put(o, OP_HEADS);
+        put_state_sums(o);
+        put(o, OP_END_HEADS);
+    }
+    put(o, OP_HEADS);
+    put_products_by_state(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (is_of_head(o->p, &o->from[i]))
+            put_output(o, i, i + 1);
+    put(o, OP_END_HEADS);
+    fetch_left(o);
+}
+
+static void put_products_into_state(struct order *o)
+{
+    const bool by_head = o->p->sums_heads;
+    if (by_head)
+        put(o, OP_HEADS);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (changes_state(o->p, &o->from[i]))
+            put_product(o, i);
+    if (by_head)
+        put(o, OP_END_HEADS);
+}
+
 static void put_tile(struct order *o)
 {
     const struct plan *p = o->p;
     const bool alone = plan_is_sum_alone(p);
     uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
-    put_state_sums(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
+    if (!p->sums_heads)
+        put_state_sums(o);
     if (!has_positions(o) && !alone)
         put_sync(o, OP_AWAIT, SYNC_STATE);
-    for (uint32_t i = o->begin; i < o->end; i++) {
-        last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
-        if (reads_state(p, &o->from[i]))
-            put_product(o, i);
-    }
-    put_all(o, decays_state);
-    o->guard = GUARD_FIRST;
-    if (!alone)
-        put_vectors(o);
-    o->guard = GUARD_ALWAYS;
-    fetch_left(o);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (reads_state(p, &o->from[i]))
-            await(o, o->from[i].v);
+    if (p->sums_heads)
+        put_heads(o);
+    else
+        put_products_by_state(o);
     put_output(o, o->begin, last);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (changes_state(p, &o->from[i]))
-            put_product(o, i);
+    if (!p->sums_heads)
+        put_products_into_state(o);
     if (alone && p->carries)
         put_beside(o);
     if (p->adds)
         put_sync(o, OP_ARRIVE, SYNC_READY);
     put_output(o, last, o->end);
     put_stores(o);
+    if (p->sums_heads)
+        put_products_into_state(o);
     await(o, p->state);
 }
 
@@ -541,9 +640,10 @@ static bool has_late_sums(const struct plan *p)
     return false;
 }
 
+/* Behind the barrier of the next step, or of the end of this one. */
 static void put_late_sums(struct order *o)
 {
-    o->guard = GUARD_LATER;
+    o->guard = plan_buffers(o->p) > 1 ? GUARD_LATER : GUARD_ALWAYS;
     put_all(o, stores_late);
     o->guard = GUARD_ALWAYS;
 }
@@ -567,6 +667,8 @@ static void put_chunk(struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (stores_early(p, &o->from[i]))
             put_from(o, i)->a = gathered_from(o, o->from[i].v);
+    if (plan_buffers(p) == 1)
+        put_sync(o, OP_BARRIER, SYNC_GROUPS);
     put_late_sums(o);
 }
 
@@ -591,9 +693,10 @@ static void put_walk(struct order *o)
     put_chunk(o);
     put(o, OP_END);
     forget(o, FORGET_THREAD | FORGET_BASES);
-    if (has_late_sums(p))
+    if (has_late_sums(p) && plan_buffers(p) > 1) {
         put_sync(o, OP_BARRIER, SYNC_GROUPS);
-    put_late_sums(o);
+        put_late_sums(o);
+    }
     for (uint32_t i = o->end + 1; i < o->n; i++)
         if (o->from[i].kind == OP_STORE)
             put_from(o, i)->kind = OP_LEAVE;

@@ -388,6 +388,53 @@ static uint32_t transition_of(const struct plan *p)
     return 0;
 }
 
+/* Do all statements that read the tile sum it over heads, and are there any? */
+static bool is_for_sums(const tg_algorithm *algorithm, uint32_t tile)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < algorithm->n_body; i++) {
+        tg_operand reads[TG_MAX_READS];
+        const tg_stmt *s = &algorithm->body[i];
+        for (uint32_t k = 0, n = tg_stmt_reads(s, reads); k < n; k++) {
+            if (TG_OPERAND_TILE(reads[k]) != tile)
+                continue;
+            if (s->op != TG_STMT_TOTAL || tg_stmt_along(algorithm, s) != 1u << TG_MEMBER)
+                return false;
+            any = true;
+        }
+    }
+    return any && !(algorithm->tensors[tile].flags & TG_OUT);
+}
+
+uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
+{
+    const int r = tg_tile_row(schedule, tile);
+    if (r < 0 || schedule->rows[r].mma != TG_MMA_WGMMA || !is_for_sums(schedule->algorithm, tile))
+        return 1;
+    return heads_of(&schedule->rows[r], shape);
+}
+
+/* A row that sums over heads goes from one sum that is in memory to the next. */
+static bool find_member_block(struct plan *p)
+{
+    uint32_t block = 0;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
+        if (!(p->slice.loads >> t & 1) || !(tg_tile_implicit(p->algorithm, t) >> TG_MEMBER & 1))
+            continue;
+        const uint32_t heads = plan_heads_summed(p->schedule, &p->shape, t);
+        if ((block && heads != block) || (heads > 1 && p->row->mma != TG_MMA_NONE)) {
+            plan_refuse(p, "TG0517", p->row->line, "let a row of its own, without a matrix instruction, sum over heads",
+                        "kernel %s reads %s, of which memory has sums of %u heads, beside what it has otherwise",
+                        p->row->name, p->algorithm->tensors[t].name, heads);
+            return false;
+        }
+        block = heads;
+    }
+    if (p->row->row[TG_MEMBER].role == TG_ROLE_L && block > 1)
+        p->block[TG_MEMBER] = block;
+    return true;
+}
+
 static void plan_name(struct plan *p)
 {
     snprintf(p->name, sizeof p->name, "tegula_%s_%s", p->algorithm->name, p->row->name);
@@ -423,6 +470,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (!(slices->good >> row & 1))
         return false;
     p->slice = slices->rows[row];
+    if (!find_member_block(p))
+        return false;
     if (p->by_token)
         drop_inverted(p);
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {

@@ -45,6 +45,7 @@ enum scope { SCOPE_BLOCK, SCOPE_GROUP, SCOPE_WARP, SCOPE_N_KINDS };
 struct value {
     tg_operand operand;
     bool by_head;       /* a walk of several heads: each has its own, in shared memory one behind the other */
+    bool summed;        /* ... or, of a tile that goes to shared memory and of outputs, it is the sum of theirs */
     uint8_t n_dims;     /* on-chip dimensions: without chunk */
     uint8_t dims[3];    /* three only in thread kernels that hold chunks */
     uint32_t extent[3]; /* elements of the block on each of them, a multiple of 16 in matrix kernels */
@@ -230,10 +231,10 @@ struct plan {
     uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads;  /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
     bool
-        own_heads; /* ... of which each warpgroup has whole ones: it makes their tiles of positions by itself, and waits for
-                      * no other; otherwise all share out the columns of each tile */
-    uint32_t tiles; /* of a warpgroup: of its heads, or some of one's */
-    uint8_t state;  /* value */
+        own_heads; /* ... of which each warpgroup has whole ones, whose tiles of positions it makes without the others */
+    bool sums_heads; /* ... whose outputs are summed up: their states are side by side in columns; otherwise in rows */
+    uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
+    uint8_t state;   /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
@@ -326,6 +327,21 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* Heads side by side in the rows of accumulators; in the columns of the state. */
+static inline uint32_t plan_heads_in_rows(const struct plan *p)
+{
+    return p->sums_heads ? 1 : p->heads;
+}
+static inline uint32_t plan_heads_in_columns(const struct plan *p)
+{
+    return p->sums_heads ? p->heads : 1;
+}
+/* Buffers of what is written to shared memory in a step and read behind its barrier: two in turn, or one where steps end
+ * with a barrier too, for several heads have little room. */
+static inline uint32_t plan_buffers(const struct plan *p)
+{
+    return p->sums_heads ? 1 : 2;
+}
 /* Of a tile of positions, what a warpgroup makes. */
 static inline uint32_t plan_position_columns(const struct plan *p)
 {
@@ -445,6 +461,9 @@ uint32_t plan_split_dims(const struct plan *p, uint32_t tile);
 /* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */
 uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                     uint32_t tile);
+/* Heads whose sum alone is in memory, in the place of the first of them: so many work together in the row that writes the
+ * tile, and all that read it sum over heads. 1: each head has its own. */
+uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
 /* workspace.c: the tile in whose memory each intermediate is: itself, or one of the same size that no row from the first
  * that uses this needs; 0: it is none, or the caller's. */
 void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,

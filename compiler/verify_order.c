@@ -3,7 +3,8 @@
  *   values are defined before they are used
  *   every product is awaited before its accumulators are touched and before the stage is left that its operands are in
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
- *       buffers one is written while the other may still be read: there is a barrier of all groups in every step
+ *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; of one
+ *       there is such a barrier at the end of the step, too
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
@@ -19,6 +20,7 @@ struct check {
     tg_bits flying;   /* accumulators of products under way */
     tg_bits fetched;  /* left operands in registers */
     tg_bits put;      /* computed tiles in shared memory */
+    tg_bits added;    /* ... of which the sum over heads has been made */
     tg_bits covered;  /* matrices where an output is already */
     tg_bits placed;   /* ... and all places where one is */
     tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
@@ -36,6 +38,7 @@ struct check {
     bool exchanged,
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
     bool of_head; /* among what is done for each head, or for each tile */
+    bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
     bool again;   /* the second time through the loop: what one step leaves for the next */
 };
 
@@ -85,6 +88,7 @@ static uint32_t reads_of(const struct plan *p, const struct op *op, uint8_t read
     case OP_COPY:
         reads[n++] = op->a;
         return n;
+    case OP_TOTAL:
     case OP_FETCH:
     case OP_PUT:
     case OP_EXCHANGE:
@@ -111,7 +115,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     const bool by_wgmma = op->kind == OP_CONTRACT, is_sum = by_wgmma && v == op->v;
     if (!(c->defined >> v & 1))
         return broken(c, "a use before the definition");
-    if (p->values[v].by_head && c->in_loop && !c->of_head)
+    const bool of_all = p->values[v].summed || op->kind == OP_STORE; /* sums of all heads are stored at once */
+    if (p->values[v].by_head && c->in_loop && !c->of_head && !of_all)
         return broken(c, "reads what each head has, and knows not which");
     if ((c->flying >> v & 1) && !is_sum)
         return broken(c, "reads what a product is still under way to");
@@ -174,6 +179,7 @@ static void put_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
     if (plan_is_made_tile(&p->values[op->v])) {
+        c->added &= ~TG_BIT(op->v);
         c->put |= TG_BIT(op->v);
         c->unfenced |= TG_BIT(op->v);
         c->unseen |= TG_BIT(op->v);
@@ -254,6 +260,7 @@ static bool check_sync(struct check *c, const struct op *op)
     }
     if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
         c->unseen = 0;
+        c->ended = true;
         c->begins = false;
         c->has_barrier = true;
     }
@@ -261,6 +268,11 @@ static bool check_sync(struct check *c, const struct op *op)
         return broken(c, "begins the walk before all have read what they carry");
     if (op->kind == OP_PUT && c->exchanged)
         return broken(c, "puts the output where some still read the other thread block's part");
+    if (op->kind == OP_TOTAL)
+        c->added |= TG_BIT(op->v);
+    if (op->kind == OP_PUT && plan_is_made_tile(&c->p->values[op->v]) && c->p->values[op->v].summed &&
+        !(c->added >> op->v & 1))
+        return broken(c, "puts a sum over heads that has not been made");
     if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
         return broken(c, "puts an output where another one is");
     if (is_from_shared(c->p, op) && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
@@ -279,9 +291,10 @@ static bool check_op(struct check *c, const struct op *op)
     if (op->kind == OP_NEST || op->kind == OP_END)
         c->in_loop = op->kind == OP_NEST;
     if (op->kind == OP_TILES || op->kind == OP_HEADS || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
-        c->of_head = op->kind == OP_TILES || op->kind == OP_HEADS;
+        c->of_head = op->kind == OP_HEADS || (op->kind == OP_TILES && !c->p->sums_heads);
     if (op->kind == OP_END)
         c->owed |= c->left;
+    c->ended &= !is_written(op) && op->kind != OP_PUT;
     for (uint32_t i = 0; i < n; i++)
         if (!check_read(c, op, reads[i]))
             return false;
@@ -328,6 +341,8 @@ static bool check_role(const struct plan *p, enum role_kind role)
             begin = c.at;
         if (op->kind == OP_END && has_two_buffers(p) && role == ROLE_WALK && !c.has_barrier)
             return broken(&c, "two buffers in turn without a barrier of all groups in every step");
+        if (op->kind == OP_END && plan_buffers(p) == 1 && role == ROLE_WALK && !c.ended)
+            return broken(&c, "one buffer without a barrier of all groups at the end of every step");
         if (op->kind == OP_END && !c.again) {
             c.again = true;
             c.at = begin - 1;

@@ -51,7 +51,8 @@ static bool find_owner(struct plan *p)
     p->threads = 128 * (p->groups + 1);
     p->warps_m = 4;
     p->warps_n = 1;
-    p->tiles = p->heads * p->block[p->owner] / (WALK_TILE * p->groups);
+    p->sums_heads = p->heads > 1 && output && plan_heads_summed(p->schedule, &p->shape, output->tile) > 1;
+    p->tiles = plan_heads_in_rows(p) * p->block[p->owner] / (WALK_TILE * p->groups);
     return true;
 }
 
@@ -73,12 +74,12 @@ static bool check_blocks(const struct plan *p)
     if (group_of(&p->shape) % p->heads)
         ok = refuse(p, 0, "let fewer work together, or leave member out",
                     "heads that work together must share queries and keys: their number must divide the group");
-    else if (p->tiles * WALK_TILE * p->groups != p->heads * p->block[p->owner])
+    else if (p->tiles * WALK_TILE * p->groups != plan_heads_in_rows(p) * p->block[p->owner])
         ok = refuse(p, 0, "change the block or warps",
                     "the output's block must be 64 columns, or 128, for each four warps");
     else if (p->block[other] % WALK_TILE)
         ok = refuse(p, 0, "change the block", "the block of what its state is split by must be a multiple of 64");
-    else if (p->tiles * p->block[other] > 256)
+    else if (p->tiles * plan_heads_in_columns(p) * p->block[other] > 256)
         ok = refuse(p, 0, "give the output's dimension a smaller block",
                     "the state needs more than 128 registers a thread");
     return ok;
@@ -92,15 +93,13 @@ static bool is_operand(const struct plan *p, uint32_t v)
     return false;
 }
 
-/* A matrix, or computed tile of the owner's rows, times a factor of its positions: the factor can go to the left operand. */
-static bool is_scaled(const struct plan *p, const struct value *v)
+/* Is the map's value a multiple of the one, by factors of positions? */
+static bool is_product_with(const struct plan *p, const struct value *v, uint32_t of)
 {
-    bool stack[TG_MAX_EXPR] = {false}; /* is the matrix in this term? */
-    uint32_t n = 0, matrices = 0;
+    bool stack[TG_MAX_EXPR] = {false}; /* is it in this term? */
+    uint32_t n = 0, times = 0;
     const tg_stmt *s = &p->algorithm->body[v->stmt];
-    if (s->op != TG_STMT_MAP)
-        return false;
-    for (uint32_t i = 0; i < tg_expr_length(s); i++) {
+    for (uint32_t i = 0; s->op == TG_STMT_MAP && i < tg_expr_length(s); i++) {
         const tg_x *x = &s->expr[i];
         const uint32_t arity = (uint32_t)tg_expr_arity(x->op);
         bool has = false;
@@ -110,15 +109,27 @@ static bool is_scaled(const struct plan *p, const struct value *v)
             return false;
         n -= arity;
         if (x->op == TG_X_TILE) {
-            const struct value *a = &p->values[plan_find(p, x->operand, v->nest)];
-            has = a->n_dims == 2;
-            matrices += has;
-            if (has ? a->stmt >= 0 && !plan_is_owned(p, a) : a->n_dims && !plan_is_position(a->dims[0]))
+            const uint32_t a = (uint32_t)plan_find(p, x->operand, v->nest);
+            has = a == of;
+            times += has;
+            if (!has && p->values[a].n_dims && (p->values[a].n_dims > 1 || !plan_is_position(p->values[a].dims[0])))
                 return false;
         }
         stack[n++] = has;
     }
-    return matrices == 1;
+    return times == 1;
+}
+
+/* A matrix, or computed tile of the owner's rows, times a factor of its positions: the factor can go to the left operand. */
+static bool is_scaled(const struct plan *p, const struct value *v)
+{
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n; k++) {
+        const uint32_t a = (uint32_t)plan_find(p, reads[k], v->nest);
+        if (p->values[a].n_dims == 2)
+            return (p->values[a].stmt < 0 || plan_is_owned(p, &p->values[a])) && is_product_with(p, v, a);
+    }
+    return false;
 }
 
 /* The sum of products that makes the value, or NULL. */
@@ -248,11 +259,12 @@ static void place_shared(struct plan *p)
             place_ring(p, i, &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_made_tile(&p->values[i]))
-            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES, 2 * (p->values[i].by_head ? p->heads : 1),
-                          &offset);
+            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES,
+                          plan_buffers(p) * (p->values[i].by_head && !p->values[i].summed ? p->heads : 1), &offset);
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
-            place_buffers(&p->values[p->ops[i].v], p->heads * p->block[p->owner] * WALK_SPAN_BYTES, 1, &offset);
+            place_buffers(&p->values[p->ops[i].v], plan_heads_in_rows(p) * p->block[p->owner] * WALK_SPAN_BYTES, 1,
+                          &offset);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
             place_ring(p, i, &offset);
@@ -261,7 +273,8 @@ static void place_shared(struct plan *p)
         if (plan_is_gathered(v)) /* two elements from each thread */
             place_buffers(v, 8 * 128 * p->groups, 2, &offset);
         else if (v->space == SPACE_PARTS)
-            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1), 2, &offset);
+            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1),
+                          plan_buffers(p) * (v->by_head ? p->heads : 1), &offset);
         if (plan_is_carried(v))
             place_buffers(v, 4 * v->extent[0], 2 * p->groups, &offset);
         if (plan_is_of_warp(v))
@@ -298,7 +311,7 @@ static void find_heads(struct plan *p)
 /* Has each warpgroup what its heads need of positions, and no other any of it? */
 static bool has_own_heads(const struct plan *p)
 {
-    bool own = p->heads > 1 && p->heads % p->groups == 0;
+    bool own = p->heads > 1 && !p->sums_heads && p->heads % p->groups == 0;
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         own = own && v->space != SPACE_PARTS && !(plan_is_made_tile(v) && !v->by_head);
@@ -319,22 +332,120 @@ static void find_uniforms(struct plan *p)
 }
 
 /* Heads have tiles of the output's rows of their own, and their maps of what positions have in common. */
-static bool check_heads(const struct plan *p)
+static bool check_own_rows(const struct plan *p)
 {
-    bool ok = p->heads == 1 || (!plan_is_state_alone(p) && !p->segment && !p->cluster && !p->carries);
-    for (uint32_t i = 0; i < p->n_values && p->heads > 1; i++) {
+    bool ok = true;
+    for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         ok = ok && !(plan_is_loaded(v) && plan_is_owned(p, v) != v->by_head);
-        ok = ok && !(v->space == SPACE_PARTS && (v->by_head || v->stored)) && !(v->by_head && plan_is_of_warp(v));
+        ok = ok && !(v->space == SPACE_PARTS && (v->by_head || v->stored));
     }
-    for (uint32_t i = 0; i < p->n_ops && p->heads > 1; i++) {
+    for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct value *v = &p->values[p->ops[i].v];
         ok = ok && !(p->ops[i].kind == OP_CONTRACT && v->by_head && !plan_is_owned(p, v));
     }
     return ok ||
            refuse(p, 0, "leave member out",
                   "heads work together on an output that each has its own of, from what they share and from their "
-                  "own vectors, without segments, clusters, sums or carried vectors");
+                  "own vectors, without sums");
+}
+
+/* Is it the value, times what heads share? */
+static bool is_multiple(const struct plan *p, const struct value *v, int *of)
+{
+    tg_operand reads[TG_MAX_READS];
+    *of = -1;
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[v->stmt], reads); k < n; k++) {
+        const int a = plan_find(p, reads[k], v->nest);
+        if (!p->values[a].by_head)
+            continue;
+        if (*of >= 0)
+            return false;
+        *of = a;
+    }
+    return *of >= 0 && is_product_with(p, v, (uint32_t)*of);
+}
+
+/* Of what is stored of all heads the sum is made as early as it can be: of accumulators with which the output's sum begins,
+ * and of the computed tile that what they share is multiplied by. */
+static bool find_sum(struct plan *p, uint32_t i)
+{
+    struct value *v = &p->values[i];
+    int of = -1;
+    v->summed = true;
+    v->by_head = false;
+    for (uint32_t k = 0; k < p->n_ops; k++) {
+        const struct op *op = &p->ops[k];
+        if (op->v != i)
+            continue;
+        if (op->kind == OP_MAP && !(is_multiple(p, v, &of) && find_sum(p, (uint32_t)of)))
+            return false;
+        if (op->kind != OP_CONTRACT)
+            continue;
+        const bool in_order = plan_is_owned(p, &p->values[op->a]);
+        struct value *left = &p->values[in_order ? op->a : op->b], *right = &p->values[in_order ? op->b : op->a];
+        if (left->by_head || !right->by_head || !plan_is_made_tile(right))
+            return false;
+        right->summed = true;
+    }
+    return true;
+}
+
+/* Nothing but what the sum is made for reads it. */
+static bool is_read_once(const struct plan *p, uint32_t i)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < p->n_ops; k++) {
+        const struct op *op = &p->ops[k];
+        tg_operand reads[TG_MAX_READS];
+        const struct value *v = &p->values[op->v];
+        n += op->kind == OP_STORE && op->v == i;
+        n += op->kind == OP_CONTRACT && (op->a == i || op->b == i);
+        n += !plan_is_made_tile(&p->values[i]) && (op->kind == OP_DOT || op->kind == OP_COPY) &&
+             (op->a == i || op->b == i);
+        for (uint32_t r = 0, m = op->kind == OP_MAP ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0; r < m;
+             r++)
+            n += plan_find(p, reads[r], v->nest) == (int)i;
+    }
+    return n == 1;
+}
+
+/* Heads share what has the rows of the output, and sum it up: each has its own columns of the state, and of what goes into it. */
+static bool find_sums_of_heads(struct plan *p)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        ok = ok && !(plan_is_loaded(v) && plan_is_owned(p, v) == v->by_head);
+        ok = ok && !(v->space == SPACE_PARTS && !v->by_head && v->stored);
+    }
+    for (uint32_t i = 0; ok && i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind == OP_STORE && p->values[op->v].space == SPACE_FRAGMENT && op->v != p->state)
+            ok = plan_heads_summed(p->schedule, &p->shape, op->tile) == p->heads && p->values[op->v].by_head &&
+                 find_sum(p, op->v);
+    }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        ok = ok && (!p->values[i].summed || is_read_once(p, i));
+    return ok ||
+           refuse(
+               p, 0, "leave member out",
+               "heads work together on a sum of theirs, of which each has multiples of products of what they share by its "
+               "own, and of its own by its state");
+}
+
+static bool check_heads(struct plan *p)
+{
+    if (p->heads == 1)
+        return true;
+    bool ok = !plan_is_state_alone(p) && !p->segment && !p->cluster && !p->carries;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        ok = ok && !(p->values[i].by_head && plan_is_of_warp(&p->values[i]));
+    if (!ok)
+        return refuse(
+            p, 0, "leave member out",
+            "heads work together without segments, clusters, carried vectors, and vectors made of sums of rows");
+    return p->sums_heads ? find_sums_of_heads(p) : check_own_rows(p);
 }
 
 /* ---- outputs ---- */

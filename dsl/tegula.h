@@ -30,7 +30,8 @@ enum {
     TG_LKV,             /* position inside the chunk of a key/value row, j */
     TG_BATCH,           /* sequence of the batch; parallel unless a row loops over it */
     TG_MEMBER,          /* head inside its group; parallel (with the groups) unless a row loops over it. On warpgroups
-                         * with TG_P(n): n of them in one thread block, which loads and computes once what they share */
+                         * with TG_P(n): n of them in one thread block, which loads and computes once what they share;
+                         * of a tile that is read by sums over heads alone it writes the sum of theirs */
     TG_N_DIMS
 };
 

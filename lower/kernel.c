@@ -113,9 +113,11 @@ void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
 static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
     if (p->groups && (v->space == SPACE_FRAGMENT || plan_is_made_tile(v)))
-        return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles : 1);
+        return walk_registers(p, v) * (v == &p->values[p->state]           ? p->tiles * plan_heads_in_columns(p)
+                                       : plan_is_made_tile(v) && v->summed ? 2 /* of a head, and the sum */
+                                                                           : 1);
     if (v->space == SPACE_PARTS && v->late)
-        return 2;
+        return 2 * (v->by_head ? p->heads : 1);
     if (plan_is_of_warp(v) || (v->space == SPACE_PARTS && !plan_is_gathered(v)))
         return 4; /* of two positions a lane, while they are made */
     if (v->space == SPACE_FRAGMENT)

@@ -23,8 +23,8 @@ static void find_slots(struct emit *e, struct walk *w)
         e->slot[i] = plan_is_of_warp(&p->values[i])       ? warp_of_all(e, w)
                      : p->values[i].space == SPACE_VECTOR ? w->stage
                                                           : NULL;
-    w->buffer = p->nests[0].stages == 2 && p->segment % 2 == 0 ? w->stage
-                                                               : modulo(e, w->step, imm(e, 2)); /* the same in turn */
+    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0; /* the same in turn */
+    w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : modulo(e, w->step, imm(e, 2));
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_carried(&p->values[i]))
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
@@ -186,11 +186,23 @@ static void walk_load(struct emit *e, struct walk *w, const struct op *op)
         emit_load(e, op->v);
 }
 
+/* The first head's begins the sum. */
+static void add_of_head(struct emit *e, const struct walk *w, LLVMValueRef slot, LLVMValueRef x)
+{
+    set(e, slot, w->column_head ? LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, "") : x);
+}
+
 static void walk_copy(struct emit *e, struct walk *w, const struct op *op)
 {
-    (void)w;
     for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
-        set(e, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
+        add_of_head(e, w, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
+}
+
+/* Of a computed tile what the head has, to the sum over them. */
+static void walk_total(struct emit *e, struct walk *w, const struct op *op)
+{
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
+        add_of_head(e, w, sum_slots(e, op->v)[r], get(e, e->f32, e->registers[op->v][r]));
 }
 
 static void walk_make(struct emit *e, struct walk *w, const struct op *op)
@@ -231,7 +243,7 @@ static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,     
                                                      [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect,
                                                      [OP_AWAIT] = walk_await,     [OP_ARRIVE] = walk_arrive,
                                                      [OP_BARRIER] = walk_barrier, [OP_FENCE] = walk_fence,
-                                                     [OP_FORGET] = walk_forget};
+                                                     [OP_FORGET] = walk_forget,   [OP_TOTAL] = walk_total};
 
 /* What neighbours under one guard share. */
 struct guarded {
@@ -301,7 +313,9 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
         head = head < looped ? head : 0;
         if (p->ops[i].kind == OP_TILES)
             find_head(e, w);
-        if (p->ops[i].kind == OP_HEADS)
+        if (p->sums_heads && (p->ops[i].kind == OP_HEADS || p->ops[i].kind == OP_END_HEADS))
+            w->column_head = head;
+        if (p->ops[i].kind == OP_HEADS || (p->sums_heads && p->ops[i].kind == OP_END_HEADS))
             e->at.start[TG_MEMBER] = own ? add(e, mul(e, w->group, imm(e, looped)), imm(e, head)) : imm(e, head);
         if (p->ops[i].kind == OP_TILES || p->ops[i].kind == OP_HEADS)
             find_own_slots(e, w);

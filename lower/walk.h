@@ -81,6 +81,7 @@ struct walk {
     struct thread_place outside;          /* of the loop */
     LLVMValueRef buffer;                  /* of shared tiles */
     uint32_t tile;                        /* being emitted, of the group's */
+    uint32_t column_head;                 /* ... and of the heads that the state has side by side in its columns */
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
@@ -109,6 +110,8 @@ LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
 /* Registers of the value, of the tile being emitted; the values in them, whose number it returns. */
 LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v);
+LLVMValueRef *sum_slots(struct emit *e,
+                        uint32_t v); /* of a computed tile, of which the sum over heads goes to shared memory */
 uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x);
 /* Columns of the state; rows and columns of this lane. */
 uint32_t other_extent(const struct plan *p);
@@ -130,8 +133,10 @@ void end_inside(struct emit *e, LLVMBasicBlockRef after);
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class);
 /* Of a tile of positions, of which all columns are `tile`: what is before the group's. */
 LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile);
-/* In which of its buffers a matrix or tile is in this step; where it begins in shared memory; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
+/* In which of its buffers a matrix or tile is in this step; where it, or this head's part of it, begins in shared memory, as a
+ * pointer and as an address; 16-byte unit `unit` of row `row` of a tile of 128-byte rows. */
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v);
+LLVMValueRef matrix_pointer(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v);
 LLVMValueRef unit_offset(struct emit *e, LLVMValueRef row, LLVMValueRef unit);
 /* Where this lane's row of 8 x 8 matrices of a tile positions x owner is, less 16 positions a step. */

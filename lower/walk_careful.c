@@ -82,7 +82,8 @@ void careful_left(struct emit *e, struct walk *w, const struct op *op, LLVMValue
 {
     const struct plan *p = e->p;
     const bool backward = is_backward(e, op);
-    const uint32_t n_state = walk_registers(p, &p->values[p->state]), n = walk_registers(p, &p->values[op->v]);
+    const uint32_t n_state = walk_registers(p, &p->values[p->state]) * plan_heads_in_columns(p),
+                   n = walk_registers(p, &p->values[op->v]);
     LLVMValueRef words[WORDS], first[ROWS];
     for (uint32_t i = 0; i < WORDS; i++) {
         words[i] = local(e, e->i32, "left");

@@ -54,7 +54,10 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
 static void put_tile(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE], base = matrix_address(e, w, op->v);
-    const uint32_t n = take(e, w, op->v, x);
+    const uint32_t n = walk_registers(e->p, &e->p->values[op->v]);
+    LLVMValueRef *const from = e->p->values[op->v].summed ? sum_slots(e, op->v) : slots(e, w, op->v);
+    for (uint32_t r = 0; r < n; r++)
+        x[r] = get(e, e->f32, from[r]);
     LLVMValueRef matrix = divide(e, e->lane, imm(e, 8)), in_matrix = modulo(e, e->lane, imm(e, 8));
     LLVMValueRef row =
         add(e, add(e, mul(e, e->warp, imm(e, 16)), mul(e, modulo(e, matrix, imm(e, 2)), imm(e, 8))), in_matrix);

@@ -25,7 +25,13 @@ uint32_t walk_registers(const struct plan *p, const struct value *v)
 /* Registers of the value, of the tile being emitted. */
 LLVMValueRef *slots(struct emit *e, const struct walk *w, uint32_t v)
 {
-    return e->registers[v] + (v == e->p->state ? w->tile * walk_registers(e->p, &e->p->values[v]) : 0);
+    const uint32_t part = w->tile * plan_heads_in_columns(e->p) + w->column_head;
+    return e->registers[v] + (v == e->p->state ? part * walk_registers(e->p, &e->p->values[v]) : 0);
+}
+
+LLVMValueRef *sum_slots(struct emit *e, uint32_t v)
+{
+    return e->registers[v] + walk_registers(e->p, &e->p->values[v]);
 }
 
 uint32_t take(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *x)
@@ -54,15 +60,30 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
-    if (plan_is_made_tile(value) && value->by_head)
+    if (plan_is_made_tile(value) && value->by_head && !value->summed)
         return add(e, mul(e, w->buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
     return plan_is_made_tile(value) ? w->buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
+}
+
+/* What a loaded matrix has of other heads before that of the one being emitted, whose rows are not the accumulators'. */
+static uint32_t head_bytes(const struct emit *e, const struct walk *w, const struct value *v)
+{
+    return v->by_head && e->p->sums_heads && plan_is_loaded(v) ? w->column_head * (v->stage_bytes / e->p->heads) : 0;
 }
 
 LLVMValueRef matrix_address(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
-    return shared_address(e, add(e, imm(e, value->offset), mul(e, matrix_slot(e, w, v), imm(e, value->stage_bytes))));
+    LLVMValueRef offset = add(e, imm(e, value->offset), mul(e, matrix_slot(e, w, v), imm(e, value->stage_bytes)));
+    return shared_address(e, head_bytes(e, w, value) ? add(e, offset, imm(e, head_bytes(e, w, value))) : offset);
+}
+
+LLVMValueRef matrix_pointer(struct emit *e, const struct walk *w, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    LLVMValueRef first = slot_address(e, value, matrix_slot(e, w, v));
+    const uint32_t bytes = head_bytes(e, w, value);
+    return bytes ? byte_offset(e, first, imm(e, bytes)) : first;
 }
 
 /* Row of the accumulator, and of the owner's block of this thread block. */
@@ -79,12 +100,12 @@ LLVMValueRef owner_span(struct emit *e, const struct walk *w)
 LLVMValueRef head_span(struct emit *e, const struct walk *w)
 {
     LLVMValueRef span = owner_span(e, w);
-    return e->p->heads > 1 ? modulo(e, span, imm(e, spans_of_head(e->p))) : span;
+    return plan_heads_in_rows(e->p) > 1 ? modulo(e, span, imm(e, spans_of_head(e->p))) : span;
 }
 
 void find_head(struct emit *e, const struct walk *w)
 {
-    if (e->p->heads > 1)
+    if (plan_heads_in_rows(e->p) > 1)
         e->at.start[TG_MEMBER] = divide(e, owner_span(e, w), imm(e, spans_of_head(e->p)));
 }
 
@@ -185,9 +206,13 @@ static void product_of_state(struct emit *e, struct walk *w, const struct op *op
 void await_product(struct emit *e, struct walk *w, uint32_t v)
 {
     LLVMValueRef x[128];
-    const uint32_t n = take(e, w, v, x);
+    const uint32_t n = walk_registers(e->p, &e->p->values[v]) * (v == e->p->state ? plan_heads_in_columns(e->p) : 1);
+    LLVMValueRef *const from = slots(e, w, v);
+    for (uint32_t r = 0; r < n; r++)
+        x[r] = get(e, e->f32, from[r]);
     wgmma_wait(e, x, n, 0);
-    put(e, w, v, x);
+    for (uint32_t r = 0; r < n; r++)
+        set(e, from[r], x[r]);
 }
 
 static LLVMValueRef decay_factor(struct emit *e, const struct op *op, LLVMValueRef index)
@@ -324,6 +349,18 @@ static void begin_sum(struct emit *e, struct walk *w, const struct op *op)
         set(e, slots(e, w, op->v)[r], real(e, 0));
 }
 
+/* Left operands of the products into all heads' columns would take too many registers: there are two at most. */
+static void await_head_before(struct emit *e, struct walk *w, uint32_t v)
+{
+    if (!w->column_head)
+        return;
+    w->column_head--;
+    LLVMValueRef x[128];
+    wgmma_wait(e, x, take(e, w, v, x), 0);
+    put(e, w, v, x);
+    w->column_head++;
+}
+
 /* A fetched matrix on the left. By a tile, which is masked: what NaN reach is spoiled before, the state too. */
 static void product_of_fetched(struct emit *e, struct walk *w, const struct op *op)
 {
@@ -331,6 +368,7 @@ static void product_of_fetched(struct emit *e, struct walk *w, const struct op *
     begin_sum(e, w, op);
     if (op->v == e->p->state) {
         scale_owned(e, op, w->words[op->a], left);
+        await_head_before(e, w, op->v);
         issue_by_words(e, w, op, words, right_operand(e, w, op));
         return;
     }

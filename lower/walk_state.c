@@ -102,8 +102,14 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const tg_dtype dtype = plan_memory_dtype(p, tile);
     const bool of_transition = tile == p->transition;
     LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, other)), column = tile_column(e, 0);
+    const struct place outside = e->at;
+    const uint32_t heads = plan_heads_in_columns(p);
     struct walk w = *walk;
-    for (w.tile = 0; w.tile < p->tiles; w.tile++) {
+    for (uint32_t part = 0; part < p->tiles * heads; part++) {
+        w.tile = part / heads;
+        w.column_head = part % heads;
+        if (heads > 1)
+            e->at.start[TG_MEMBER] = imm(e, w.column_head);
         find_head(e, &w);
         for (uint32_t half = 0; half < 2; half++) {
             LLVMValueRef row = owner_row(e, &w, half);
@@ -123,6 +129,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
             end_inside(e, rows);
         }
     }
+    e->at.start[TG_MEMBER] = outside.start[TG_MEMBER];
 }
 
 static void when(struct emit *e, const struct walk *w, uint32_t tile, each_pair *each, LLVMValueRef condition)

@@ -13,7 +13,14 @@
 static LLVMValueRef part_address(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef part)
 {
     const uint32_t bytes = v->stage_bytes / plan_sum_parts(e->p, v);
-    return byte_offset(e, slot_address(e, v, buffer), mul(e, part, imm(e, bytes)));
+    LLVMValueRef slot = v->by_head ? add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]) : buffer;
+    return byte_offset(e, slot_address(e, v, slot), mul(e, part, imm(e, bytes)));
+}
+
+/* Of a sum over tiles: what is in registers from one to the next. */
+static LLVMValueRef *sum_so_far(struct emit *e, const struct walk *w, uint32_t v)
+{
+    return e->registers[v] + 2 * w->column_head;
 }
 
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w)
@@ -36,8 +43,7 @@ static void load_unit(struct emit *e, const struct walk *w, uint32_t v, LLVMValu
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMValueRef offset = LLVMBuildXor(e->b, unit_offset(e, row, lane_unit), imm(e, unit % 8 * 16), "");
     offset = add(e, offset, imm(e, unit / 8 * WALK_TILE * WALK_SPAN_BYTES));
-    LLVMValueRef y =
-        LLVMBuildLoad2(e->b, words, byte_offset(e, slot_address(e, &e->p->values[v], w->stage), offset), "");
+    LLVMValueRef y = LLVMBuildLoad2(e->b, words, byte_offset(e, matrix_pointer(e, w, v), offset), "");
     LLVMSetAlignment(y, 16);
     for (uint32_t i = 0; i < 8; i++)
         x[i] = unpack(e, LLVMBuildExtractElement(e->b, y, imm(e, i / 2), ""), i % 2);
@@ -138,12 +144,13 @@ void walk_positions_vector(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- columns ---- */
 
-/* x[16], one of each of a lane's columns -> x[2]: the sums over the 8 lanes that have the same columns, of two of them.
- * Lanes hand each other half of what they have, three times. */
-static void scatter_sums(struct emit *e, LLVMValueRef x[16])
+/* x[n], of a lane's columns -> x[n / 8]: the sums over the 8 lanes that have the same columns, of some of them. Lanes hand each
+ * other half of what they have, three times. */
+static void scatter_sums(struct emit *e, LLVMValueRef *x, uint32_t n)
 {
-    for (uint32_t n = 8, by = 16; n >= 2; n /= 2, by /= 2) {
+    for (uint32_t by = 16; by >= 4; by /= 2) {
         LLVMValueRef upper = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, e->lane, imm(e, by), ""), imm(e, 0), "");
+        n /= 2;
         for (uint32_t i = 0; i < n; i++) {
             LLVMValueRef keep = choose(e, upper, x[i + n], x[i]), give = choose(e, upper, x[i], x[i + n]);
             x[i] = LLVMBuildFAdd(e->b, keep, shuffle_xor(e, give, by), "");
@@ -151,26 +158,45 @@ static void scatter_sums(struct emit *e, LLVMValueRef x[16])
     }
 }
 
-/* Adds this tile's part to the registers of the sum; the last tile hands them over. */
-void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
+/* Of every `parts`-th of a lane's columns, from column `first` on. */
+static void column_sums(struct emit *e, struct walk *w, const struct op *op, uint32_t first, uint32_t parts,
+                        LLVMValueRef *sums)
 {
     const struct plan *p = e->p;
     const uint32_t matrix = plan_is_loaded(&p->values[op->a]) ? op->a : op->b, tile = matrix == op->a ? op->b : op->a;
-    const struct value *v = &p->values[op->v];
     LLVMValueRef words[16], x[16];
-    for (uint32_t c = 0; c < 16; c++) {
-        if (c % 4 == 0) /* the elements of 16 positions: few registers at a time */
+    for (uint32_t i = 0; i < 16 / parts; i++) {
+        const uint32_t c = i * parts + first;
+        if (c % 4 == first) /* the elements of 16 positions: few registers at a time */
             load_owned(e, w, matrix, c / 4, words);
-        x[c] = real(e, 0);
+        x[i] = real(e, 0);
         for (uint32_t half = 0; half < 2; half++) {
             const uint32_t r = c / 2 * 4 + half * 2 + c % 2;
-            x[c] = fma_of(e, owned_element(e, words, r), get(e, e->f32, e->registers[tile][r]), x[c]);
+            x[i] = fma_of(e, owned_element(e, words, r), get(e, e->f32, e->registers[tile][r]), x[i]);
         }
     }
-    scatter_sums(e, x);
+    scatter_sums(e, x, 16 / parts);
+    for (uint32_t i = 0; i < 2 / parts; i++)
+        sums[i] = x[i];
+}
+
+/* Adds this tile's part to the registers of the sum; the last tile hands them over. Beside a sum over heads it is made in two
+ * parts, for registers are short. */
+void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *v = &p->values[op->v];
+    LLVMValueRef x[2];
+    if (p->sums_heads) {
+        column_sums(e, w, op, 0, 2, x);
+        column_sums(e, w, op, 1, 2, x + 1);
+    } else {
+        column_sums(e, w, op, 0, 1, x);
+    }
     for (uint32_t i = 0; i < 2; i++) {
-        LLVMValueRef sum = w->tile ? LLVMBuildFAdd(e->b, x[i], get(e, e->f32, e->registers[op->v][i]), "") : x[i];
-        set(e, e->registers[op->v][i], sum);
+        LLVMValueRef slot = sum_so_far(e, w, op->v)[i],
+                     sum = w->tile ? LLVMBuildFAdd(e->b, x[i], get(e, e->f32, slot), "") : x[i];
+        set(e, slot, sum);
         if (w->tile + 1 < p->tiles)
             continue;
         LLVMValueRef column =
@@ -188,8 +214,8 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef sum = dot_with_state(e, w, op);
     if (w->tile)
-        sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, e->registers[op->v][0]), "");
-    set(e, e->registers[op->v][0], sum);
+        sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
+    set(e, sum_so_far(e, w, op->v)[0], sum);
     if (w->tile + 1 < e->p->tiles)
         return;
     for (uint32_t by = 1; by < 32; by *= 2)
@@ -208,14 +234,13 @@ static LLVMValueRef made_position(struct emit *e, uint32_t v)
                           byte_offset(e, slot_address(e, &e->p->values[v], e->slot[v]), mul(e, e->tid, imm(e, 4))), "");
 }
 
-/* Behind the barrier: the first group adds the parts of the buffer, one thread a position. */
-void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
+/* Behind the barrier: some threads add the parts of the buffer, one a position. */
+static void store_sum(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef whose)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef first_group = LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), "");
     LLVMValueRef valid = v->n_dims ? inside(e, &e->at, v->dims[0], v->extent[0], e->tid) : NULL;
     LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
-    LLVMBasicBlockRef after = begin_if(e, both(e, both(e, first_group, mine), valid));
+    LLVMBasicBlockRef after = begin_if(e, both(e, both(e, whose, mine), valid));
     LLVMValueRef slot = local(e, e->f32, "sum"), there = both(e, present(e, op->tile), is_first(e, op->tile));
     set(e, slot, plan_is_of_warp(v) ? made_position(e, op->v) : sum_of_parts(e, v, w->buffer, e->tid));
     LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
@@ -229,4 +254,23 @@ void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
         end_if(e, writes);
     end_if(e, after);
     sync_warp(e);
+}
+
+/* The first group; of several heads all groups, each 64 threads one after the other. */
+void walk_store_sum(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct place outside = e->at;
+    const uint32_t at_once = 128 / WALK_TILE * e->p->groups;
+    LLVMValueRef tid = e->tid, thread = add(e, mul(e, w->group, imm(e, 128)), tid);
+    if (!e->p->values[op->v].by_head) {
+        store_sum(e, w, op, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""));
+        return;
+    }
+    e->tid = modulo(e, thread, imm(e, WALK_TILE));
+    for (uint32_t first = 0; first < e->p->heads; first += at_once) {
+        e->at.start[TG_MEMBER] = add(e, divide(e, thread, imm(e, WALK_TILE)), imm(e, first));
+        store_sum(e, w, op, less(e, e->at.start[TG_MEMBER], imm(e, e->p->heads)));
+    }
+    e->at = outside;
+    e->tid = tid;
 }
