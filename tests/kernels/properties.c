@@ -73,9 +73,10 @@ static void rooms_agree(const struct spec *spec)
         tap_expect(tg_variant_schedule_named(&own, "step8", &schedule, NULL) == TG_OK, "no step8");
         const tg_schedule *const schedules[] = {&schedule, NULL};
         struct spec other = few;
+        for (uint32_t r = 0; r < schedule.n_rows; r++) /* rows that hold the tokens have room in their block */
+            if (schedule.rows[r].row[TG_CHUNK].block == schedule.max_tokens)
+                schedule.rows[r].row[TG_CHUNK].block = rooms[i];
         schedule.max_tokens = rooms[i];
-        for (uint32_t r = 0; r < schedule.n_rows; r++)
-            schedule.rows[r].row[TG_CHUNK].block = rooms[i];
         own.schedules = schedules;
         other.own = &own;
         compare(&few, &other, "a step with room for fewer tokens");
