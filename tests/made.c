@@ -1,18 +1,20 @@
 /* tests/made.c - stands between the compiler and its two slow steps (linked with --wrap; see tests/CMakeLists.txt).
  *
  * What they make is found by all that it depends on, less names. From a module, which is complete before LLVM's passes
- * begin: its bitcode, the target, and the sources and the LLVM that this program was built from. From PTX: its text and the
- * ptxas that assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and its own code. */
+ * begin: its bitcode, the target, the LLVM that it is made by and the two sources that say how. From PTX: its text, those
+ * sources and the ptxas that assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and
+ * its own code, and what it wants otherwise than the last time is made anew. */
 #include "made.h"
 
-#include "build_id.h"
 #include "lower/emit.h"
+#include "made_id.h"
 
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -91,6 +93,16 @@ static void write_file(const char *to, const uint32_t number[3], const void *byt
         unlink(path);
 }
 
+/* A file as it is today: a library or program may be replaced by another version. False where there is none. */
+static bool state_of(const char *path, char *text, size_t n)
+{
+    struct stat info;
+    if (!path || stat(path, &info) != 0)
+        return false;
+    snprintf(text, n, "%s %lld %lld", path, (long long)info.st_size, (long long)info.st_mtime);
+    return true;
+}
+
 /* ---- PTX ---- */
 
 /* Code that kernels of many names, from statements on other lines, have in common is made once: without name and lines. */
@@ -124,17 +136,22 @@ static char *renamed(const char *text, const char *from, const char *to)
     return out;
 }
 
-static void name_module(struct made *made, const struct emit *e)
+static bool name_module(struct made *made, const struct emit *e)
 {
-    char how[512];
+    char how[4608], llvm[4096];
     const struct plan *p = e->p;
-    unsigned major, minor, patch;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(how, sizeof how, "ptx %s %s %u %d LLVM %u.%u.%u", TEGULA_BUILD_ID, p->target->arch, p->target->ptx,
-             p->adds != 0, major, minor, patch);
+    Dl_info info = {0};
+    void (*const version)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
+    void *address;
+    memcpy(&address, &version, sizeof address);
+    if (!dladdr(address, &info) || !state_of(info.dli_fname, llvm, sizeof llvm))
+        return false;
+    snprintf(how, sizeof how, "ptx %s %s %u %d %s", TEGULA_MADE_ID, p->target->arch, p->target->ptx, p->adds != 0,
+             llvm);
     LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
     name_file(made, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
     LLVMDisposeMemoryBuffer(bitcode);
+    return true;
 }
 
 /* Who asks for LLVM's text wants the passes to have run. */
@@ -145,14 +162,15 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
         return __real_emit_finish(e, keep_llvm, out);
     if (!forget_names(e))
         return false;
-    name_module(&made, e);
-    if (read_file(&made)) {
+    const bool is_named = name_module(&made, e);
+    if (is_named && read_file(&made)) {
         out->ptx = made.bytes;
         out->n_mma = made.number[0];
     } else {
         if (!__real_emit_finish(e, keep_llvm, out))
             return false;
-        write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
+        if (is_named)
+            write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
     }
     char *nameless = out->ptx;
     out->ptx = renamed(nameless, anonymous, e->p->name);
@@ -164,11 +182,11 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
 
 static bool name_cubin(struct made *made, const char *ptxas, const char *ptx, const char *name)
 {
-    char how[4096];
-    char *nameless = renamed(ptx, name, anonymous);
+    char how[4608], program[4096];
+    char *nameless = state_of(ptxas, program, sizeof program) ? renamed(ptx, name, anonymous) : NULL;
     if (!nameless)
         return false;
-    snprintf(how, sizeof how, "cubin %s", ptxas);
+    snprintf(how, sizeof how, "cubin %s %s", TEGULA_MADE_ID, program);
     name_file(made, how, nameless, strlen(nameless));
     free(nameless);
     return true;
