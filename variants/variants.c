@@ -16,13 +16,13 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_nla,
     &tg_nla_full,
     &tg_gla,
-    &tg_vector_decay,
-    &tg_hgrn2,
     &tg_delta_net,
     &tg_gated_delta,
     &tg_kda,
     &tg_kda_gate,
     &tg_kda_safe,
+    &tg_vector_decay,
+    &tg_hgrn2,
     NULL,
 };
 
