@@ -6,12 +6,17 @@
 /* Addresses, counters and predicates, as ptxas 13.0 reports for our kernels beyond the tiles: a tile of
  * 128 x 128 with its 128 x 32 weights must fit in 255 when one loop feeds it and must not when two do. */
 enum { REGISTERS_BASE = 60, REGISTERS_SECOND_LOOP = 24 };
+/* The same where a chunk is inverted: one loop, whose addresses are gone when the inverse is made. */
+enum { REGISTERS_BESIDE_INVERSE = 36 };
 /* The same beside a state that threads share. */
 enum { REGISTERS_BESIDE_STATE = 36 };
 
 static uint32_t fragment_registers(const struct plan *p, const struct value *v)
 {
-    const uint32_t all = v->extent[0] * v->extent[1] / p->threads, rows = v->extent[0] / p->warps_m / 16;
+    const uint32_t rows = v->extent[0] / p->warps_m / 16;
+    uint32_t all = v->extent[0] * v->extent[1] / p->threads;
+    for (uint32_t block = 0; block < rows * v->extent[1] / 16; block++)
+        all -= plan_is_above(p, v, block / (v->extent[1] / 16), block % (v->extent[1] / 16)) ? 8 : 0;
     /* read from memory 16 rows at a time; in a loop also what is on its way for the next step */
     return !v->direct ? all : v->nest >= 0 ? 2 * all / rows : all / rows;
 }
@@ -85,7 +90,7 @@ static bool check_registers(struct plan *p)
 {
     uint32_t worst = 0;
     const uint32_t live = live_fragments(p, &worst);
-    p->registers = live + operand_registers(p) + REGISTERS_BASE;
+    p->registers = live + operand_registers(p) + (p->to_and_fro ? REGISTERS_BESIDE_INVERSE : REGISTERS_BASE);
     for (uint32_t n = 0; n < p->n_nests; n++)
         if (p->nests[n].n_loops == 2 && p->nests[n].loops[0].dim != TG_CHUNK) {
             p->registers += REGISTERS_SECOND_LOOP;

@@ -4,8 +4,8 @@
  * four warps share out. The groups compute, chunk by chunk:
  *
  *     products of positions, all under way before one is waited for; meanwhile sums of what is loaded
- *     maps of them, of several heads one after the other, rounded to shared memory; barrier of all groups, or of the one that
- *     has the heads by itself: they are whole
+ *     maps of them, of several heads one after the other, rounded to shared memory, to a tile with one buffer behind a barrier;
+ *     barrier of all groups, or of the one that has the heads by itself: they are whole
  *     for each of the group's tiles of 64 rows
  *         issue the products by the state as it arrives; meanwhile decay it, make vectors, fetch left operands
  *         the products by tiles of positions, and maps between them
@@ -32,6 +32,7 @@ struct order {
     bool placed[PLAN_MAX_OPS];
     uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
     tg_bits cleaned;        /* matrices on the left with zeros where NaN may have been */
+    bool overwrites;        /* all groups have left the chunk before */
     enum role_kind role;
     enum guard guard;
 };
@@ -251,13 +252,19 @@ static bool is_implied(const struct plan *p, const struct op *op)
            (op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND);
 }
 
+/* The first tile of a chunk that has but one buffer waits until all groups have left the chunk before. */
 static void put_map(struct order *o, uint32_t i)
 {
     const struct op *op = &o->from[i];
+    const struct value *v = &o->p->values[op->v];
     if (is_implied(o->p, op))
         return;
     put_from(o, i);
-    if (plan_is_made_tile(&o->p->values[op->v]) && !o->p->values[op->v].summed)
+    if (plan_has_one_buffer(o->p, v) && !o->overwrites) {
+        put_sync(o, OP_BARRIER, SYNC_GROUPS);
+        o->overwrites = true;
+    }
+    if (plan_is_made_tile(v) && !v->summed)
         put_value(o, OP_PUT, op->v);
 }
 

@@ -4,7 +4,7 @@
  * sums in registers in the accumulator layout, shared among the warps by rows (a product whose result is
  * the operand of another must keep whole rows in one warp) or by rows and columns.
  *
- * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages of values; warps_m, warps_n */
+ * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages, lower of values; warps_m, warps_n, to_and_fro */
 #include "compiler/plan.h"
 
 static bool is_operand_of_contract(const struct plan *p, uint32_t v)
@@ -302,7 +302,8 @@ static bool split_warps(struct plan *p)
         const struct op *op = &p->ops[i];
         chained |= op->kind == OP_CONTRACT &&
                    (p->values[op->a].space == SPACE_FRAGMENT || p->values[op->b].space == SPACE_FRAGMENT);
-        chained |= op->kind == OP_DOT && p->values[op->v].n_dims == 1; /* whole rows in one warp */
+        chained |=
+            op->kind == OP_SOLVE || (op->kind == OP_DOT && p->values[op->v].n_dims == 1); /* whole rows in one warp */
     }
     uint32_t best = 0;
     for (uint32_t wn = 1; wn <= (chained ? 1u : p->row->warps); wn++) {
@@ -325,6 +326,49 @@ static bool split_warps(struct plan *p)
                         chained ? " by rows (its product feeds another one)" : "");
     }
     return false;
+}
+
+/* Is what the map makes zero above the diagonal of a chunk, whose queries are rows? */
+static bool is_masked_map(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v];
+    const tg_x *expr = p->algorithm->body[op->stmt].expr;
+    uint32_t last = 0;
+    while (last + 1 < TG_MAX_EXPR && expr[last + 1].op != TG_X_END)
+        last++;
+    return v->n_dims == 2 && v->dims[0] == TG_LQ && v->dims[1] == TG_LKV &&
+           (expr[last].op == TG_X_CAUSAL || expr[last].op == TG_X_BEFORE);
+}
+
+/* Does nothing but such maps read the product, element by element? */
+static bool is_read_below(const struct plan *p, uint32_t v)
+{
+    bool wanted = p->values[v].stored || is_operand_of_contract(p, v);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        tg_operand reads[TG_MAX_READS];
+        const uint32_t n = op->stmt >= 0 && op->v != v ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            wanted |= reads[k] == p->values[v].operand && !(op->kind == OP_MAP && is_masked_map(p, op));
+    }
+    return !wanted;
+}
+
+/* A kernel that inverts: what of its tiles is below the diagonal, and how the warps share that. */
+static void find_lower(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        p->to_and_fro |= p->ops[i].kind == OP_SOLVE;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        p->to_and_fro &= !plan_is_decayed(p, &p->ops[i]);
+    for (uint32_t i = 0; p->to_and_fro && i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        struct value *v = &p->values[op->v];
+        if (v->space == SPACE_FRAGMENT)
+            v->lower = op->kind == OP_MAP        ? is_masked_map(p, op)
+                       : op->kind == OP_CONTRACT ? is_read_below(p, op->v)
+                                                 : v->lower || (op->kind == OP_SOLVE && v->dims[0] == TG_LQ);
+    }
 }
 
 /* A thread kernel: one dimension has one element a thread; what else a tile has is looped, in the grid, or held. */
@@ -440,5 +484,6 @@ bool pass_place(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_loaded(&p->values[i]) || (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0))
             plan_share_tile(p, i);
+    find_lower(p);
     return check_decayed(p) && plan_check_operands(p) && split_warps(p);
 }

@@ -57,6 +57,7 @@ struct value {
     int8_t nest;        /* nest that it is loaded or computed in; -1: outside of nests */
     bool outer;         /* in a nest of two loops: belongs to the outer one */
     bool stored;        /* written to memory by this kernel */
+    bool lower;         /* positions x positions of a chunk: nobody wants what is above the diagonal, or it is zero */
     int8_t shared_with; /* the value that loads the same tile to the same place; -1: none */
     uint8_t place;      /* of what chunks write by tensor maps: the matrix in whose place it is put, or itself */
     bool direct;        /* loaded straight into fragments, right before its only use */
@@ -213,6 +214,8 @@ struct plan {
                           * threads' dimension where each has several, and dqk where threads share it out */
     bool by_token;    /* ... a decode step that walks its tokens: each is a chunk of one position */
     uint32_t warps_m, warps_n; /* how the warps share a fragment tile's rows and columns */
+    bool
+        to_and_fro; /* ... 16 rows after 16 rows, to the last warp and back to the first: each has about as much below the diagonal */
     uint32_t block[TG_N_DIMS]; /* elements of a block of each dimension the kernel iterates over */
     uint32_t segment;          /* chunks that a thread block walks; 0: all of the sequence */
     uint32_t cluster;          /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
@@ -342,6 +345,11 @@ static inline uint32_t plan_buffers(const struct plan *p)
 {
     return p->sums_heads ? 1 : 2;
 }
+/* A computed tile that, unlike others of the kernel, is overwritten in the next chunk, not in the one after? */
+static inline bool plan_has_one_buffer(const struct plan *p, const struct value *v)
+{
+    return plan_is_made_tile(v) && v->stages < plan_buffers(p);
+}
 /* Of a tile of positions, what a warpgroup makes. */
 static inline uint32_t plan_position_columns(const struct plan *p)
 {
@@ -404,6 +412,16 @@ static inline uint32_t plan_solve_pitch(const struct plan *p, const struct op *o
 int plan_masked_operand(const struct plan *p, const struct op *op);
 /* Columns of it whose bad positions are marked in shared memory; 0: none, or they are found in registers. */
 uint32_t plan_marked_columns(const struct plan *p, const struct op *op);
+/* Which 16 rows of a fragment are the m-th of `tiles` that a warp has? */
+static inline uint32_t plan_row_block(const struct plan *p, uint32_t tiles, uint32_t m, uint32_t warp)
+{
+    return p->to_and_fro ? m * p->warps_m + (m % 2 ? p->warps_m - 1 - warp : warp) : warp * tiles + m;
+}
+/* Is block n of 16 columns above the diagonal for every warp's m-th 16 rows, where that is nothing? */
+static inline bool plan_is_above(const struct plan *p, const struct value *v, uint32_t m, uint32_t n)
+{
+    return v->lower && p->to_and_fro && n >= (m + 1) * p->warps_m;
+}
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
 uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */

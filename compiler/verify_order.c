@@ -3,8 +3,9 @@
  *   values are defined before they are used
  *   every product is awaited before its accumulators are touched and before the stage is left that its operands are in
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
- *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; of one
- *       there is such a barrier at the end of the step, too
+ *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
+ *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
+ *       its last product
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
@@ -21,6 +22,7 @@ struct check {
     tg_bits fetched;  /* left operands in registers */
     tg_bits put;      /* computed tiles in shared memory */
     tg_bits added;    /* ... of which the sum over heads has been made */
+    tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
     tg_bits covered;  /* matrices where an output is already */
     tg_bits placed;   /* ... and all places where one is */
     tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
@@ -151,6 +153,7 @@ static bool check_product(struct check *c, const struct op *op)
         c->cleaned |= TG_BIT(op->a);
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
+    c->read |= TG_BIT(op->b);
     c->flying |= TG_BIT(op->v);
     return true;
 }
@@ -175,15 +178,17 @@ static void write_value(struct check *c, const struct op *op)
         c->loaded |= TG_BIT(op->v);
 }
 
-static void put_value(struct check *c, const struct op *op)
+static bool put_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
+    if (plan_has_one_buffer(p, &p->values[op->v]) && (c->read >> op->v & 1))
+        return broken(c, "overwrites a tile that another group may still read");
     if (plan_is_made_tile(&p->values[op->v])) {
         c->added &= ~TG_BIT(op->v);
         c->put |= TG_BIT(op->v);
         c->unfenced |= TG_BIT(op->v);
         c->unseen |= TG_BIT(op->v);
-        return;
+        return true;
     }
     c->unfenced |= TG_BIT(op->a);
     c->ungrouped |= TG_BIT(op->a);
@@ -191,6 +196,7 @@ static void put_value(struct check *c, const struct op *op)
     for (uint32_t i = 0; i < p->n_values; i++) /* whatever is loaded to the same place */
         if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[op->a].offset)
             c->covered |= TG_BIT(i);
+    return true;
 }
 
 static bool check_ring(struct check *c, const struct op *op)
@@ -261,6 +267,7 @@ static bool check_sync(struct check *c, const struct op *op)
     if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
         c->unseen = 0;
         c->ended = true;
+        c->read &= c->flying ? ~(tg_bits)0 : 0;
         c->begins = false;
         c->has_barrier = true;
     }
@@ -308,8 +315,8 @@ static bool check_op(struct check *c, const struct op *op)
         c->fetched |= TG_BIT(op->v);
         c->cleaned &= ~TG_BIT(op->v);
     }
-    if (op->kind == OP_PUT)
-        put_value(c, op);
+    if (op->kind == OP_PUT && !put_value(c, op))
+        return false;
     if (is_written(op))
         write_value(c, op);
     return true;

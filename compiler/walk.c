@@ -250,17 +250,29 @@ static void place_buffers(struct value *v, uint32_t bytes, uint32_t n, uint32_t 
     *offset += bytes * v->stages;
 }
 
+/* Computed tiles have two buffers, the last `single` of them one. */
+static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        left += plan_is_made_tile(&p->values[i]);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (plan_is_made_tile(v))
+            place_buffers(v, WALK_TILE * WALK_SPAN_BYTES,
+                          (left-- > single ? plan_buffers(p) : 1) * (v->by_head && !v->summed ? p->heads : 1), offset);
+    }
+}
+
 /* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
-static void place_shared(struct plan *p)
+static void place_all(struct plan *p, uint32_t single)
 {
     uint32_t offset = 0;
+    p->nests[0].n_loads = 0;
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_loaded(&p->values[i]))
             place_ring(p, i, &offset);
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_made_tile(&p->values[i]))
-            place_buffers(&p->values[i], WALK_TILE * WALK_SPAN_BYTES,
-                          plan_buffers(p) * (p->values[i].by_head && !p->values[i].summed ? p->heads : 1), &offset);
+    place_made_tiles(p, single, &offset);
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
             place_buffers(&p->values[p->ops[i].v], plan_heads_in_rows(p) * p->block[p->owner] * WALK_SPAN_BYTES, 1,
@@ -283,6 +295,18 @@ static void place_shared(struct plan *p)
     p->barrier_offset = round_up(offset, 16);
     p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
+}
+
+/* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
+ * have two each. */
+static void place_shared(struct plan *p)
+{
+    uint32_t tiles = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        tiles += p->heads == 1 && plan_is_made_tile(&p->values[i]);
+    place_all(p, 0);
+    for (uint32_t single = 1; single <= tiles && p->shared_bytes > p->target->shared_optin; single++)
+        place_all(p, single);
 }
 
 /* ---- several heads ---- */

@@ -57,20 +57,20 @@ static void for_block(struct emit *e, struct decayed *d, uint32_t m, uint32_t n,
 /* Index in its block of a row of this lane: r-th of the two in the m-th 16. */
 static LLVMValueRef lane_row(struct emit *e, const struct decayed *d, uint32_t m, uint32_t r)
 {
-    return add(e, add(e, d->rows.first, e->quad_row), imm(e, 16 * m + 8 * r));
+    return add(e, add(e, d->rows.first[0], e->quad_row), imm(e, 16 * m + 8 * r));
 }
 
 /* Index in its block of a column of this lane: c-th of the four in the n-th 16. */
 static LLVMValueRef lane_column(struct emit *e, const struct decayed *d, uint32_t n, uint32_t c)
 {
-    LLVMValueRef first = add(e, d->columns.first, mul(e, e->quad_column, imm(e, 2)));
+    LLVMValueRef first = add(e, d->columns.first[0], mul(e, e->quad_column, imm(e, 2)));
     return add(e, first, imm(e, 16 * n + c / 2 * 8 + c % 2));
 }
 
 /* Decay at the reference of the m-th 16 rows. */
 static LLVMValueRef reference_at(struct emit *e, const struct decayed *d, uint32_t m, LLVMValueRef channel)
 {
-    LLVMValueRef row = add(e, d->rows.first, imm(e, 16 * m + (d->by_query ? 0 : 15)));
+    LLVMValueRef row = add(e, d->rows.first[0], imm(e, 16 * m + (d->by_query ? 0 : 15)));
     return matrix_element(e, d->gate, row, channel);
 }
 
@@ -159,7 +159,7 @@ static void spread_beyond(struct emit *e, struct decayed *d, uint32_t m, uint32_
     forget(d);
     for (uint32_t i = 0; i < d->shape.n; i++) /* channels as this lane fetches them */
         d->reference[i] =
-            reference_at(e, d, m, add(e, add(e, d->columns.first, divide(e, e->lane, imm(e, 4))), imm(e, 8 * i)));
+            reference_at(e, d, m, add(e, add(e, d->columns.first[0], divide(e, e->lane, imm(e, 4))), imm(e, 8 * i)));
     d->columns.weight = &d->reached_weight;
     for (uint32_t n = 0; n < d->shape.n / 2; n++) {
         LLVMValueRef c[8], *sums = &e->registers[d->op->v][(m * d->shape.n + 2 * n) * 4];
@@ -233,7 +233,7 @@ static struct decayed begin_decayed(struct emit *e, const struct op *op)
     d.gate = d.by_query ? op->c : op->w;
     d.reached = d.by_query ? op->w : op->c;
     make_sides(e, op, &d.rows, &d.columns);
-    d.first_row = add(e, e->at.start[out->dims[0]], d.rows.first);
+    d.first_row = add(e, e->at.start[out->dims[0]], d.rows.first[0]);
     return d;
 }
 
@@ -244,7 +244,7 @@ void emit_decayed(struct emit *e, const struct op *op)
     const bool is_pair = plan_is_position(out->dims[1]);
     const uint32_t reached_dim = d.by_query ? TG_LKV : TG_LQ;
     LLVMValueRef end = sub(e, e->at.length, e->at.start[TG_LQ]);
-    d.first = is_pair ? add(e, e->at.start[reached_dim], d.columns.first) : e->at.start[reached_dim];
+    d.first = is_pair ? add(e, e->at.start[reached_dim], d.columns.first[0]) : e->at.start[reached_dim];
     d.reference = calloc(e->p->values[d.gate].extent[1], sizeof *d.reference);
     d.row_weight = (struct weight){d.gate, d.by_query, is_pair, d.reference, d.by_query ? end : NULL};
     d.reached_weight = (struct weight){d.reached, !d.by_query, is_pair, d.reference, d.by_query ? NULL : end};

@@ -182,6 +182,10 @@ struct shape {
     uint32_t m, n; /* 16-row and 8-column tiles of a warp */
 };
 struct shape fragment_shape(const struct plan *p, const struct value *v);
+/* The warp's m-th 16 rows begin at the first row of m plus m steps. */
+LLVMValueRef fragment_first_row(struct emit *e, const struct value *v, uint32_t m);
+uint32_t fragment_row_step(const struct emit *e);
+LLVMValueRef fragment_block(struct emit *e, const struct value *v, uint32_t m);             /* ... and are this block */
 LLVMValueRef fragment_row(struct emit *e, const struct value *v, uint32_t row_class);       /* local row */
 LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t column_class); /* local column */
 void emit_zero(struct emit *e, const struct op *op);

@@ -386,6 +386,10 @@ static void map_fragment(struct emit *e, const struct op *op, bool causal)
         const uint32_t tile_m = r / 4 / s.n, tile_n = r / 4 % s.n;
         if (r % (4 * s.n) == 0)
             load_read_rows(e, x, tile_m);
+        if (plan_is_above(e->p, out, tile_m, tile_n / 2)) {
+            set(e, e->registers[op->v][r], real(e, 0));
+            continue;
+        }
         struct element_at at = {
             .row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
         at.row = fragment_row(e, out, at.row_class);

@@ -10,12 +10,33 @@ struct shape fragment_shape(const struct plan *p, const struct value *v)
     return (struct shape){v->extent[0] / p->warps_m / 16, v->extent[1] / p->warps_n / 8};
 }
 
-LLVMValueRef fragment_row(struct emit *e, const struct value *v, uint32_t row_class)
+/* The warp's number among those that share the rows, in the order in which they have their m-th 16. */
+static LLVMValueRef warp_row(struct emit *e, uint32_t m)
 {
     const struct plan *p = e->p;
-    LLVMValueRef warp_row = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
-    LLVMValueRef row = add(e, mul(e, warp_row, imm(e, v->extent[0] / p->warps_m)), e->quad_row);
-    return add(e, row, imm(e, row_class / 2 * 16 + row_class % 2 * 8));
+    LLVMValueRef warp = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
+    return p->to_and_fro && m % 2 ? sub(e, imm(e, p->warps_m - 1), warp) : warp;
+}
+
+LLVMValueRef fragment_first_row(struct emit *e, const struct value *v, uint32_t m)
+{
+    return mul(e, warp_row(e, m), imm(e, e->p->to_and_fro ? 16 : v->extent[0] / e->p->warps_m));
+}
+
+uint32_t fragment_row_step(const struct emit *e)
+{
+    return e->p->to_and_fro ? 16 * e->p->warps_m : 16;
+}
+
+LLVMValueRef fragment_row(struct emit *e, const struct value *v, uint32_t row_class)
+{
+    LLVMValueRef row = add(e, fragment_first_row(e, v, row_class / 2), e->quad_row);
+    return add(e, row, imm(e, row_class / 2 * fragment_row_step(e) + row_class % 2 * 8));
+}
+
+LLVMValueRef fragment_block(struct emit *e, const struct value *v, uint32_t m)
+{
+    return divide(e, add(e, fragment_first_row(e, v, m), imm(e, m * fragment_row_step(e))), imm(e, 16));
 }
 
 LLVMValueRef fragment_column(struct emit *e, const struct value *v, uint32_t column_class)
@@ -246,6 +267,39 @@ static void store_run(struct emit *e, const struct op *op, uint32_t r, uint32_t 
     LLVMSetAlignment(LLVMBuildStore(e->b, both_x, address), 2 * tg_dtype_bytes(dtype));
 }
 
+/* Whole rows, 16 bytes a lane, by way of the memory that the inverse was made in: of a fragment, a lane has but two elements
+ * side by side, and each store would be of 8 rows. */
+static void store_inverse(struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    const struct shape s = fragment_shape(e->p, v);
+    const uint32_t units = v->extent[1] / 8, pitch = 16 * (units + 1), rows = 32 / units;
+    LLVMValueRef start = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
+    barrier(e); /* it has been read */
+    LLVMValueRef column = mul(e, e->quad_column, imm(e, 4));
+    for (uint32_t r = 0; r < s.m * s.n * 4; r += 2) {
+        LLVMValueRef *x = &e->registers[op->v][r];
+        LLVMValueRef row = fragment_row(e, v, r / 4 / s.n * 2 + (r & 2) / 2);
+        LLVMValueRef to = byte_offset(e, start, add(e, mul(e, row, imm(e, pitch)), column));
+        LLVMBuildStore(e->b, pack(e, get(e, e->f32, x[0]), get(e, e->f32, x[1])),
+                       byte_offset(e, to, imm(e, r / 4 % s.n * 16)));
+    }
+    sync_warp(e);
+    LLVMValueRef unit = modulo(e, e->lane, imm(e, units)), among = divide(e, e->lane, imm(e, units));
+    for (uint32_t r = 0; r < 16 * s.m; r += rows) {
+        LLVMValueRef first = fragment_first_row(e, v, r / 16);
+        LLVMValueRef row = add(e, add(e, first, among), imm(e, r / 16 * fragment_row_step(e) + r % 16));
+        LLVMBasicBlockRef after = begin_if(e, inside(e, &e->at, v->dims[0], v->extent[0], row));
+        LLVMValueRef from = byte_offset(e, start, add(e, mul(e, row, imm(e, pitch)), mul(e, unit, imm(e, 16))));
+        LLVMValueRef x = LLVMBuildLoad2(e->b, v4i32, from, "");
+        LLVMSetAlignment(x, 16);
+        LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, mul(e, unit, imm(e, 8)));
+        LLVMSetAlignment(LLVMBuildStore(e->b, x, to), 16);
+        end_if(e, after);
+    }
+}
+
 /* One value a row, from the first lane of its quad. */
 static void store_rows(struct emit *e, const struct op *op)
 {
@@ -311,6 +365,14 @@ LLVMValueRef is_first(struct emit *e, uint32_t tile)
     return first;
 }
 
+/* An inverse whose rows are 32, 64 or 128 bytes side by side in memory? */
+static bool is_inverse(const struct emit *e, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    return v->stmt >= 0 && e->p->algorithm->body[v->stmt].op == TG_STMT_SOLVE && is_dense(e, v, op->tile) &&
+           tg_dtype_bytes(plan_memory_dtype(e->p, op->tile)) == 2 && 32 % (v->extent[1] / 8) == 0;
+}
+
 void emit_store(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
@@ -318,6 +380,8 @@ void emit_store(struct emit *e, const struct op *op)
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (e->p->thread_dim)
         store_thread(e, op);
+    else if (v->space == SPACE_FRAGMENT && is_inverse(e, op))
+        store_inverse(e, op);
     else if (v->space == SPACE_FRAGMENT)
         for_pairs(e, op, store_run);
     else if (v->space == SPACE_ROWS)

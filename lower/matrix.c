@@ -33,11 +33,9 @@ LLVMValueRef is_finite(struct emit *e, LLVMValueRef x)
     return LLVMBuildICmp(e->b, LLVMIntNE, bits, exponent, "");
 }
 
-static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim, LLVMValueRef first, uint32_t per_warp,
-                             uint32_t warps)
+static struct side make_side(struct emit *e, uint32_t v, uint32_t outer_dim)
 {
-    struct side s = {
-        .v = v, .first = first, .finite = e->finite == v + 1, .simple = warps == 1 || (per_warp & (per_warp - 1)) == 0};
+    struct side s = {.v = v, .finite = e->finite == v + 1};
     find_matrix(e, &s);
     if (s.matrix)
         s.transposed = s.matrix->dims[1] == outer_dim;
@@ -57,6 +55,33 @@ void side_forget(struct side *s)
 {
     if (s->x)
         memset(s->x->memo, 0, sizeof s->x->memo);
+}
+
+static bool is_power_of_two(uint32_t x)
+{
+    return (x & (x - 1)) == 0;
+}
+
+static struct side make_rows(struct emit *e, uint32_t v, const struct value *out)
+{
+    LLVMValueRef first = fragment_first_row(e, out, 0);
+    struct side s = make_side(e, v, out->dims[0]);
+    s.first[0] = first;
+    s.first[1] = e->p->to_and_fro ? fragment_first_row(e, out, 1) : first;
+    s.step = fragment_row_step(e);
+    s.simple = e->p->warps_m == 1 || is_power_of_two(e->p->to_and_fro ? e->p->warps_m : fragment_shape(e->p, out).m);
+    return s;
+}
+
+static struct side make_columns(struct emit *e, uint32_t v, const struct value *out, LLVMValueRef warp)
+{
+    const uint32_t columns = fragment_shape(e->p, out).n * 8;
+    LLVMValueRef first = mul(e, warp, imm(e, columns));
+    struct side s = make_side(e, v, out->dims[1]);
+    s.first[0] = s.first[1] = first;
+    s.step = 16;
+    s.simple = e->p->warps_n == 1 || is_power_of_two(columns);
+    return s;
 }
 
 /* Address of the row that this lane names for ldmatrix: local row `row` + R, unit `unit` + c with c even. */
@@ -104,11 +129,11 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
     LLVMValueRef outer_half = outer_low ? low : high, k_half = outer_low ? high : low;
     if (s->transposed) { /* rows: k; units: outer */
         LLVMValueRef row = add(e, in_matrix, mul(e, k_half, imm(e, 8)));
-        LLVMValueRef unit = add(e, divide(e, s->first, imm(e, 8)), outer_half);
-        ldmatrix(e, lane_address(e, s, row, 16 * k, unit, 2 * o, s->simple), true, out);
+        LLVMValueRef unit = add(e, divide(e, s->first[o % 2], imm(e, 8)), outer_half);
+        ldmatrix(e, lane_address(e, s, row, 16 * k, unit, s->step / 8 * o, s->simple), true, out);
     } else {
-        LLVMValueRef row = add(e, s->first, add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
-        ldmatrix(e, lane_address(e, s, row, 16 * o, k_half, 2 * k, true), false, out);
+        LLVMValueRef row = add(e, s->first[o % 2], add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
+        ldmatrix(e, lane_address(e, s, row, s->step * o, k_half, 2 * k, true), false, out);
     }
 }
 
@@ -159,14 +184,14 @@ static LLVMValueRef finite_or_zero(struct emit *e, const struct side *s, LLVMVal
     return s->finite ? choose(e, is_finite(e, x), x, real(e, 0)) : x;
 }
 
-/* In registers r of a fetched block, both halves: outer index first + 16 o + l/4 + 8 (outer half), summed index
+/* In registers r of a fetched block, both halves: outer index first + step o + l/4 + 8 (outer half), summed index
  * 16 k + 2 (l%4) + 8 (k half) + i. */
 static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
                       LLVMValueRef block[4])
 {
     for (uint32_t r = 0; (s->x || s->weight) && r < 4; r++) {
         const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
-        LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 16 * o + 8 * outer_half)), x[2];
+        LLVMValueRef outer = add(e, add(e, s->first[o % 2], e->quad_row), imm(e, s->step * o + 8 * outer_half)), x[2];
         for (uint32_t i = 0; i < 2; i++) {
             LLVMValueRef index = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i));
             x[i] = mapped(e, s, unpack(e, block[r], i), outer, 2 * o + outer_half, index, 4 * k + 2 * k_half + i);
@@ -215,9 +240,10 @@ static void multiply_block16(struct emit *e, const struct side *a, const struct 
         mma16(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
 }
 
-static void contract16(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
-                       LLVMValueRef *c)
+static void contract16(struct emit *e, const struct value *out, const struct side *a, const struct side *b,
+                       uint32_t extent_k, LLVMValueRef *c)
 {
+    const struct shape s = fragment_shape(e->p, out);
     LLVMValueRef(*rows)[4] = calloc(s.m, sizeof *rows);
     for (uint32_t k = 0; rows && k < extent_k / 16; k++) {
         for (uint32_t m = 0; m < s.m; m++) {
@@ -233,7 +259,7 @@ static void contract16(struct emit *e, const struct side *a, const struct side *
             fetch_block(e, b, n, k, false, columns);
             map_block(e, b, n, k, false, columns);
             for (uint32_t m = 0; m < s.m; m++)
-                for (uint32_t half = 0; half < 2; half++)
+                for (uint32_t half = 0; !plan_is_above(e->p, out, m, n) && half < 2; half++)
                     mma16(e, &c[(m * s.n + 2 * n + half) * 4], rows[m], columns[2 * half], columns[2 * half + 1]);
         }
     }
@@ -252,7 +278,7 @@ static struct split split_tf32(struct emit *e, LLVMValueRef x)
 /* Element (outer index 8 o8 + l/4, summed index 8 k8 + 2 (l%4) + i) of an operand in shared memory. */
 static LLVMValueRef fetch_float(struct emit *e, const struct side *s, uint32_t o8, uint32_t k8, uint32_t i)
 {
-    LLVMValueRef outer = add(e, add(e, s->first, e->quad_row), imm(e, 8 * o8));
+    LLVMValueRef outer = add(e, add(e, s->first[o8 / 2 % 2], e->quad_row), imm(e, o8 / 2 * s->step + o8 % 2 * 8));
     LLVMValueRef k = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 8 * k8 + i));
     LLVMValueRef row = s->transposed ? k : outer, column = s->transposed ? outer : k;
     LLVMValueRef place = add(e, swizzled(e, s->matrix, row, divide(e, column, imm(e, 4))),
@@ -269,6 +295,16 @@ static LLVMValueRef left_float(struct emit *e, const struct side *a, uint32_t m,
     return get(e, e->f32, e->registers[a->v][(m * s.n + k8) * 4 + half * 2 + i]);
 }
 
+/* The same in four instructions, where cvt.rna takes six: the trailing part is cut off, not rounded, and what is left out of
+ * a product is twice as much. A NaN is in either of the two. */
+static struct split cut_tf32(struct emit *e, LLVMValueRef x)
+{
+    LLVMValueRef mask = imm(e, (int64_t)0xffffe000), half = imm(e, 0x1000);
+    LLVMValueRef lead = LLVMBuildAnd(e->b, LLVMBuildAdd(e->b, as(e, x, e->i32), half, ""), mask, "");
+    LLVMValueRef rest = LLVMBuildFSub(e->b, x, as(e, lead, e->f32), "");
+    return (struct split){lead, LLVMBuildAnd(e->b, as(e, rest, e->i32), mask, "")};
+}
+
 static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
 {
     LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]};
@@ -277,16 +313,19 @@ static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], con
         c[i] = element(e, d, i);
 }
 
-void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
+typedef struct split split_tf32_into(struct emit *e, LLVMValueRef x);
+
+static void multiply_parts(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2],
+                           split_tf32_into *split)
 {
     LLVMValueRef lead[4], trail[4], b_lead[2], b_trail[2];
     for (uint32_t i = 0; i < 4; i++) {
-        const struct split x = split_tf32(e, a[i]);
+        const struct split x = split(e, a[i]);
         lead[i] = x.lead;
         trail[i] = x.trail;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        const struct split x = split_tf32(e, b[i]);
+        const struct split x = split(e, b[i]);
         b_lead[i] = x.lead;
         b_trail[i] = x.trail;
     }
@@ -295,9 +334,15 @@ void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4],
     mma8(e, c, lead, b_lead);
 }
 
-static void contract32(struct emit *e, const struct side *a, const struct side *b, struct shape s, uint32_t extent_k,
-                       LLVMValueRef *c)
+void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
 {
+    multiply_parts(e, c, a, b, cut_tf32);
+}
+
+static void contract32(struct emit *e, const struct value *out, const struct side *a, const struct side *b,
+                       uint32_t extent_k, LLVMValueRef *c)
+{
+    const struct shape s = fragment_shape(e->p, out);
     LLVMValueRef(*lead)[4] = calloc(s.m, sizeof *lead), (*trail)[4] = calloc(s.m, sizeof *trail);
     for (uint32_t k = 0; lead && trail && k < extent_k / 8; k++) {
         for (uint32_t m = 0; m < s.m; m++)
@@ -312,6 +357,8 @@ static void contract32(struct emit *e, const struct side *a, const struct side *
             const LLVMValueRef b_lead[2] = {x.lead, y.lead}, b_trail[2] = {x.trail, y.trail};
             for (uint32_t m = 0; m < s.m; m++) {
                 LLVMValueRef *sum = &c[(m * s.n + n) * 4];
+                if (plan_is_above(e->p, out, m, n / 2))
+                    continue;
                 mma8(e, sum, trail[m], b_lead);
                 mma8(e, sum, lead[m], b_trail);
                 mma8(e, sum, lead[m], b_lead);
@@ -332,7 +379,7 @@ static void multiply_block32(struct emit *e, const struct side *a, const struct 
         for (uint32_t half = 0; half < 2; half++) {
             for (uint32_t i = 0; i < 2; i++)
                 columns[i] = fetch_float(e, b, 2 * n + half, k8, i);
-            multiply_floats(e, &c[4 * half], rows, columns);
+            multiply_parts(e, &c[4 * half], rows, columns, split_tf32);
         }
     }
 }
@@ -372,11 +419,9 @@ void make_sides(struct emit *e, const struct op *op, struct side *a, struct side
     const struct plan *p = e->p;
     const struct value *out = &p->values[op->v];
     const bool in_order = plan_has_dim(&p->values[op->a], out->dims[0]);
-    const struct shape s = fragment_shape(p, out);
     LLVMValueRef warp_n = p->warps_n == 1 ? imm(e, 0) : modulo(e, e->warp, imm(e, p->warps_n));
-    LLVMValueRef warp_m = p->warps_n == 1 ? e->warp : divide(e, e->warp, imm(e, p->warps_n));
-    *a = make_side(e, in_order ? op->a : op->b, out->dims[0], mul(e, warp_m, imm(e, s.m * 16)), s.m * 16, p->warps_m);
-    *b = make_side(e, in_order ? op->b : op->a, out->dims[1], mul(e, warp_n, imm(e, s.n * 8)), s.n * 8, p->warps_n);
+    *a = make_rows(e, in_order ? op->a : op->b, out);
+    *b = make_columns(e, in_order ? op->b : op->a, out, warp_n);
 }
 
 void emit_contract(struct emit *e, const struct op *op)
@@ -393,7 +438,7 @@ void emit_contract(struct emit *e, const struct op *op)
     for (uint32_t i = 0; c && i < n; i++)
         c[i] = get(e, e->f32, e->registers[op->v][i]);
     if (c)
-        (p->shape.io == TG_F32 ? contract32 : contract16)(e, &a, &b, s, left->extent[k_index], c);
+        (p->shape.io == TG_F32 ? contract32 : contract16)(e, out, &a, &b, left->extent[k_index], c);
     for (uint32_t i = 0; c && i < n; i++)
         set(e, e->registers[op->v][i], c[i]);
     free(c);

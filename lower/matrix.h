@@ -23,9 +23,10 @@ struct side {
     const struct value *mapped; /* the tile that the expression makes */
     bool transposed;            /* the summed dimension runs along the rows in shared memory */
     LLVMValueRef slot;          /* address of the ring slot */
-    LLVMValueRef first;         /* i32: this warp's first row or column */
+    LLVMValueRef first[2];      /* i32: this warp's first row or column; of its 16s with odd numbers less their steps */
+    uint32_t step;              /* from 16 rows or columns to the next ones */
     bool finite;                /* what is not finite counts as zero */
-    bool simple;                /* first is a power of two times its number: exclusive-or may be split */
+    bool simple;                /* steps fit into first's powers of two: exclusive-or may be split */
     struct expression *x;
     const struct weight *weight; /* NULL: 1 */
 };

@@ -1,31 +1,31 @@
-/* lower/solve.c - the inverse T of I + L, L strictly lower, positions x positions of one chunk.
+/* lower/solve.c - the inverse T of I + L, L strictly lower, positions x positions of one chunk, by blocks of 16 x 16.
  *
- * By substitution, 16 rows at a time. Of block row i of T, block column j is
+ * The diagonal blocks by substitution: a lane has one column and takes each row, once it is known, off those behind it,
+ * which do not wait for one another. Of T (I + L) = I the others follow from right to left in each block row,
  *
- *     (I + L_ii) T_ij = -sum over j <= k < i of L_ik T_kj        (j = i: the identity)
+ *     T_ij = -(sum over j < k <= i of T_ik L_kj) T_jj
  *
- * The sums are products on tensor cores in fp32 (three products of TF32 parts); then every lane has one column of 16 rows and
- * takes each row, once it is known, off those behind it, which do not wait for one another. Columns of T have nothing to do
- * with one another, so a warp makes two block columns by itself, one long and one short.
+ * by products on tensor cores in fp32 (three products of TF32 parts). Their left operands are accumulators as they are,
+ * and block rows have nothing to do with one another: a warp makes those whose rows of L it has (plan_row_block).
  *
- * Shared memory: T row by row on and below the diagonal; L transposed above it. So nothing that a warp reads is written by
- * another one. A NaN in row r of L reaches the rows of T from r on and no others: a product's rows are those of L. */
+ * Shared memory has the right operands, transposed: L_kj, and in the place of L_jj, once it is known, T_jj. A NaN in a
+ * right operand would reach all rows of a product. So if there is anything in L that is not finite, from the first row of
+ * such on L is zero there, and T_jj NaN: the rows of T from there on are NaN, and no others know of it. */
 #include "lower/matrix.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { BLOCK = 16 };
 
 struct solve {
     struct emit *e;
+    const struct value *out;
     uint32_t n, pitch;
-    LLVMValueRef
-        by_quad; /* address of element (l % 4, l / 4) of lane l: of operands, as far as the lane is concerned */
-    LLVMValueRef by_result; /* ... (l / 4, 2 (l % 4)): of products */
-    LLVMValueRef by_column; /* ... (0, the column that the lane has) */
-    LLVMValueRef column;    /* ... in its block */
-    LLVMValueRef is_second; /* i1: the lane has a column of the warp's second block */
-    uint32_t first, second; /* block columns of this warp; the same: there is but one */
+    struct shape shape;
+    LLVMValueRef *t;        /* T, its rows those of queries */
+    LLVMValueRef by_result; /* address of element (l / 4, 2 (l % 4)) of lane l */
+    LLVMValueRef by_left;   /* ... (2 (l % 4), l / 4) */
 };
 
 static LLVMValueRef scratch_at(struct emit *e, LLVMValueRef index)
@@ -38,208 +38,263 @@ static LLVMValueRef element_at(const struct solve *s, LLVMValueRef from, uint32_
     return byte_offset(s->e, from, imm(s->e, 4 * (row * s->pitch + column)));
 }
 
+/* Address of element (row, column), both known at run time. */
+static LLVMValueRef place_of(const struct solve *s, LLVMValueRef row, LLVMValueRef column)
+{
+    return scratch_at(s->e, add(s->e, mul(s->e, row, imm(s->e, s->pitch)), column));
+}
+
 static LLVMValueRef load_float(const struct solve *s, LLVMValueRef from, uint32_t row, uint32_t column)
 {
     return LLVMBuildLoad2(s->e->b, s->e->f32, element_at(s, from, row, column), "");
 }
 
-/* ---- between registers and shared memory ---- */
+static LLVMValueRef is_nan(struct emit *e, LLVMValueRef x)
+{
+    return LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, "");
+}
 
-/* Do the tile's rows lie in columns of registers (orient.c)? */
+/* ---- L ---- */
+
+/* Are the tile's rows keys' (orient.c)? */
 static bool is_turned(const struct value *v)
 {
     return v->dims[0] == TG_LKV;
 }
 
-/* L, transposed. */
-static void put_lower(const struct solve *s, uint32_t v)
+/* Address of the element in register r of the warp's m-th 16 rows, transposed. */
+static LLVMValueRef turned_place(const struct solve *s, const struct value *v, uint32_t m, uint32_t r)
 {
     struct emit *e = s->e;
-    const struct value *value = &e->p->values[v];
-    const struct shape f = fragment_shape(e->p, value);
-    const bool turned = is_turned(value);
-    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
-    LLVMValueRef from = scratch_at(e, add(e, mul(e, turned ? row : column, imm(e, s->pitch)), turned ? column : row));
-    for (uint32_t r = 0; r < f.m * f.n * 4; r++) {
-        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8 + (r & 1);
-        LLVMBuildStore(e->b, get(e, e->f32, e->registers[v][r]),
-                       turned ? element_at(s, from, by_row, by_column) : element_at(s, from, by_column, by_row));
-    }
+    const uint32_t by_row = (r & 2) * 4, by_column = r / 4 * 8 + (r & 1);
+    LLVMValueRef row = fragment_row(e, v, 2 * m), column = fragment_column(e, v, 0);
+    return is_turned(v) ? element_at(s, place_of(s, row, column), by_row, by_column)
+                        : element_at(s, place_of(s, column, row), by_column, by_row);
 }
 
-/* T, turned; above its diagonal zeros. */
-static void take_turned(const struct solve *s, uint32_t v)
+/* To shared memory, as far as it may not be above the diagonal. Is there anything in it that is not finite? */
+static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
 {
     struct emit *e = s->e;
     const struct value *value = &e->p->values[v];
-    const struct shape f = fragment_shape(e->p, value);
-    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
-    LLVMValueRef from = scratch_at(e, add(e, mul(e, column, imm(e, s->pitch)), row)), below = sub(e, column, row);
-    for (uint32_t r = 0; r < f.m * f.n * 4; r++) {
-        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8 + (r & 1);
-        LLVMValueRef is_above = LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)by_row - (int)by_column), "");
-        set(e, e->registers[v][r], choose(e, is_above, real(e, 0), load_float(s, from, by_column, by_row)));
-    }
-}
-
-/* T; above the diagonal zeros. */
-static void take_inverse(const struct solve *s, uint32_t v)
-{
-    struct emit *e = s->e;
-    const struct value *value = &e->p->values[v];
-    const struct shape f = fragment_shape(e->p, value);
-    LLVMValueRef row = fragment_row(e, value, 0), column = fragment_column(e, value, 0);
-    LLVMValueRef from = scratch_at(e, add(e, mul(e, row, imm(e, s->pitch)), column)), below = sub(e, row, column);
-    for (uint32_t r = 0; r < f.m * f.n * 4; r += 2) {
-        const uint32_t by_row = r / 4 / f.n * 16 + (r & 2) * 4, by_column = r / 4 % f.n * 8;
-        LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, element_at(s, from, by_row, by_column), "");
-        LLVMSetAlignment(two, 8);
-        for (uint32_t i = 0; i < 2; i++) {
-            LLVMValueRef is_above =
-                LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)(by_column + i) - (int)by_row), "");
-            LLVMValueRef x = LLVMBuildExtractElement(e->b, two, imm(e, i), "");
-            set(e, e->registers[v][r + i], choose(e, is_above, real(e, 0), x));
+    LLVMValueRef nothing[4];
+    for (uint32_t i = 0; i < 4; i++)
+        nothing[i] = real(e, 0);
+    for (uint32_t m = 0; m < s->shape.m; m++)
+        for (uint32_t r = 0; r < s->shape.n * 4; r++) {
+            if (plan_is_above(e->p, value, m, r / 8))
+                break;
+            LLVMValueRef x = get(e, e->f32, e->registers[v][m * s->shape.n * 4 + r]);
+            LLVMBuildStore(e->b, x, turned_place(s, value, m, r));
+            nothing[r % 4] = add_nothing(e, TG_F32, nothing[r % 4], x);
         }
-    }
+    LLVMValueRef one = LLVMBuildFAdd(e->b, nothing[0], nothing[1], ""),
+                 other = LLVMBuildFAdd(e->b, nothing[2], nothing[3], "");
+    return is_nan(e, LLVMBuildFAdd(e->b, one, other, ""));
 }
 
-/* ---- a block row ---- */
-
-/* 8 of the rows of T_kj, 8 columns, as a right operand. */
-static void load_inverse(const struct solve *s, uint32_t k, uint32_t j, uint32_t step, uint32_t half, LLVMValueRef b[2])
+/* Four elements side by side. */
+static void load_four(const struct solve *s, LLVMValueRef from, uint32_t row, uint32_t column, LLVMValueRef out[4])
 {
     struct emit *e = s->e;
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t row = 8 * step + 4 * i, column = 8 * half;
-        b[i] = load_float(s, s->by_quad, BLOCK * k + row, BLOCK * j + column);
-        if (k > j)
-            continue;
-        LLVMValueRef below = sub(e, e->quad_column, e->quad_row); /* of the diagonal's block: L lies above it */
-        LLVMValueRef is_above = LLVMBuildICmp(e->b, LLVMIntSLT, below, imm(e, (int)column - (int)row), "");
-        b[i] = choose(e, is_above, real(e, 0), b[i]);
-    }
+    LLVMValueRef four = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, 4), element_at(s, from, row, column), "");
+    LLVMSetAlignment(four, 16);
+    for (uint32_t i = 0; i < 4; i++)
+        out[i] = LLVMBuildExtractElement(e->b, four, imm(e, i), "");
 }
 
-/* The sum of L_ik T_kj over the k from j to i, where T_ij will be. */
-static void put_sum(const struct solve *s, uint32_t i, uint32_t j)
+/* T_jj of two blocks of this warp, the m-th and the one behind it: lanes have a column each. */
+static void solve_diagonal(const struct solve *s, uint32_t m)
 {
     struct emit *e = s->e;
-    LLVMValueRef c[2][4];
-    for (uint32_t r = 0; r < 8; r++)
-        c[r / 4][r % 4] = real(e, 0);
-    for (uint32_t k8 = 2 * j; k8 < 2 * i; k8++) {
-        LLVMValueRef a[4], b[2];
-        for (uint32_t r = 0; r < 4; r++)
-            a[r] = load_float(s, s->by_quad, 8 * k8 + r / 2 * 4, BLOCK * i + r % 2 * 8);
-        for (uint32_t half = 0; half < 2; half++) {
-            load_inverse(s, k8 / 2, j, k8 % 2, half, b);
-            multiply_floats(e, c[half], a, b);
-        }
+    const bool is_last = m + 1 == s->shape.m;
+    LLVMValueRef is_first = less(e, e->lane, imm(e, BLOCK)), column = modulo(e, e->lane, imm(e, BLOCK));
+    LLVMValueRef block = fragment_block(e, s->out, m);
+    if (!is_last)
+        block = choose(e, is_first, block, fragment_block(e, s->out, m + 1));
+    LLVMValueRef corner = scratch_at(e, mul(e, block, imm(e, BLOCK * (s->pitch + 1)))), y[BLOCK], l[BLOCK];
+    for (uint32_t r = 0; r < BLOCK; r++)
+        y[r] = choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, column, imm(e, r), ""), real(e, 1), real(e, 0));
+    for (uint32_t k = 0; k + 1 < BLOCK; k++) { /* column k of L */
+        for (uint32_t r = (k + 1) / 4 * 4; r < BLOCK; r += 4)
+            load_four(s, corner, k, r, &l[r]);
+        for (uint32_t r = k + 1; r < BLOCK; r++)
+            y[r] = fma_of(e, LLVMBuildFNeg(e->b, l[r], ""), y[k], y[r]);
     }
-    for (uint32_t r = 0; r < 8; r += 2) {
-        LLVMValueRef two = LLVMGetUndef(e->v2f32);
-        for (uint32_t k = 0; k < 2; k++)
-            two = LLVMBuildInsertElement(e->b, two, c[r / 4][r % 4 + k], imm(e, k), "");
-        LLVMValueRef to = element_at(s, s->by_result, BLOCK * i + r % 4 / 2 * 8, BLOCK * j + r / 4 * 8);
-        LLVMSetAlignment(LLVMBuildStore(e->b, two, to), 8);
-    }
-}
-
-/* L_rm of the r behind m, of diagonal block i. */
-static void load_column(const struct solve *s, uint32_t i, uint32_t m, LLVMValueRef l[BLOCK])
-{
-    struct emit *e = s->e;
-    LLVMValueRef start = scratch_at(e, imm(e, 0));
-    uint32_t r = m + 1;
-    for (; r % 4; r++)
-        l[r] = load_float(s, start, BLOCK * i + m, BLOCK * i + r);
-    for (; r < BLOCK; r += 4) {
-        LLVMValueRef from = element_at(s, start, BLOCK * i + m, BLOCK * i + r);
-        LLVMValueRef four = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, 4), from, "");
-        LLVMSetAlignment(four, 16);
-        for (uint32_t k = 0; k < 4; k++)
-            l[r + k] = LLVMBuildExtractElement(e->b, four, imm(e, k), "");
-    }
-}
-
-/* What row r of block row i begins with: less its sum, or of the lane's block i the identity. */
-static LLVMValueRef load_row(const struct solve *s, uint32_t i, uint32_t r)
-{
-    struct emit *e = s->e;
-    LLVMValueRef is_diagonal = LLVMBuildICmp(e->b, LLVMIntEQ, s->column, imm(e, r), "");
-    LLVMValueRef one = choose(e, is_diagonal, real(e, 1), real(e, 0));
-    if (s->first == i)
-        return one;
-    LLVMValueRef sum = LLVMBuildFNeg(e->b, load_float(s, s->by_column, BLOCK * i + r, 0), "");
-    return s->second == i ? choose(e, s->is_second, one, sum) : sum;
-}
-
-/* ... to shared memory. Where T has its diagonal L lies above it, and what is there of the column, zeros, goes to the
- * diagonal's place, which its own row overwrites. */
-static void put_rows(const struct solve *s, uint32_t i, LLVMValueRef y[BLOCK])
-{
-    struct emit *e = s->e;
-    const bool has_second = s->second != s->first && s->second <= i;
-    LLVMBasicBlockRef after = has_second ? NULL : begin_if(e, LLVMBuildNot(e->b, s->is_second, ""));
-    LLVMValueRef first = s->first == i ? s->column : imm(e, 0), second = s->second == i ? s->column : imm(e, 0);
-    LLVMValueRef diagonal = has_second ? choose(e, s->is_second, second, first) : first;
-    for (uint32_t r = 0; r < BLOCK; r++) {
-        LLVMValueRef row = choose(e, less(e, imm(e, r), diagonal), diagonal, imm(e, r));
-        LLVMValueRef offset = mul(e, row, imm(e, 4 * s->pitch));
-        LLVMBuildStore(e->b, y[r], byte_offset(e, element_at(s, s->by_column, BLOCK * i, 0), offset));
+    sync_warp(e); /* L_jj has been read */
+    LLVMValueRef to = byte_offset(e, corner, mul(e, column, imm(e, 4 * s->pitch)));
+    LLVMBasicBlockRef after = is_last ? begin_if(e, is_first) : NULL;
+    for (uint32_t r = 0; r < BLOCK; r += 4) {
+        LLVMValueRef four = LLVMGetUndef(LLVMVectorType(e->f32, 4));
+        for (uint32_t i = 0; i < 4; i++)
+            four = LLVMBuildInsertElement(e->b, four, y[r + i], imm(e, i), "");
+        LLVMSetAlignment(LLVMBuildStore(e->b, four, element_at(s, to, 0, r)), 16);
     }
     if (after)
         end_if(e, after);
 }
 
-/* Block row i of the lane's column. */
-static void solve_rows(const struct solve *s, uint32_t i)
+/* ---- what is not finite ---- */
+
+/* for (*index = thread; *index < n; *index += threads) */
+static struct counted for_threads(const struct solve *s, LLVMValueRef *index)
 {
-    struct emit *e = s->e;
-    LLVMValueRef y[BLOCK], l[BLOCK];
-    for (uint32_t r = 0; r < BLOCK; r++)
-        y[r] = load_row(s, i, r);
-    for (uint32_t m = 0; m + 1 < BLOCK; m++) {
-        load_column(s, i, m, l);
-        for (uint32_t r = m + 1; r < BLOCK; r++)
-            y[r] = fma_of(e, LLVMBuildFNeg(e->b, l[r], ""), y[m], y[r]);
-    }
-    put_rows(s, i, y);
+    return loop_from(s->e, s->e->tid, imm(s->e, s->n), index);
 }
 
-static void solve_columns(struct solve *s)
+/* A mark behind each row of L or T_jj that has something: NaN. */
+static void mark_rows(const struct solve *s)
 {
     struct emit *e = s->e;
-    s->is_second = LLVMBuildICmp(e->b, LLVMIntUGE, e->lane, imm(e, BLOCK), "");
-    s->column = modulo(e, e->lane, imm(e, BLOCK));
-    LLVMValueRef block = choose(e, s->is_second, imm(e, BLOCK * s->second), imm(e, BLOCK * s->first));
-    s->by_column = scratch_at(e, add(e, block, s->column));
-    for (uint32_t i = s->first; i < s->n / BLOCK; i++) {
-        if (s->first < i)
-            put_sum(s, i, s->first);
-        if (s->second != s->first && s->second < i)
-            put_sum(s, i, s->second);
-        sync_warp(e);
-        solve_rows(s, i);
-        sync_warp(e);
+    LLVMValueRef row, column, sum = local(e, e->f32, "nothing");
+    const struct counted rows = for_threads(s, &row);
+    set(e, sum, real(e, 0));
+    const struct counted columns = loop_from(e, imm(e, 0), add(e, row, imm(e, 1)), &column);
+    LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, place_of(s, column, row), "");
+    set(e, sum, add_nothing(e, TG_F32, get(e, e->f32, sum), x));
+    loop_end(e, &columns, 1);
+    LLVMBuildStore(e->b, get(e, e->f32, sum), place_of(s, row, imm(e, s->n)));
+    loop_end(e, &rows, e->p->threads);
+}
+
+static LLVMValueRef first_marked(const struct solve *s)
+{
+    struct emit *e = s->e;
+    LLVMValueRef back, first = local(e, e->i32, "first");
+    set(e, first, imm(e, s->n));
+    const struct counted rows = loop_from(e, imm(e, 0), imm(e, s->n), &back);
+    LLVMValueRef row = sub(e, imm(e, s->n - 1), back);
+    LLVMValueRef mark = LLVMBuildLoad2(e->b, e->f32, place_of(s, row, imm(e, s->n)), "");
+    set(e, first, choose(e, is_nan(e, mark), row, get(e, e->i32, first)));
+    loop_end(e, &rows, 1);
+    return get(e, e->i32, first);
+}
+
+static void contain(const struct solve *s)
+{
+    struct emit *e = s->e;
+    LLVMValueRef row, column;
+    mark_rows(s);
+    barrier(e);
+    LLVMValueRef first = first_marked(s);
+    const struct counted columns = for_threads(s, &column), rows = loop_from(e, first, imm(e, s->n), &row);
+    LLVMValueRef is_diagonal =
+        LLVMBuildICmp(e->b, LLVMIntEQ, divide(e, row, imm(e, BLOCK)), divide(e, column, imm(e, BLOCK)), "");
+    LLVMBuildStore(e->b, choose(e, is_diagonal, real(e, (double)NAN), real(e, 0)), place_of(s, column, row));
+    loop_end(e, &rows, 1);
+    loop_end(e, &columns, e->p->threads);
+    barrier(e);
+}
+
+/* ---- T ---- */
+
+/* Registers of block (i, j) of T, which is in the warp's m-th row of blocks. */
+static LLVMValueRef *registers_of(const struct solve *s, uint32_t m, uint32_t j)
+{
+    return &s->t[(m * s->shape.n + 2 * j) * 4];
+}
+
+/* Step of 8 of an accumulator as a left operand: in an order of the summed dimension of its own (matrix.c). */
+static void left_of(const struct solve *s, LLVMValueRef *block, uint32_t step, LLVMValueRef a[4])
+{
+    for (uint32_t r = 0; r < 4; r++)
+        a[r] = get(s->e, s->e->f32, block[4 * step + r % 2 * 2 + r / 2]);
+}
+
+/* c += the block by what is of (k, j) in shared memory. */
+static void add_product(const struct solve *s, LLVMValueRef *block, uint32_t k, uint32_t j, LLVMValueRef c[8])
+{
+    struct emit *e = s->e;
+    for (uint32_t step = 0; step < 2; step++) {
+        LLVMValueRef a[4];
+        left_of(s, block, step, a);
+        for (uint32_t half = 0; half < 2; half++) {
+            LLVMValueRef from = element_at(s, s->by_result, BLOCK * j + 8 * half, BLOCK * k + 8 * step), b[2];
+            LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, from, "");
+            LLVMSetAlignment(two, 8);
+            for (uint32_t i = 0; i < 2; i++)
+                b[i] = LLVMBuildExtractElement(e->b, two, imm(e, i), "");
+            multiply_floats(e, &c[4 * half], a, b);
+        }
     }
+}
+
+static void load_diagonal(const struct solve *s, uint32_t i, LLVMValueRef *block)
+{
+    for (uint32_t r = 0; r < 8; r++) {
+        LLVMValueRef x = load_float(s, s->by_left, BLOCK * i + r / 4 * 8 + r % 2, BLOCK * i + r % 4 / 2 * 8);
+        set(s->e, block[r], x);
+    }
+}
+
+/* Block row i. A block that is known is added at once to the sums of all that stand left of it. */
+static void solve_row(const struct solve *s, uint32_t m, uint32_t i)
+{
+    struct emit *e = s->e;
+    LLVMValueRef sum[EMIT_MAX_FRAGMENT / 8][8];
+    for (uint32_t j = 0; j < s->n / BLOCK; j++)
+        for (uint32_t r = 0; r < 8; r++)
+            set(e, registers_of(s, m, j)[r], sum[j][r] = real(e, 0));
+    load_diagonal(s, i, registers_of(s, m, i));
+    for (uint32_t k = i; k > 0; k--) {
+        LLVMValueRef x[8], *left = registers_of(s, m, k - 1);
+        for (uint32_t j = k; j-- > 0;)
+            add_product(s, registers_of(s, m, k), k, j, sum[j]);
+        for (uint32_t r = 0; r < 8; r++) {
+            set(e, left[r], LLVMBuildFNeg(e->b, sum[k - 1][r], ""));
+            x[r] = real(e, 0);
+        }
+        add_product(s, left, k - 1, k - 1, x);
+        for (uint32_t r = 0; r < 8; r++)
+            set(e, left[r], x[r]);
+    }
+}
+
+/* T by way of shared memory, for a product that takes it with keys' rows. */
+static void turn(const struct solve *s, uint32_t v)
+{
+    struct emit *e = s->e;
+    struct value straight = *s->out;
+    straight.dims[0] = TG_LQ;
+    straight.dims[1] = TG_LKV;
+    barrier(e); /* right operands have been read */
+    for (uint32_t m = 0; m < s->shape.m; m++)
+        for (uint32_t r = 0; r < s->shape.n * 4; r++)
+            LLVMBuildStore(e->b, get(e, e->f32, s->t[m * s->shape.n * 4 + r]), turned_place(s, &straight, m, r));
+    barrier(e);
+    for (uint32_t m = 0; m < s->shape.m; m++)
+        for (uint32_t r = 0; r < s->shape.n * 4; r++)
+            set(e, e->registers[v][m * s->shape.n * 4 + r],
+                LLVMBuildLoad2(e->b, e->f32, turned_place(s, s->out, m, r), ""));
 }
 
 void emit_solve(struct emit *e, const struct op *op)
 {
-    struct solve s = {.e = e, .n = e->p->values[op->v].extent[0], .pitch = plan_solve_pitch(e->p, op)};
-    const uint32_t blocks = s.n / BLOCK, warps = e->p->threads / 32;
-    s.by_quad = scratch_at(e, add(e, mul(e, e->quad_column, imm(e, s.pitch)), e->quad_row));
-    s.by_result = scratch_at(e, add(e, mul(e, e->quad_row, imm(e, s.pitch)), mul(e, e->quad_column, imm(e, 2))));
+    const struct value *out = &e->p->values[op->v];
+    struct solve s = {.e = e, .out = out, .n = out->extent[0], .pitch = plan_solve_pitch(e->p, op)};
+    s.t = is_turned(out) ? new_registers(e, op->v) : e->registers[op->v];
+    if (!s.t)
+        return;
+    LLVMValueRef twice = mul(e, e->quad_column, imm(e, 2));
+    s.shape = fragment_shape(e->p, out);
+    s.by_result = place_of(&s, e->quad_row, twice);
+    s.by_left = place_of(&s, twice, e->quad_row);
     barrier(e); /* what was there before has been read */
-    put_lower(&s, op->a);
-    barrier(e);
-    for (s.first = 0; 2 * s.first < blocks; s.first++) {
-        s.second = blocks - 1 - s.first;
-        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, s.first % warps), ""));
-        solve_columns(&s);
+    LLVMValueRef args[2] = {imm(e, 0), put_lower(&s, op->a)};
+    sync_warp(e);
+    for (uint32_t m = 0; m < s.shape.m; m += 2)
+        solve_diagonal(&s, m);
+    LLVMBasicBlockRef after = begin_if(e, call(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2));
+    contain(&s);
+    end_if(e, after);
+    for (uint32_t w = 0; w < e->p->warps_m; w++) {
+        after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, w), ""));
+        for (uint32_t m = 0; m < s.shape.m; m++)
+            solve_row(&s, m, plan_row_block(e->p, s.shape.m, m, w));
         end_if(e, after);
     }
-    barrier(e);
-    (is_turned(&e->p->values[op->v]) ? take_turned : take_inverse)(&s, op->v);
+    if (!is_turned(out))
+        return;
+    turn(&s, op->v);
+    free(s.t);
 }

@@ -60,9 +60,10 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
+    LLVMValueRef buffer = plan_has_one_buffer(e->p, value) ? imm(e, 0) : w->buffer;
     if (plan_is_made_tile(value) && value->by_head && !value->summed)
-        return add(e, mul(e, w->buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
-    return plan_is_made_tile(value) ? w->buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
+        return add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
+    return plan_is_made_tile(value) ? buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
 }
 
 /* What a loaded matrix has of other heads before that of the one being emitted, whose rows are not the accumulators'. */

@@ -85,7 +85,7 @@ static const tg_schedule step = {
 
 /* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
  * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
-#define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 7, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
+#define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 8, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
 #define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
 #define NARROW "walk.warps=4 walk.dhv=64"
