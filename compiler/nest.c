@@ -172,18 +172,41 @@ static void store_sums(struct builder *b, int nest)
     }
 }
 
+/* Does the operation add up what it has along the positions of `dim`? And is all of that zero above the diagonal? */
+static bool sums_along(const struct plan *p, const struct op *op, uint32_t dim, bool *causal)
+{
+    if ((op->kind != OP_CONTRACT && op->kind != OP_DOT && op->kind != OP_TOTAL && op->kind != OP_SCAN) ||
+        (op->kind != OP_SCAN && plan_has_dim(&p->values[op->v], dim)))
+        return false;
+    const struct value *of[] = {&p->values[op->a],
+                                &p->values[op->kind == OP_CONTRACT || op->kind == OP_DOT ? op->b : op->a]};
+    if (!plan_has_dim(of[0], dim) && !plan_has_dim(of[1], dim))
+        return false;
+    *causal = plan_is_decayed(p, op);
+    for (int i = 0; i < 2; i++)
+        *causal |= plan_has_dim(of[i], TG_LQ) && plan_has_dim(of[i], TG_LKV) &&
+                   plan_is_lower(p->algorithm, TG_OPERAND_TILE(of[i]->operand));
+    return true;
+}
+
+/* Blocks above the diagonal are not visited where nothing in them is added to a sum. */
 static void find_causal(struct plan *p)
 {
-    bool causal = false;
-    for (uint32_t i = 0; i < p->algorithm->n_body; i++)
-        causal |= (p->slice.stmts >> i & 1) && tg_stmt_decays(&p->algorithm->body[i]);
-    for (uint32_t i = 0; i < p->algorithm->n_body; i++)
-        for (uint32_t k = 0; (p->slice.stmts >> i & 1) && k < TG_MAX_EXPR; k++)
-            causal |= p->algorithm->body[i].op == TG_STMT_MAP && (p->algorithm->body[i].expr[k].op == TG_X_CAUSAL ||
-                                                                  p->algorithm->body[i].expr[k].op == TG_X_BEFORE);
-    for (uint32_t n = 0; causal && n < p->n_nests; n++) {
-        p->nests[n].causal_end = p->nests[n].loops[0].dim == TG_LKV && p->row->row[TG_LQ].role == TG_ROLE_P;
-        p->nests[n].causal_begin = p->nests[n].loops[0].dim == TG_LQ && p->row->row[TG_LKV].role == TG_ROLE_P;
+    for (uint32_t n = 0; n < p->n_nests; n++) {
+        const uint32_t dim = p->nests[n].loops[0].dim;
+        bool any = false, all = true, in_nest = false;
+        for (uint32_t i = 0; plan_is_position(dim) && i < p->n_ops; i++) {
+            const struct op *op = &p->ops[i];
+            bool causal;
+            if (op->kind == OP_NEST || op->kind == OP_END)
+                in_nest = op->kind == OP_NEST && op->n == n;
+            if (!in_nest || !sums_along(p, op, dim, &causal))
+                continue;
+            any = true;
+            all = all && causal;
+        }
+        p->nests[n].causal_end = any && all && dim == TG_LKV && p->row->row[TG_LQ].role == TG_ROLE_P;
+        p->nests[n].causal_begin = any && all && dim == TG_LQ && p->row->row[TG_LKV].role == TG_ROLE_P;
     }
 }
 

@@ -86,8 +86,6 @@ bool plan_has_dim(const struct value *v, uint32_t dim)
     return false;
 }
 
-static bool is_lower(const tg_algorithm *algorithm, uint32_t tile);
-
 /* Does the expression make zeros of those of its tiles? */
 static bool is_lower_map(const tg_algorithm *algorithm, const tg_stmt *map)
 {
@@ -97,7 +95,7 @@ static bool is_lower_map(const tg_algorithm *algorithm, const tg_stmt *map)
         const tg_x *x = &map->expr[i];
         n -= (uint32_t)tg_expr_arity(x->op);
         const bool a = zero[n], b = zero[n + 1];
-        zero[n++] = x->op == TG_X_TILE                             ? is_lower(algorithm, TG_OPERAND_TILE(x->operand))
+        zero[n++] = x->op == TG_X_TILE ? plan_is_lower(algorithm, TG_OPERAND_TILE(x->operand))
                     : x->op == TG_X_CAUSAL || x->op == TG_X_BEFORE ? true
                     : x->op == TG_X_MUL                            ? a || b
                     : x->op == TG_X_ADD || x->op == TG_X_SUB || x->op == TG_X_MAX || x->op == TG_X_MIN
@@ -107,8 +105,7 @@ static bool is_lower_map(const tg_algorithm *algorithm, const tg_stmt *map)
     return n == 1 && zero[0];
 }
 
-/* Is the tile of positions x positions, in whichever row it is made, zero where the key is behind the query? */
-static bool is_lower(const tg_algorithm *algorithm, uint32_t tile)
+bool plan_is_lower(const tg_algorithm *algorithm, uint32_t tile)
 {
     const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;
     const tg_operand at_query = tg_tile_is_square(algorithm, tile) ? TG_AT_Q(tile) : (tg_operand)tile;
@@ -123,16 +120,16 @@ bool plan_is_masked(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a], *b = &p->values[op->b];
     return op->kind == OP_CONTRACT && a->space == SPACE_FRAGMENT && a->stmt >= 0 && plan_is_loaded(b) &&
-           is_lower(p->algorithm, TG_OPERAND_TILE(a->operand));
+           plan_is_lower(p->algorithm, TG_OPERAND_TILE(a->operand));
 }
 
 int plan_masked_operand(const struct plan *p, const struct op *op)
 {
     if (op->kind != OP_CONTRACT || !tg_has_one_chunk(p->algorithm))
         return -1;
-    if (is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->a].operand)))
+    if (plan_is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->a].operand)))
         return op->b;
-    return is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->b].operand)) ? op->a : -1;
+    return plan_is_lower(p->algorithm, TG_OPERAND_TILE(p->values[op->b].operand)) ? op->a : -1;
 }
 
 uint32_t plan_marked_columns(const struct plan *p, const struct op *op)

@@ -392,6 +392,8 @@ bool plan_is_on_the_fly(const struct plan *p, uint32_t v);
 /* Does such a map read the vector at other positions than the rows of the product, which are all that a thread has in
  * registers? */
 bool plan_is_read_while_fetched(const struct plan *p, uint32_t v);
+/* Is the tile of positions x positions, in whichever row it is made, zero where the key is behind the query? */
+bool plan_is_lower(const tg_algorithm *algorithm, uint32_t tile);
 /* Is this a product with causally masked weights on the left and a loaded tile on the right? */
 bool plan_is_masked(const struct plan *p, const struct op *op);
 /* Is it a product whose terms are weighted by a decay from the key's to the query's position? */

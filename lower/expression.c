@@ -28,12 +28,12 @@ static bool has_causal(const tg_stmt *s)
     return false;
 }
 
-/* A tile of positions that no mask ends where the sequence does, and of which a sum takes everything? Products need no
+/* A tile of positions that no zeros above the diagonal end where the sequence does, and of which a sum takes everything? Products need no
  * such end: the other operand is zero there. */
 static bool is_summed_to_the_end(const struct plan *p, const struct value *out)
 {
     if (out->n_dims < 2 || !plan_is_position(out->dims[0]) || !plan_is_position(out->dims[1]) ||
-        has_causal(&p->algorithm->body[out->stmt]))
+        plan_is_lower(p->algorithm, TG_OPERAND_TILE(out->operand)))
         return false;
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (p->ops[i].kind == OP_DOT && &p->values[p->ops[i].a] == out && !p->algorithm->body[p->ops[i].stmt].b)

@@ -75,6 +75,37 @@ static void try_sums(void)
     tap_end();
 }
 
+/* A half where the key is behind the query, so blocks above the diagonal are visited and end where the sequence does. */
+static void try_masked_inside(void)
+{
+    tg_stmt body[TG_COUNT(summed_body)];
+    tg_algorithm algorithm = summed;
+    tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
+    const tg_schedule *const schedules[] = {&schedule, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = "masked", .aliases = aliases, .algorithm = &algorithm,
+                                .schedules = schedules};
+    memcpy(body, summed_body, sizeof body);
+    body[1] = (tg_stmt)TG_MAP_TO(FP, TG_SIGMOID(TG_CAUSAL(TG_TILE(FQK))));
+    algorithm.body = body;
+    schedule.algorithm = &algorithm;
+    schedule.rows[0].warps = 2;
+    schedule.rows[0].row[TG_LQ].block = 32;
+    if (!tap_begin("a mask inside of an expression that is not zero there"))
+        return;
+    try_both_ways(&(struct spec){.own = &variant,
+                                 .variant = "masked",
+                                 .io = TG_BF16,
+                                 .batch = 1,
+                                 .heads = 1,
+                                 .tokens = 65,
+                                 .dqk = 32,
+                                 .dhv = 32,
+                                 .schedule = "one"},
+                  7);
+    tap_end();
+}
+
 static void expect_refused(const tg_schedule *schedule, const char *code, const char *fragment)
 {
     const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64, .group = 2};
@@ -561,6 +592,7 @@ static void refuse_chunks(void)
 void suite_found(void)
 {
     try_sums();
+    try_masked_inside();
     try_inverse();
     try_bad_inverse("v");
     try_bad_inverse("x");
