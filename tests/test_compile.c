@@ -74,11 +74,14 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
 enum { WIDEST_STATE = 256 };
 
 /* Bytes that ptxas may spill. Walks of packed sequences where 64 does not divide dhv have guards beside all that they had, and
- * four heads in one thread block hardly leave registers (README, Limits: 20 bytes of lightning-backward, 168 with the stack of mamba2-backward). */
+ * four heads in one thread block hardly leave registers (README, Limits: 20 bytes of lightning-backward, 168 with the stack of mamba2-backward,
+ * 100 of hgrn2-backward, whose keys are made in the kernel). */
 static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *shape)
 {
     if (tg_has_one_chunk(schedule->algorithm) && strncmp(schedule->name, "portable", 8) == 0)
         return UINT32_MAX;
+    if (strcmp(schedule->algorithm->name, "hgrn2-backward") == 0)
+        return 100;
     bool walks = false;
     for (uint32_t i = 0; i < schedule->n_rows; i++)
         walks |= schedule->rows[i].mma == TG_MMA_WGMMA;
