@@ -59,12 +59,13 @@ static const struct form forms[] = {
 };
 enum { N_FORMS = 7 };
 
-/* In `chosen` where nothing is named. */
+/* In `chosen`: of those that begin with the form's name the first that takes the widths, or where nothing is named the default. */
 static const tg_schedule *schedule_for(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
                                        const struct form *form, tg_schedule *chosen)
 {
     for (uint32_t i = 0; form->schedule && tg_variant_schedule(variant, i, chosen); i++)
-        if (strncmp(chosen->name, form->schedule, strlen(form->schedule)) == 0 && chosen->max_tokens == form->tokens)
+        if (strncmp(chosen->name, form->schedule, strlen(form->schedule)) == 0 && chosen->max_tokens == form->tokens &&
+            tg_plan_check(chosen, target, shape, NULL) == TG_OK)
             return chosen;
     return tg_schedule_default(variant, target, shape, NULL, chosen, &sink) == TG_OK ? chosen : NULL;
 }
