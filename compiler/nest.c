@@ -189,13 +189,13 @@ static bool sums_along(const struct plan *p, const struct op *op, uint32_t dim, 
     return true;
 }
 
-/* Blocks above the diagonal are not visited where nothing in them is added to a sum. */
+/* Blocks above the diagonal are not visited where nothing in them is added to a sum. Threads visit all. */
 static void find_causal(struct plan *p)
 {
     for (uint32_t n = 0; n < p->n_nests; n++) {
         const uint32_t dim = p->nests[n].loops[0].dim;
         bool any = false, all = true, in_nest = false;
-        for (uint32_t i = 0; plan_is_position(dim) && i < p->n_ops; i++) {
+        for (uint32_t i = 0; plan_is_position(dim) && !p->thread_dim && i < p->n_ops; i++) {
             const struct op *op = &p->ops[i];
             bool causal;
             if (op->kind == OP_NEST || op->kind == OP_END)

@@ -130,12 +130,13 @@ static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
     return mul(e, tensor_stride(e, tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
 }
 
-/* In a loop over positions every address comes from the one before: two instructions, where computing it takes six. */
+/* In a loop over positions every address comes from the one before: two instructions, where computing it takes six. A tile of
+ * positions x positions has another axis of them. */
 static void load_step(struct emit *e, struct round *r, const struct nest *nest, uint32_t load, uint32_t step)
 {
     const uint32_t v = nest->loads[load], tile = TG_OPERAND_TILE(e->p->values[v].operand);
     const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) &&
-                         plan_held_count(e->p, &e->p->values[v]) == 1;
+                         !tg_tile_is_square(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
     if (chained)
         e->known[tile] = r->address[load] =
             step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);

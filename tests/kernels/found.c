@@ -53,25 +53,27 @@ static tg_schedule summed_by(tg_axis_role positions, tg_axis_role channels)
     return schedule;
 }
 
+/* A declaration of one schedule, `one`, with a sequence; the spec says how long it is, and its heads and widths. */
+static void try_declared(const tg_algorithm *algorithm, const tg_schedule *schedule, struct spec spec)
+{
+    const tg_schedule *const schedules[] = {schedule, NULL};
+    const char *const aliases[] = {NULL};
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = algorithm->name, .aliases = aliases,
+                                .algorithm = algorithm, .schedules = schedules};
+    spec.own = &variant;
+    spec.variant = algorithm->name;
+    spec.io = TG_BF16;
+    spec.batch = 1;
+    spec.schedule = schedule->name;
+    try_both_ways(&spec, 7);
+}
+
 static void try_sums(void)
 {
     const tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
-    const tg_schedule *const schedules[] = {&schedule, NULL};
-    const char *const aliases[] = {NULL};
-    const tg_variant variant = {TG_HEADER(tg_variant), .name = "summed", .aliases = aliases, .algorithm = &summed,
-                                .schedules = schedules};
     if (!tap_begin("sums of positions without a mask end where the sequence does"))
         return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "summed",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 1,
-                                 .tokens = 65,
-                                 .dqk = 32,
-                                 .dhv = 32,
-                                 .schedule = "one"},
-                  7);
+    try_declared(&summed, &schedule, (struct spec){.heads = 1, .tokens = 65, .dqk = 32, .dhv = 32});
     tap_end();
 }
 
@@ -81,10 +83,6 @@ static void try_masked_inside(void)
     tg_stmt body[TG_COUNT(summed_body)];
     tg_algorithm algorithm = summed;
     tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
-    const tg_schedule *const schedules[] = {&schedule, NULL};
-    const char *const aliases[] = {NULL};
-    const tg_variant variant = {TG_HEADER(tg_variant), .name = "masked", .aliases = aliases, .algorithm = &algorithm,
-                                .schedules = schedules};
     memcpy(body, summed_body, sizeof body);
     body[1] = (tg_stmt)TG_MAP_TO(FP, TG_SIGMOID(TG_CAUSAL(TG_TILE(FQK))));
     algorithm.body = body;
@@ -93,16 +91,36 @@ static void try_masked_inside(void)
     schedule.rows[0].row[TG_LQ].block = 32;
     if (!tap_begin("a mask inside of an expression that is not zero there"))
         return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "masked",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 1,
-                                 .tokens = 65,
-                                 .dqk = 32,
-                                 .dhv = 32,
-                                 .schedule = "one"},
-                  7);
+    try_declared(&algorithm, &schedule, (struct spec){.heads = 1, .tokens = 65, .dqk = 32, .dhv = 32});
+    tap_end();
+}
+
+/* A tile of positions in memory, of which each thread adds up a row. */
+static void try_rows_in_memory(void)
+{
+    tg_tensor tensors[TG_COUNT(summed_tensors)];
+    tg_stmt body[TG_COUNT(summed_body)];
+    tg_algorithm algorithm = summed;
+    tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
+    memcpy(tensors, summed_tensors, sizeof tensors);
+    memcpy(body, summed_body, sizeof body);
+    tensors[FP] = (tg_tensor){"p", TG_IO, 0, {TG_T, TG_LKV}};
+    body[1] = (tg_stmt)TG_MAP_TO(TG_AT_Q(FP), TG_CAUSAL(TG_TILE(FQK)));
+    body[2] = (tg_stmt)TG_SUM_TO(TG_AT_Q(FRS), TG_AT_Q(FP));
+    algorithm.tensors = tensors;
+    algorithm.body = body;
+    schedule.algorithm = &algorithm;
+    schedule.rows[2] = schedule.rows[1];
+    schedule.rows[0].outputs[0] = FP;
+    schedule.rows[0].row[TG_LQ] = schedule.rows[0].row[TG_LKV] = (tg_axis_role)TG_L(CHUNK);
+    schedule.rows[1] = (tg_kernel_row){.name = "rows",
+                                       .outputs = {FRS},
+                                       .warps = 2,
+                                       .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(CHUNK), [TG_LKV] = TG_L(1)}};
+    schedule.n_rows = 3;
+    if (!tap_begin("rows of a tile of positions in memory, added up by threads"))
+        return;
+    try_declared(&algorithm, &schedule, (struct spec){.heads = 2, .tokens = 100, .dqk = 32, .dhv = 32});
     tap_end();
 }
 
@@ -454,10 +472,6 @@ static void try_joined(void)
     tg_tensor tensors[N_JOINED];
     tg_algorithm algorithm = joined;
     tg_schedule schedule = joined_walk;
-    const tg_schedule *const schedules[] = {&schedule, NULL};
-    const char *const aliases[] = {NULL};
-    const tg_variant variant = {TG_HEADER(tg_variant), .name = "joined", .aliases = aliases, .algorithm = &algorithm,
-                                .schedules = schedules};
     memcpy(tensors, joined_tensors, sizeof tensors);
     tensors[JRS] = (tg_tensor){0};
     algorithm.tensors = tensors;
@@ -466,17 +480,7 @@ static void try_joined(void)
     schedule.rows[0].outputs[1] = 0;
     if (!tap_begin("two heads in one thread block that share a tile of positions"))
         return;
-    try_both_ways(&(struct spec){.own = &variant,
-                                 .variant = "joined",
-                                 .io = TG_BF16,
-                                 .batch = 1,
-                                 .heads = 2,
-                                 .tokens = 130,
-                                 .dqk = 64,
-                                 .dhv = 64,
-                                 .group = 2,
-                                 .schedule = "one"},
-                  7);
+    try_declared(&algorithm, &schedule, (struct spec){.heads = 2, .tokens = 130, .dqk = 64, .dhv = 64, .group = 2});
     tap_end();
 }
 
@@ -593,6 +597,7 @@ void suite_found(void)
 {
     try_sums();
     try_masked_inside();
+    try_rows_in_memory();
     try_inverse();
     try_bad_inverse("v");
     try_bad_inverse("x");
