@@ -104,6 +104,12 @@ static bool check_composed(const struct kernel *k, uint32_t tile, const char *na
     return ok;
 }
 
+/* Such a tile has one column for every position of a chunk, whose size a decode step does not fix. */
+static bool is_square_of_step(const tg_schedule *schedule, uint32_t tile)
+{
+    return schedule->max_tokens && tg_tile_is_square(schedule->algorithm, tile);
+}
+
 static bool check_outputs(const struct kernel *k)
 {
     const tg_algorithm *algorithm = k->schedule->algorithm;
@@ -129,6 +135,9 @@ static bool check_outputs(const struct kernel *k)
         if ((tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS) && !tg_tile_is_square(algorithm, tile))
             tg_fault(k->check, TG0211, "give it the axes TG_T, TG_LKV, or write a tile that it is made of",
                      "%s writes %s, whose axes are positions inside a chunk", k->name, name);
+        if (is_square_of_step(k->schedule, tile))
+            tg_fault(k->check, TG0211, "let it stay on chip",
+                     "%s writes %s, positions by positions, for which a decode step has no memory", k->name, name);
     }
     return ok;
 }
@@ -194,6 +203,8 @@ static void check_kept(struct check *check, const tg_schedule *schedule)
             fault = "which no statement computes";
         else if (!tg_tile_has_t(algorithm, tile) && (tg_operand_mask(algorithm, (tg_operand)tile) & POSITIONS))
             fault = "whose axes are positions inside a chunk";
+        else if (is_square_of_step(schedule, tile))
+            fault = "positions by positions, for which a decode step has no memory";
         if (fault)
             tg_fault(check, TG0237, "keep intermediates that a statement writes", "kept: %s, %s", name, fault);
         for (uint32_t before = 0; before < i; before++)
