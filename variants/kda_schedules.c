@@ -88,5 +88,22 @@ static const tg_schedule step = {
               .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}}},
 };
 
-const tg_schedule *const tg_kda_forward[] = {&step, &portable, NULL};
+/* ---- on warpgroups (sm_90a) ---- */
+
+/* A walk reads T and P, and its keys and queries as the ends of the chunk have them: every left operand is a map of the product
+ * before, and what carries the state on is its decay, of each key dimension. */
+#define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
+#define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define NARROW "walk.warps=4 walk.dhv=64"
+static const tg_point walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-narrow", .changes = NARROW},
+    {.name = NULL},
+};
+static const tg_schedule walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = walk_points,
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+};
+
+const tg_schedule *const tg_kda_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
