@@ -16,7 +16,8 @@ does not allow it): put their Python packages into peers/ in the root of the rep
 name the folder that holds them with --peers, or install them. Those that are absent are left out.
 
     peers/mlstm_kernels    github.com/NX-AI/mlstm_kernels            xl_chunk, sigmoid and exponential gate
-    peers/fla              github.com/fla-org/flash-linear-attention simple_gla, lightning, linear, retention
+    peers/fla              github.com/fla-org/flash-linear-attention simple_gla, lightning, linear, retention,
+                                                                     gated_delta_rule, delta_rule, kda, gla
     peers/mamba_ssm        github.com/state-spaces/mamba             Mamba-2's SSD in Triton
 
 A file COMMIT in such a folder tells its commit. FLA and Mamba tune themselves at their first call: every

@@ -10,7 +10,7 @@ import sys
 import types
 
 import torch
-from torch.nn.functional import logsigmoid, softplus
+from torch.nn.functional import logsigmoid, normalize, softplus
 
 
 def shape(B, NH, T, dqk, dhv, **more):
@@ -57,6 +57,24 @@ def attention(q, k, v, log_decay, log_gate=None, scale=1.0, normalize=False):
     if normalize:
         h = h / weights.sum(-1, keepdim=True).abs().clamp(min=1.0).detach()
     return h
+
+
+def recurrence(q, k, v, log_decay, beta=None, scale=1.0):
+    """Token after token, heads before tokens: S = diag(exp(log_decay)) S, then S += k (v - S^T k)^T beta or, without
+    beta, S += k v^T; h = scale S^T q. log_decay has a number a token, or one a key dimension. Heads of v share those
+    of q and k in groups."""
+    q, k = (x.repeat_interleave(v.shape[1] // x.shape[1], 1) for x in (q, k))
+    decay = (log_decay if log_decay.dim() == 4 else log_decay[..., None]).exp()
+    state = v.new_zeros(*v.shape[:2], q.shape[-1], v.shape[-1])
+    rows = []
+    for t in range(v.shape[2]):
+        state = decay[:, :, t, :, None] * state
+        written = v[:, :, t]
+        if beta is not None:
+            written = beta[:, :, t, None] * (written - (k[:, :, t, None] @ state)[:, :, 0])
+        state = state + k[:, :, t, :, None] * written[:, :, None]
+        rows.append(scale * (q[:, :, t, None] @ state)[:, :, 0])
+    return torch.stack(rows, 2)
 
 
 def normal(*sizes, dtype=torch.bfloat16, mean=0.0):
@@ -138,11 +156,11 @@ class Fla(Peer):
     package = "fla"
     default_chunk = 64
 
-    def __init__(self, op):
+    def __init__(self, op, *shapes):
         self.op = op
         self.name = "fla-" + op.replace("_", "-")
         self.kernel = f"flash-linear-attention chunk_{op}"
-        self.shapes = (shape(8, 16, 8192, 128, 256) if op == "simple_gla" else shape(8, 32, 8192, 128, 128),)
+        self.shapes = shapes or (shape(8, 32, 8192, 128, 128),)
 
     def load(self):
         self.found = find_package(self.package, ("fla", "fla.ops"))
@@ -153,7 +171,7 @@ class Fla(Peer):
         """On Hopper with Triton 3.4 to 3.7.0 the backward with a gate refuses to run, because what Triton makes
         of it can be wrong. Its time is of interest all the same."""
         module = importlib.import_module("fla.ops.common.chunk_o")
-        if (self.op == "simple_gla" and module.IS_NVIDIA_HOPPER and module.TRITON_ABOVE_3_4_0
+        if (self.op in ("simple_gla", "gated_delta_rule") and module.IS_NVIDIA_HOPPER and module.TRITON_ABOVE_3_4_0
                 and not module.TRITON_ABOVE_3_7_1):
             module.IS_NVIDIA_HOPPER = False
             self.lifted = "FLA refuses this backward here: wrong gradients (its issue 640); check lifted"
@@ -182,6 +200,31 @@ class Fla(Peer):
                          "retention": torch.log(1 - 2.0 ** (-5 - heads)),
                          "linear_attn": 0.0 * heads}[self.op][:, None].expand(q.shape[:-1])
         return attention(q, k, v, log_decay, scale=q.shape[-1] ** -0.5).transpose(1, 2)
+
+
+class FlaDelta(Fla):
+    """gated_delta_rule, delta_rule, kda or gla of flash-linear-attention: the delta rule, and decays of a key dimension.
+    q and k have length 1; groups: the heads of q and k."""
+
+    def inputs(self, s):
+        rows, keys = (s["B"], s["T"]), s.get("groups", s["NH"])
+        x = {name: normalize(normal(*rows, keys, s["dqk"], dtype=torch.float32), dim=-1).bfloat16() for name in "qk"}
+        x["v"] = normal(*rows, s["NH"], s["dhv"])
+        if self.op != "delta_rule":
+            channels = (s["dqk"],) if self.op in ("kda", "gla") else ()
+            x["a"] = logsigmoid(normal(*rows, s["NH"], *channels, dtype=torch.float32, mean=4.0))
+        if self.op != "gla":
+            x["beta"] = normal(*rows, s["NH"]).sigmoid()
+        return x
+
+    def call(self, x, chunk):
+        more = {name: x[ours] for name, ours in (("g", "a"), ("beta", "beta")) if ours in x}
+        return self.function(x["q"], x["k"], x["v"], scale=x["q"].shape[-1] ** -0.5, **more)[0]
+
+    def exact(self, x):
+        y = {name: tensor.transpose(1, 2) for name, tensor in x.items()}
+        log_decay = y["a"] if "a" in y else torch.zeros_like(y["beta"])
+        return recurrence(y["q"], y["k"], y["v"], log_decay, y.get("beta"), x["q"].shape[-1] ** -0.5).transpose(1, 2)
 
 
 class Mamba(Peer):
@@ -217,5 +260,8 @@ class Mamba(Peer):
 
 
 PEERS = {peer.name: peer for peer in (
-    Mlstm("sig"), Mlstm("exp"), Fla("simple_gla"), Fla("lightning_attn"), Fla("linear_attn"),
-    Fla("retention"), Mamba())}
+    Mlstm("sig"), Mlstm("exp"), Fla("simple_gla", shape(8, 16, 8192, 128, 256)), Fla("lightning_attn"), Fla("linear_attn"),
+    Fla("retention"), Mamba(),
+    FlaDelta("gated_delta_rule", shape(8, 32, 8192, 128, 128), shape(1, 32, 8192, 128, 128, groups=16)),
+    FlaDelta("delta_rule"), FlaDelta("kda"),
+    FlaDelta("gla", shape(8, 16, 8192, 128, 256)))}
