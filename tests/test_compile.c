@@ -73,13 +73,20 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
 /* The delta rule on mma.sync: a walk with the state and four more tiles in registers, in which ptxas spills some (README,
  * Limits). What it must not be is short of a schedule up to this dqk; beyond, the state alone takes all registers. */
 enum { WIDEST_STATE = 256 };
+static bool has_inverse(const tg_algorithm *algorithm)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < algorithm->n_body; i++)
+        any |= algorithm->body[i].op == TG_STMT_SOLVE;
+    return any;
+}
 
 /* Bytes that ptxas may spill. Walks of packed sequences where 64 does not divide dhv have guards beside all that they had, and
  * four heads in one thread block hardly leave registers (README, Limits: 20 bytes of lightning-backward, 168 with the stack of mamba2-backward,
  * 100 of hgrn2-backward, whose keys are made in the kernel). */
 static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *shape)
 {
-    if (tg_has_one_chunk(schedule->algorithm) && strncmp(schedule->name, "portable", 8) == 0)
+    if (has_inverse(schedule->algorithm) && strncmp(schedule->name, "portable", 8) == 0)
         return UINT32_MAX;
     if (strcmp(schedule->algorithm->name, "hgrn2-backward") == 0)
         return 100;
@@ -141,7 +148,7 @@ static void compile_one(const tg_variant *variant, const tg_target *target, cons
     text_free(&messages);
     tg_schedule chosen;
     const tg_schedule *schedule = schedule_for(variant, target, shape, form, &chosen);
-    if (tg_has_one_chunk(variant->algorithm) && shape->dqk > WIDEST_STATE) {
+    if (has_inverse(variant->algorithm) && shape->dqk > WIDEST_STATE) {
         tap_expect(is_too_wide(variant, schedule, target, shape),
                    "dqk %u: expected to be refused for its registers: %s", shape->dqk, log_text());
         return;

@@ -32,12 +32,12 @@ enum {
     MADE_K, /* keys that the gates are made into, not rounded [T, dqk] */
 
     /* forward */
-    KE,    /* keys as the end of the chunk has them [T, dqk] */
+    KE,    /* keys as the end of the chunk has them [T, dqk]; in memory in the forward, as QB and P are */
     CK,    /* state that arrives at a chunk [chunk, dqk, dhv] */
     QB,    /* queries as the beginning of the chunk has them, scaled [T, dqk] */
-    QS,    /* queries, scaled [T, dqk] */
+    QS,    /* queries, scaled [T, dqk]; backward */
     INTER, /* QB CK [T, dhv] */
-    P,     /* q k^T inside the chunk, decayed [Lhq, Lkv] */
+    QK, P, /* q k^T inside the chunk, decayed [Lhq, Lkv]; scaled, without what is above the diagonal [T, Lkv] */
     SUM,   /* output [T, dhv] */
 
     /* backward */

@@ -8,7 +8,7 @@
 /* A thread a channel, down the positions of the chunk. */
 #define CHANNELS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
 #define GATE_ROW {ROW("gates", (B, GT)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS}
-#define STATE(position) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
+#define STATE(position, block) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(block), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
 
 /* Decode: a token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its
  * state, which it reads and writes once. */
@@ -24,19 +24,22 @@ static const tg_schedule step = {
               .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(1), [TG_DHV] = TG_P(128)}}},
 };
 
-/* Two levels: states of every chunk in memory, then the chunks by themselves. tfla-small: more thread blocks a multiprocessor;
- * tfla-fp32: fp32 inputs; tfla-keep: the states of the chunks stay in the caller's memory, for the backward's tfla-kept. */
+/* Two levels: products of positions and what else is of one chunk alone; states of every chunk in memory; then the chunks by
+ * themselves. tfla-small: less shared memory; tfla-fp32: fp32 inputs; tfla-keep: the states of the chunks stay in the caller's
+ * memory, for the backward's tfla-kept. */
+#define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
+#define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
-    {.name = "tfla-fp32", .changes = "state.mma=tf32x3 state.Lkv=16 H.mma=tf32x3 H.dqk=32 H.dhv=32"},
+    {.name = "tfla-fp32", .changes = "pairs.mma=tf32x3 state.mma=tf32x3 H.mma=tf32x3 H.dqk=32 H.dhv=32"},
     {.name = "tfla-keep", .kept = {CK}},
     {.name = NULL},
 };
 static const tg_schedule two_level = {
     SCHEDULE("two-level"), .chunk = 64, .points = two_level_points,
-    .rows = {GATE_ROW, {ROW("state", (CK)), STATE(TG_LKV)},
-             {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
+    .rows = {GATE_ROW, PAIR_ROW, {ROW("state", (CK)), STATE(TG_LKV, 64)},
+             {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
 };
 
 /* tfla-grouped: heads that share q and k. One thread block does all heads of a group and keeps the sum, in half the width. */
@@ -58,8 +61,8 @@ static const tg_point back_two_level_points[] = {
 static const tg_schedule back_two_level = {
     SCHEDULE("two-level"), .chunk = 64, .points = back_two_level_points,
     .rows = {GATE_ROW,
-             {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, STATE(TG_LKV)},
-             {ROW("dstate", (DC)), STATE(TG_LQ)},
+             {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, STATE(TG_LKV, 32)},
+             {ROW("dstate", (DC)), STATE(TG_LQ, 32)},
              {ROW("dQ", (DQ, QDQ)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64)}},
              {ROW("dK", (DK, KDK, RK)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}},
              {ROW("dV", (DV)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}},
