@@ -47,10 +47,10 @@ static const tg_schedule two_level = {
     "state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
     "dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dhv=32"
 #define OF_GROUP " dQ.member=L dQ.stages=3 dK.member=L"
-#define GROUPED  "dQ.dqk=32 dK.dhv=32 dV.dhv=32" OF_GROUP
+#define GROUPED  "dK.dhv=32 dV.dhv=32" OF_GROUP
 static const tg_point back_two_level_points[] = {
     {.name = "tfla"},
-    {.name = "tfla-small", .changes = "dQ.dqk=32 dV.dhv=32"},
+    {.name = "tfla-small", .changes = "dV.dhv=32"},
     {.name = "tfla-fp32", .changes = FP32},
     {.name = "tfla-grouped", .changes = GROUPED},
     {.name = "tfla-fp32-grouped", .changes = FP32 OF_GROUP},
@@ -63,7 +63,7 @@ static const tg_schedule back_two_level = {
     .rows = {GATE_ROW,
              {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, STATE(TG_LKV, 32)},
              {ROW("dstate", (DC)), STATE(TG_LQ, 32)},
-             {ROW("dQ", (DQ, QDQ)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64)}},
+             {ROW("dQ", (DQ, QDQ)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}},
              {ROW("dK", (DK, KDK, RK)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}},
              {ROW("dV", (DV)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}},
              /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
