@@ -34,11 +34,12 @@ static bool is_read_by_map(const struct plan *p, uint32_t v)
 bool plan_is_on_the_fly(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
-    const bool is_map = p->algorithm->body[value->stmt].op == TG_STMT_MAP;
+    const tg_stmt *s = &p->algorithm->body[value->stmt];
+    const bool is_map = s->op == TG_STMT_MAP && value->operand == s->out; /* else a copy, for the other position */
     if (!is_map || value->n_dims != 2 || !is_operand_of_contract(p, v) || is_read_by_map(p, v))
         return false;
     tg_operand reads[TG_MAX_READS];
-    const uint32_t n = tg_stmt_reads(&p->algorithm->body[value->stmt], reads);
+    const uint32_t n = tg_stmt_reads(s, reads);
     bool matrix = false;
     for (uint32_t k = 0; k < n; k++) {
         const int a = plan_find(p, reads[k], value->nest);

@@ -425,20 +425,23 @@ static bool is_addend(const struct plan *p, const tg_stmt *product)
     return any;
 }
 
-static bool defer_product(struct builder *b, const tg_stmt *s, int stmt, int state, uint32_t domain)
+/* A product into a state: at the end of the step, or here, where other operations of the step are in a loop of their own. */
+static bool add_product(struct builder *b, const tg_stmt *s, int stmt, int state, uint32_t domain)
 {
     const int va = need(b, s->a, s), vb = need(b, s->b, s);
     if (va < 0 || vb < 0)
         return false;
-    defer(
-        b,
-        (struct op){.kind = OP_CONTRACT, .stmt = (int8_t)stmt, .v = (uint8_t)state, .a = (uint8_t)va, .b = (uint8_t)vb},
-        domain);
+    const struct op op = {
+        .kind = OP_CONTRACT, .stmt = (int8_t)stmt, .v = (uint8_t)state, .a = (uint8_t)va, .b = (uint8_t)vb};
+    if (b->p->one_block)
+        defer(b, op, domain);
+    else
+        *plan_add_op(b->p, OP_CONTRACT, stmt) = op;
     return true;
 }
 
 /* The products of a sum that is added to a state: each goes straight into it. */
-static bool defer_sum(struct builder *b, const tg_stmt *carry, tg_operand sum, int state, uint32_t domain)
+static bool add_products(struct builder *b, const tg_stmt *carry, tg_operand sum, int state, uint32_t domain)
 {
     const int i = nest_producer(b->p, sum);
     const tg_stmt *s = i >= 0 ? &b->p->algorithm->body[i] : NULL;
@@ -449,7 +452,7 @@ static bool defer_sum(struct builder *b, const tg_stmt *carry, tg_operand sum, i
                     b->p->algorithm->tensors[TG_OPERAND_TILE(sum)].name);
         return false;
     }
-    return (!s->init || defer_sum(b, carry, s->init, state, domain)) && defer_product(b, s, i, state, domain);
+    return (!s->init || add_products(b, carry, s->init, state, domain)) && add_product(b, s, i, state, domain);
 }
 
 /* The state where a chunk is one block: whatever reads it has it as it arrives, it changes at the end of the step. */
@@ -466,7 +469,7 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
         nest_store(b, v, i, GUARD_ALWAYS);
     if (decay >= 0)
         defer(b, (struct op){.kind = OP_DECAY, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)decay}, domain);
-    return s->b ? defer_product(b, s, i, v, domain) : defer_sum(b, s, s->a, v, domain);
+    return s->b ? add_product(b, s, i, v, domain) : add_products(b, s, s->a, v, domain);
 }
 
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
@@ -483,7 +486,7 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
                                                   : add_carry_whole(b, i, s, domain);
     const int v = plan_add_value(p, s->out, i, -1);
     const int decay = s->decay ? need(b, s->decay, s) : -1;
-    const int va = need(b, s->a, s), vb = need(b, s->b, s);
+    const int va = s->b ? need(b, s->a, s) : 0, vb = s->b ? need(b, s->b, s) : 0;
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     insert_before_nest(b, begin_carry(p, i, v));
@@ -498,6 +501,8 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
         op->a = (uint8_t)decay;
         op->guard = GUARD_FIRST;
     }
+    if (!s->b)
+        return add_products(b, s, s->a, v, domain);
     struct op *op = plan_add_op(p, OP_CONTRACT, i);
     op->v = (uint8_t)v;
     op->a = (uint8_t)va;
@@ -723,7 +728,7 @@ bool nest_add(struct builder *b, int i)
     b->domain[i] = domain;
     b->free[i] = free;
     b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
-    if (b->p->one_block && is_addend(p, s))
+    if (!p->thread_dim && is_addend(p, s))
         return true; /* with the state's statement */
     switch (s->op) {
     case TG_STMT_MAP:

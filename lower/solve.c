@@ -72,7 +72,17 @@ static LLVMValueRef turned_place(const struct solve *s, const struct value *v, u
                         : element_at(s, place_of(s, column, row), by_column, by_row);
 }
 
-/* To shared memory, as far as it may not be above the diagonal. Is there anything in it that is not finite? */
+/* Is the query of register r behind the end of the chunk, where gates count as zero and a decay may be infinite? */
+static LLVMValueRef is_behind(const struct solve *s, const struct value *v, uint32_t m, uint32_t r)
+{
+    struct emit *e = s->e;
+    LLVMValueRef query =
+        is_turned(v) ? fragment_column(e, v, r / 4 * 2 + (r & 1)) : fragment_row(e, v, 2 * m + (r & 2) / 2);
+    return LLVMBuildICmp(e->b, LLVMIntSGE, query, e->at.length, "");
+}
+
+/* To shared memory, as far as it may not be above the diagonal. Is there anything in it that is not finite? Where keys' rows
+ * are made of T, its rows behind the end are terms of their sums. */
 static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
 {
     struct emit *e = s->e;
@@ -85,6 +95,8 @@ static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
             if (plan_is_above(e->p, value, m, r / 8))
                 break;
             LLVMValueRef x = get(e, e->f32, e->registers[v][m * s->shape.n * 4 + r]);
+            if (is_turned(s->out))
+                x = choose(e, is_behind(s, value, m, r), real(e, 0), x);
             LLVMBuildStore(e->b, x, turned_place(s, value, m, r));
             nothing[r % 4] = add_nothing(e, TG_F32, nothing[r % 4], x);
         }

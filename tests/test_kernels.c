@@ -33,6 +33,7 @@ int main(int argc, char **argv)
     suite_declared();
     suite_decays();
     suite_found();
+    suite_found_states();
     harness_close();
     return tap_finish();
 }

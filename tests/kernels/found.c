@@ -53,21 +53,6 @@ static tg_schedule summed_by(tg_axis_role positions, tg_axis_role channels)
     return schedule;
 }
 
-/* A declaration of one schedule, `one`, with a sequence; the spec says how long it is, and its heads and widths. */
-static void try_declared(const tg_algorithm *algorithm, const tg_schedule *schedule, struct spec spec)
-{
-    const tg_schedule *const schedules[] = {schedule, NULL};
-    const char *const aliases[] = {NULL};
-    const tg_variant variant = {TG_HEADER(tg_variant), .name = algorithm->name, .aliases = aliases,
-                                .algorithm = algorithm, .schedules = schedules};
-    spec.own = &variant;
-    spec.variant = algorithm->name;
-    spec.io = TG_BF16;
-    spec.batch = 1;
-    spec.schedule = schedule->name;
-    try_both_ways(&spec, 7);
-}
-
 static void try_sums(void)
 {
     const tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
@@ -122,15 +107,6 @@ static void try_rows_in_memory(void)
         return;
     try_declared(&algorithm, &schedule, (struct spec){.heads = 2, .tokens = 100, .dqk = 32, .dhv = 32});
     tap_end();
-}
-
-static void expect_refused(const tg_schedule *schedule, const char *code, const char *fragment)
-{
-    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64, .group = 2};
-    log_clear();
-    tap_expect(tg_plan_check(schedule, tg_target_find("sm_90a"), &shape, &log_sink) != TG_OK, "it is accepted");
-    tap_expect(strstr(log_text(), code) && strstr(log_text(), fragment), "expected %s \"%s\", found: %s", code,
-               fragment, log_text());
 }
 
 static void refuse_scan(void)

@@ -115,4 +115,9 @@ bool outputs_right(struct problem *problem);
  */
 bool outputs_match(struct problem *problem, const struct truth *truth, bool is_told);
 
+/* A declaration of one schedule, with a sequence; the spec says how long it is, and its heads and widths. */
+void try_declared(const tg_algorithm *algorithm, const tg_schedule *schedule, struct spec spec);
+/* It is refused on sm_90a, with that code and that piece of a message. */
+void expect_refused(const tg_schedule *schedule, const char *code, const char *fragment);
+
 #endif

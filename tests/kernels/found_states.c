@@ -1,0 +1,166 @@
+/* tests/kernels/found_states.c - what random declarations have found in kernels on mma.sync that carry a state: sums of
+ * products that are added to it while positions go block by block; a map that is taken at the other position; and what is
+ * behind the end of an inverse. */
+#include "harness.h"
+#include "suites.h"
+
+#include <string.h>
+
+enum { CHUNK = 64 };
+
+enum { AQ = 1, AK, AV, AONE, ATWO, ASTATES, AS, AN, ANS, ANF };
+static const tg_tensor tensors[] = {
+    [AQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [AK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [AV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [AONE] = {"one", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [ATWO] = {"two", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [ASTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [AS] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [AN] = {"nk", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [ANS] = {"ns", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [ANF] = {"n", TG_F32, TG_OUT, {TG_DQK}},
+};
+static const tg_stmt body[] = {
+    TG_CONTRACT_TO(AONE, TG_AT_KV(AK), TG_AT_KV(AV)),
+    TG_CONTRACT_ONTO(ATWO, AONE, TG_AT_KV(AQ), TG_AT_KV(AV)),
+    TG_CARRY_TO(ASTATES, AS, 0, 0, ATWO, 0),
+    TG_SUM_TO(AN, TG_AT_KV(AK)),
+    TG_CARRY_TO(ANS, ANF, 0, 0, AN, 0),
+};
+static const tg_algorithm added = {
+    TG_HEADER(tg_algorithm), .name = "added", .title = "added", .file = __FILE__,
+    .tensors = tensors,      .n_tensors = AN, .n_body = 3,      .body = body,
+};
+static const tg_schedule blocks = {
+    TG_HEADER(tg_schedule),
+    .name = "blocks",
+    .file = __FILE__,
+    .algorithm = &added,
+    .chunk = CHUNK,
+    .n_rows = 1,
+    .rows = {{.name = "state",
+              .outputs = {AS},
+              .mma = TG_MMA_SYNC,
+              .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(32), [TG_DHV] = TG_P(32)}}},
+};
+
+static void try_products(void)
+{
+    if (!tap_begin("two products into a state, block by block of positions"))
+        return;
+    try_declared(&added, &blocks, (struct spec){.heads = 2, .tokens = 100, .dqk = 32, .dhv = 32});
+    tap_end();
+}
+
+/* No product. */
+static void refuse_vector(void)
+{
+    tg_algorithm algorithm = added;
+    tg_schedule schedule = blocks;
+    algorithm.n_tensors = TG_COUNT(tensors);
+    algorithm.n_body = TG_COUNT(body);
+    schedule.algorithm = &algorithm;
+    schedule.rows[0].outputs[1] = ANF;
+    schedule.rows[0].row[TG_DQK] = (tg_axis_role)TG_L(0);
+    if (!tap_begin("refused: a vector beside a state, block by block of positions"))
+        return;
+    expect_refused(&schedule, "TG0529", "adds nk to a state, which is no sum of products of this kernel alone");
+    tap_end();
+}
+
+/* ---- a map at one position, taken at the other: no product makes it as it fetches it ---- */
+
+enum { XQ = 1, XK, XX, XKN, XT, XS };
+static const tg_tensor across_tensors[] = {
+    [XQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}}, [XK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [XX] = {"x", TG_F32, TG_IN, {TG_T}},        [XKN] = {"kn", TG_F32, 0, {TG_T, TG_DQK}},
+    [XT] = {"t", TG_F32, 0, {TG_T, TG_LKV}},    [XS] = {"s", TG_F32, TG_OUT, {TG_T}},
+};
+static const tg_stmt across_body[] = {
+    TG_MAP_TO(TG_AT_KV(XKN), TG_MUL(TG_KV(XK), TG_KV(XX))),
+    TG_CONTRACT_TO(TG_AT_Q(XT), TG_AT_Q(XKN), TG_AT_KV(XQ)),
+    TG_SUM_TO(TG_AT_Q(XS), TG_AT_Q(XT)),
+};
+
+static void refuse_across(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm),   .name = "across",
+        .title = "across",         .file = __FILE__,
+        .tensors = across_tensors, .n_tensors = TG_COUNT(across_tensors),
+        .body = across_body,       .n_body = TG_COUNT(across_body),
+    };
+    tg_schedule schedule = blocks;
+    schedule.algorithm = &algorithm;
+    schedule.rows[0] = (tg_kernel_row){
+        .name = "rows",
+        .outputs = {XS},
+        .mma = TG_MMA_SYNC,
+        .warps = 4,
+        .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(CHUNK), [TG_LKV] = TG_L(CHUNK), [TG_DQK] = TG_L(0)}};
+    if (!tap_begin("refused: a map of one position as what a product takes at the other"))
+        return;
+    expect_refused(&schedule, "TG0511", "a computed tile can only be the left operand");
+    tap_end();
+}
+
+/* ---- an inverse, turned, whose decays are infinite behind the end: 2^(0 - b) ---- */
+
+enum { EK = 1, EV, EG, EA, EB, EKK, EL, ET, ETV };
+static const tg_tensor end_tensors[] = {
+    [EK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [EV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [EG] = {"g", TG_F32, TG_IN, {TG_T}},
+    [EA] = {"la", TG_F32, 0, {TG_T}},
+    [EB] = {"b", TG_F32X2, 0, {TG_T}},
+    [EKK] = {"kk", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [EL] = {"l", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [ET] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
+    [ETV] = {"tv", TG_F32, TG_OUT, {TG_T, TG_DHV}},
+};
+static const tg_stmt end_body[] = {
+    TG_MAP_TO(TG_AT_KV(EA), TG_MUL(TG_LOGSIG2(TG_KV(EG)), TG_NUM(100))),
+    TG_SCAN_TO(TG_AT_KV(EB), TG_AT_KV(EA)),
+    TG_CONTRACT_TO(EKK, TG_AT_Q(EK), TG_AT_KV(EK)),
+    TG_MAP_TO(EL, TG_BEFORE(TG_MUL(TG_MUL(TG_TILE(EKK), TG_EXP2(TG_SUB(TG_Q(EB), TG_KV(EB)))), TG_NUM(0.01f)))),
+    TG_SOLVE_TO(ET, EL),
+    TG_CONTRACT_TO(TG_AT_KV(ETV), ET, TG_AT_Q(EV)),
+};
+
+static void try_end(void)
+{
+    static const tg_algorithm algorithm = {
+        TG_HEADER(tg_algorithm), .name = "end",
+        .title = "end",          .file = __FILE__,
+        .tensors = end_tensors,  .n_tensors = TG_COUNT(end_tensors),
+        .body = end_body,        .n_body = TG_COUNT(end_body),
+    };
+    tg_schedule schedule = blocks;
+    schedule.algorithm = &algorithm;
+    schedule.n_rows = 2;
+    schedule.rows[0] = (tg_kernel_row){
+        .name = "gates", .outputs = {EB}, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(CHUNK)}};
+    schedule.rows[1] = (tg_kernel_row){.name = "rows",
+                                       .outputs = {ETV},
+                                       .mma = TG_MMA_SYNC,
+                                       .warps = 4,
+                                       .row = {[TG_CHUNK] = TG_P(1),
+                                               [TG_LQ] = TG_L(CHUNK),
+                                               [TG_LKV] = TG_L(CHUNK),
+                                               [TG_DQK] = TG_L(0),
+                                               [TG_DHV] = TG_L(0)}};
+    if (!tap_begin("an inverse, turned, with gates that forget all: behind the end there is nothing"))
+        return;
+    try_declared(&algorithm, &schedule, (struct spec){.heads = 2, .tokens = 100, .dqk = 32, .dhv = 32});
+    tap_end();
+}
+
+void suite_found_states(void)
+{
+    try_end();
+    refuse_across();
+    try_products();
+    refuse_vector();
+}
