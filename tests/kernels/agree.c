@@ -35,7 +35,7 @@ static void chunks_agree(const struct spec *base)
         char what[32];
         spec.chunk = chunks[i];
         snprintf(what, sizeof what, "chunk size %d", (int)chunks[i]);
-        if (!results_of(&spec, NULL, NULL, i ? &again : &first))
+        if (!results_of(&spec, i ? &again : &first))
             break;
         agree(&again, &first, &spec, what);
         results_free(&again);
@@ -49,7 +49,7 @@ static void schedules_agree(const struct spec *spec)
     struct spec other = *spec;
     struct results x = {.n = 0}, y = {.n = 0};
     other.schedule = "tfla-small";
-    if (results_of(spec, NULL, NULL, &x) && results_of(&other, NULL, NULL, &y))
+    if (results_of(spec, &x) && results_of(&other, &y))
         agree(&x, &y, spec, other.schedule);
     results_free(&x);
     results_free(&y);
@@ -288,4 +288,5 @@ void suite_agree(void)
                                   .has_s0 = true};
         test_walk(&spec);
     }
+    results_forget();
 }

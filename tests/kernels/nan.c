@@ -1,11 +1,10 @@
 /* tests/kernels/nan.c - a NaN or an infinity in an input reaches what it influences and nothing
  * else: everything else has the bits that it has without it. Masked weights are zeros, and zero
  * times NaN is NaN: the kernels must not let that happen. */
-#include "harness.h"
+#include "results.h"
 #include "suites.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 2, N_HEADS = 2, T = 300, MOST_DHV = 256, HEAD = 2, COLUMN = 21, MAX_BAD = 4 };
@@ -53,16 +52,16 @@ static bool is_bad(const struct host_tensor *tensor, size_t index)
     return !isfinite(num_load(tensor->data, tensor->dtype, index));
 }
 
-static bool same_bits(const struct host_tensor *tensor, const char *clean, size_t index)
+static bool same_bits(const struct host_tensor *tensor, const struct host_tensor *clean, size_t index)
 {
     const size_t bytes = st_dtype_bytes(tensor->dtype);
-    return memcmp((const char *)tensor->data + index * bytes, clean + index * bytes, bytes) == 0;
+    return memcmp((const char *)tensor->data + index * bytes, (const char *)clean->data + index * bytes, bytes) == 0;
 }
 
-static void check_h(struct problem *problem, const char *clean, const struct reach *reach)
+static void check_h(struct results *results, struct results *of_clean, const struct reach *reach)
 {
-    const struct host_tensor *h = problem_tensor(problem, "h");
-    const size_t dhv = (size_t)problem->shape.dhv;
+    const struct host_tensor *h = results_find(results, "h"), *clean = results_find(of_clean, "h");
+    const size_t dhv = (size_t)h->extent[3];
     for (size_t e = 0; e < h->n; e++) {
         const int64_t column = (int64_t)(e % dhv), token = (int64_t)(e / dhv % T);
         const int64_t first = e / dhv / T == HEAD ? reach->first[column] : T;
@@ -75,10 +74,10 @@ static void check_h(struct problem *problem, const char *clean, const struct rea
     }
 }
 
-static void check_s(struct problem *problem, const char *clean, const struct reach *reach)
+static void check_s(struct results *results, struct results *of_clean, const struct reach *reach)
 {
-    const struct host_tensor *s = problem_tensor(problem, "S");
-    const size_t dhv = (size_t)problem->shape.dhv, dqk = (size_t)problem->shape.dqk;
+    const struct host_tensor *s = results_find(results, "S"), *clean = results_find(of_clean, "S");
+    const size_t dhv = (size_t)s->extent[3], dqk = (size_t)s->extent[2];
     for (size_t e = 0; e < s->n; e++) {
         const bool may = e / dhv / dqk == HEAD && reach->state && reach->first[e % dhv] < T;
         tap_expect(may || same_bits(s, clean, e), "reached S of head %zu at %zu, %zu", e / dhv / dqk, e / dhv % dqk,
@@ -86,8 +85,9 @@ static void check_s(struct problem *problem, const char *clean, const struct rea
     }
 }
 
-static void place_bad(struct problem *problem, const struct bad *bad)
+static void place_bad(struct problem *problem, void *user)
 {
+    const struct bad *bad = user;
     const struct host_tensor *input = problem_tensor(problem, bad->input);
     const size_t width = input->rank > 3 ? (size_t)input->extent[3] : 1;
     for (int i = 0; i < bad->n; i++) {
@@ -97,26 +97,19 @@ static void place_bad(struct problem *problem, const struct bad *bad)
     }
 }
 
-static void try_bad(const struct spec *spec, const struct bad *bad)
+static void try_bad(const struct spec *spec, struct bad *bad)
 {
-    struct trial trial;
     const struct reach reach = reach_of(bad);
-    if (!trial_open(&trial, spec))
-        return;
-    if (trial_runs(&trial)) {
-        char *h = tensor_copy(&trial.problem, "h"), *s = tensor_copy(&trial.problem, "S");
-        place_bad(&trial.problem, bad);
-        if (trial_runs(&trial)) {
-            check_h(&trial.problem, h, &reach);
-            check_s(&trial.problem, s, &reach);
-        }
-        free(h);
-        free(s);
+    struct results clean = {.n = 0}, found = {.n = 0};
+    if (results_of(spec, &clean) && results_anew(spec, place_bad, bad, &found)) {
+        check_h(&found, &clean, &reach);
+        check_s(&found, &clean, &reach);
     }
-    trial_close(&trial);
+    results_free(&clean);
+    results_free(&found);
 }
 
-static void test_bad(const struct spec *spec, const struct bad *bad)
+static void test_bad(const struct spec *spec, struct bad *bad)
 {
     if (!tap_begin("%s in %s, row %d%s, %s %s L=%d dhv=%d", isnan(bad->number) ? "NaN" : "infinity", bad->input,
                    (int)bad->at[0].row, bad->n > 1 ? " and others" : "", tg_dtype_name(spec->io), spec->schedule,
@@ -192,4 +185,5 @@ void suite_nan(void)
     spec.dhv = 232;
     each_input(&spec, 129, NAN);
     test_walk(&spec);
+    results_forget();
 }

@@ -122,7 +122,7 @@ static void try_nan(const struct spec *spec, const char *input, bool is_backward
     const bool is_shared = tensor && tensor->flags & TG_SHARED;
     if (tensor && !tensor->has_tokens)
         bad.token = BEGIN; /* an initial state */
-    if ((tensor || is_backward) && results_of(spec, NULL, NULL, &clean) && results_of(spec, place_nan, &bad, &found))
+    if ((tensor || is_backward) && results_of(spec, &clean) && results_anew(spec, place_nan, &bad, &found))
         check(&bad, &trial.problem, is_shared, &clean, &found);
     results_free(&clean);
     results_free(&found);
@@ -234,4 +234,5 @@ void suite_nan_family(void)
     test_variant(&spec, nla, sizeof nla / sizeof *nla);
     suite_delta();
     suite_walk();
+    results_forget();
 }

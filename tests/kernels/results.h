@@ -20,7 +20,11 @@ struct host_tensor *results_find(struct results *results, const char *name);
 typedef void change_fn(struct problem *problem, void *user);
 /* Runs the spec, its backward if it names one, and takes the outputs. False after a failed
  * expectation. */
-bool results_of(const struct spec *spec, change_fn *change, void *user, struct results *results);
+bool results_anew(const struct spec *spec, change_fn *change, void *user, struct results *results);
+/* The same with the spec's own inputs: what one of the last calls came to is not computed again, since many tests compare
+ * with the same one (that every run gives the same bits is a test of results_anew). On the emulator by its first seed. */
+bool results_of(const struct spec *spec, struct results *results);
+void results_forget(void);
 
 /* Expects that all outputs which both have are equal to the bit. */
 void expect_same(struct results *x, struct results *y, const char *what);
