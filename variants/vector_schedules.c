@@ -72,5 +72,21 @@ static const tg_schedule back_two_level = {
              {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}}},
 };
 
-const tg_schedule *const tg_vector_forward[] = {&step, &two_level, NULL};
+/* ---- on warpgroups (sm_90a) ---- */
+
+/* A walk reads what the pairs' row has made of the chunk: the state, which decays by a vector of its own, never leaves the chip. */
+#define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
+static const tg_point walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-half", .changes = "walk.dhv=128 walk.stages=3"},
+    {.name = "walk-narrow", .changes = "walk.warps=4 walk.dhv=64"},
+    {.name = NULL},
+};
+static const tg_schedule walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = walk_points,
+    .rows = {GATE_ROW, PAIR_ROW,
+             {ROW("walk", (H)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}},
+};
+
+const tg_schedule *const tg_vector_forward[] = {&step, &walk, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};
