@@ -455,11 +455,26 @@ static void put_in_place(struct order *o, enum op_kind kind, uint32_t v)
     op->a = first_of(o->p, o->p->values[v].place);
 }
 
-/* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. */
+static bool has_own_place(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (stores_output(o->p, &o->from[i]) && plan_is_mapped_store(o->p, &o->from[i]) &&
+            o->p->values[o->from[i].v].place == o->from[i].v)
+            return true;
+    return false;
+}
+
+/* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. A buffer of its own is read by
+ * the store of the chunk before until one thread has seen it done, and the others hear of that by a barrier. */
 static void put_stores(struct order *o)
 {
     const struct plan *p = o->p;
     bool any = false;
+    if (has_own_place(o) && !begins_with_all(o)) {
+        o->guard = GUARD_FIRST;
+        put_sync(o, OP_BARRIER, SYNC_GROUP);
+        o->guard = GUARD_ALWAYS;
+    }
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *from = &o->from[i];
         if (!stores_output(p, from) || !plan_is_mapped_store(p, from))

@@ -9,6 +9,7 @@
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
+ *   an output goes to a buffer of its own behind a barrier that follows the wait for the store that read it
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once
  *
  * requires: order */
@@ -25,6 +26,7 @@ struct check {
     tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
     tg_bits covered;  /* matrices where an output is already */
     tg_bits placed;   /* ... and all places where one is */
+    tg_bits stored;   /* outputs in buffers of their own that a store reads, or has read without a barrier since */
     tg_bits cleaned;  /* fetched matrices that a masked product has taken NaN out of */
     tg_bits unfenced; /* written to shared memory: for wgmma not yet, for other warps not yet */
     tg_bits unseen;
@@ -262,6 +264,7 @@ static bool check_sync(struct check *c, const struct op *op)
         c->unfenced = 0;
     if (op->kind == OP_BARRIER) {
         c->ungrouped = c->left = c->owed = 0;
+        c->stored &= c->storing ? ~(tg_bits)0 : 0;
         c->exchanged = false;
     }
     if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
@@ -282,9 +285,12 @@ static bool check_sync(struct check *c, const struct op *op)
         return broken(c, "puts a sum over heads that has not been made");
     if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->placed >> op->a & 1))
         return broken(c, "puts an output where another one is");
+    if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->stored >> op->a & 1))
+        return broken(c, "puts an output where a store may still read the one of the step before");
     if (is_from_shared(c->p, op) && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
         return broken(c, "a store from shared memory that is not put there, fenced, and whole");
     c->storing |= is_from_shared(c->p, op);
+    c->stored |= is_from_shared(c->p, op) && op->a == op->v ? TG_BIT(op->v) : 0;
     c->writing |= is_from_shared(c->p, op);
     c->storing &= !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
     c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);

@@ -26,6 +26,7 @@ enum {
     /* backward */
     DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
     ADD_Q, ADD_K, DC,            /* what a chunk adds to the gradient of the state, and that gradient */
+    CQ, DCK,                     /* walks: the states and their gradients once more, for dQ and dK */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
     GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
     NI, NG, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
@@ -52,7 +53,7 @@ enum {
 };
 enum { EPS = 1, LOWER_BOUND };
 
-TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[]; /* kda_schedules.c */
+TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[]; /* kda_schedules.c */
 
 /* ---- the oracle: operands as above, then that of delta.h (kda_oracle.c) ---- */
 

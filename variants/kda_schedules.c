@@ -47,6 +47,23 @@ static const tg_schedule portable = {
     BACK_FP32 "dV.warps=2 dV.Lhq=16 dV.Lkv=16 dV.dhv=32 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                      \
               "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
+/* Of all chunks at once, from N, dR, and the states of both directions in memory. Rows of states o dstates, then the gates: a thread a channel;
+ * sums of the chunk first; then parameters, and rows of length 1. */
+#define KEY_ROWS                                                                                                       \
+    {ROW("dQ", (DQ, QDQ)), PRODUCTS(2), KEYS},                                                                         \
+    {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
+    {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
+    {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},                                                                   \
+    {ROW("dbeta", (DBETA_RAW)), POSITIONS},                                                                            \
+    {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
+    {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
+    {ROW("dgates", (DA)), .lacks = QR, CHANNELS},                                                                      \
+    {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},                                                           \
+    {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},  \
+    {ROW("chunks", (SUM_CHUNK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(64), [TG_DQK] = TG_L(1)}},                      \
+    {ROW("drate", (DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}},                        \
+    {ROW("dots", (QY, KY)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}},       \
+    {ROW("dunit", (DQ_RAW, DK_RAW)), EACH_CHANNEL}
 static const tg_point back_portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
@@ -57,23 +74,7 @@ static const tg_point back_portable_points[] = {
 };
 static const tg_schedule back_portable = {
     SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)),
-             {ROW("dQ", (DQ, QDQ)), PRODUCTS(2), KEYS},
-             {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},
-             {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},
-             {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},
-             {ROW("dbeta", (DBETA_RAW)), POSITIONS},
-             /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
-             {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
-             {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
-             {ROW("dgates", (DA)), .lacks = QR, CHANNELS},
-             {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},
-             /* Parameters, and rows of length 1. */
-             {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},
-             {ROW("chunks", (SUM_CHUNK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(64), [TG_DQK] = TG_L(1)}},
-             {ROW("drate", (DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}},
-             {ROW("dots", (QY, KY)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}},
-             {ROW("dunit", (DQ_RAW, DK_RAW)), EACH_CHANNEL}},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)), KEY_ROWS},
 };
 
 /* Decode: as in delta_schedules.c, by sixteen threads that share out dqk, or eight: what is of dqk is in registers too. */
@@ -105,5 +106,24 @@ static const tg_schedule walk = {
     .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
 };
 
+/* The gradients: the values that are written, again, and back their gradients by walks; then the states of all chunks, from N and
+ * dR in memory, for what all chunks do at once. */
+#define STATE(position) PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
+static const tg_point back_walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-narrow", .changes = "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"},
+    {.name = NULL},
+};
+static const tg_schedule back_walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES),
+             {ROW("N", (N)), ON_WARPGROUPS(2), VALUES},
+             {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), VALUES},
+             {ROW("state", (CQ)), STATE(TG_LKV)},
+             {ROW("dstate", (DCK)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
+             KEY_ROWS},
+};
+
 const tg_schedule *const tg_kda_forward[] = {&step, &walk, &portable, NULL};
+const tg_schedule *const tg_kda_walked[] = {&back_walk, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};
