@@ -71,7 +71,8 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
 }
 
 /* The delta rule on mma.sync: a walk with the state and four more tiles in registers, in which ptxas spills some (README,
- * Limits). What it must not be is short of a schedule up to this dqk; beyond, the state alone takes all registers. */
+ * Limits). What it must not be is short of a schedule up to this dqk, with fp32 inputs below it; beyond, the state alone takes
+ * all registers. */
 enum { WIDEST_STATE = 256 };
 static bool has_inverse(const tg_algorithm *algorithm)
 {
@@ -142,13 +143,21 @@ static bool is_too_wide(const tg_variant *variant, const tg_schedule *schedule, 
     return !is_made && strstr(log_text(), "TG0530");
 }
 
+/* As it would be compiled, up to the code. */
+static void plan_with(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)
+{
+    tap_expect(tg_plan_check(schedule, target, shape, &sink) == TG_OK && !*log_text(), "dqk %u dhv %u, %s: %s",
+               shape->dqk, shape->dhv, schedule->name, log_text());
+}
+
 static void compile_one(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                        const struct form *form, const char *ptxas)
+                        const struct form *form, bool is_planned, const char *ptxas)
 {
     text_free(&messages);
     tg_schedule chosen;
     const tg_schedule *schedule = schedule_for(variant, target, shape, form, &chosen);
-    if (has_inverse(variant->algorithm) && shape->dqk > WIDEST_STATE) {
+    const bool is_widest = shape->io == TG_F32 && shape->dqk == WIDEST_STATE && !schedule;
+    if (has_inverse(variant->algorithm) && (shape->dqk > WIDEST_STATE || is_widest)) {
         tap_expect(is_too_wide(variant, schedule, target, shape),
                    "dqk %u: expected to be refused for its registers: %s", shape->dqk, log_text());
         return;
@@ -156,7 +165,10 @@ static void compile_one(const tg_variant *variant, const tg_target *target, cons
     if (!tap_expect(schedule != NULL, "dqk %u dhv %u: no schedule fits: %s", shape->dqk, shape->dhv, log_text()))
         return;
     tap_expect(schedule->max_tokens == form->tokens, "schedule %s", schedule->name);
-    compile_with(variant, schedule, target, shape, ptxas);
+    if (is_planned)
+        plan_with(schedule, target, shape);
+    else
+        compile_with(variant, schedule, target, shape, ptxas);
 }
 
 /* A line of the test: some widths, bit by bit. */
@@ -166,18 +178,20 @@ struct coverage {
     tg_dtype type;
     uint32_t widths;
     const struct form *form;
+    bool is_planned; /* and no code made */
 };
 
 static void cover(const struct coverage *c, const char *ptxas)
 {
     const struct form *f = c->form;
-    if (!c->widths || !tap_begin("default schedules of %s for %s, %s%s%s", c->variant->name, c->target->arch,
-                                 tg_dtype_name(c->type), f->name, ptxas ? "" : " (no ptxas: not assembled)"))
+    if (!c->widths || !tap_begin("default %s of %s for %s, %s%s%s", c->is_planned ? "plans" : "schedules",
+                                 c->variant->name, c->target->arch, tg_dtype_name(c->type), f->name,
+                                 ptxas || c->is_planned ? "" : " (no ptxas: not assembled)"))
         return;
     for (uint32_t w = 0; w < N_WIDTHS; w++) {
         const tg_shape_class shape = {c->type, widths[w].dqk, widths[w].dhv, f->group, f->tokens, f->packed, f->pooled};
         if (c->widths >> w & 1)
-            compile_one(c->variant, c->target, &shape, f, ptxas);
+            compile_one(c->variant, c->target, &shape, f, c->is_planned, ptxas);
     }
     tap_end();
 }
@@ -197,6 +211,27 @@ static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint3
     return set;
 }
 
+/* Which of the variants with its table of schedules this is, from 0 on; false: it has one of its own. */
+static bool shares_table(const tg_variant *variant, uint32_t *rank)
+{
+    uint32_t n = 0;
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        if ((*v)->schedules == variant->schedules || (*v)->backward->schedules == variant->schedules) {
+            if (*v == variant || (*v)->backward == variant)
+                *rank = n;
+            n++;
+        }
+    return n > 1;
+}
+
+/* Kernels of one table differ in the expressions of gates alone. So its variants take turns: of each, forward and backward, a target
+ * gets the code of one and the plans of all widths of the other. */
+static bool has_turn(const tg_variant *variant, bool is_rich, uint32_t target)
+{
+    uint32_t rank;
+    return is_rich || !shares_table(variant, &rank) || (rank + target + !variant->backward) % 2 == 0;
+}
+
 static bool has_step_of(const tg_variant *variant, uint32_t tokens)
 {
     tg_schedule s;
@@ -208,27 +243,37 @@ static bool has_step_of(const tg_variant *variant, uint32_t tokens)
 
 /* Decode steps have no gradients, and not every variant has them of several tokens, or at all; states are kept on GPUs
  * with much shared memory only. */
-static void cover_form(const tg_variant *variant, const tg_target *target, const struct form *form, tg_dtype type,
-                       uint32_t width, const char *ptxas)
+static void cover_form(struct coverage c, uint32_t width, const char *ptxas)
 {
-    const bool is_kept = form->schedule && !form->tokens;
-    if (form->tokens && !has_step_of(variant, form->tokens))
+    const bool is_kept = c.form->schedule && !c.form->tokens;
+    if (c.form->tokens && !has_step_of(c.variant, c.form->tokens))
         return;
-    if (!is_kept)
-        cover(&(struct coverage){variant, target, type, 1u << width, form}, ptxas);
-    else if (target->shared_optin > 160000)
-        cover(&(struct coverage){variant, target, TG_BF16, 1u << width % 2, form}, ptxas);
+    if (is_kept && c.target->shared_optin <= 160000)
+        return;
+    if (is_kept)
+        c.type = TG_BF16;
+    c.widths = 1u << (is_kept ? width % 2 : width);
+    cover(&c, ptxas);
 }
 
 static void cover_variant(const tg_variant *variant, bool is_rich, uint32_t number, const char *ptxas)
 {
     for (uint32_t t = 0; t < N_TARGETS; t++) {
-        const tg_target *target = tg_targets()[t];
-        for (uint32_t type = 0; type < N_TYPES; type++)
-            cover(&(struct coverage){variant, target, types[type], widths_of(is_rich, number, t, type), &plain}, ptxas);
+        struct coverage c = {.variant = variant,
+                             .target = tg_targets()[t],
+                             .form = &plain,
+                             .is_planned = !has_turn(variant, is_rich, t)};
+        for (uint32_t type = 0; type < N_TYPES; type++) {
+            c.type = types[type];
+            c.widths = widths_of(is_rich, number, t, type);
+            if (c.is_planned && c.widths)
+                c.widths = (1u << N_WIDTHS) - 1;
+            cover(&c, ptxas);
+        }
         /* a form a target, and each form on another one for the next variant */
-        const uint32_t f = (t + number) % N_FORMS;
-        cover_form(variant, target, &forms[f], types[(t + number / 2) % N_TYPES], (2 * number + t) % N_WIDTHS, ptxas);
+        c.form = &forms[(t + number) % N_FORMS];
+        c.type = types[(t + number / 2) % N_TYPES];
+        cover_form(c, (2 * number + t) % N_WIDTHS, ptxas);
     }
 }
 
