@@ -201,8 +201,8 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
         }
         work->sums += plan_is_gathered(v) || plan_is_carried(v) ? 0 : times * elements(p, a);
         break;
-    case OP_LOAD:
-        work->on_chip += times * loaded(p, v);
+    case OP_LOAD: /* those of loops without products below, like those of rings */
+        work->on_chip += p->thread_dim && v->nest >= 0 ? 0 : times * loaded(p, v);
         break;
     case OP_STORE:
     case OP_LEAVE:

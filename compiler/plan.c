@@ -486,5 +486,6 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
            pass_orient(p) && plan_verify(p, "orient") &&     /* which way round computed tiles lie in registers */
            pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
            pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
-           pass_budget(p) && plan_verify(p, "budget");       /* does it fit */
+           pass_budget(p) && plan_verify(p, "budget") &&     /* does it fit */
+           (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds"))); /* loads of loops without products */
 }

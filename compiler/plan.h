@@ -8,8 +8,8 @@
  * A kernel on warpgroups has roles, each with its own list: the operations in the order in which it executes them, with
  * what it waits for, arrives at and forgets. lower/walk.c lowers it one by one.
  *
- * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget; of kernels on warpgroups slice,
- * nest, walk, order; verify runs after each. */
+ * Passes, in order (plan_build in plan.c is the list): slice, nest, place, pipeline, budget, and of kernels without products
+ * rounds; of kernels on warpgroups slice, nest, walk, order; verify runs after each. */
 #ifndef TEGULA_PLAN_H
 #define TEGULA_PLAN_H
 
@@ -19,6 +19,8 @@
 #include <stdbool.h>
 
 enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 24 };
+/* Of a kernel without products: most steps that it loads ahead, and what of each. */
+enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 
 /* Tensors the compiler adds to those of the algorithm: boundaries of packed sequences, slots in the pool. */
 enum { TILE_CU = TG_MAX_TILES - 2, TILE_INDEX = TG_MAX_TILES - 1 };
@@ -153,7 +155,10 @@ enum op_flags {
     OP_SCALED = 2,     /* times the factors of positions that c is made with */
     OP_OF_PRODUCT = 4, /* OP_DOT: of w and the product of a and b, which is not kept */
     OP_ONTO = 8,       /* a product is added to what is there */
-    OP_DECAYED = 16    /* times 2^c before */
+    OP_DECAYED = 16,   /* times 2^c before */
+    OP_AHEAD = 32,     /* OP_LOAD, OP_INIT: for all steps of a round, before the first of them */
+    OP_BEHIND = 64,    /* OP_STORE: of all steps of a round, behind the last of them */
+    OP_ONCE = 128      /* OP_LOAD: before the first step of the loop that it is in */
 };
 
 /* In a kernel that runs once for every head of a group: before, for each of them, or after. */
@@ -190,6 +195,8 @@ struct nest {
     bool causal_begin;             /* query blocks above the diagonal are not visited */
     bool reverse;                  /* chunks from the last to the first */
     bool shared_out;               /* the threads share out what is uniform in it (share.c) */
+    bool halves;                   /* of rounds: one is loaded while the other is computed */
+    uint8_t steps;                 /* of a round, in a kernel without products (rounds.c) */
     tg_bits kept; /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
@@ -262,12 +269,13 @@ struct plan {
 bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_slices *slices, uint32_t row,
                 const tg_target *target, const tg_shape_class *shape, const tg_sink *sink);
 
-/* nest.c, place.c, pipeline.c, budget.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */
+/* nest.c, place.c, pipeline.c, budget.c, rounds.c; of kernels on warpgroups walk.c, order.c; compose.c: the passes */
 bool pass_nest(struct plan *p);
 bool pass_orient(struct plan *p);
 bool pass_place(struct plan *p);
 bool pass_pipeline(struct plan *p);
 bool pass_budget(struct plan *p);
+bool pass_rounds(struct plan *p);
 bool pass_walk(struct plan *p);
 bool pass_order(struct plan *p);
 bool pass_compose(struct plan *p);

@@ -70,15 +70,16 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
         if (nest->loops[i].trips)
             tg_printf(w, " (%u times)", nest->loops[i].trips);
     }
-    if (nest->n_loads) {
+    if (nest->n_loads && !p->thread_dim) {
         tg_printf(w, ", ring of %u:", nest->stages);
         for (uint32_t i = 0; i < nest->n_loads; i++)
             tg_printf(w, " v%u", nest->loads[i]);
     }
+    if (nest->steps > 1)
+        tg_printf(w, ", rounds of %u steps%s", nest->steps, nest->halves ? ", one half ahead of the other" : "");
     tg_printf(w, "%s%s%s%s", nest->shared_out ? ", what is uniform shared out first" : "",
               nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
               nest->reverse ? ", last chunk first" : "");
-    (void)p;
 }
 
 /* What an operation of a kernel on warpgroups has beside its value. */
@@ -161,6 +162,10 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         const bool from = op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE;
         tg_printf(w, " %s %s", from ? "from" : "to", p->algorithm->tensors[op->tile].name);
     }
+    if (op->flags & (OP_AHEAD | OP_BEHIND) && p->nests[p->values[op->v].nest].steps > 1)
+        tg_printf(w, ", all steps %s", op->flags & OP_AHEAD ? "before the round" : "behind the round");
+    if (op->flags & OP_ONCE)
+        tg_printf(w, ", before the first step");
     if (op->kind == OP_NEST)
         print_nest(p, &p->nests[op->n], w);
     if (op->kind == OP_TILES)

@@ -46,6 +46,26 @@ static bool check_structure(const struct plan *p, const char *stage)
     return open < 0 || broken(p, stage, p->n_ops, "a nest without an end");
 }
 
+/* What a loop without products reads of memory is loaded in it before; rows that threads share out are where they are read. */
+static bool check_loads(const struct plan *p, const char *stage)
+{
+    const struct value *values = p->values;
+    tg_bits loaded = 0;
+    int open = -1;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        uint8_t reads[TG_MAX_READS];
+        if (op->kind == OP_NEST || op->kind == OP_END)
+            open = op->kind == OP_NEST ? op->n : -1;
+        loaded |= op->kind == OP_LOAD ? TG_BIT(op->v) : 0;
+        for (uint32_t k = 0, n = open >= 0 ? plan_reads(p, op, reads) : 0; k < n; k++)
+            if (reads[k] < p->n_values && values[reads[k]].stmt < 0 && values[reads[k]].nest == open &&
+                !(loaded >> reads[k] & 1) && !plan_is_shared_row(p, &values[reads[k]]))
+                return broken(p, stage, i, "reads a tile that its loop has not loaded");
+    }
+    return true;
+}
+
 static bool in_memory_of_block(const struct value *v)
 {
     return v->space == SPACE_MATRIX || v->space == SPACE_VECTOR;
@@ -152,8 +172,10 @@ bool plan_verify(const struct plan *p, const char *stage)
 {
     if (!check_structure(p, stage))
         return false;
-    const bool placed = p->shared_bytes > 0 || stage[0] == 'b';
+    const bool placed = p->shared_bytes > 0 || stage[0] == 'b' || stage[0] == 'r';
     if (placed && p->groups && !check_ring(p, stage))
+        return false;
+    if (stage[0] == 'r' && !check_loads(p, stage))
         return false;
     return !placed || (check_sync(p, stage) && check_shared(p, stage));
 }

@@ -292,9 +292,7 @@ LLVMValueRef thread_trips(struct emit *e, const struct loop *loop);
 struct place place_in_nest(struct emit *e, const struct nest *nest, const struct loop *loop, LLVMValueRef index);
 /* The operations of the nest that run in a step, but for those that come together at the end of a round. */
 void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard);
-bool is_stored_late(const struct emit *e, const struct nest *nest, uint32_t i);
 void load_all_staged(struct emit *e, const struct nest *nest); /* of this step, in a nest that is shared out */
-bool is_outer_load(const struct emit *e, const struct nest *nest, uint32_t load);
 
 /* ---- thread_round.c ----------------------------------------------------------------------------------------- */
 /* The inner loop of a nest. */

@@ -25,18 +25,12 @@ struct place place_in_nest(struct emit *e, const struct nest *nest, const struct
     return at;
 }
 
-/* In a nest that is shared out, stores come together at the end of a round: no branch between its steps. */
-bool is_stored_late(const struct emit *e, const struct nest *nest, uint32_t i)
-{
-    return nest->shared_out && e->p->ops[i].kind == OP_STORE;
-}
-
 void emit_guarded(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end, uint32_t guard)
 {
     for (uint32_t i = begin; i < end; i++)
         if (e->p->ops[i].guard == guard && e->p->ops[i].kind != OP_INIT &&
             e->p->ops[i].kind != OP_LOAD /* read early */ && !plan_is_shared_out(e->p, nest, &e->p->ops[i]) &&
-            !is_stored_late(e, nest, i))
+            !(e->p->ops[i].flags & OP_BEHIND))
             emit_ops(e, i, i + 1);
 }
 
@@ -48,18 +42,13 @@ void load_all_staged(struct emit *e, const struct nest *nest)
 }
 
 /* Of a nest of two loops: once for each block of the outer one. */
-bool is_outer_load(const struct emit *e, const struct nest *nest, uint32_t load)
-{
-    return nest->n_loops == 2 && e->p->values[nest->loads[load]].outer;
-}
-
-static void load_outer(struct emit *e, const struct nest *nest)
+static void load_outer(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
 {
     if (nest->shared_out)
         load_all_staged(e, nest);
-    for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
-        if (is_outer_load(e, nest, i))
-            load_thread(e, nest->loads[i]);
+    for (uint32_t i = begin; i < end && !nest->shared_out; i++)
+        if (e->p->ops[i].kind == OP_LOAD && e->p->ops[i].guard == GUARD_FIRST)
+            load_thread(e, e->p->ops[i].v);
 }
 
 /* Scans start anew with every outer block. */
@@ -90,7 +79,7 @@ static void own_loop(struct emit *e, const struct nest *nest, uint32_t begin, ui
         inside(e, &e->at, e->p->thread_dim, e->p->block[e->p->thread_dim], thread_index(e, e->p->thread_dim, held));
     LLVMBasicBlockRef after = is_inside ? begin_if(e, is_inside) : NULL;
     for (uint32_t i = begin; i < end; i++)
-        if (e->p->ops[i].kind == OP_LOAD)
+        if (e->p->ops[i].flags & OP_ONCE)
             emit_ops(e, i, i + 1);
     emit_thread_rounds(e, nest, &nest->loops[0], begin, end);
     if (after)
@@ -123,7 +112,7 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
     LLVMValueRef index;
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_in_nest(e, nest, &nest->loops[0], index);
-    load_outer(e, nest);
+    load_outer(e, nest, begin + 1, end);
     reset_scans(e, begin + 1, end);
     emit_guarded(e, nest, begin + 1, end, GUARD_FIRST);
     emit_thread_rounds(e, nest, &nest->loops[1], begin + 1, end);

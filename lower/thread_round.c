@@ -1,70 +1,27 @@
 /* lower/thread_round.c - the inner loop of a thread kernel, several steps a round.
  *
- * All of a round's steps are loaded first: that is what hides the latency of memory here. Where a nest has been shared
- * out, rounds have two halves, and one is loaded while the other is computed. */
+ * How many, and what is loaded for all of them first, says the plan (compiler/rounds.c). */
 #include "lower/emit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AHEAD = 32, LONG_STEPS_AHEAD = 8, REGISTERS_AHEAD = 128 };
-
-/* What comes from memory in every step, an element for each thread: tiles, and states of calls of one chunk. */
+/* What comes from memory for all steps of a round. */
 struct early {
     uint32_t n;
-    uint8_t values[PLAN_MAX_LOADS + 8];
+    uint8_t values[PLAN_MAX_AHEAD];
 };
 
-static struct early find_early(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
+static struct early find_early(const struct plan *p, uint32_t begin, uint32_t end)
 {
     struct early early = {0};
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (p->values[nest->loads[i]].space == SPACE_THREAD && !(nest->n_loops == 2 && p->values[nest->loads[i]].outer))
-            early.values[early.n++] = nest->loads[i];
     for (uint32_t i = begin; i < end; i++)
-        if (p->ops[i].kind == OP_INIT && !plan_is_shared_out(p, nest, &p->ops[i]) && early.n < sizeof early.values)
+        if (p->ops[i].flags & OP_AHEAD)
             early.values[early.n++] = p->ops[i].v;
     return early;
 }
 
-/* Registers of what the threads' own operations of a nest have to do with. */
-static uint32_t own_registers(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end)
-{
-    tg_bits values = 0;
-    uint32_t registers = 0;
-    for (uint32_t i = begin; i < end; i++) {
-        uint8_t reads[TG_MAX_READS];
-        const uint32_t n = plan_is_shared_out(p, nest, &p->ops[i]) ? 0 : plan_reads(p, &p->ops[i], reads);
-        for (uint32_t k = 0; k < n; k++)
-            values |= TG_BIT(reads[k]);
-        values |= n ? TG_BIT(p->ops[i].v) : 0;
-    }
-    for (uint32_t i = 0; i < p->n_values; i++)
-        registers += values >> i & 1 ? plan_held_count(p, &p->values[i]) : 0;
-    return registers;
-}
-
-/* How many steps to load ahead: as many as registers allow. Steps of held chunks are long. */
-static uint32_t steps_ahead(const struct plan *p, const struct nest *nest, uint32_t begin, uint32_t end,
-                            const struct early *early)
-{
-    uint32_t registers = 0, beside = 0, ahead = STEPS_AHEAD;
-    for (uint32_t i = 0; i < early->n; i++)
-        registers += plan_held_count(p, &p->values[early->values[i]]);
-    for (uint32_t i = 0; i < p->n_values; i++)
-        beside += plan_held_count(p, &p->values[i]);
-    const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : STEPS_AHEAD;
-    beside = nest->shared_out ? own_registers(p, nest, begin, end) : beside / 2; /* half of it lives at once */
-    registers *= nest->shared_out ? 2 : 1;                                       /* of the half that is computed, too */
-    while (ahead > 2 && ahead * registers + beside > REGISTERS_AHEAD)
-        ahead /= 2;
-    ahead = ahead > most ? most : ahead;
-    while (nest->shared_out && ahead > 2 && nest->loops[0].trips % (2 * ahead)) /* so that halves of rounds are whole */
-        ahead /= 2;
-    return nest->loops[nest->n_loops - 1].block > 1 ? 1 : ahead;
-}
-
-typedef LLVMValueRef *register_sets[STEPS_AHEAD][PLAN_MAX_LOADS + 8];
+typedef LLVMValueRef *register_sets[PLAN_STEPS_AHEAD][PLAN_MAX_AHEAD];
 
 static void make_registers(struct emit *e, const struct early *early, uint32_t ahead, register_sets sets)
 {
@@ -87,8 +44,8 @@ struct round {
     uint32_t ahead;
     uint32_t from, to; /* of them, those at hand: all, or half of them */
     bool whole;        /* all of them, in every round */
-    struct place at[STEPS_AHEAD];
-    LLVMValueRef address[PLAN_MAX_LOADS]; /* of the nest's loads, in the step before */
+    struct place at[PLAN_STEPS_AHEAD];
+    LLVMValueRef address[PLAN_MAX_VALUES]; /* of what the nest loads, in the step before */
     register_sets sets;
 };
 
@@ -107,7 +64,7 @@ static bool is_one_move(const struct plan *p, const struct op *op)
 
 /* Addresses of a state in the steps of a round, each from the one before: half the instructions of computing it. */
 static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op,
-                        LLVMValueRef address[STEPS_AHEAD])
+                        LLVMValueRef address[PLAN_STEPS_AHEAD])
 {
     const tg_tensor *t = &e->p->algorithm->tensors[op->tile];
     uint32_t axis = 0;
@@ -132,26 +89,27 @@ static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
 
 /* In a loop over positions every address comes from the one before: two instructions, where computing it takes six. A tile of
  * positions x positions has another axis of them. */
-static void load_step(struct emit *e, struct round *r, const struct nest *nest, uint32_t load, uint32_t step)
+static void load_step(struct emit *e, struct round *r, uint32_t v, uint32_t step)
 {
-    const uint32_t v = nest->loads[load], tile = TG_OPERAND_TILE(e->p->values[v].operand);
+    const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
     const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) &&
                          !tg_tile_is_square(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
     if (chained)
-        e->known[tile] = r->address[load] =
-            step ? byte_offset(e, r->address[load], position_bytes(e, tile)) : thread_address(e, v, tile);
+        e->known[tile] = r->address[v] =
+            step ? byte_offset(e, r->address[v], position_bytes(e, tile)) : thread_address(e, v, tile);
     load_thread(e, v);
     e->known[tile] = NULL;
 }
 
-/* What every thread has alike, the L1 cache has: no need to load it ahead. */
-static void load_uniform(struct emit *e, struct round *r, const struct nest *nest, uint32_t step)
+/* What is loaded in the step itself. */
+static void load_uniform(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end,
+                         uint32_t step)
 {
     if (nest->shared_out)
         load_all_staged(e, nest);
-    for (uint32_t i = 0; i < nest->n_loads && !nest->shared_out; i++)
-        if (!is_outer_load(e, nest, i) && e->p->values[nest->loads[i]].space == SPACE_UNIFORM)
-            load_step(e, r, nest, i, step);
+    for (uint32_t i = begin; i < end && !nest->shared_out; i++)
+        if (e->p->ops[i].kind == OP_LOAD && e->p->ops[i].guard == GUARD_ALWAYS && !(e->p->ops[i].flags & OP_AHEAD))
+            load_step(e, r, e->p->ops[i].v, step);
 }
 
 /* The loads of all steps, one after the other; one branch for all steps where a tensor may be absent. */
@@ -160,16 +118,16 @@ static void load_round(struct emit *e, struct round *r, const struct nest *nest,
     const struct place outside = e->at;
     for (uint32_t i = r->from; i < r->to; i++) {
         go_to_step(e, r, i);
-        for (uint32_t k = 0; k < nest->n_loads; k++)
-            if (memchr(r->early->values, nest->loads[k], r->early->n))
-                load_step(e, r, nest, k, i);
+        for (uint32_t o = begin; o < end; o++)
+            if (e->p->ops[o].kind == OP_LOAD && e->p->ops[o].flags & OP_AHEAD)
+                load_step(e, r, e->p->ops[o].v, i);
     }
     for (uint32_t o = begin; o < end; o++) {
         const struct op *op = &e->p->ops[o];
-        if (op->kind != OP_INIT || plan_is_shared_out(e->p, nest, op))
+        if (op->kind != OP_INIT || !(op->flags & OP_AHEAD))
             continue;
         const bool chained = nest->shared_out && r->whole && op->tile && is_one_move(e->p, op);
-        LLVMValueRef address[STEPS_AHEAD];
+        LLVMValueRef address[PLAN_STEPS_AHEAD];
         if (chained)
             find_states(e, r, nest, op, address);
         for (uint32_t i = r->from; i < r->to; i++) {
@@ -201,9 +159,9 @@ static void store_round(struct emit *e, struct round *r, const struct nest *nest
 {
     for (uint32_t o = begin; o < end; o++) {
         const uint32_t tile = e->p->ops[o].tile;
-        if (!is_stored_late(e, nest, o))
+        if (!(e->p->ops[o].flags & OP_BEHIND))
             continue;
-        LLVMValueRef there = present(e, tile), address[STEPS_AHEAD];
+        LLVMValueRef there = present(e, tile), address[PLAN_STEPS_AHEAD];
         LLVMBasicBlockRef stored = there ? begin_if(e, there) : NULL;
         const bool chained = r->whole && is_one_move(e->p, &e->p->ops[o]);
         if (chained)
@@ -229,7 +187,7 @@ static void compute_round(struct emit *e, struct round *r, const struct nest *ne
         LLVMBasicBlockRef after = begin_step(e, base, i, trips, r->whole);
         e->scanned = 0;
         go_to_step(e, r, i);
-        load_uniform(e, r, nest, i);
+        load_uniform(e, r, nest, begin, end, i);
         emit_guarded(e, nest, begin, end, GUARD_ALWAYS);
         if (after)
             end_if(e, after);
@@ -295,13 +253,13 @@ static void emit_halves(struct emit *e, struct round *r, const struct nest *nest
 }
 
 /* Are all states that the nest reads and writes there? NULL: always. */
-static LLVMValueRef states_present(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
+static LLVMValueRef states_present(struct emit *e, uint32_t begin, uint32_t end)
 {
     LLVMValueRef all = NULL;
     for (uint32_t i = begin; i < end; i++) {
         const struct op *op = &e->p->ops[i];
-        const bool is_read = op->kind == OP_INIT && op->tile && !plan_is_shared_out(e->p, nest, op);
-        LLVMValueRef there = is_read || is_stored_late(e, nest, i) ? present(e, op->tile) : NULL;
+        const bool is_read = op->kind == OP_INIT && op->tile && op->flags & OP_AHEAD;
+        LLVMValueRef there = is_read || op->flags & OP_BEHIND ? present(e, op->tile) : NULL;
         all = there ? both(e, all, there) : all;
     }
     return all;
@@ -311,7 +269,7 @@ static LLVMValueRef states_present(struct emit *e, const struct nest *nest, uint
  * meanwhile before them. */
 static void emit_pipelined(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
 {
-    LLVMValueRef there = states_present(e, nest, begin, end);
+    LLVMValueRef there = states_present(e, begin, end);
     LLVMBasicBlockRef otherwise = there ? begin_if(e, there) : NULL;
     emit_halves(e, r, nest, begin, end);
     if (!there)
@@ -328,17 +286,15 @@ static void emit_pipelined(struct emit *e, struct round *r, const struct nest *n
 /* Of a number of steps that is not known: whole rounds, then one that is not. */
 void emit_thread_rounds(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
 {
-    const struct early early = find_early(e->p, nest, begin, end);
-    struct round r = {.early = &early, .loop = loop, .ahead = steps_ahead(e->p, nest, begin, end, &early)};
+    const struct early early = find_early(e->p, begin, end);
+    struct round r = {.early = &early, .loop = loop, .ahead = nest->steps};
     LLVMValueRef trips = thread_trips(e, loop), first = imm(e, 0);
-    const bool halves = nest->shared_out && loop->trips % (2 * r.ahead) == 0;
-    r.ahead *= halves ? 2 : 1;
     make_registers(e, &early, r.ahead, r.sets);
     r.whole = r.ahead > 1 && plan_is_position(loop->dim) && !loop->trips;
     if (r.whole)
         first = emit_rounds(e, &r, nest, begin, end, first, trips);
     r.whole = loop->trips && loop->trips % r.ahead == 0;
-    if (halves)
+    if (nest->halves)
         emit_pipelined(e, &r, nest, begin, end);
     else
         emit_rounds(e, &r, nest, begin, end, first, trips);

@@ -142,11 +142,12 @@ static void add_up(struct emit *e, const struct nest *nest, uint32_t begin, uint
 
 static void share_step(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
 {
-    for (uint32_t i = 0; i < nest->n_loads; i++)
-        if (e->p->values[nest->loads[i]].space == SPACE_UNIFORM)
-            load_thread(e, nest->loads[i]);
     for (uint32_t i = begin; i < end; i++)
-        if (plan_is_shared_out(e->p, nest, &e->p->ops[i]))
+        if (e->p->ops[i].kind == OP_LOAD && !(e->p->ops[i].flags & OP_ONCE) &&
+            plan_is_shared_out(e->p, nest, &e->p->ops[i]))
+            load_thread(e, e->p->ops[i].v);
+    for (uint32_t i = begin; i < end; i++)
+        if (e->p->ops[i].kind != OP_LOAD && plan_is_shared_out(e->p, nest, &e->p->ops[i]))
             emit_ops(e, i, i + 1);
     for (uint32_t i = 0; i < e->p->n_values; i++)
         if (is_staged_in(e, i, nest))

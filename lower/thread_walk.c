@@ -163,12 +163,12 @@ void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32
     begin_apart(e);
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_in_nest(e, nest, &nest->loops[0], index);
-    for (uint32_t i = 0; i < nest->n_loads; i++) {
-        const struct value *v = &e->p->values[nest->loads[i]];
-        if (!v->staged)
-            load_thread(e, nest->loads[i]);
-        else if (!plan_is_shared_row(e->p, v))
-            load_fetched(e, nest->loads[i]);
+    for (; e->p->ops[begin].kind == OP_LOAD; begin++) {
+        const uint32_t v = e->p->ops[begin].v;
+        if (e->p->values[v].staged)
+            load_fetched(e, v);
+        else
+            load_thread(e, v);
     }
     for (uint32_t i = e->p->sharers ? first_sums(e, begin) : begin; i < end; i++) {
         load_rows_for(e, &e->p->ops[i]);

@@ -1,6 +1,6 @@
 /* test_order.c - what the roles of a kernel on warpgroups execute: every built-in walk's order is verified, and one without any
  * single wait, barrier, fence, load or definition of it is not. The same of the waits and barriers of rings of kernels of
- * mma.sync. test_order [--only TEXT] */
+ * mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
 #include "compiler/plan.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
@@ -61,6 +61,26 @@ static void fail_if_defect(void *user, const tg_diag *diag)
     tap_expect(!diag->code || strcmp(diag->code, "TG0599") != 0, "%s", diag->message);
 }
 
+static bool verify_rounds(const struct plan *p)
+{
+    return plan_verify(p, "rounds");
+}
+
+/* What loops of a kernel without matrix products load. */
+static uint32_t check_rounds(struct plan *p)
+{
+    uint32_t n = 0;
+    bool in_nest = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        in_nest = p->ops[i].kind == OP_NEST || (in_nest && p->ops[i].kind != OP_END);
+        if (!in_nest || p->ops[i].kind != OP_LOAD || p->ops[i].flags & OP_ONCE)
+            continue;
+        leave_out(p, i, verify_rounds);
+        n++;
+    }
+    return n;
+}
+
 static uint32_t check_rings(const tg_schedule *schedule, const tg_shape_class *shape, struct plan *p)
 {
     static struct tg_slices slices;
@@ -68,9 +88,13 @@ static uint32_t check_rings(const tg_schedule *schedule, const tg_shape_class *s
     uint32_t n = 0;
     tg_schedule_slice(schedule, schedule->n_rows, &slices);
     for (uint32_t row = 0; row < schedule->n_rows; row++) {
-        if (schedule->rows[row].mma == TG_MMA_NONE || schedule->rows[row].mma == TG_MMA_WGMMA ||
+        if (schedule->rows[row].mma == TG_MMA_WGMMA ||
             !plan_build(p, schedule, &slices, row, tg_target_find("sm_80"), shape, &sink))
             continue;
+        if (schedule->rows[row].mma == TG_MMA_NONE) {
+            n += check_rounds(p);
+            continue;
+        }
         for (uint32_t i = 0; i < p->n_ops; i++)
             if (p->ops[i].kind == OP_WAIT || p->ops[i].kind == OP_BARRIER) {
                 leave_out(p, i, verify_rings);
