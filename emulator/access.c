@@ -113,7 +113,7 @@ static u64 load_element(const u8 *p, u32 type, bool is_global)
     }
 }
 
-static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const *from, u32 global)
+static void load_rows(struct warp *w, const struct insn *in, u32 mask, const u8 *const *from, u32 global)
 {
     const u32 type = in->mod[MOD_TYPE], bytes = type_bytes(type);
     for (u32 e = 0; e < in->n_dst; e++) {
@@ -128,12 +128,70 @@ static void load_rows(struct warp *w, const struct insn *in, u32 mask, u8 *const
     }
 }
 
+/* The first of these lanes and those behind it that load no byte before its own and leave none out; tells where they end. */
+static u32 side_by_side(const u64 *address, u32 lanes, u32 bytes, u64 *end)
+{
+    const u64 begin = address[first_lane(lanes)];
+    u32 run = 0;
+    *end = begin;
+    FOR_LANES(l, lanes)
+    {
+        if (address[l] < begin || address[l] > *end)
+            break;
+        if (address[l] == *end)
+            *end += bytes;
+        run |= 1u << l;
+    }
+    return run;
+}
+
+/* From global memory or the CTA's own, all lanes that are side by side at once. False, and nothing else has happened, where they have
+ * to be looked at one by one. */
+static bool load_side_by_side(struct warp *w, const struct insn *in, u32 mask, u32 bytes)
+{
+    const bool is_global = in->mod[MOD_SPACE] == SPACE_GLOBAL;
+    const u8 *from[LANES];
+    u64 address[LANES], offsets = 0, end;
+    FOR_LANES(l, mask)
+    {
+        const u64 at = address_of(w, in, in->n_dst, (int)l);
+        offsets |= address[l] = is_global ? at : near_address(w, at);
+    }
+    if (offsets & (bytes - 1))
+        return false;
+    for (u32 rest = mask, run; rest; rest &= ~run) {
+        const int first = first_lane(rest);
+        const u64 begin = address[first];
+        run = side_by_side(address, rest, bytes, &end);
+        const u32 n = (u32)(end - begin);
+        const u8 *data = is_global ? global_range(w, in, begin, n) : shared_range(w, first, begin, n);
+        if (!data)
+            return w->event == EVENT_FAULT;
+        FOR_LANES(l, run) from[l] = data + (address[l] - begin);
+    }
+    if (is_global)
+        w->cta->counters->global_load_bytes += bytes * (u32)__builtin_popcount(mask);
+    else
+        count_wavefronts(w->cta, address, mask, bytes);
+    load_rows(w, in, mask, from, is_global ? mask : 0);
+    return true;
+}
+
+/* A plain load from a space that its instruction names. */
+static bool may_be_side_by_side(const struct insn *in)
+{
+    const u32 space = in->mod[MOD_SPACE];
+    return !in->mod[MOD_STRONG] && (space == SPACE_GLOBAL || space == SPACE_SHARED || space == SPACE_SHARED_CTA);
+}
+
 RUN(ld)
 {
-    u8 *from[LANES];
+    const u8 *from[LANES];
     u64 address[LANES];
     u32 shared = 0, global = 0;
     const u32 bytes = type_bytes(in->mod[MOD_TYPE]) * in->n_dst;
+    if (may_be_side_by_side(in) && load_side_by_side(w, in, mask, bytes))
+        return;
     FOR_LANES(l, mask)
     {
         struct place p = {.address = address_of(w, in, in->n_dst, (int)l)};

@@ -47,7 +47,7 @@ static bool copy_data(struct warp *w, const struct copy *copy)
     memset(to, 0, copy->bytes);
     if (!copy->src_bytes)
         return true;
-    const struct allocation *a = memory_find(w->cta->launch->memory, copy->src, copy->src_bytes);
+    const struct allocation *a = copy->from;
     const u8 *from = a->data + (copy->src - a->base);
     const u32 unit = copy->bytes < 8 ? copy->bytes : 8; /* the source is aligned to copy->bytes */
     for (; i + unit <= copy->src_bytes; i += unit) {
@@ -87,7 +87,9 @@ static bool issue(struct warp *w, const struct insn *in, u32 lane, struct copy *
     }
     /* The source may be written until it is read; whether it was, is known on arrival. */
     if (copy->src_bytes) {
-        struct allocation *a = memory_find(c->launch->memory, copy->src, copy->src_bytes);
+        if (!c->cached[in->serial] || !allocation_holds(c->cached[in->serial], copy->src, copy->src_bytes))
+            c->cached[in->serial] = memory_find(c->launch->memory, copy->src, copy->src_bytes);
+        struct allocation *a = copy->from = c->cached[in->serial];
         if (!a) {
             global_access(w, in, (int)lane, copy->src, copy->bytes, ACCESS_READ);
             return false;

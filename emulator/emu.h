@@ -373,6 +373,7 @@ struct frame {
 struct copy {
     u32 lane, group, dst, bytes, src_bytes;
     u64 src;
+    struct allocation *from; /* which has it */
     u32 at;
     bool is_early;
 };
@@ -548,6 +549,8 @@ void atomic_add(u8 *p, u32 type, u64 value);
 /* memory.c */
 struct allocation *memory_alloc(struct memory *m, u64 bytes);
 struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes);
+bool allocation_holds(const struct allocation *a, u64 address, u64 bytes);
+const u8 *global_range(struct warp *w, const struct insn *in, u64 address, u32 bytes);
 void memory_release(struct memory *m, struct allocation *a);
 void memory_clear(struct memory *m);
 void memory_mark(struct allocation *a, u64 address, u64 bytes);
@@ -556,6 +559,7 @@ bool global_is_written(const struct allocation *a, u64 address, u32 bytes);
 
 /* owner.c */
 bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what);
+bool owner_read_inputs(struct warp *w, struct allocation *a, u64 address, u32 bytes);
 bool owner_store(struct warp *w, const struct insn *in, int lane, u64 address, u32 bytes, int what, u8 *to,
                  const u8 *value);
 bool owner_counts_ctas(const struct cta *c);
@@ -567,6 +571,7 @@ void shadow_reset(struct cta *c);
 void shadow_free(struct shadow *s);
 bool is_before(const struct warp *w, u32 agent, u32 time);
 u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what);
+const u8 *shared_range(struct warp *w, int lane, u64 address, u32 bytes);
 bool shared_store_conflicts(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes, const u8 *old,
                             const u8 *value);
 bool shared_begin_copy(struct warp *w, struct cta *c, u32 lane, u32 offset, u32 bytes, u32 agent);

@@ -76,7 +76,7 @@ static struct allocation *find_before(const struct memory *m, u64 address)
     return low ? m->list[low - 1] : NULL;
 }
 
-static bool contains(const struct allocation *a, u64 address, u64 bytes)
+bool allocation_holds(const struct allocation *a, u64 address, u64 bytes)
 {
     const u64 offset = address - a->base;
     return !a->is_freed && offset < a->bytes && bytes <= a->bytes - offset;
@@ -86,7 +86,7 @@ static bool contains(const struct allocation *a, u64 address, u64 bytes)
 struct allocation *memory_find(const struct memory *m, u64 address, u64 bytes)
 {
     struct allocation *a = find_before(m, address);
-    return a && contains(a, address, bytes) ? a : NULL;
+    return a && allocation_holds(a, address, bytes) ? a : NULL;
 }
 
 void memory_release(struct memory *m, struct allocation *a)
@@ -123,22 +123,33 @@ void memory_mark(struct allocation *a, u64 address, u64 bytes)
     }
 }
 
-static bool is_aligned(u64 address, u32 bytes)
-{
-    return !((address | bytes) & (bytes >= 8 ? 7 : bytes - 1));
-}
-
 bool global_is_written(const struct allocation *a, u64 address, u32 bytes)
 {
-    if (!a->written)
+    if (!a->written || !bytes)
         return true;
     const u8 *p = a->written + (address - a->base);
-    const u32 unit = !is_aligned(address, bytes) ? 1 : bytes < 8 ? bytes : 8;
+    const u64 aligned = (address | bytes) & (~(address | bytes) + 1);
+    const u32 unit = aligned < 8 ? (u32)aligned : 8;
     const u64 ones = ALL_WRITTEN >> (64 - 8 * unit);
     for (u32 i = 0; i < bytes; i += unit)
         if (global_load(p + i, unit) != ones)
             return false;
     return true;
+}
+
+/* What several lanes load side by side, aligned: host memory, or NULL where they have to be looked at one by one. */
+const u8 *global_range(struct warp *w, const struct insn *in, u64 address, u32 bytes)
+{
+    struct allocation **cached = &w->cta->cached[in->serial];
+    if (!w->cta->has_waited)
+        return NULL;
+    if (!*cached || !allocation_holds(*cached, address, bytes))
+        *cached = memory_find(w->cta->launch->memory, address, bytes);
+    if (!*cached || !owner_read_inputs(w, *cached, address, bytes))
+        return NULL;
+    if (w->cta->launch->config->checks & TGEMU_CHECK_UNWRITTEN && !global_is_written(*cached, address, bytes))
+        return NULL;
+    return (*cached)->data + (address - (*cached)->base);
 }
 
 /* By a kernel: an aligned access. */
@@ -176,7 +187,7 @@ u8 *global_access(struct warp *w, const struct insn *in, int lane, u64 address, 
         return NULL;
     }
     struct allocation *a = w->cta->cached[in->serial];
-    if (!a || !contains(a, address, bytes)) {
+    if (!a || !allocation_holds(a, address, bytes)) {
         a = memory_find(w->cta->launch->memory, address, bytes);
         if (!a) {
             report_bounds(w, lane, address, bytes);

@@ -118,6 +118,14 @@ static void enter_readers(struct warp *w, struct allocation *a, u64 first, u64 l
         full_fence(); /* the reader is there before the owner is looked up */
 }
 
+/* A plain load of what this launch has not stored to anywhere, which is all of most inputs; false: see owner_read. */
+bool owner_read_inputs(struct warp *w, struct allocation *a, u64 address, u32 bytes)
+{
+    if (owner_counts_ctas(w->cta))
+        enter_readers(w, a, granule(w, a, address), granule(w, a, address + bytes - 1), 0);
+    return !__atomic_load_n(&a->owner, __ATOMIC_ACQUIRE);
+}
+
 /* False after a fault. */
 bool owner_read(struct warp *w, struct allocation *a, int lane, u64 address, u32 bytes, int what)
 {

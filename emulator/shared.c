@@ -257,6 +257,25 @@ static bool read_granule(struct warp *w, struct cta *c, int lane, u32 g, int wha
     return true;
 }
 
+/* All at once where that is plain: of the warp's own CTA, the last write of all of them known, reads of this moment or before. False:
+ * one by one. */
+static bool read_granules(struct warp *w, struct cta *c, u32 first, u32 last, int what)
+{
+    struct shadow *s = &c->shadow;
+    const u32 now = c->cluster->now, self = 1u << w->id;
+    u64 differs = what & ACCESS_STRONG || c != w->cta;
+    for (u32 g = first; g <= last; g++)
+        differs |= ((s->write[g] ^ w->known) & ~SHADOW_LANE) | (s->read_gen[g] != now && s->read_gen[g] > w->seen_all);
+    if (differs)
+        return false;
+    for (u32 g = first; g <= last; g++) {
+        s->read_mask[g] = (s->read_gen[g] == now ? s->read_mask[g] : 0) | self;
+        s->read_gen[g] = now;
+        s->read_at[g] = w->at->serial;
+    }
+    return true;
+}
+
 static bool may_write(struct warp *w, const struct cta *c, int lane, u32 g, int what)
 {
     const struct shadow *s = &c->shadow;
@@ -291,6 +310,34 @@ static bool write_granule(struct warp *w, struct cta *c, int lane, u32 g, int wh
     return true;
 }
 
+/* The last write of the first granule; those of the others are like it, mostly. False after a fault. */
+static bool is_first_known(struct warp *w, struct cta *c, int lane, u32 g, int what)
+{
+    const u64 last = c->shadow.write[g];
+    if (what & ACCESS_ARRIVAL || is_known(w, last))
+        return true;
+    return what & ACCESS_READ ? shared_check_read(w, c, lane, g, what) : !last || check_last_write(w, c, lane, g, what);
+}
+
+/* As read_granules. What has arrived was asked at its issue. */
+static bool write_granules(struct warp *w, struct cta *c, int lane, u32 first, u32 last, int what)
+{
+    struct shadow *s = &c->shadow;
+    bool differs = what & ACCESS_STRONG || c != w->cta || s->far_ranks;
+    for (u32 g = first; g <= last && !(what & ACCESS_ARRIVAL); g++)
+        differs |= (s->write[g] && !is_known(w, s->write[g])) || (s->read_mask[g] && s->read_gen[g] > w->seen_all);
+    if (differs)
+        return false;
+    const u64 word = (u64)c->cluster->now << SHADOW_TIME_SHIFT | (u64)(lane & 31) << SHADOW_LANE_SHIFT |
+                     (what & ACCESS_ASYNC ? (u64)SHADOW_IN_FLIGHT : (u64)SHADOW_WRITTEN) | w->agent;
+    for (u32 g = first; g <= last; g++) {
+        s->write[g] = word;
+        s->write_at[g] = w->at->serial;
+        s->read_gen[g] = s->read_mask[g] = 0;
+    }
+    return true;
+}
+
 /* Host memory of an address in the shared memory of a CTA, the warp's own or another of its
  * cluster; NULL after a fault. An access that reads and writes is an atomic one. */
 u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 bytes, int what)
@@ -315,6 +362,12 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
         return NULL;
     const u32 log2 = c->shadow.granule_log2;
     const u32 first = (u32)offset >> log2, last = (u32)(offset + bytes - 1) >> log2;
+    const int how = what & (ACCESS_READ | ACCESS_WRITE);
+    if (!is_first_known(w, c, lane, first, what))
+        return NULL;
+    if ((how == ACCESS_READ && read_granules(w, c, first, last, what)) ||
+        (how == ACCESS_WRITE && write_granules(w, c, lane, first, last, what)))
+        return c->shared + offset;
     for (u32 g = first; g <= last; g++) {
         if (what & ACCESS_READ && !read_granule(w, c, lane, g, what))
             return NULL;
@@ -322,6 +375,27 @@ u8 *shared_access(struct warp *w, struct cta *c, int lane, u64 address, u32 byte
             return NULL;
     }
     return c->shared + offset;
+}
+
+static bool holds_mbarrier(const struct cta *c, u32 offset, u32 bytes)
+{
+    bool has = false;
+    for (u32 i = offset / 8; c->hopper && i <= (offset + bytes - 1) / 8; i++)
+        has |= c->hopper->mbarrier_at[i];
+    return has;
+}
+
+/* What lanes load side by side, aligned, from their own CTA, `lane` first: host memory, or NULL after a fault or where they have to be
+ * looked at one by one. */
+const u8 *shared_range(struct warp *w, int lane, u64 address, u32 bytes)
+{
+    struct cta *c = w->cta;
+    const u64 offset = address - SHARED_BASE;
+    const u32 log2 = c->shadow.granule_log2, first = (u32)offset >> log2;
+    if (offset >= c->shared_bytes || bytes > c->shared_bytes - offset || holds_mbarrier(c, (u32)offset, bytes) ||
+        !is_first_known(w, c, lane, first, ACCESS_READ))
+        return NULL;
+    return read_granules(w, c, first, (u32)(offset + bytes - 1) >> log2, ACCESS_READ) ? c->shared + offset : NULL;
 }
 
 /* Whether what is known of a granule is what is known of the one before. */
@@ -397,12 +471,30 @@ void shared_mark_unwritten(struct cta *c, u32 offset, u32 bytes)
         s->write[g] &= ~(u64)SHADOW_WRITTEN;
 }
 
+/* Whether these lanes' words lie among 32 in a row, each in a bank of its own. */
+static bool are_near(const u64 *address, u32 mask, u32 bytes)
+{
+    u64 least = ~0ull, most = 0;
+    FOR_LANES(l, mask)
+    {
+        least = address[l] < least ? address[l] : least;
+        most = address[l] > most ? address[l] : most;
+    }
+    return (most + bytes - 1) / 4 - least / 4 < 32;
+}
+
 /* Passes needed by these lanes together: the most words any of the 32 banks must give. */
 static u32 passes(const u64 *address, u32 mask, u32 bytes)
 {
+    if (are_near(address, mask, bytes))
+        return 1;
     u32 words[32][32], n[32] = {0}, most = 0;
+    u64 last = ~0ull;
     FOR_LANES(l, mask)
     {
+        if (address[l] == last)
+            continue;
+        last = address[l];
         for (u32 b = 0; b < (bytes + 3) / 4; b++) {
             const u32 word = (u32)(address[l] / 4) + b, bank = word % 32;
             u32 i = 0;

@@ -137,7 +137,7 @@ static void warp_run(struct warp *w)
         const struct insn *in = &code[w->pc++];
         const u32 mask = w->mask & pred_get(w, in->guard);
         w->at = in;
-        lanes += (u32)__builtin_popcount(mask);
+        lanes += mask == FULL_MASK ? LANES : (u32)__builtin_popcount(mask);
         if (mask && (!in->n_touched || in->is_wgmma || wgmma_lets_touch(w, in)))
             in->run(w, in, mask);
         while (w->pc == w->until && !w->is_done)
