@@ -75,36 +75,45 @@ static bool is_of_decay(const struct host_tensor *output)
     return strcmp(output->name, "df") == 0 || strcmp(output->name, "da") == 0 || strcmp(output->name, "ddt_raw") == 0;
 }
 
-static bool may_reach(const struct bad *bad, bool is_shared, const struct host_tensor *output, struct place at)
+/* What of an output a NaN may reach, as its name and the input's say. */
+struct reach {
+    const struct bad *bad;
+    const struct host_tensor *output;
+    bool is_shared, is_query, is_of_decay;
+};
+
+static bool may_reach(const struct reach *reach, struct place at)
 {
-    const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
+    const struct bad *bad = reach->bad;
+    const struct host_tensor *output = reach->output;
     const bool is_gradient = output->is_gradient;
-    if (!reads(output, bad->group, is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
+    if (!reads(output, bad->group, reach->is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
         return false;
     if (at.token < 0) /* a query leaves no trace in a state */
-        return is_gradient || !is_query;
+        return is_gradient || !reach->is_query;
     if (bad->is_backward) { /* gradients go back in time */
         const int64_t chunk = bad->is_walk ? WALK_CHUNK : CHUNK;
         const int64_t end = BEGIN + (bad->token - BEGIN) / chunk * chunk + chunk;
-        return at.token <= bad->token || (is_of_decay(output) && at.token < end);
+        return at.token <= bad->token || (reach->is_of_decay && at.token < end);
     }
-    return is_gradient || (is_query ? at.token == bad->token : at.token >= bad->token);
+    return is_gradient || (reach->is_query ? at.token == bad->token : at.token >= bad->token);
 }
 
 static void check(const struct bad *bad, const struct problem *problem, bool is_shared, struct results *clean,
                   struct results *found)
 {
+    const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
     for (uint32_t i = 0; i < found->n; i++) {
         const struct host_tensor *x = &found->tensors[i], *y = results_find(clean, x->name);
         const size_t bytes = st_dtype_bytes(x->dtype);
+        const struct reach reach = {bad, x, is_shared, is_query, is_of_decay(x)};
         size_t n_reached = 0;
         for (size_t e = 0; e < x->n; e++) {
             const bool same = memcmp((const char *)x->data + e * bytes, (const char *)y->data + e * bytes, bytes) == 0;
             const struct place at = place_of(x, problem, e);
             n_reached += isfinite(num_load(x->data, x->dtype, e)) ? 0 : 1;
-            tap_expect(same || may_reach(bad, is_shared, x, at),
-                       "NaN in %s reached %s of sequence %d, head %d, token %d", bad->input, x->name, (int)at.sequence,
-                       (int)at.head, (int)at.token);
+            tap_expect(same || may_reach(&reach, at), "NaN in %s reached %s of sequence %d, head %d, token %d",
+                       bad->input, x->name, (int)at.sequence, (int)at.head, (int)at.token);
         }
         if (strcmp(x->name, "h") == 0 && !bad->is_backward)
             tap_expect(n_reached > 0, "NaN in %s did not reach h", bad->input);
