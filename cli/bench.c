@@ -94,6 +94,12 @@ static void bench_family(struct bench *bench)
         bench_row(bench, variant_lookup(bench->context, family[i].variant), &family[i].shape);
 }
 
+/* Of all variants they are measured anyway. */
+static bool has_gradients(const struct options *options, bool is_one)
+{
+    return options->grad || options->keep_states || options->roofline || options->paper || !is_one;
+}
+
 /* What of the command line goes together. */
 static bool is_meant(struct context *context)
 {
@@ -108,6 +114,10 @@ static bool is_meant(struct context *context)
     }
     if (options->paper && options->n_shapes > 1) {
         complain(context, "give one --shape", "a figure of --paper is of one shape");
+        return false;
+    }
+    if (options->backward_schedule && options->n_args && !has_gradients(options, true)) {
+        complain(context, "add --grad", "--backward-schedule: no gradients are asked for");
         return false;
     }
     if (options->svg && !options->roofline && !options->paper) {
@@ -145,7 +155,7 @@ static bool bench_open(struct bench *bench, const tg_variant *variant)
     if (!is_meant(context) || (options->dtype && !dtype_parse(context, options->dtype, &bench->io)) ||
         !machine_open(context) || !is_possible(context))
         return false;
-    bench->with_gradients = options->grad || options->keep_states || options->roofline || options->paper || !variant;
+    bench->with_gradients = has_gradients(options, variant != NULL);
     bench->by_kernel = options->roofline;
     if (options->runs)
         bench->runs = options->runs < MOST_RUNS ? (uint32_t)options->runs : MOST_RUNS;

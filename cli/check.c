@@ -337,7 +337,8 @@ static bool first_is_variant(struct context *context, const tg_variant **variant
     *variant = variant_lookup(context, first);
     if (*variant)
         return true;
-    if (context->options.n_args > 1 && !strpbrk(first, "/.") && access(first, F_OK) != 0)
+    const bool wants_variant = context->options.n_args > 1 || context->options.n_shapes;
+    if (first && wants_variant && !strpbrk(first, "/.") && access(first, F_OK) != 0)
         variant_by_name(context, first); /* says that it is unknown */
     else
         return true;

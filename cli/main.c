@@ -148,7 +148,8 @@ int main(int argc, char **argv)
     int code = dispatch(&context, argc, argv);
     context_close(&context);
     /* A full disk or a closed pipe must not look like success. */
-    if (fflush(stdout) != 0 && code == CODE_OK) {
+    const bool is_lost = fflush(stdout) != 0 || ferror(stdout); /* now, or when something was flushed before */
+    if (is_lost && code == CODE_OK) {
         complain(&context, "is the disk full?", "cannot write to standard output");
         code = CODE_FAILED;
     }

@@ -354,7 +354,11 @@ static bool refuse_option(struct context *context, int found, const char *text)
     names[n] = NULL;
     char bare[64];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(text, "="), text);
-    const char *near = nearest_name(bare + strspn(bare, "-"), names);
+    const char *given = bare + strspn(bare, "-"), *near = nearest_name(given, names);
+    if (near && strcmp(near, given) == 0) {
+        complain(context, "write it without '='", "%s takes no argument, found '%s'", bare, text + strlen(bare));
+        return false;
+    }
     if (near)
         snprintf(hint, sizeof hint, "did you mean --%s?", near);
     else

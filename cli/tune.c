@@ -359,7 +359,11 @@ static bool choose_target(struct tuner *tuner)
     if (context->options.gpu) {
         tuner->is_prediction = true;
         tuner->target = target_of_gpu(context, context->options.gpu);
-        return tuner->target != NULL;
+        const char *arch = context->options.arch;
+        if (!tuner->target || !arch || strcmp(arch, tuner->target->arch) == 0)
+            return tuner->target != NULL;
+        complain(context, "give one of them", "--arch %s: the GPU of --gpu is %s", arch, tuner->target->arch);
+        return false;
     }
     if (!machine_open(context))
         return false;

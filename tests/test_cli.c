@@ -10,6 +10,7 @@
  *   -- program NAME           the same, to be executed; no other programs are found
  *   -- args                   one line, split at spaces; "..." keeps spaces; $DATA and $TMP are
  * replaced
+ *   -- full                   there is no room for what it prints
  *   -- exit N                 the exit status
  *   -- stderr, -- stdout      every line must be part of that output; "! line" must not
  *   -- file NAME              the same of a file that is there afterwards
@@ -37,6 +38,7 @@ struct expectation {
 struct test {
     char name[LINE];
     char args[LINE];
+    bool is_full;
     int exit_code;
     struct expectation out, err, files[MAX_FILES];
     char file_names[MAX_FILES][64];
@@ -148,7 +150,7 @@ static void split(char *text, char *argv[MAX_ARGS + 2])
     argv[n] = NULL;
 }
 
-static int run_command(const char *args)
+static int run_command(const char *args, const char *output)
 {
     char text[4 * LINE], *argv[MAX_ARGS + 2];
     replace_variables(args, text, sizeof text);
@@ -157,7 +159,7 @@ static int run_command(const char *args)
     if (child < 0)
         die("fork", strerror(errno));
     if (child == 0) {
-        if (chdir(folder) != 0 || !freopen("stdout.txt", "w", stdout) || !freopen("stderr.txt", "w", stderr))
+        if (chdir(folder) != 0 || !freopen(output, "w", stdout) || !freopen("stderr.txt", "w", stderr))
             _exit(126);
         setenv("XDG_CACHE_HOME", folder, 1);
         setenv("HOME", folder, 1);
@@ -206,7 +208,7 @@ static void run_test(const char *file, struct test *test, struct maker *maker)
     make_file(maker);
     if (!*test->name)
         return;
-    int code = run_command(test->args);
+    int code = run_command(test->args, test->is_full ? "/dev/full" : "stdout.txt");
     bool ok = code == test->exit_code;
     if (!ok)
         fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code, read_output("stderr.txt"));
@@ -269,6 +271,8 @@ static void run_file(const char *path)
                 test = (struct test){.name = ""};
                 new_folder();
                 snprintf(test.name, sizeof test.name, "%s", rest);
+            } else if (strcmp(part, "full") == 0) {
+                test.is_full = true;
             } else if (strcmp(part, "exit") == 0) {
                 test.exit_code = atoi(rest);
             } else if (strcmp(part, "tensors") == 0) {

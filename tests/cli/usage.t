@@ -176,3 +176,49 @@ tune --help
 -- stdout
 What it finds is remembered in --wisdom
 then into what tegula brings for the H200
+
+-- case no room for what check prints
+-- full
+-- args
+check $DATA/mlstmsig_a.safetensors --device emu
+-- exit 1
+-- stderr
+cannot write to standard output
+
+-- case no room for what bench prints
+-- full
+-- args
+bench mlstm-sig --device emu --shape B=1,NH=1,T=20,dqk=16,dhv=16 --runs 1
+-- exit 1
+-- stderr
+cannot write to standard output
+
+-- case a misspelt variant and random inputs
+-- args
+check mlstm-sigg --shape B=1,NH=1,T=20,dqk=16,dhv=16
+-- exit 2
+-- stderr
+unknown variant 'mlstm-sigg'
+did you mean 'mlstm-sig'
+
+-- case a value for an option that takes none
+-- args
+check mlstm-sig --grad=1
+-- exit 2
+-- stderr
+--grad takes no argument, found '=1'
+
+-- case a GPU, and the architecture of another
+-- args
+tune mlstm-sig --gpu H200 --arch sm_80 --shape B=1,NH=1,T=100,dqk=64,dhv=64
+-- exit 2
+-- stderr
+--arch sm_80: the GPU of --gpu is sm_90a
+
+-- case a schedule of gradients that nobody asked for
+-- args
+bench gla --backward-schedule tfla --device emu --shape B=1,NH=1,T=20,dqk=16,dhv=16
+-- exit 2
+-- stderr
+--backward-schedule: no gradients are asked for
+hint: add --grad
