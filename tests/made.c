@@ -12,6 +12,7 @@
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include <dlfcn.h>
@@ -34,6 +35,18 @@ static atomic_bool is_off;
 void made_take(bool is_taken)
 {
     atomic_store(&is_off, !is_taken);
+}
+
+/* Passes go by name: the GVN that lower/llvm.c asks for is left out with those of the code generator. */
+static const char left_out[] = "-opt-disable=slsr,gvn,nary-reassociate";
+static bool is_quick;
+
+void made_quickly(void)
+{
+    const char *const arguments[] = {"tests", left_out};
+    if (!is_quick)
+        LLVMParseCommandLineOptions(2, arguments, NULL);
+    is_quick = true;
 }
 
 static const char *folder(void)
@@ -146,8 +159,8 @@ static bool name_module(struct made *made, const struct emit *e)
     memcpy(&address, &version, sizeof address);
     if (!dladdr(address, &info) || !state_of(info.dli_fname, llvm, sizeof llvm))
         return false;
-    snprintf(how, sizeof how, "ptx %s %s %u %d %s", TEGULA_MADE_ID, p->target->arch, p->target->ptx, p->adds != 0,
-             llvm);
+    snprintf(how, sizeof how, "ptx %s %s %u %d %s%s", TEGULA_MADE_ID, p->target->arch, p->target->ptx, p->adds != 0,
+             llvm, is_quick ? left_out : "");
     LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
     name_file(made, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
     LLVMDisposeMemoryBuffer(bitcode);

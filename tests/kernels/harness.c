@@ -1,5 +1,6 @@
 /* tests/kernels/harness.c - the device, programs, and what a trial is made of. */
 #include "harness.h"
+#include "tests/made.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -50,6 +51,8 @@ bool harness_open(const char *device)
     if (!machine_open(&machine_context))
         return false;
     own_target = machine_context.machine.target;
+    if (on_emulator())
+        made_quickly();
     printf("# %s, kernels for %s\n", machine_context.machine.device.name, own_target->arch);
     return true;
 }
