@@ -1,7 +1,7 @@
 /* test_compile.c - the compiler without a device: every target, type and kind of width compiles,
  * and ptxas takes it without spills; what cannot be compiled is refused with its reason; the same
  * input gives the same code, on any number of threads. test_compile [--only TEXT] [--part K/N]
- * [--golden FILE] [--update] */
+ * [--golden FILE] [--update] [--list] */
 #include "cli/cli.h"
 #include "code.h"
 #include "kernels/tap.h"
@@ -814,6 +814,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--update") == 0)
             is_update = true;
+        else if (strcmp(argv[i], "--list") == 0)
+            tap_list();
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap_only(argv[++i]);
         else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && tap_part(argv[i + 1]))

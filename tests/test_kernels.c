@@ -1,6 +1,6 @@
 /* test_kernels.c - the kernels that the compiler makes, run and judged. The same file runs on the
  * emulator (in CI) and on a GPU:
- *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... [--part K/N]
+ *     test_kernels --device emu|0 [--only TEXT] [--without TEXT]... [--part K/N] [--list]
  * tests/parts.sh runs all N parts at once. */
 #include "kernels/harness.h"
 #include "kernels/suites.h"
@@ -10,6 +10,8 @@
 int main(int argc, char **argv)
 {
     const char *device = "emu";
+    if (strcmp(argv[argc - 1], "--list") == 0)
+        tap_list();
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--device") == 0)
             device = argv[i + 1];

@@ -14,6 +14,7 @@ struct tap {
     const char *only, *without[4];
     int n_without;
     int part, n_parts;
+    bool is_list;
     int n_tests, n_failed, n_skipped;
     char name[NAME], skip[NAME], notes[NOTES];
     size_t n_notes;
@@ -64,6 +65,11 @@ void tap_without(const char *text)
         tap->without[tap->n_without++] = text;
 }
 
+void tap_list(void)
+{
+    tap->is_list = true;
+}
+
 bool tap_part(const char *text)
 {
     return sscanf(text, "%d/%d", &tap->part, &tap->n_parts) == 2 && tap->part >= 1 && tap->part <= tap->n_parts;
@@ -90,6 +96,10 @@ bool tap_begin(const char *format, ...)
     va_end(list);
     if (!is_wanted())
         return false;
+    if (tap->is_list) {
+        printf("%s\n", tap->name);
+        return false;
+    }
     tap->n_tests++;
     tap->is_open = true;
     tap->failures = 0;
@@ -156,6 +166,8 @@ void tap_end(void)
 
 int tap_finish(void)
 {
+    if (tap->is_list)
+        return EXIT_SUCCESS;
     printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap->n_tests, tap->n_tests, tap->n_failed, tap->n_skipped);
     return tap->n_failed == 0 && tap->n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -17,6 +17,8 @@ void tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tap_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void tap_only(const char *text);
+/* Tests are named, and not begun. */
+void tap_list(void);
 void tap_without(const char *text);
 /* "2/8": the second of eight shares of the tests. False: that says nothing. */
 bool tap_part(const char *text);
