@@ -243,6 +243,24 @@ static bool find_one_block(struct plan *p)
     return true;
 }
 
+/* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels. */
+static bool find_channels(struct plan *p)
+{
+    for (uint32_t i = 0; p->row->mma == TG_MMA_SYNC && i < p->algorithm->n_body; i++)
+        p->by_channel |= (p->slice.stmts >> i & 1) && p->algorithm->body[i].op == TG_STMT_SCAN &&
+                         (tg_operand_mask(p->algorithm, p->algorithm->body[i].a) >> TG_DQK & 1);
+    const uint32_t n = p->block[TG_DQK];
+    if (!p->by_channel || (p->one_block && p->row->warps == CHANNEL_WARPS && n == p->shape.dqk &&
+                           (n == 64 || n == 128) && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS))
+        return true;
+    plan_refuse(
+        p, "TG0535", p->row->line, "let an earlier row without matrix products make them",
+        "kernel %s makes decays of channels: expected 4 warps, a chunk of 64 and all of dqk 64 or 128, not %u warps, "
+        "%u and %u of %u",
+        p->row->name, p->row->warps, p->schedule->chunk, n, p->shape.dqk);
+    return false;
+}
+
 /* Positions that a statement names are the row's: it is computed at those that it is written at. */
 static bool check_positions(const struct plan *p)
 {
@@ -267,7 +285,7 @@ bool pass_nest(struct plan *p)
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
     const uint32_t most = plan_chunk_most(p->schedule);
-    if (!find_one_block(p))
+    if (!find_one_block(p) || !find_channels(p))
         return false;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);

@@ -16,7 +16,7 @@ static bool refuse(const struct plan *p, uint32_t v, const char *what)
 static bool is_in_registers(const struct value *v)
 {
     return v->space == SPACE_FRAGMENT || v->space == SPACE_ROWS || v->space == SPACE_UNIFORM ||
-           v->space == SPACE_PARTS || (v->space == SPACE_VECTOR && v->stmt >= 0);
+           v->space == SPACE_CHANNEL || v->space == SPACE_PARTS || (v->space == SPACE_VECTOR && v->stmt >= 0);
 }
 
 static bool check_store(const struct plan *p, const struct op *op)
@@ -47,7 +47,7 @@ static bool check_map(const struct plan *p, const struct op *op)
         const enum space space = r < 0 ? SPACE_UNIFORM : p->values[r].space;
         const bool at_rows = v->space != SPACE_OPERAND || !plan_is_read_while_fetched(p, (uint32_t)r);
         const bool ok = (space == SPACE_ROWS && at_rows) || space == SPACE_VECTOR || space == SPACE_UNIFORM ||
-                        (space == SPACE_FRAGMENT && v->space == SPACE_FRAGMENT) ||
+                        ((space == SPACE_FRAGMENT || space == SPACE_CHANNEL) && v->space == space) ||
                         (space == SPACE_MATRIX && v->space == SPACE_OPERAND);
         if (!ok)
             return refuse(p, (uint32_t)r, "compute an expression of");
@@ -141,7 +141,8 @@ bool plan_check_operands(const struct plan *p)
             ok = check_dot(p, op) && ok;
         if (op->kind == OP_CONTRACT)
             ok = check_factors(p, op) && ok;
-        if (op->kind == OP_SCAN || (op->kind == OP_TOTAL && !p->by_member))
+        const bool sums = op->kind == OP_SCAN || (op->kind == OP_TOTAL && !p->by_member);
+        if (sums && (p->values[op->v].space != SPACE_CHANNEL || p->values[op->a].space != SPACE_CHANNEL))
             ok = refuse(p, op->v, "beside matrix products make the sums over positions") && ok;
         if (op->kind == OP_MAP)
             ok = (p->groups ? check_walk_map(p, op) : check_map(p, op)) && ok;

@@ -18,7 +18,7 @@ struct turns {
 static bool is_tile(const struct plan *p, uint32_t i)
 {
     const struct value *v = &p->values[i];
-    return v->n_dims == 2 && (v->direct || (v->stmt >= 0 && !plan_is_on_the_fly(p, i)));
+    return v->n_dims == 2 && !plan_is_of_channels(p, v) && (v->direct || (v->stmt >= 0 && !plan_is_on_the_fly(p, i)));
 }
 
 static bool set_rows(struct turns *t, uint32_t i, uint32_t dim)

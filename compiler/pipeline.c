@@ -323,7 +323,8 @@ static uint32_t scratch_bytes(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
-        const uint32_t wanted = sums                   ? 8 * (p->threads / 32)
+        const uint32_t wanted = p->by_channel && sums  ? plan_channel_scratch(p)
+                                : sums                 ? 8 * (p->threads / 32)
                                 : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
                                                        : 4 * plan_marked_columns(p, op);
         bytes = wanted > bytes ? wanted : bytes;

@@ -105,6 +105,21 @@ static bool is_dot(const struct plan *p, uint32_t v)
     return false;
 }
 
+/* Does a map of channels read the vector of positions? */
+static bool is_beside_channels(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; p->by_channel && i < p->n_ops; i++) {
+        const struct value *out = &p->values[p->ops[i].v];
+        tg_operand reads[TG_MAX_READS];
+        const bool maps = p->ops[i].kind == OP_MAP && plan_is_of_channels(p, out);
+        const uint32_t n = maps ? tg_stmt_reads(&p->algorithm->body[p->ops[i].stmt], reads) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (plan_find(p, reads[k], out->nest) == (int)v)
+                return true;
+    }
+    return false;
+}
+
 /* Does a tile in registers read the vector along its columns? */
 static bool is_column(const struct plan *p, uint32_t v)
 {
@@ -146,6 +161,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
         const bool is_own = plan_has_dim(v, p->thread_dim) || (p->sharers && plan_has_dim(v, plan_shared_dim(p)));
         return is_own ? SPACE_THREAD : SPACE_UNIFORM;
     }
+    if (plan_is_of_channels(p, v))
+        return SPACE_CHANNEL;
     if (v->direct)
         return SPACE_FRAGMENT;
     if (v->stmt >= 0 && v->n_dims < 2) {
@@ -156,7 +173,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
         return plan_is_on_the_fly(p, i) || is_made_in_vain(p, i) ? SPACE_OPERAND : SPACE_FRAGMENT;
     if (v->n_dims == 2)
         return SPACE_MATRIX;
-    if (v->nest >= 0 || (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) ||
+    if (v->nest >= 0 || (v->n_dims && is_beside_channels(p, i)) ||
+        (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) ||
         plan_is_read_while_fetched(p, i))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
@@ -258,6 +276,11 @@ static bool check_decayed(const struct plan *p)
         const bool is_pair = plan_is_position(out->dims[0]) && out->n_dims == 2 && plan_is_position(out->dims[1]);
         const bool is_spread = out->n_dims == 2 && plan_is_position(out->dims[0]) && plan_has_dim(out, gate->dims[1]);
         const uint32_t left = plan_has_dim(&p->values[op->a], out->dims[0]) ? op->a : op->b;
+        const bool of_channels = op->kind == OP_CONTRACT && is_pair && out->dims[0] == TG_LQ &&
+                                 gate->space == SPACE_CHANNEL && p->values[op->w].space == SPACE_CHANNEL &&
+                                 p->values[op->a].space == SPACE_CHANNEL && p->values[op->b].space == SPACE_CHANNEL;
+        if (of_channels)
+            continue;
         if (op->kind == OP_CONTRACT && gate->n_dims == 2 && gate->space == SPACE_MATRIX &&
             p->values[op->w].space == SPACE_MATRIX &&
             ((is_pair && p->values[left].space != SPACE_FRAGMENT) ||
@@ -298,7 +321,7 @@ static uint32_t split_cost(const struct plan *p, uint32_t wm, uint32_t wn)
 
 static bool split_warps(struct plan *p)
 {
-    bool chained = false;
+    bool chained = p->by_channel;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         chained |= op->kind == OP_CONTRACT &&

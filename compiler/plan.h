@@ -35,6 +35,7 @@ enum space {
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
+    SPACE_CHANNEL, /* registers of a kernel that makes decays of channels: a warp has 16 rows, a lane some channels of each */
     SPACE_PARTS, /* shared memory: a sum that warpgroups have made parts of, two buffers; who reads it adds them up */
     SPACE_N_KINDS
 };
@@ -249,8 +250,9 @@ struct plan {
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
 
-    bool one_block; /* a chunk is one block of positions: what is there at query positions is at key positions */
-    bool by_member; /* a tile kernel that does its work for every head of a group, one after the other */
+    bool by_channel; /* a kernel on tensor cores that makes decays of channels: values of dqk are SPACE_CHANNEL */
+    bool one_block;  /* a chunk is one block of positions: what is there at query positions is at key positions */
+    bool by_member;  /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
     struct value values[PLAN_MAX_VALUES];
@@ -431,6 +433,17 @@ static inline uint32_t plan_row_block(const struct plan *p, uint32_t tiles, uint
 static inline bool plan_is_above(const struct plan *p, const struct value *v, uint32_t m, uint32_t n)
 {
     return v->lower && p->to_and_fro && n >= (m + 1) * p->warps_m;
+}
+/* Does a lane have channels of it, in a kernel that makes decays of them? */
+static inline bool plan_is_of_channels(const struct plan *p, const struct value *v)
+{
+    return p->by_channel && plan_has_dim(v, TG_DQK);
+}
+/* Its operands in shared memory: queries, and keys with two references; and a float a channel of each warp. */
+enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_TILES = 3 };
+static inline uint32_t plan_channel_scratch(const struct plan *p)
+{
+    return (CHANNEL_TILES * CHANNEL_ROWS * 2 + 4) * CHANNEL_WARPS * p->block[TG_DQK];
 }
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */

@@ -2,7 +2,8 @@
 #include "compiler/plan.h"
 
 static const char *const space_names[] = {
-    "-", "fragment", "on the fly", "shared", "shared vector", "row registers", "thread", "uniform", "parts of a sum"};
+    "-",      "fragment", "on the fly", "shared",        "shared vector", "row registers",
+    "thread", "uniform",  "channels",   "parts of a sum"};
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};

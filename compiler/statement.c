@@ -598,7 +598,7 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
     struct plan *p = b->p;
     tg_operand list[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(s, list);
-    const bool direct = kind == OP_MAP && !p->thread_dim && p->row->mma != TG_MMA_WGMMA &&
+    const bool direct = kind == OP_MAP && !p->thread_dim && p->row->mma != TG_MMA_WGMMA && !p->by_channel &&
                         (!feeds_product(p, s) || reads_computed(p, s));
     int a = -1;
     for (uint32_t k = 0; k < n; k++)
@@ -642,7 +642,9 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
 {
     struct plan *p = b->p;
     const uint32_t along = tg_stmt_along(p->algorithm, s), looped = along & b->loop_dims;
-    const uint32_t on_chip = p->thread_dim ? p->held | 1u << p->thread_dim : 0;
+    const uint32_t on_chip = p->thread_dim   ? p->held | 1u << p->thread_dim
+                             : p->by_channel ? 1u << TG_LQ | 1u << TG_LKV
+                                             : 0;
     if (p->by_member && along == 1u << TG_MEMBER && domain == 0)
         return add_member_sum(b, i, s);
     const uint32_t positions = plan_has_single_positions(p) ? 1u << TG_LQ | 1u << TG_LKV : 0;

@@ -44,20 +44,20 @@ static LLVMValueRef reaches(struct emit *e, const struct decayed *d, LLVMValueRe
 
 typedef void block(struct emit *e, struct decayed *d, uint32_t m, uint32_t n);
 
-/* Bits that a factor on an operand may grow by: the other factor shrinks by as many, and neither leaves the operand's type. */
-static double most_growth(const struct emit *e)
+double most_growth(const struct emit *e)
 {
     return e->p->shape.io == TG_F16 ? 8 : 60;
 }
 
-static LLVMValueRef all_lanes(struct emit *e, LLVMValueRef condition)
+LLVMValueRef all_lanes(struct emit *e, LLVMValueRef condition)
 {
     LLVMValueRef args[2] = {imm(e, -1), condition};
     return call(e, "llvm.nvvm.vote.all.sync", NULL, 0, args, 2);
 }
 
 /* Decay of the m-th 16 rows at one of them. */
-static LLVMValueRef decay_in(struct emit *e, const struct decayed *d, uint32_t m, LLVMValueRef row, LLVMValueRef channel)
+static LLVMValueRef decay_in(struct emit *e, const struct decayed *d, uint32_t m, LLVMValueRef row,
+                             LLVMValueRef channel)
 {
     return matrix_element(e, d->gate, add(e, add(e, d->rows.first[0], imm(e, 16 * m)), row), channel);
 }
@@ -335,7 +335,8 @@ static void add_own(struct emit *e, struct decayed *d, uint32_t m, uint32_t n, u
         LLVMValueRef j = add(e, e->quad_row, imm(e, 8 * r)), p = weight_at(e, d, m, r, k, j);
         for (uint32_t c = 4 * n; c < 4 * n + 4; c++) {
             LLVMValueRef slot = e->registers[d->op->v][(m * d->shape.n + c / 2) * 4 + 2 * r + c % 2];
-            LLVMValueRef x = side_element(e, &d->columns, lane_column(e, d, c / 4, c % 4), c, add(e, imm(e, 16 * k), j), r);
+            LLVMValueRef x =
+                side_element(e, &d->columns, lane_column(e, d, c / 4, c % 4), c, add(e, imm(e, 16 * k), j), r);
             set(e, slot, fma_of(e, p, x, get(e, e->f32, slot)));
         }
     }

@@ -2,7 +2,7 @@
  *
  * A sub-expression that depends on the row only is the same for every column: it is evaluated once per row
  * class and remembered; likewise for columns and for scalars. That is what hoists 2^b out of a tile. */
-#include "lower/emit.h"
+#include "lower/channel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,11 +102,12 @@ static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
     return LLVMBuildFDiv(e->b, real(e, 1), LLVMBuildFAdd(e->b, t, real(e, 1), ""), "");
 }
 
-/* On warpgroups to two units in the last place: the exact one branches, where products are under way. */
+/* On warpgroups, and in each element of channels, to two units in the last place: the exact one branches. */
 static LLVMValueRef divide_reals(struct emit *e, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef args[] = {a, b};
-    return e->p->groups ? call(e, "llvm.nvvm.div.full", NULL, 0, args, 2) : LLVMBuildFDiv(e->b, a, b, "");
+    return e->p->groups || e->p->by_channel ? call(e, "llvm.nvvm.div.full", NULL, 0, args, 2)
+                                            : LLVMBuildFDiv(e->b, a, b, "");
 }
 
 /* Minimum and maximum that hand a NaN on, unlike the hardware's. */
@@ -182,6 +183,8 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
         if (x->fetched && v != x->fetched)
             return (struct pair){beside(e, x, (uint32_t)i, at), NULL};
         return (struct pair){at->self, NULL};
+    case SPACE_CHANNEL:
+        return (struct pair){channel_element(e, (uint32_t)i, at->self_index), NULL};
     case SPACE_PARTS: /* added up before */
     case SPACE_ROWS:
         return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]),

@@ -365,12 +365,13 @@ LLVMValueRef is_first(struct emit *e, uint32_t tile)
     return first;
 }
 
-/* An inverse whose rows are 32, 64 or 128 bytes side by side in memory? */
+/* An inverse, or another tile of positions beside one of channels, whose rows are 32, 64 or 128 bytes side by side in memory? */
 static bool is_inverse(const struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    return v->stmt >= 0 && e->p->algorithm->body[v->stmt].op == TG_STMT_SOLVE && is_dense(e, v, op->tile) &&
-           tg_dtype_bytes(plan_memory_dtype(e->p, op->tile)) == 2 && 32 % (v->extent[1] / 8) == 0;
+    return v->stmt >= 0 && (e->p->algorithm->body[v->stmt].op == TG_STMT_SOLVE || e->p->by_channel) &&
+           is_dense(e, v, op->tile) && tg_dtype_bytes(plan_memory_dtype(e->p, op->tile)) == 2 &&
+           32 % (v->extent[1] / 8) == 0;
 }
 
 void emit_store(struct emit *e, const struct op *op)

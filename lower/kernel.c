@@ -1,4 +1,5 @@
 /* lower/kernel.c - the frame of a kernel: parameters, grid, addresses, and the walk over the plan. */
+#include "lower/channel.h"
 #include "lower/matrix.h"
 #include "lower/walk.h"
 
@@ -21,9 +22,23 @@ void debug_line(struct emit *e, int stmt)
     LLVMSetCurrentDebugLocation2(e->b, LLVMDIBuilderCreateDebugLocation(e->context, line, 0, e->debug_scope, NULL));
 }
 
+/* Does it make, store or multiply what lanes have of channels? */
+static bool is_of_channels(const struct plan *p, const struct op *op)
+{
+    if (op->kind == OP_CONTRACT)
+        return p->values[op->a].space == SPACE_CHANNEL;
+    const bool has_value = op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_MAP ||
+                           op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_STORE;
+    return has_value && p->values[op->v].space == SPACE_CHANNEL;
+}
+
 static void emit_op(struct emit *e, const struct op *op)
 {
     debug_line(e, op->stmt);
+    if (is_of_channels(e->p, op)) {
+        emit_channels(e, op);
+        return;
+    }
     switch (op->kind) {
     case OP_LOAD:
         emit_load(e, op->v);
@@ -124,6 +139,8 @@ static uint32_t count_registers(const struct plan *p, const struct value *v)
         return v->extent[0] * v->extent[1] / p->threads;
     if (v->space == SPACE_ROWS)
         return 2 * v->extent[0] / (8 * p->warps_m);
+    if (v->space == SPACE_CHANNEL)
+        return (v->n_dims == 2 ? CHANNEL_ROWS : 1) * p->block[TG_DQK] / 32;
     return v->space == SPACE_THREAD || v->space == SPACE_UNIFORM ? 2 * plan_held_count(p, v) : 0;
 }
 

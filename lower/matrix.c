@@ -107,6 +107,11 @@ static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVM
         out[i] = element(e, r, i);
 }
 
+void fetch_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4])
+{
+    ldmatrix(e, address, false, out);
+}
+
 /* The word with zeros for those of its two elements that are not finite. */
 static LLVMValueRef finite_word(struct emit *e, LLVMValueRef word)
 {
@@ -212,7 +217,7 @@ static void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LL
     }
 }
 
-static void mma16(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1)
+void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1)
 {
     const bool bf16 = e->p->shape.io == TG_BF16;
     LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]};
@@ -237,7 +242,7 @@ static void multiply_block16(struct emit *e, const struct side *a, const struct 
     fetch_block(e, b, n, k, false, columns);
     map_block(e, b, n, k, false, columns);
     for (uint32_t half = 0; half < 2; half++)
-        mma16(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
+        multiply_words(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
 }
 
 static void contract16(struct emit *e, const struct value *out, const struct side *a, const struct side *b,
@@ -260,7 +265,8 @@ static void contract16(struct emit *e, const struct value *out, const struct sid
             map_block(e, b, n, k, false, columns);
             for (uint32_t m = 0; m < s.m; m++)
                 for (uint32_t half = 0; !plan_is_above(e->p, out, m, n) && half < 2; half++)
-                    mma16(e, &c[(m * s.n + 2 * n + half) * 4], rows[m], columns[2 * half], columns[2 * half + 1]);
+                    multiply_words(e, &c[(m * s.n + 2 * n + half) * 4], rows[m], columns[2 * half],
+                                   columns[2 * half + 1]);
         }
     }
     free(rows);

@@ -39,6 +39,9 @@ void side_forget(struct side *s);
 /* c (8 sums, of two 16 x 8 tiles) += the 16 x 16 block (m, n) of the product, over 16 elements from 16 k on. */
 void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
                     LLVMValueRef c[8]);
+/* The same in parts: four 8 x 8 matrices of 16-bit elements, of which this lane names a row; c (a 16 x 8 tile) += a b. */
+void fetch_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]);
+void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1);
 /* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of
  * the columns l % 4 and 4 more (rows first); of b, 8 x 8, the rows l % 4 and 4 more of column l / 4. */
 void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2]);
@@ -54,5 +57,9 @@ LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef out
 
 /* decay.c: a product with a decay (TG_CONTRACT_DECAY_TO) */
 void emit_decayed(struct emit *e, const struct op *op);
+/* Bits that a factor on an operand may grow by: the other factor shrinks by as many, and neither leaves the operand's type. */
+double most_growth(const struct emit *e);
+/* Is it true of all lanes of the warp? */
+LLVMValueRef all_lanes(struct emit *e, LLVMValueRef condition);
 
 #endif

@@ -20,6 +20,11 @@
 #define T_OF(outputs_)                                                                                                 \
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
+/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
+#define CHUNK_ROW(outputs_)                                                                                            \
+    {ROW("T", outputs_), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                             \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
+
 #define WIDE_T                                                                                                         \
     "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
 #define FP32 "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 "
@@ -36,6 +41,11 @@ static const tg_point portable_points[] = {
 static const tg_schedule portable = {
     SCHEDULE("portable"), .chunk = 64, .points = portable_points,
     .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H))},
+};
+
+static const tg_schedule fused = {
+    SCHEDULE("fused"), .chunk = 64,
+    .rows = {OPERAND_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
 };
 
 #define BACK_WIDE                                                                                                      \
@@ -103,27 +113,49 @@ static const tg_point walk_points[] = {
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
+    .rows = {OPERAND_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+};
+
+/* Where dqk is neither 64 nor 128. */
+static const tg_point walk_gates_points[] = {
+    {.name = "walk-gates"},
+    {.name = "walk-gates-narrow", .changes = NARROW},
+    {.name = NULL},
+};
+static const tg_schedule walk_gates = {
+    SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
     .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
 };
 
 /* The gradients: the values that are written, again, and back their gradients by walks; then the states of all chunks, from N and
  * dR in memory, for what all chunks do at once. */
 #define STATE(position) PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
+#define WALKED_ROWS                                                                                                    \
+    {ROW("N", (N)), ON_WARPGROUPS(2), VALUES},                                                                         \
+    {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), VALUES},                                                                   \
+    {ROW("state", (CQ)), STATE(TG_LKV)},                                                                               \
+    {ROW("dstate", (DCK)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},\
+    KEY_ROWS
+#define NARROW_VALUES "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
-    {.name = "walk-narrow", .changes = "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"},
+    {.name = "walk-narrow", .changes = NARROW_VALUES},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES),
-             {ROW("N", (N)), ON_WARPGROUPS(2), VALUES},
-             {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), VALUES},
-             {ROW("state", (CQ)), STATE(TG_LKV)},
-             {ROW("dstate", (DCK)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},
-             KEY_ROWS},
+    .rows = {OPERAND_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
+};
+static const tg_point back_walk_gates_points[] = {
+    {.name = "walk-gates"},
+    {.name = "walk-gates-narrow", .changes = NARROW_VALUES},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_gates = {
+    SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS},
 };
 
-const tg_schedule *const tg_kda_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_kda_walked[] = {&back_walk, NULL};
+const tg_schedule *const tg_kda_forward[] = {&step, &walk, &walk_gates, &fused, &portable, NULL};
+const tg_schedule *const tg_kda_walked[] = {&back_walk, &back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

@@ -29,6 +29,10 @@ static const tg_schedule step = {
  * memory, for the backward's tfla-kept. */
 #define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
+/* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
+#define CHUNK_ROW                                                                                                      \
+    {ROW("pairs", (P, QB, KE, GT)), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                                 \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
@@ -39,6 +43,12 @@ static const tg_point two_level_points[] = {
 static const tg_schedule two_level = {
     SCHEDULE("two-level"), .chunk = 64, .points = two_level_points,
     .rows = {GATE_ROW, PAIR_ROW, {ROW("state", (CK)), STATE(TG_LKV, 64)},
+             {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
+};
+
+static const tg_schedule fused = {
+    SCHEDULE("fused"), .chunk = 64,
+    .rows = {CHUNK_ROW, {ROW("state", (CK)), STATE(TG_LKV, 64)},
              {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
 };
 
@@ -76,17 +86,30 @@ static const tg_schedule back_two_level = {
 
 /* A walk reads what the pairs' row has made of the chunk: the state, which decays by a vector of its own, never leaves the chip. */
 #define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
+#define WALK_ROW      {ROW("walk", (H)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
+#define HALF          "walk.dhv=128 walk.stages=3"
+#define NARROW        "walk.warps=4 walk.dhv=64"
 static const tg_point walk_points[] = {
     {.name = "walk"},
-    {.name = "walk-half", .changes = "walk.dhv=128 walk.stages=3"},
-    {.name = "walk-narrow", .changes = "walk.warps=4 walk.dhv=64"},
+    {.name = "walk-half", .changes = HALF},
+    {.name = "walk-narrow", .changes = NARROW},
     {.name = NULL},
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {GATE_ROW, PAIR_ROW,
-             {ROW("walk", (H)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}},
+    .rows = {CHUNK_ROW, WALK_ROW},
+};
+/* Where dqk is neither 64 nor 128. */
+static const tg_point walk_gates_points[] = {
+    {.name = "walk-gates"},
+    {.name = "walk-gates-half", .changes = HALF},
+    {.name = "walk-gates-narrow", .changes = NARROW},
+    {.name = NULL},
+};
+static const tg_schedule walk_gates = {
+    SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
+    .rows = {GATE_ROW, PAIR_ROW, WALK_ROW},
 };
 
-const tg_schedule *const tg_vector_forward[] = {&step, &walk, &two_level, NULL};
+const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};

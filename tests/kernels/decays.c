@@ -149,8 +149,33 @@ static void refuse_pairs(const char *code, const char *fragment, tg_operand a, u
     tap_end();
 }
 
+/* Gates made beside the products: blocks whose channels decay by little, and those that are taken apart by halves. */
+static void try_channels(const char *variant, tg_dtype io, uint32_t dqk, enum gates gates)
+{
+    if (!tap_begin("decays of channels beside their products, %s, %s, dqk %u, gates %d", variant, tg_dtype_name(io),
+                   dqk, gates))
+        return;
+    try_both_ways(&(struct spec){.variant = variant,
+                                 .io = io,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .tokens = 150,
+                                 .dqk = dqk,
+                                 .dhv = 64,
+                                 .gates = gates,
+                                 .schedule = "fused"},
+                  7);
+    tap_end();
+}
+
 void suite_decays(void)
 {
+    try_channels("gla", TG_BF16, 128, ORDINARY);
+    try_channels("gla", TG_F16, 64, EXTREME);
+    try_channels("gla", TG_BF16, 64, MASKED);
+    try_channels("vector-decay", TG_BF16, 64, EXTREME);
+    try_channels("kda", TG_BF16, 64, EXTREME);
+    try_channels("kda", TG_BF16, 128, ORDINARY);
     try_pairs(TG_MMA_SYNC, 4, 16, 72, 24, TG_BF16, ORDINARY);
     try_pairs(TG_MMA_SYNC, 4, 16, 72, 24, TG_BF16, EXTREME);
     try_pairs(TG_MMA_SYNC, 2, 32, 24, 72, TG_F16, ORDINARY);
