@@ -6,6 +6,7 @@
  * Of each kind of declaration so many must be accepted (--each), those that are changed from built-in ones not counted.
  * Each declaration comes from one number, so that number reproduces it; --show prints it and what becomes of it. They are
  * tried in a process of their own: what crashes or hangs it is told like the rest, and the next ones follow. */
+#include "compiler/plan.h"
 #include "declarations/declare.h"
 
 #include <signal.h>
@@ -205,22 +206,22 @@ static uint64_t fewest(const struct progress_of_all *all)
     return n;
 }
 
-static void print_plan(void *user, const char *kernel, tg_stage stage, const char *text)
-{
-    (void)user, (void)kernel;
-    if (stage == TG_STAGE_PLAN)
-        printf("%s", text);
-    fflush(stdout);
-}
-
-/* As far as it comes. */
+/* Before anything is lowered, which may crash. */
 static void print_plans(const struct declaration *d)
 {
-    const tg_compile_options how = {.stage = print_plan};
     const tg_shape_class class = shape_class_of(&d->shape, d->io);
-    tg_program *program = NULL;
-    if (tg_compile(&d->variant, &d->schedule, d->target, &class, &how, &program, &silent_sink) == TG_OK)
-        tg_program_free(program);
+    const tg_writer writer = file_writer(stdout);
+    struct tg_slices slices;
+    if (tg_schedule_check(&d->schedule, &silent_sink) != TG_OK ||
+        tg_plan_check(&d->schedule, d->target, &class, &silent_sink) != TG_OK)
+        return;
+    tg_schedule_slice(&d->schedule, TG_MAX_ROWS, &slices);
+    for (uint32_t r = 0; r < d->schedule.n_rows; r++) {
+        static struct plan plan;
+        if (plan_build(&plan, &d->schedule, &slices, r, d->target, &class, &silent_sink))
+            plan_print(&plan, &writer);
+    }
+    fflush(stdout);
 }
 
 static int show(uint64_t seed)

@@ -1,94 +1,7 @@
 /* tests/declarations/algorithm.c - random algorithms: gates, scaled keys and values, a state, what is read from it, pairs
  * of positions, on chip or in memory, inverses of them, and sums beside them. Each part may be there or not and takes its
  * operands from what is there. */
-#include "declare.h"
-
-#include <string.h>
-
-#include "dsl/slice.h"
-
-/* What has been declared so far; 0: it is not there. */
-struct parts {
-    struct draw *draw;
-    struct declaration *d;
-    uint32_t q, k, v, k2, v2, x, s0; /* inputs */
-    uint32_t decay, sum, total, weight,
-        arrival;            /* of the gate: log decay, its running sum, that of the chunk, 2^ of them */
-    uint8_t gate;           /* the gate's axis beside TG_T: TG_DQK, TG_DHV; 0: one a token */
-    uint32_t state, vector; /* carried */
-    uint32_t inverse;       /* of I + keys by keys below the diagonal */
-    uint32_t written;       /* the values that go into the state: v, or the inverse times something */
-    uint32_t pairs;         /* weights of positions by positions */
-    uint32_t rows;          /* {TG_T, TG_DHV}: the output so far */
-};
-
-static bool chance(struct parts *p, uint32_t percent)
-{
-    return draw_chance(p->draw, percent);
-}
-
-/* ---- tensors and statements ---- */
-
-static uint32_t tile(struct parts *p, const char *name, int dtype, int flags, uint8_t a, uint8_t b, uint8_t c)
-{
-    tg_algorithm *algorithm = &p->d->algorithm;
-    const uint32_t number = algorithm->n_tensors++;
-    snprintf(p->d->names[number], sizeof p->d->names[number], "%s", name);
-    p->d->tensors[number] = (tg_tensor){p->d->names[number], (uint8_t)dtype, (uint8_t)flags, {a, b, c}};
-    return number;
-}
-
-static tg_stmt *statement(struct parts *p, tg_stmt stmt)
-{
-    tg_stmt *added = &p->d->body[p->d->algorithm.n_body++];
-    *added = stmt;
-    added->file = "declaration";
-    added->line = (int)p->d->algorithm.n_body;
-    return added;
-}
-
-static bool has_axis(const struct parts *p, uint32_t number, uint8_t axis)
-{
-    return memchr(p->d->tensors[number].axes, axis, TG_MAX_AXES) != NULL;
-}
-
-/* The tile as an operand, at a position if it has tokens. */
-static tg_operand at(const struct parts *p, uint32_t number, int position)
-{
-    return has_axis(p, number, TG_T) ? (tg_operand)(number | (uint32_t)position << 8) : (tg_operand)number;
-}
-
-static void code(tg_stmt *map, tg_x x)
-{
-    map->expr[tg_expr_length(map)] = x;
-}
-
-static void get(tg_stmt *map, tg_operand operand)
-{
-    code(map, (tg_x){TG_X_TILE, 0, operand, 0});
-}
-
-static void apply(tg_stmt *map, tg_x_op op)
-{
-    code(map, (tg_x){(uint8_t)op, 0, 0, 0});
-}
-
-static void number(tg_stmt *map, float value)
-{
-    code(map, (tg_x){TG_X_NUMBER, 0, 0, value});
-}
-
-static tg_stmt *map_to(struct parts *p, uint32_t out, int position)
-{
-    return statement(p, (tg_stmt){.op = TG_STMT_MAP, .out = at(p, out, position)});
-}
-
-/* A tile like `like`, with its name and a letter. */
-static uint32_t derived(struct parts *p, uint32_t like, const char *name)
-{
-    const tg_tensor *t = &p->d->tensors[like];
-    return tile(p, name, TG_F32, t->flags & (TG_SHARED | TG_NO_BATCH), t->axes[0], t->axes[1], t->axes[2]);
-}
+#include "parts.h"
 
 /* ---- parts ---- */
 
@@ -106,12 +19,14 @@ static void add_inputs(struct parts *p)
     p->s0 = chance(p, 40) ? tile(p, "S0", TG_F32, given | (chance(p, 50) ? TG_OPTIONAL : 0), TG_DQK, TG_DHV, 0) : 0;
 }
 
-/* Log decays of a sixteenth, so that a chunk forgets much and overflows nothing. */
+/* Log decays of a sixteenth, so that a chunk forgets much; or more, so that it forgets all. */
 static void add_gate(struct parts *p)
 {
     const int position = DRAW(p->draw, TG_LQ, TG_LKV, TG_LKV);
     const uint8_t axis = p->gate = (uint8_t)DRAW(p->draw, 0, 0, 0, TG_DQK, TG_DHV);
     const int exact = axis && chance(p, 90) ? TG_F32 : DRAW(p->draw, TG_F32, TG_F32X2); /* a product's is of fp32 */
+    p->share = (float[]){1.0f / 16, 1.0f / 16, 1.0f / 16, 1, 30}[draw_below(p->draw, 5)];
+    p->rate = chance(p, 20) ? tile(p, "rate", TG_F32, TG_IN | TG_NO_BATCH, chance(p, 50) ? axis : 0, 0, 0) : 0;
     const uint32_t gx = tile(p, "gx", axis ? DRAW(p->draw, TG_IO, TG_F32) : TG_F32, TG_IN, TG_T, axis, 0);
     p->decay = tile(p, "la", TG_F32, 0, TG_T, axis, 0);
     p->sum = tile(p, "b", exact, 0, TG_T, axis, 0);
@@ -119,7 +34,12 @@ static void add_gate(struct parts *p)
     tg_stmt *map = map_to(p, p->decay, position);
     get(map, at(p, gx, position));
     apply(map, TG_X_LOGSIG2);
-    number(map, 0.0625f);
+    if (p->rate) {
+        get(map, (tg_operand)p->rate);
+        apply(map, TG_X_SIGMOID);
+        apply(map, TG_X_MUL);
+    }
+    number(map, p->share);
     apply(map, TG_X_MUL);
     statement(p, (tg_stmt){.op = TG_STMT_SCAN,
                            .flags = chance(p, 15) ? TG_EXCLUSIVE : 0,
@@ -136,57 +56,6 @@ static void add_gate(struct parts *p)
     map = map_to(p, p->arrival, position);
     get(map, at(p, p->sum, position));
     apply(map, TG_X_EXP2);
-}
-
-/* Is every axis of the one an axis of the other, so that it can be a factor? */
-static bool is_factor(const struct parts *p, uint32_t factor, uint32_t of)
-{
-    const tg_tensor *f = &p->d->tensors[factor], *t = &p->d->tensors[of];
-    for (int i = 0; i < TG_MAX_AXES; i++)
-        if (f->axes[i] && !memchr(t->axes, f->axes[i], TG_MAX_AXES))
-            return false;
-    return factor != 0;
-}
-
-/* One of `of`, times what there is. */
-static uint32_t scaled(struct parts *p, uint32_t of, const char *name, int position, uint32_t usual)
-{
-    const uint32_t others[] = {usual, p->x, p->k2, p->v2};
-    uint32_t factor = chance(p, 65) ? usual : others[draw_below(p->draw, 4)];
-    if (!factor && chance(p, 70))
-        return of;
-    const uint32_t out = derived(p, of, name);
-    p->d->tensors[out].flags = 0;
-    tg_stmt *map = map_to(p, out, position);
-    get(map, at(p, of, position));
-    if (is_factor(p, factor, of)) {
-        get(map, at(p, factor, position));
-        if (chance(p, 15) && factor != usual)
-            apply(map, TG_X_SIGMOID);
-    } else {
-        number(map, 0.5f);
-    }
-    apply(map, TG_X_MUL);
-    return out;
-}
-
-/* Positions x positions: on chip, or in memory. */
-static uint32_t square(struct parts *p, const char *name, uint32_t in_memory)
-{
-    const bool stays = !chance(p, in_memory);
-    return tile(p, name, stays ? TG_F32 : DRAW(p->draw, TG_IO, TG_IO, TG_F32), 0, stays ? TG_LQ : TG_T, TG_LKV, 0);
-}
-
-/* Times what the gate leaves of the key at the query. */
-static void apply_gate(struct parts *p, tg_stmt *map)
-{
-    if (!p->sum || p->gate != 0 || !chance(p, 80))
-        return;
-    get(map, at(p, p->sum, TG_LQ));
-    get(map, at(p, p->sum, TG_LKV));
-    apply(map, TG_X_SUB);
-    apply(map, TG_X_EXP2);
-    apply(map, TG_X_MUL);
 }
 
 /* How much of a token is written: little, so that the inverse stays small. */
@@ -253,14 +122,15 @@ static void add_state(struct parts *p)
     const uint32_t kw = scaled(p, p->k, "kw", position, p->gate == TG_DHV ? 0 : p->weight);
     const uint32_t vw = scaled(p, p->written, "vw", position, p->gate == TG_DHV ? p->weight : 0);
     const uint32_t final_ = chance(p, 60) ? tile(p, "S", TG_F32, TG_OUT, TG_DQK, TG_DHV, 0) : 0;
+    const uint32_t added = chance(p, 15) ? added_products(p, at(p, kw, position), at(p, vw, position), position) : 0;
     statement(p, (tg_stmt){.op = TG_STMT_CARRY,
                            .flags = chance(p, 15) ? TG_REVERSE : 0,
                            .out = (tg_operand)p->state,
                            .final_ = (tg_operand)final_,
                            .init = (tg_operand)p->s0,
                            .decay = (tg_operand)(chance(p, 85) ? p->total : 0),
-                           .a = at(p, kw, position),
-                           .b = at(p, vw, position)});
+                           .a = added ? (tg_operand)added : at(p, kw, position),
+                           .b = added ? 0 : at(p, vw, position)});
 }
 
 /* The normaliser's state: a sum of keys, carried without a product. */
@@ -293,16 +163,6 @@ static void add_arriving(struct parts *p)
     p->rows = read;
     if (p->arrival && p->gate != TG_DQK && chance(p, 80))
         p->rows = scaled(p, read, "gated", TG_LQ, p->arrival);
-}
-
-/* The product may have the gate's decay from the key to the query: of the axis that is summed, or of one that is kept. */
-static void decay_of(struct parts *p, tg_stmt *product, bool fits)
-{
-    if (!fits || !chance(p, 60))
-        return;
-    product->decay = at(p, p->sum, TG_LQ);
-    product->since = at(p, p->sum, TG_LKV);
-    product->flags = chance(p, 20) ? TG_EXCLUSIVE : 0;
 }
 
 /* Pairs of positions, gated and masked, times the values. */
@@ -430,11 +290,14 @@ void declare_algorithm(struct draw *draw, struct declaration *d)
                                   .file = "declaration",   .tensors = d->tensors, .body = d->body};
     add_inputs(p);
     p->written = p->v;
+    const bool has_more = chance(p, 45); /* than an output: the more there is, the sooner something is refused */
+    if (has_more && chance(p, 30))
+        add_norm(p);
     if (chance(p, 75))
         add_gate(p);
     if (chance(p, 30))
         add_inverse(p);
-    if (chance(p, 80))
+    if (chance(p, has_more ? 50 : 80))
         add_state(p);
     if (chance(p, 20))
         add_vector(p);
@@ -448,6 +311,12 @@ void declare_algorithm(struct draw *draw, struct declaration *d)
         add_transposed(p, "tv", p->inverse);
     if (p->rows || d->algorithm.n_body == 0 || chance(p, 50))
         add_output(p);
+    if (has_more && chance(p, 50))
+        add_gradients(p);
+    if (has_more && chance(p, 30))
+        add_row_products(p);
+    if (has_more && chance(p, 30))
+        add_parameter_sums(p);
     if (chance(p, 20))
         add_total(p);
     if (chance(p, 25))

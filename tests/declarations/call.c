@@ -3,6 +3,8 @@
 #include "declare.h"
 #include "dsl/slice.h"
 
+#include <string.h>
+
 static struct draw draw_of(uint64_t seed, const char *stream)
 {
     return (struct draw){{seed, num_stream(stream)}, 0};
@@ -29,9 +31,12 @@ void declare_call(struct draw *draw, struct declaration *d)
     s->tokens = DRAW(draw, 1, 15, 64, 65, 100, 130);
     s->dqk = DRAW(draw, 16, 24, 32, 64);
     s->dhv = DRAW(draw, 16, 32, 40, 64);
-    if (d->target->exact && draw_chance(draw, 70))
-        s->dqk = s->dhv = 64;
+    if (d->target->exact && draw_chance(draw, 70)) {
+        s->dqk = DRAW(draw, 64, 64, 64, 128);
+        s->dhv = DRAW(draw, 64, 64, 128);
+    }
     s->packed = draw_chance(draw, 20);
+    s->pooled = draw_chance(draw, 10);
     d->without_optional = draw_chance(draw, 25);
 }
 
@@ -97,8 +102,26 @@ static bool is_walk(const tg_schedule *schedule, const tg_kernel_row *row)
     return row->mma == TG_MMA_WGMMA;
 }
 
-const char *const kind_names[N_KINDS] = {"inverse",  "positions in memory", "decayed product", "walk",
-                                         "segments", "heads together",      "held state"};
+/* Its decay is of an axis that the result has too. */
+static bool spreads(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    const uint8_t axis = tg_stmt_decays(stmt) ? algorithm->tensors[TG_OPERAND_TILE(stmt->decay)].axes[1] : 0;
+    return axis && memchr(algorithm->tensors[TG_OPERAND_TILE(stmt->out)].axes, axis, TG_MAX_AXES);
+}
+
+static bool adds_sums(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    return stmt->op == TG_STMT_CARRY && !stmt->b && algorithm->tensors[TG_OPERAND_TILE(stmt->a)].axes[2];
+}
+
+static bool sums_batch(const tg_algorithm *algorithm, const tg_stmt *stmt)
+{
+    return algorithm->tensors[TG_OPERAND_TILE(stmt->out)].flags & TG_NO_BATCH && stmt->op == TG_STMT_TOTAL;
+}
+
+const char *const kind_names[N_KINDS] = {
+    "inverse",  "positions in memory", "decayed product", "kept decay", "sum into a state", "parameter", "walk",
+    "segments", "heads together",      "held state",      "pool"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -109,6 +132,14 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return has_statement(d, reads_square);
     case KIND_DECAY:
         return has_statement(d, decays);
+    case KIND_SPREAD:
+        return has_statement(d, spreads);
+    case KIND_SUM:
+        return has_statement(d, adds_sums);
+    case KIND_PARAMETER:
+        return has_statement(d, sums_batch);
+    case KIND_POOL:
+        return d->shape.pooled;
     case KIND_WALK:
         return has_row(d, is_walk);
     case KIND_SEGMENTS:
@@ -147,8 +178,8 @@ void print_declaration(const struct declaration *d)
     const tg_writer writer = file_writer(stdout);
     tg_algorithm_print(&d->algorithm, &writer);
     tg_schedule_print(&d->schedule, &writer);
-    printf("%s, %s, chunk %u: B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld group=%lld%s%s\n", d->target->arch,
+    printf("%s, %s, chunk %u: B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld group=%lld%s%s%s\n", d->target->arch,
            tg_dtype_name(d->io), d->schedule.chunk, (long long)s->batch, (long long)s->heads, (long long)s->tokens,
            (long long)s->dqk, (long long)s->dhv, (long long)s->group, s->packed ? " packed" : "",
-           d->without_optional ? ", nothing optional" : "");
+           s->pooled ? " pooled" : "", d->without_optional ? ", nothing optional" : "");
 }

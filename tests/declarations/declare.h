@@ -20,7 +20,7 @@ bool draw_chance(struct draw *draw, uint32_t percent);
 
 /* ---- a declaration and a call of it ---- */
 
-enum { MOST_TILES = 48, MOST_STATEMENTS = 48 };
+enum { MOST_TILES = 96, MOST_STATEMENTS = 96 };
 
 struct declaration {
     tg_tensor tensors[MOST_TILES];
@@ -51,7 +51,20 @@ void declare(uint64_t seed, struct declaration *d);
 void print_declaration(const struct declaration *d);
 
 /* What declarations have, each of which is drawn and accepted often enough. */
-enum kind { KIND_SOLVE, KIND_SQUARE, KIND_DECAY, KIND_WALK, KIND_SEGMENTS, KIND_HEADS, KIND_HELD, N_KINDS };
+enum kind {
+    KIND_SOLVE,
+    KIND_SQUARE,
+    KIND_DECAY,
+    KIND_SPREAD,
+    KIND_SUM,
+    KIND_PARAMETER,
+    KIND_WALK,
+    KIND_SEGMENTS,
+    KIND_HEADS,
+    KIND_HELD,
+    KIND_POOL,
+    N_KINDS
+};
 extern const char *const kind_names[N_KINDS];
 bool is_of_kind(const struct declaration *d, enum kind kind);
 

@@ -41,6 +41,7 @@ static bool is_listed(struct draw *draw, const struct declaration *d, const tg_s
         return !how->walks || draw_chance(draw, 4);
     return draw_chance(draw, stmt->op == TG_STMT_SCAN || stmt->op == TG_STMT_TOTAL ? 95
                              : tensor->axes[1] == TG_AXIS_NONE                     ? (how->walks ? 95 : 75)
+                             : tensor->dtype == TG_IO                              ? 60
                                                                                    : 15);
 }
 
@@ -145,6 +146,16 @@ static bool writes_rows(const struct declaration *d, const tg_kernel_row *row)
     return false;
 }
 
+/* Its blocks side by side, now and then as clusters that load once what they share. */
+static tg_axis_role cluster_role(struct draw *draw, const struct declaration *d, uint32_t dim, int block)
+{
+    tg_axis_role parallel = role(TG_ROLE_P, block);
+    const int64_t blocks = (dim == TG_DQK ? d->shape.dqk : d->shape.dhv) / block;
+    if (blocks >= 2 && draw_chance(draw, 70))
+        parallel.cluster = (uint8_t)(blocks >= 4 ? DRAW(draw, 2, 4) : DRAW(draw, 2, 2, TG_ADDS));
+    return parallel;
+}
+
 static void product_roles(struct draw *draw, const struct declaration *d, const struct tg_slice *slice,
                           tg_kernel_row *row)
 {
@@ -166,7 +177,7 @@ static void product_roles(struct draw *draw, const struct declaration *d, const 
         else if (by_warpgroups)
             row->row[dim] = is_position                         ? role(TG_ROLE_L, 64)
                             : draw_chance(draw, sums ? 97 : 10) ? role(TG_ROLE_L, 0)
-                                                                : role(TG_ROLE_P, 16 * row->warps);
+                                                                : cluster_role(draw, d, dim, 16 * row->warps);
         else
             row->row[dim] = role(slice->scanned & 1u << dim                    ? TG_ROLE_W
                                  : sums || (is_whole && draw_chance(draw, 50)) ? TG_ROLE_L
