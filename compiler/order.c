@@ -11,6 +11,9 @@
  *         the products by tiles of positions, and maps between them
  *         issue the state's products; meanwhile round and store the outputs
  *
+ * Where a group has one tile and nothing is summed of positions, products by the state are under way with those of positions, and
+ * everything is awaited where it is read: other groups too, before the first product by what they have made.
+ *
  * Where heads sum up the output, what each has of positions, of the products by its state, and of those into it comes one
  * head after the other; and a step ends with a barrier of all groups.
  *
@@ -24,6 +27,7 @@
 
 #include <string.h>
 
+enum { MOST_TOGETHER = 128 }; /* columns of the state, beside which registers take several products */
 enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240, HALF_REGISTERS = 232, LOAD_WARPS = 4 };
 
 struct order {
@@ -33,6 +37,10 @@ struct order {
     uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
     tg_bits cleaned;        /* matrices on the left with zeros where NaN may have been */
     bool overwrites;        /* all groups have left the chunk before */
+    bool together; /* products of positions are under way with those by the state, each awaited where it is read */
+    bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
+    uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
+    uint32_t n_flying;
     enum role_kind role;
     enum guard guard;
 };
@@ -222,7 +230,40 @@ static void fetch(struct order *o, uint32_t v)
     o->cleaned &= ~TG_BIT(v);
 }
 
-/* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew. */
+/* Products end in the order in which they were issued. */
+static void await(struct order *o, uint32_t v)
+{
+    struct op *op = put(o, OP_AWAIT);
+    op->sync = SYNC_PRODUCT;
+    op->v = (uint8_t)v;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < o->n_flying; i++) {
+        op->n = o->flying[i] == v ? 0 : (uint8_t)(op->n + 1);
+        if (o->flying[i] != v)
+            o->flying[left++] = o->flying[i];
+    }
+    o->n_flying = left;
+}
+
+/* What the operation reads, if it is the result of products under way. A sum may have several at once. */
+static void await_reads(struct order *o, const struct op *op)
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    for (uint32_t i = 0, n = plan_op_reads(o->p, op, reads); i < n; i++)
+        if (memchr(o->flying, reads[i], o->n_flying) && !(op->kind == OP_CONTRACT && reads[i] == op->v))
+            await(o, reads[i]);
+}
+
+/* Computed tiles are whole. */
+static void await_others(struct order *o)
+{
+    if (o->owes)
+        put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    o->owes = false;
+}
+
+/* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew.
+ * What is fetched is not read either while a product reads it. */
 static void put_product(struct order *o, uint32_t i)
 {
     const struct plan *p = o->p;
@@ -233,14 +274,15 @@ static void put_product(struct order *o, uint32_t i)
             fetch(o, op.a);
         o->cleaned |= TG_BIT(op.a);
     }
+    if (o->together)
+        await_reads(o, &op);
+    if (plan_is_made_tile(&p->values[op.b]))
+        await_others(o);
     resolve(p, put_from(o, i));
-}
-
-static void await(struct order *o, uint32_t v)
-{
-    struct op *op = put(o, OP_AWAIT);
-    op->sync = SYNC_PRODUCT;
-    op->v = (uint8_t)v;
+    if (o->together)
+        o->flying[o->n_flying++] = op.v;
+    if (o->together && is_by_tile(p, &op) && plan_is_loaded(&p->values[op.a]))
+        await(o, op.v);
 }
 
 /* ---- positions ---- */
@@ -339,6 +381,48 @@ static void put_positions_of_heads(struct order *o)
     put_summed_tiles(o, OP_TOTAL);
     put(o, OP_END_HEADS);
     put_summed_tiles(o, OP_PUT);
+}
+
+static bool has_positions(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (makes_of_positions(o->p, &o->from[i]))
+            return true;
+    return false;
+}
+
+/* Has the group one tile, more than one product that can begin at once, and no sums of those of positions, so that nobody waits
+ * for these but products by what they make? */
+static bool can_be_together(const struct order *o)
+{
+    const struct plan *p = o->p;
+    uint32_t reads = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        reads += reads_state(p, op);
+        if (makes_vector(p, op) || sums_loaded(p, op) || sums_state(p, op) ||
+            (op->kind == OP_DOT && works_on_positions(p, op)))
+            return false;
+    }
+    const bool fits = p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] <= MOST_TOGETHER;
+    return reads + has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && fits;
+}
+
+/* Products of positions and those by the state at once: the former's maps are made while the latter run. */
+static void put_together(struct order *o)
+{
+    const struct plan *p = o->p;
+    put_sync(o, OP_AWAIT, SYNC_STATE);
+    put_products_of_positions(o, false);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (reads_state(p, &o->from[i]))
+            put_product(o, i);
+    if (!has_positions(o))
+        return;
+    await_products_of_positions(o, false);
+    put_work_on_positions(o, false);
+    put(o, OP_FENCE);
+    o->owes = true;
 }
 
 static void put_positions(struct order *o)
@@ -518,6 +602,10 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
         const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
         if (o->placed[i])
             continue;
+        if (o->together && op->kind != OP_CONTRACT && (by_columns || is_of_output(p, op)))
+            await_reads(o, op);
+        if (by_columns)
+            await_others(o);
         if (by_columns || (is_of_output(p, op) && op->kind == OP_COPY)) {
             put_from(o, i);
         } else if (!is_of_output(p, op)) {
@@ -526,7 +614,8 @@ static void put_output(struct order *o, uint32_t begin, uint32_t end)
             put_map(o, i);
         } else if (op->kind == OP_CONTRACT) {
             put_product(o, i);
-            await(o, op->v);
+            if (!o->together)
+                await(o, op->v);
         }
     }
 }
@@ -555,14 +644,6 @@ static bool is_left_of_state(const struct order *o, uint32_t v)
     return false;
 }
 
-static bool has_positions(const struct order *o)
-{
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (makes_of_positions(o->p, &o->from[i]))
-            return true;
-    return false;
-}
-
 static void await_products_by_state(struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -573,7 +654,7 @@ static void await_products_by_state(struct order *o)
 static void put_products_by_state(struct order *o)
 {
     const struct plan *p = o->p;
-    for (uint32_t i = o->begin; i < o->end; i++)
+    for (uint32_t i = o->begin; i < o->end && !o->together; i++)
         if (reads_state(p, &o->from[i]))
             put_product(o, i);
     put_all(o, decays_state);
@@ -583,7 +664,8 @@ static void put_products_by_state(struct order *o)
     o->guard = GUARD_ALWAYS;
     if (!p->sums_heads)
         fetch_left(o);
-    await_products_by_state(o);
+    if (!o->together)
+        await_products_by_state(o);
 }
 
 /* What each head has of an output that is their sum: its products by its columns of the state, and what is made of them. */
@@ -624,7 +706,7 @@ static void put_tile(struct order *o)
         last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
     if (!p->sums_heads)
         put_state_sums(o);
-    if (!has_positions(o) && !alone)
+    if (!has_positions(o) && !alone && !o->together)
         put_sync(o, OP_AWAIT, SYNC_STATE);
     if (p->sums_heads)
         put_heads(o);
@@ -638,6 +720,7 @@ static void put_tile(struct order *o)
     if (p->adds)
         put_sync(o, OP_ARRIVE, SYNC_READY);
     put_output(o, last, o->end);
+    await_others(o);
     put_stores(o);
     if (p->sums_heads)
         put_products_into_state(o);
@@ -677,7 +760,10 @@ static void put_chunk(struct order *o)
     forget(o, FORGET_BASES);
     if (p->shape.packed)
         put(o, OP_CLEAR);
-    if (!plan_is_sum_alone(p))
+    o->together = can_be_together(o);
+    if (o->together)
+        put_together(o);
+    else if (!plan_is_sum_alone(p))
         put_positions(o);
     forget(o, FORGET_CHUNK);
     put(o, OP_TILES);

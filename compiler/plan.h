@@ -108,7 +108,7 @@ enum op_kind {
     OP_EXCHANGE,  /* half of v to the other thread block of the cluster, and to the other half what comes from there */
     OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
     OP_ARRIVE,    /* at `sync` */
-    OP_AWAIT,     /* `sync`; of a product v's */
+    OP_AWAIT,     /* `sync`; of a product v's, with `n` that were issued later still under way */
     OP_FENCE,     /* what was written to shared memory is seen by tensor maps and wgmma */
     OP_FORGET,    /* `n`: what is known of places is computed again, for registers are what is short */
     OP_N_KINDS
@@ -384,6 +384,9 @@ bool plan_is_uniform_sum(const struct plan *p, const struct nest *nest, const st
 /* verify.c: the rules every plan obeys; `stage` names the pass that just ran */
 bool plan_verify(const struct plan *p, const char *stage);
 bool plan_verify_order(const struct plan *p); /* verify_order.c: of what each role executes, behind pass order */
+/* ... the values that an operation reads, in registers or shared memory */
+enum { PLAN_MAX_OP_READS = TG_MAX_READS + 4 };
+uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[PLAN_MAX_OP_READS]);
 /* print.c */
 void plan_print(const struct plan *p, const tg_writer *writer);
 

@@ -87,7 +87,7 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
 static void print_walk_op(const struct plan *p, const struct op *op, const tg_writer *w)
 {
     if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT)
-        tg_printf(w, " v%u", op->v);
+        tg_printf(w, op->n ? " v%u, %u later ones under way" : " v%u", op->v, op->n);
     else if (op->kind == OP_AWAIT || op->kind == OP_ARRIVE || op->kind == OP_EXPECT)
         tg_printf(w, " %s", sync_names[op->sync]);
     if (op->kind == OP_FORGET)

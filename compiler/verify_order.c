@@ -1,7 +1,8 @@
 /* compiler/verify_order.c - what must hold of the operations of a kernel on warpgroups, as each role executes them (order.c).
  *
  *   values are defined before they are used
- *   every product is awaited before its accumulators are touched and before the stage is left that its operands are in
+ *   every product is awaited before its accumulators are touched, or what it has on the left in registers, and before the stage
+ *       is left that its operands are in; those that are said to be under way meanwhile are
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
@@ -19,10 +20,14 @@ struct check {
     const struct plan *p;
     uint32_t at;
     tg_bits defined;
-    tg_bits flying;   /* accumulators of products under way */
-    tg_bits fetched;  /* left operands in registers */
-    tg_bits put;      /* computed tiles in shared memory */
-    tg_bits added;    /* ... of which the sum over heads has been made */
+    tg_bits flying; /* accumulators of products under way */
+    tg_bits
+        lefts[PLAN_MAX_VALUES]; /* ... and which fetched matrices each of them has on the left, and what on the right */
+    tg_bits rights[PLAN_MAX_VALUES];
+    uint32_t issued, last[PLAN_MAX_VALUES]; /* products; the number of each value's last one */
+    tg_bits fetched;                        /* left operands in registers */
+    tg_bits put;                            /* computed tiles in shared memory */
+    tg_bits added;                          /* ... of which the sum over heads has been made */
     tg_bits read;     /* ... that a group may still read: by products since the last barrier of all */
     tg_bits covered;  /* matrices where an output is already */
     tg_bits placed;   /* ... and all places where one is */
@@ -67,8 +72,7 @@ static uint32_t reads_of_map(const struct plan *p, uint32_t v, uint8_t reads[TG_
     return n;
 }
 
-/* The values that the operation reads, in registers or shared memory. */
-static uint32_t reads_of(const struct plan *p, const struct op *op, uint8_t reads[TG_MAX_READS + 4])
+uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[PLAN_MAX_OP_READS])
 {
     uint32_t n = 0;
     switch (op->kind) {
@@ -153,10 +157,16 @@ static bool check_product(struct check *c, const struct op *op)
         return broken(c, "a product by a tile of what another has taken NaN out of");
     if (of_fetched && op->v != p->state)
         c->cleaned |= TG_BIT(op->a);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (of_fetched && (c->flying >> i & 1) && (c->lefts[i] >> op->a & 1))
+            return broken(c, "reads a left operand that a product is still under way from");
+    c->lefts[op->v] |= of_fetched ? TG_BIT(op->a) : 0;
     if (!plan_is_loaded(&p->values[op->b]) && !(c->put >> op->b & 1))
         return broken(c, "a right operand that is not in shared memory");
     c->read |= TG_BIT(op->b);
+    c->rights[op->v] |= TG_BIT(op->b);
     c->flying |= TG_BIT(op->v);
+    c->last[op->v] = ++c->issued;
     return true;
 }
 
@@ -258,7 +268,10 @@ static bool check_sync(struct check *c, const struct op *op)
     if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT) {
         if (!(c->flying >> op->v & 1))
             return broken(c, "waits for a product that is not under way");
+        if (op->n > c->issued - c->last[op->v])
+            return broken(c, "waits for a product with more under way than were issued later");
         c->flying &= ~TG_BIT(op->v);
+        c->lefts[op->v] = c->rights[op->v] = 0;
     }
     if (op->kind == OP_FENCE)
         c->unfenced = 0;
@@ -270,7 +283,9 @@ static bool check_sync(struct check *c, const struct op *op)
     if (op->kind == OP_BARRIER && (op->sync == SYNC_GROUPS || c->p->own_heads)) {
         c->unseen = 0;
         c->ended = true;
-        c->read &= c->flying ? ~(tg_bits)0 : 0;
+        c->read = 0;
+        for (uint32_t i = 0; i < c->p->n_values; i++)
+            c->read |= c->rights[i];
         c->begins = false;
         c->has_barrier = true;
     }
@@ -299,8 +314,8 @@ static bool check_sync(struct check *c, const struct op *op)
 
 static bool check_op(struct check *c, const struct op *op)
 {
-    uint8_t reads[TG_MAX_READS + 4];
-    const uint32_t n = reads_of(c->p, op, reads);
+    uint8_t reads[PLAN_MAX_OP_READS];
+    const uint32_t n = plan_op_reads(c->p, op, reads);
     if (op->kind == OP_NEST || op->kind == OP_END)
         c->in_loop = op->kind == OP_NEST;
     if (op->kind == OP_TILES || op->kind == OP_HEADS || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)

@@ -115,10 +115,10 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
 {
     switch (op->sync) {
     case SYNC_PRODUCT:
-        await_product(e, w, op->v);
+        await_product(e, w, op->v, op->n);
         break;
     case SYNC_STATE:
-        await_product(e, w, e->p->state);
+        await_product(e, w, e->p->state, 0);
         break;
     case SYNC_FULL:
     case SYNC_EMPTY:

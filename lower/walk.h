@@ -60,7 +60,7 @@ void wgmma_registers(struct emit *e, LLVMValueRef *c, uint32_t columns, const LL
 /* The registers are computed before, and what follows sees them after. */
 void wgmma_fence(struct emit *e, LLVMValueRef *x, uint32_t n);
 void wgmma_commit(struct emit *e);
-void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); /* for all groups but the last 0 or 1 */
+void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending); /* for all products but the last ones */
 
 /* ---- walk.c ------------------------------------------------------------------------------------------------------ */
 struct thread_place {
@@ -147,8 +147,8 @@ void load_owned(struct emit *e, const struct walk *w, uint32_t v, uint32_t k, LL
 void load_all_owned(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef words[16]);
 LLVMValueRef owned_element(struct emit *e, const LLVMValueRef words[16], uint32_t r);
 emit_walk_op walk_fetch;
-emit_walk_op walk_product; /* issues it */
-void await_product(struct emit *e, struct walk *w, uint32_t v);
+emit_walk_op walk_product;                                                        /* issues it */
+void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
 emit_walk_op walk_decay;
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
 LLVMValueRef dot_with_state(struct emit *e, struct walk *w, const struct op *op);

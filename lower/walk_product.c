@@ -204,14 +204,14 @@ static void product_of_state(struct emit *e, struct walk *w, const struct op *op
     put(e, w, op->v, x);
 }
 
-void await_product(struct emit *e, struct walk *w, uint32_t v)
+void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending)
 {
     LLVMValueRef x[128];
     const uint32_t n = walk_registers(e->p, &e->p->values[v]) * (v == e->p->state ? plan_heads_in_columns(e->p) : 1);
     LLVMValueRef *const from = slots(e, w, v);
     for (uint32_t r = 0; r < n; r++)
         x[r] = get(e, e->f32, from[r]);
-    wgmma_wait(e, x, n, 0);
+    wgmma_wait(e, x, n, pending);
     for (uint32_t r = 0; r < n; r++)
         set(e, from[r], x[r]);
 }

@@ -301,5 +301,7 @@ void wgmma_commit(struct emit *e)
 
 void wgmma_wait(struct emit *e, LLVMValueRef *x, uint32_t n, uint32_t pending)
 {
-    tie(e, pending ? "wgmma.wait_group.sync.aligned 1;" : "wgmma.wait_group.sync.aligned 0;", "", x, n, NULL, 0);
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %u;", pending);
+    tie(e, text, "", x, n, NULL, 0);
 }

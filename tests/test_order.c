@@ -1,6 +1,6 @@
 /* test_order.c - what the roles of a kernel on warpgroups execute: every built-in walk's order is verified, and one without any
- * single wait, barrier, fence, load or definition of it is not. The same of the waits and barriers of rings of kernels of
- * mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
+ * single wait, barrier, fence, load or definition of it is not, nor one that waits for less. The same of the waits and barriers of
+ * rings of kernels of mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
 #include "compiler/plan.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
@@ -51,6 +51,17 @@ static void leave_out(struct plan *p, uint32_t at, verifier *verify)
     memmove(&p->ops[at + 1], &p->ops[at], (p->n_ops - at) * sizeof op);
     p->ops[at] = op;
     p->n_ops++;
+    p->sink = loud;
+}
+
+/* A wait for a product that leaves one more under way than were issued later. */
+static void wait_too_short(struct plan *p, uint32_t at)
+{
+    const tg_sink quiet = {0}, *loud = p->sink;
+    p->sink = &quiet;
+    p->ops[at].n++;
+    tap_expect(!plan_verify_order(p), "%s: operation %u may wait for less", p->name, at);
+    p->ops[at].n--;
     p->sink = loud;
 }
 
@@ -116,9 +127,12 @@ static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class
             continue;
         n++;
         tap_expect(plan_verify_order(p), "%s: refused", p->name);
-        for (uint32_t i = 0; i < p->n_ops; i++)
+        for (uint32_t i = 0; i < p->n_ops; i++) {
             if (is_needed(&p->ops[i]) && !may_be_missing(p, &p->ops[i]))
                 leave_out(p, i, plan_verify_order);
+            if (p->ops[i].kind == OP_AWAIT && p->ops[i].n > 0)
+                wait_too_short(p, i);
+        }
     }
     return n;
 }
