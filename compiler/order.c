@@ -753,6 +753,16 @@ static void put_late_sums(struct order *o)
     o->guard = GUARD_ALWAYS;
 }
 
+static void put_rest(struct order *o)
+{
+    for (uint32_t i = o->begin; o->p->rests && i < o->end; i++)
+        if (decays_state(o->p, &o->from[i])) {
+            struct op *op = put(o, OP_REST);
+            op->v = o->p->state;
+            op->a = o->from[i].a;
+        }
+}
+
 static void put_chunk(struct order *o)
 {
     const struct plan *p = o->p;
@@ -770,6 +780,7 @@ static void put_chunk(struct order *o)
     put_tile(o);
     put(o, OP_END_TILES);
     put_sync(o, OP_AWAIT, SYNC_READ);
+    put_rest(o);
     put_sync(o, OP_ARRIVE, SYNC_EMPTY);
     put_start(o);
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -827,6 +838,7 @@ static void put_load(struct order *o)
     o->role = ROLE_LOAD;
     put(o, OP_NEST);
     put_sync(o, OP_AWAIT, SYNC_EMPTY);
+    put_rest(o);
     if (shares)
         put_sync(o, OP_ARRIVE, SYNC_OPEN);
     o->guard = GUARD_ONE;

@@ -110,6 +110,7 @@ enum op_kind {
     OP_ARRIVE,    /* at `sync` */
     OP_AWAIT,     /* `sync`; of a product v's, with `n` that were issued later still under way */
     OP_FENCE,     /* what was written to shared memory is seen by tensor maps and wgmma */
+    OP_REST,      /* nothing is left of the transition v, whose chunk decays by 2^a: no more chunks (transition.c) */
     OP_FORGET,    /* `n`: what is known of places is computed again, for registers are what is short */
     OP_N_KINDS
 };
@@ -232,7 +233,9 @@ struct plan {
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
     uint32_t
-        transition;  /* tile that takes the transitions of the segments that it makes or composes; 0: it is a number */
+        transition; /* tile that takes the transitions of the segments that it makes or composes; 0: it is a number */
+    bool rests;     /* thread blocks that make transitions end where these are zero */
+    uint32_t rest_offset; /* ... shared memory for a number of each stage of the ring: no more are to be filled */
     uint32_t starts; /* chunks of the segments whose first states it writes, walking all of them; 0: another kernel */
     bool carries;    /* a kernel on warpgroups: vectors beside the state */
 
@@ -290,6 +293,7 @@ enum {
     PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */
 };
 bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
+bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, as a whole? */
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {

@@ -25,7 +25,7 @@ static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] =
                                        [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
                                        [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive",
                                        [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
-                                       [OP_FORGET] = "forget"};
+                                       [OP_REST] = "rest",         [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
@@ -151,7 +151,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " %s v%u v%u", p->groups && op->kind == OP_CONTRACT && !(op->flags & OP_ONTO) ? "=" : "+=", op->a,
                   op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||
-        op->kind == OP_COMPOSE)
+        op->kind == OP_REST || op->kind == OP_COMPOSE)
         tg_printf(w, ", v%u", op->a);
     if (op->kind == OP_BARRIER && op->sync != SYNC_BLOCK)
         tg_printf(w, " of %s", sync_names[op->sync]);

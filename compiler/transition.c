@@ -6,6 +6,11 @@
  * them. That is right if everything that has dhv is linear in the state and in what is loaded of dhv, column by column, and
  * nothing else is made of it.
  *
+ * Where chunks decay a transition ends up as zeros, and stays so whatever comes: its thread block need not walk on. It
+ * looks at its registers, once the decays are so small that they may be zero. The other thread blocks have other heads, or other
+ * columns, so nothing depends on what is beside it. All groups together, for they share tiles; and the warp that loads is told
+ * by a number beside the stage that it is waiting for, so that it has filled as many more as the ring has.
+ *
  * requires: nest, walk's spaces and owner */
 #include "compiler/plan.h"
 
@@ -71,6 +76,14 @@ static enum term term_of(const struct plan *p, const tg_stmt *s)
     default:
         return OTHER;
     }
+}
+
+bool plan_can_rest(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_DECAY && p->ops[i].v == p->state)
+            return p->makes_segments && p->transition && p->values[p->ops[i].a].n_dims == 0;
+    return false;
 }
 
 bool plan_check_transition(const struct plan *p)

@@ -7,6 +7,7 @@
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
  *       its last product
+ *   where transitions end early, both roles know in every step, before the stage is left or filled
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
@@ -46,6 +47,7 @@ struct check {
     bool awaited;        /* products, since the step began */
     bool exchanged,
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
+    bool told;    /* the step has asked whether it is the last */
     bool of_head; /* among what is done for each head, or for each tile */
     bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
     bool again;   /* the second time through the loop: what one step leaves for the next */
@@ -90,6 +92,9 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
             reads[n++] = op->c;
         return n + (op->flags & OP_SCALED ? reads_of_map(p, op->c, reads + n) : 0);
     case OP_DECAY:
+    case OP_REST:
+        if (op->role == ROLE_LOAD)
+            return 0;
         reads[n++] = op->v;
         reads[n++] = op->a;
         return n;
@@ -221,11 +226,18 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = false;
+        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = false;
         c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
     }
+    c->told |= op->kind == OP_REST;
+    if (op->kind == OP_REST && !c->in_stage)
+        return broken(c, "asks whether a step is the last one when it has left its stage");
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && p->rests && !c->told)
+        return broken(c, "fills a stage that may be one too many");
     if (op->kind != OP_ARRIVE || (op->sync != SYNC_FULL && op->sync != SYNC_EMPTY))
         return true;
+    if (p->rests && !c->told)
+        return broken(c, "leaves a stage without having asked whether it is the last one");
     if (!c->in_stage || c->flying || c->storing)
         return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
     for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)

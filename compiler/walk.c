@@ -295,6 +295,8 @@ static void place_all(struct plan *p, uint32_t single)
     p->barrier_offset = round_up(offset, 16);
     p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
+    p->rest_offset = p->shared_bytes;
+    p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
 }
 
 /* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
@@ -651,6 +653,7 @@ bool pass_walk(struct plan *p)
     if (!check_heads(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
         !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
+    p->rests = plan_can_rest(p);
     place_shared(p);
     p->registers = registers_of(p);
     if (p->shared_bytes <= p->target->shared_optin)

@@ -46,6 +46,8 @@ static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
         producer_begin(e, w);
     else
         set(e, w->round = local(e, e->i32, "round"), imm(e, 0));
+    if (e->p->rests && !loads)
+        walk_begin_rest(e, w);
     w->loop = walk_begin(e, &w->step);
     w->in_loop = true;
     if (loads)
@@ -86,6 +88,8 @@ static void end_chunks(struct emit *e, struct walk *w, const struct op *op)
     e->quad_row = w->outside.quad_row, e->quad_column = w->outside.quad_column;
     LLVMValueRef next = add(e, w->now, imm(e, 1)), rounds = imm(e, 2 * e->p->nests[0].stages);
     set(e, w->round, choose(e, LLVMBuildICmp(e->b, LLVMIntEQ, next, rounds, ""), imm(e, 0), next));
+    if (e->p->rests)
+        walk_end_at_rest(e, w);
     walk_end(e, &w->loop);
     w->end = e->p->segment ? get(e, e->i32, w->loop.counter) : e->at.chunks;
     w->step = w->end;
@@ -243,7 +247,8 @@ static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,     
                                                      [OP_STORE] = walk_to_memory, [OP_EXPECT] = producer_expect,
                                                      [OP_AWAIT] = walk_await,     [OP_ARRIVE] = walk_arrive,
                                                      [OP_BARRIER] = walk_barrier, [OP_FENCE] = walk_fence,
-                                                     [OP_FORGET] = walk_forget,   [OP_TOTAL] = walk_total};
+                                                     [OP_FORGET] = walk_forget,   [OP_TOTAL] = walk_total,
+                                                     [OP_REST] = walk_rest};
 
 /* What neighbours under one guard share. */
 struct guarded {
@@ -331,6 +336,8 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32 * p->roles[ROLE_LOAD].warps);
         mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
     }
+    if (p->rests)
+        init_rest(e);
     if (p->adds)
         cluster_init(e);
     if (plan_shares(p))

@@ -29,6 +29,8 @@ void fence_mbarrier_init(struct emit *e);
 void fence_async(struct emit *e);      /* what this thread wrote to shared memory, for tensor maps and wgmma */
 void wait_for_kernels(struct emit *e); /* ahead on the stream: what they wrote may be read from here on */
 void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads);
+LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t threads,
+                               LLVMValueRef x);                             /* i1: is any of theirs true? */
 void set_registers_of_warps(struct emit *e, bool more, uint32_t registers); /* setmaxnreg */
 /* Of a cluster: this thread block's number; an address in the memory of another one; 16 bytes to there, counted by a barrier
  * beside them; an arrival at a barrier there; at one's own, which waits for bytes; a wait for what others did; all threads of
@@ -73,6 +75,7 @@ struct walk {
     struct counted loop;      /* over the steps of the walk, which a segment is some of: those of the sequence are
                                * counted in the order in which they are walked */
     bool in_loop;
+    LLVMValueRef forgotten, rested;       /* where transitions end early: the decays so far, is it zero? */
     LLVMValueRef step;                    /* behind the loop: one beyond the last */
     LLVMValueRef end;                     /* behind the loop: the step that the next segment begins with */
     LLVMValueRef stage, parity;           /* slot of the ring, and its barrier's */
@@ -167,6 +170,11 @@ emit_walk_op walk_enter;                         /* with the state that the segm
 emit_walk_op walk_start;
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
+/* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */
+void walk_begin_rest(struct emit *e, struct walk *w);
+emit_walk_op walk_rest;
+void walk_end_at_rest(struct emit *e, struct walk *w);
+void init_rest(struct emit *e);
 
 /* ---- walk_sums.c ------------------------------------------------------------------------------------------------- */
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */

@@ -239,3 +239,85 @@ void walk_leave(struct emit *e, struct walk *w, const struct op *op)
         walk_keep_carried(e, w, op, condition);
     e->at = outside;
 }
+
+/* ---- transitions that end early ---- */
+
+enum { SMALL = -100 }; /* log2 of what decays have left, from which on fp32 may have nothing left */
+
+/* Of a stage: shall it and those behind it stay as they are? */
+static LLVMValueRef rest_of_stage(struct emit *e, LLVMValueRef stage)
+{
+    return byte_offset(e, e->arena, add(e, imm(e, e->p->rest_offset), mul(e, stage, imm(e, 4))));
+}
+
+void init_rest(struct emit *e)
+{
+    for (uint32_t s = 0; s < e->p->nests[0].stages; s++)
+        LLVMBuildStore(e->b, imm(e, 0), rest_of_stage(e, imm(e, s)));
+}
+
+void walk_begin_rest(struct emit *e, struct walk *w)
+{
+    set(e, w->forgotten = local(e, e->f32, "forgotten"), real(e, 0));
+    set(e, w->rested = local(e, e->i32, "rested"), imm(e, 0));
+}
+
+/* i1: has this thread something else than zeros? */
+static LLVMValueRef has_any(struct emit *e, const struct walk *walk)
+{
+    struct walk w = *walk;
+    LLVMValueRef bits = imm(e, 0);
+    for (w.tile = 0; w.tile < e->p->tiles; w.tile++)
+        for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[e->p->state]); r++)
+            bits = LLVMBuildOr(e->b, bits, as(e, get(e, e->f32, slots(e, &w, e->p->state)[r]), e->i32), "");
+    return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, bits, imm(e, 0x7fffffff), ""), imm(e, 0), "");
+}
+
+static void producer_rest(struct emit *e, struct walk *w)
+{
+    LLVMBasicBlockRef on = LLVMAppendBasicBlockInContext(e->context, e->function, "on");
+    LLVMValueRef rest = LLVMBuildLoad2(e->b, e->i32, rest_of_stage(e, w->stage), "");
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, rest, imm(e, 0), ""), w->loop.after, on);
+    LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+void walk_rest(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (op->role == ROLE_LOAD) {
+        producer_rest(e, w);
+        return;
+    }
+    LLVMValueRef decay = LLVMBuildLoad2(e->b, e->f32, slot_address(e, &e->p->values[op->a], e->slot[op->a]), ""),
+                 sum = LLVMBuildFAdd(e->b, get(e, e->f32, w->forgotten), decay, "");
+    set(e, w->forgotten, sum);
+    LLVMBasicBlockRef after =
+        begin_if(e, both(e, walk_is_transition(e), LLVMBuildFCmp(e->b, LLVMRealOLT, sum, real(e, SMALL), "")));
+    LLVMValueRef any = named_barrier_any(e, imm(e, ALL_GROUPS), 128 * e->p->groups, has_any(e, w));
+    set(e, w->rested, choose(e, any, imm(e, 0), imm(e, 1)));
+    LLVMValueRef is_one = both(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""),
+                               LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, 0), ""));
+    LLVMBasicBlockRef told = begin_if(e, both(e, is_one, LLVMBuildNot(e->b, any, "")));
+    LLVMBuildStore(e->b, imm(e, 1), rest_of_stage(e, w->stage));
+    end_if(e, told);
+    end_if(e, after);
+}
+
+/* Nothing may be on its way to shared memory any more when the thread block ends: the ring's other stages, if the segment has
+ * chunks for them. */
+void walk_end_at_rest(struct emit *e, struct walk *w)
+{
+    const uint32_t stages = e->p->nests[0].stages, segment = e->p->segment;
+    LLVMBasicBlockRef on = begin_if(e, LLVMBuildICmp(e->b, LLVMIntNE, get(e, e->i32, w->rested), imm(e, 0), ""));
+    LLVMValueRef step = modulo(e, w->step, imm(e, segment));
+    for (uint32_t i = 1; i < stages; i++) {
+        LLVMBasicBlockRef after = begin_if(e, less(e, add(e, step, imm(e, i)), imm(e, segment)));
+        LLVMValueRef now = modulo(e, add(e, w->now, imm(e, i)), imm(e, 2 * stages)),
+                     second = less(e, imm(e, stages - 1), now);
+        mbarrier_wait(e, barrier_address(e, choose(e, second, sub(e, now, imm(e, stages)), now), false),
+                      choose(e, second, imm(e, 1), imm(e, 0)));
+        end_if(e, after);
+    }
+    set(e, w->loop.counter, add(e, w->step, imm(e, 1)));
+    LLVMBuildBr(e->b, w->loop.after);
+    LLVMPositionBuilderAtEnd(e->b, on);
+}

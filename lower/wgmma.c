@@ -140,6 +140,15 @@ void named_barrier(struct emit *e, LLVMValueRef number, uint32_t threads)
     ptx_void(e, "bar.sync $0, $1;", "r,r,~{memory}", args, 2);
 }
 
+LLVMValueRef named_barrier_any(struct emit *e, LLVMValueRef number, uint32_t threads, LLVMValueRef x)
+{
+    LLVMValueRef args[] = {number, imm(e, threads), LLVMBuildZExt(e->b, x, e->i32, "")};
+    LLVMValueRef any =
+        ptx(e, e->i32, "{ .reg .pred p; setp.ne.b32 p, $3, 0; bar.red.or.pred p, $1, $2, p; selp.b32 $0, 1, 0, p; }",
+            "=r,r,r,r,~{memory}", args, 3);
+    return LLVMBuildICmp(e->b, LLVMIntNE, any, imm(e, 0), "");
+}
+
 void sync_warp(struct emit *e)
 {
     ptx_void(e, "bar.warp.sync -1;", "~{memory}", NULL, 0);
