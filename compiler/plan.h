@@ -288,7 +288,7 @@ bool pass_compose(struct plan *p);
  * memory: what a warp reads at once is in different banks. */
 enum {
     PLAN_COMPOSED = 16,
-    PLAN_COMPOSED_PITCH = 18,
+    PLAN_COMPOSED_PITCH = 17,
     PLAN_COMPOSED_BYTES = 8 /* of both parts */,
     PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */
 };

@@ -54,6 +54,14 @@ static void end_tile(const struct composer *c, LLVMBasicBlockRef after)
         end_if(c->e, after);
 }
 
+/* 16 columns of a transition are read together, four neighbours a lane: the first two of them count as those of one step of the sum,
+ * the other two as those of the next. Which of 8 columns a lane takes to be which is of no account, as long as it is the same on
+ * the left. */
+static LLVMValueRef four_of_lane(struct emit *e)
+{
+    return mul(e, e->quad_column, imm(e, 4));
+}
+
 static LLVMValueRef two_of_lane(struct emit *e)
 {
     return mul(e, e->quad_column, imm(e, 2));
@@ -104,19 +112,23 @@ static LLVMValueRef transition_row(const struct composer *c, uint32_t tile)
     row = is_ragged(c) ? choose(e, less(e, row, last), row, last) : row;
     LLVMValueRef offset =
         add(e, mul(e, wide(e, e->at.start[TG_CHUNK]), tensor_stride(e, c->transition, 2)),
-            add(e, mul(e, wide(e, row), tensor_stride(e, c->transition, 3)), wide(e, two_of_lane(e))));
+            add(e, mul(e, wide(e, row), tensor_stride(e, c->transition, 3)), wide(e, four_of_lane(e))));
     return byte_offset(e, e->base[c->transition], mul(e, offset, imm64(e, sizeof(float))));
 }
 
-/* Two neighbouring elements of it, from column 8 k on. Which of 8 columns a lane takes to be l % 4 and which 4 more is of no
- * account, as long as it is the same on the left. */
-static void load_two(struct emit *e, LLVMValueRef row, uint32_t k, LLVMValueRef x[2])
+/* Those from column 8 k on; of the last 8 columns of a width that is not a multiple of 16, two. */
+static void load_step(const struct composer *c, LLVMValueRef row, uint32_t k, LLVMValueRef x[4])
 {
-    LLVMValueRef from = byte_offset(e, row, imm64(e, k * EIGHT * sizeof(float)));
-    LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, from, "");
-    LLVMSetAlignment(two, 2 * sizeof(float));
-    for (uint32_t i = 0; i < 2; i++)
-        x[i] = LLVMBuildExtractElement(e->b, two, imm(e, i), "");
+    struct emit *e = c->e;
+    const bool both = k + 1 < c->rows / EIGHT;
+    const uint32_t n = both ? 4 : 2;
+    LLVMValueRef first = both ? row
+                              : byte_offset(e, row, mul(e, wide(e, two_of_lane(e)), imm64(e, -(int64_t)sizeof(float)))),
+                 from = byte_offset(e, first, imm64(e, k * EIGHT * sizeof(float)));
+    LLVMValueRef some = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, n), from, "");
+    LLVMSetAlignment(some, n * sizeof(float));
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = LLVMBuildExtractElement(e->b, some, imm(e, i), "");
 }
 
 static void load_transition(const struct composer *c, const LLVMValueRef *slots)
@@ -124,11 +136,11 @@ static void load_transition(const struct composer *c, const LLVMValueRef *slots)
     const uint32_t eights = c->rows / EIGHT;
     for (uint32_t tile = 0; tile < c->tiles; tile++) {
         LLVMValueRef row = transition_row(c, tile);
-        for (uint32_t k = 0; k < eights; k++) {
-            LLVMValueRef x[2];
-            load_two(c->e, row, k, x);
-            set(c->e, slots[2 * (tile * eights + k)], x[0]);
-            set(c->e, slots[2 * (tile * eights + k) + 1], x[1]);
+        for (uint32_t k = 0; k < eights; k += 2) {
+            LLVMValueRef x[4];
+            load_step(c, row, k, x);
+            for (uint32_t i = 0; i < (k + 1 < eights ? 4 : 2); i++)
+                set(c->e, slots[2 * (tile * eights + k) + i], x[i]);
         }
     }
 }
@@ -168,9 +180,10 @@ static void multiply(const struct composer *c, LLVMValueRef buffer)
 {
     struct emit *e = c->e;
     const uint32_t eights = c->rows / EIGHT;
-    LLVMValueRef sums[MOST_TILES][SUMS][4], right[2], row[MOST_TILES];
+    LLVMValueRef sums[MOST_TILES][SUMS][4], right[MOST_TILES][4], row[MOST_TILES];
     struct split left[4];
-    LLVMValueRef columns = shared_element(c, buffer, two_of_lane(e), e->quad_row);
+    LLVMValueRef columns = shared_element(c, buffer, four_of_lane(e), e->quad_row),
+                 last = shared_element(c, buffer, two_of_lane(e), e->quad_row);
     for (uint32_t tile = 0; tile < c->tiles; tile++)
         row[tile] = c->ahead ? NULL : transition_row(c, tile);
     for (uint32_t i = 0; i < c->tiles * SUMS * 4; i++)
@@ -178,18 +191,21 @@ static void multiply(const struct composer *c, LLVMValueRef buffer)
             i / 4 % SUMS ? real(e, 0) : get(e, e->f32, c->now.made[i / 4 / SUMS * 4 + i % 4]);
     for (uint32_t k = 0; k < eights; k++) {
         for (uint32_t r = 0; r < 4; r++) {
-            const uint32_t place = (EIGHT * k + r / 2) * PITCH + r % 2 * EIGHT;
-            LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2i32, byte_offset(e, columns, imm(e, SPLIT * place)), "");
+            const bool alone = k + 1 == eights && k % 2 == 0;
+            const uint32_t place =
+                (EIGHT * (alone ? k : k / 2 * 2) + (alone ? 0 : k % 2 * 2) + r / 2) * PITCH + r % 2 * EIGHT;
+            LLVMValueRef two =
+                LLVMBuildLoad2(e->b, e->v2i32, byte_offset(e, alone ? last : columns, imm(e, SPLIT * place)), "");
             LLVMSetAlignment(two, SPLIT);
             left[r] = (struct split){LLVMBuildExtractElement(e->b, two, imm(e, 0), ""),
                                      LLVMBuildExtractElement(e->b, two, imm(e, 1), "")};
         }
         for (uint32_t tile = 0; tile < c->tiles; tile++) {
-            if (!c->ahead)
-                load_two(e, row[tile], k, right);
+            if (!c->ahead && k % 2 == 0)
+                load_step(c, row[tile], k, right[tile]);
             for (uint32_t i = 0; i < 2 && c->ahead; i++)
-                right[i] = get(e, e->f32, c->now.transition[2 * (tile * eights + k) + i]);
-            multiply_split(e, sums[tile][k % SUMS], left, right);
+                right[tile][k % 2 * 2 + i] = get(e, e->f32, c->now.transition[2 * (tile * eights + k) + i]);
+            multiply_split(e, sums[tile][k % SUMS], left, right[tile] + k % 2 * 2);
         }
     }
     for (uint32_t r = 0; r < 4 * c->tiles; r++) {
