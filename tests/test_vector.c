@@ -215,8 +215,9 @@ static void test_golden(const tg_variant *variant, const char *name)
 int main(int argc, char **argv)
 {
     static const int64_t cuts[] = {0, 0, 7, 8, 13};
-    static const tg_variant *const variants[] = {&tg_gla,         &tg_vector_decay, &tg_hgrn2,    &tg_delta_net,
-                                                 &tg_gated_delta, &tg_kda,          &tg_kda_gate, &tg_kda_safe};
+    static const tg_variant *const variants[] = {
+        &tg_gla,      &tg_vector_decay, &tg_hgrn2,          &tg_delta_net,        &tg_gated_delta,      &tg_kda,
+        &tg_kda_gate, &tg_kda_safe,     &tg_delta_net_unit, &tg_gated_delta_unit, &tg_gated_delta_gate};
     if (argc == 3 && strcmp(argv[1], "--only") == 0)
         tap_only(argv[2]);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {

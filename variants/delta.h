@@ -10,7 +10,8 @@
  * T depends on the chunk alone. With N known the rest is linear attention whose values are N; backwards, N and dR = T^T dN
  * take the places of V and dV, and (K, -beta dR) is a second stream of queries beside (Q, dH).
  *
- * The core is delta.inc; a variant is a file that says where its log decay comes from, and where its gradient goes. */
+ * The core is delta.inc; a variant is a file that says where its operands and its log decay come from, and where their gradients
+ * go (delta_operands.inc). */
 #ifndef TEGULA_DELTA_H
 #define TEGULA_DELTA_H
 
@@ -42,6 +43,15 @@ enum {
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
+
+    LOG_A, /* log decay, natural log, where it is given [T] */
+
+    /* operands made in the kernel */
+    QQ, K2, QR, KR,      /* |x|^2 of q and k; what they are divided by [T] */
+    QY, KY,              /* q.dq and k.dk of unit rows [T] */
+    SHIFTED, RATE,       /* x + dt_bias [T]; e^A_log [NH] */
+    DRATE,               /* what a token adds to the gradient of A_log [T] */
+    SUM_BIAS, SUM_RATE,  /* of the chunk [chunk] */
     DELTA_TILES /* the variant's own begin here */
 };
 

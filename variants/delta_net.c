@@ -8,8 +8,11 @@
 #define VARIANT_TITLE "DeltaNet: the delta rule without a decay (reference 6)"
 #define VARIANT_ALIASES "delta",
 #define LOG2_DECAY TG_NUM(0)
+#define GATES
 #define GATE_TENSORS
 #define DECAY(...)
+#define GATE_GRADIENT_TENSORS
+#define GATE_GRADIENTS
 
 #define FINAL_STATE 0
 

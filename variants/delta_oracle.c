@@ -91,7 +91,7 @@ static void read_out(const struct walk *w, int64_t t)
             h[j] += c->scalars[0] * q[i] * w->s[i * dhv + j];
 }
 
-void tg_delta_oracle(const tg_oracle_call *call, const struct delta_oracle *how)
+void tg_delta_recurrence(const tg_oracle_call *call, const struct delta_oracle *how)
 {
     struct walk w = {.call = call, .how = how};
     const int64_t n = call->dqk * call->dhv;
@@ -190,7 +190,7 @@ static void head_back(struct walk *w)
         load(c->out[DS0] + w->at.state * n, w->ds, n);
 }
 
-void tg_delta_oracle_backward(const tg_oracle_call *call, const struct delta_oracle *how)
+void tg_delta_recurrence_backward(const tg_oracle_call *call, const struct delta_oracle *how)
 {
     struct walk w = {.call = call, .how = how};
     const int64_t keys = (call->cuts ? 1 : call->batch) * call->heads / call->group * call->tokens * call->dqk;

@@ -8,10 +8,6 @@
 #define VARIANT_TITLE "KDA: the delta rule with a log decay of a key dimension (reference 6)"
 #define VARIANT_ALIASES "kda_varlen",
 #define SCALARS
-#define OPERANDS                                                                                                       \
-    [Q] = {"q", TG_IO, TG_IN | TG_SHARED, KEYS}, [K] = {"k", TG_IO, TG_IN | TG_SHARED, KEYS}, [BETA] = {"beta", TG_F32, TG_IN, {TG_T}},
-#define OPERAND_GRADIENTS                                                                                              \
-    [DQ] = {"dq", TG_IO, TG_OUT | TG_SHARED, KEYS}, [DK] = {"dk", TG_IO, TG_OUT | TG_SHARED, KEYS}, [DBETA] = {"dbeta", TG_F32, TG_OUT, {TG_T}},
 #define KEY TG_KV(K)
 #define QUERY TG_Q(Q)
 #define GATES TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_MUL(TG_KV(G), TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))),
@@ -21,13 +17,5 @@
 #define GATE_GRADIENTS
 
 static const struct delta_oracle how = {.log_decay = G, .dlog_decay = DA, .of_channel = true};
-static void oracle(const tg_oracle_call *call)
-{
-    tg_delta_oracle(call, &how);
-}
-static void oracle_backward(const tg_oracle_call *call)
-{
-    tg_delta_oracle_backward(call, &how);
-}
 
 #include "variants/kda.inc"

@@ -5,7 +5,7 @@
  * There the decay is inside of the sums of K K^T and Q K^T, and e^b and w are of Q and K. The core is kda.inc. A variant says where
  * its decay comes from; or it makes all of its operands in the kernel (kda_gate.inc, reference 6.6), of rows x and parameters:
  *
- *     q, k = x / sqrt(|x|^2 + eps)      beta = sigmoid(x)      g: a function of x + dt_bias and e^{A_log} */
+ *     q, k = x / sqrt(|x|^2 + eps)      beta = beta_max sigmoid(x)      g: a function of x + dt_bias and e^{A_log} */
 #ifndef TEGULA_KDA_H
 #define TEGULA_KDA_H
 
@@ -37,31 +37,14 @@ enum {
 };
 
 enum {
-    /* the caller's tensors */
-    Q_RAW = KDA_TILES, K_RAW, /* queries and keys as they are given [T, dqk] */
-    BETA_RAW,                   /* [T] */
-    G_RAW,                      /* [T, dqk] */
-    A_LOG, DT_BIAS,             /* [NH], [NH, dqk] */
-    DQ_RAW, DK_RAW, DBETA_RAW, DG_RAW, DA_LOG, DDT_BIAS,
-
-    QQ, K2, QR, KR, /* |x|^2 of q and k; what they are normalised by [T] */
+    QQ = KDA_TILES, K2, QR, KR, /* |x|^2 of q and k; what they are normalised by [T] */
     SHIFTED, RATE,  /* x + dt_bias [T, dqk]; e^A_log [NH] */
     QY, KY,         /* q.dq and k.dk of normalised rows [T] */
     SLOPE,          /* derivative of the log decay by SHIFTED [T, dqk] */
     DRATE,          /* what a token adds to the gradient of A_log [T, dqk] */
     SUM_BIAS, SUM_RATE, SUM_CHUNK, /* of the chunk [chunk, dqk], [chunk, dqk], [chunk] */
 };
-enum { EPS = 1, LOWER_BOUND };
 
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[]; /* kda_schedules.c */
-
-/* ---- the oracle: operands as above, then that of delta.h (kda_oracle.c) ---- */
-
-struct kda_oracle {
-    /* The log decay of y = x + dt_bias where e^A_log is `rate`; writes its derivatives by y and by A_log. */
-    double (*gate)(const tg_oracle_call *call, double y, double rate, double *by_y, double *by_log);
-};
-void tg_kda_oracle(const tg_oracle_call *call, const struct kda_oracle *how);
-void tg_kda_oracle_backward(const tg_oracle_call *call, const struct kda_oracle *how);
 
 #endif

@@ -9,7 +9,7 @@
 #define VARIANT_NAME "kda-safe"
 #define VARIANT_TITLE "KDA with unit rows of q and k, sigmoid(beta) and a bounded gate (reference 6.6)"
 #define VARIANT_ALIASES "kda_lb",
-#define SCALARS {"eps", 1e-6f}, {"lower_bound", -5}
+#define SCALARS {"lower_bound", -5}
 #define STEEP TG_MUL(TG_KV(SHIFTED), TG_TILE(RATE))
 #define LOG2_DECAY TG_MUL(TG_MUL(TG_SIGMOID(STEEP), TG_SCALAR(LOWER_BOUND)), TG_NUM(LOG2_E))
 #define SLOPE_OF_GATE                                                                                                  \
@@ -24,6 +24,7 @@ static double gate(const tg_oracle_call *call, double y, double rate, double *by
     return bound * s;
 }
 
-static const struct kda_oracle how = {.gate = gate};
+static const struct delta_oracle how = {
+    .log_decay = A, .dlog_decay = DA, .of_channel = true, .unit_rows = true, .sigmoid_beta = true, .gate = gate};
 
 #include "variants/kda_gate.inc"

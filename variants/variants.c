@@ -23,6 +23,9 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_kda_safe,
     &tg_vector_decay,
     &tg_hgrn2,
+    &tg_delta_net_unit,
+    &tg_gated_delta_unit,
+    &tg_gated_delta_gate,
     NULL,
 };
 

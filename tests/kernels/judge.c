@@ -71,7 +71,7 @@ static double parts_of(const struct judgement *j, size_t head)
     for (uint32_t i = 0; i < p->n_tensors; i++) {
         const struct host_tensor *x = &p->tensors[i];
         char name[32];
-        if (x->tile != Q && x->tile != K)
+        if (x->tile != Q && x->tile != K && strcmp(x->name, "q") != 0 && strcmp(x->name, "k") != 0)
             continue;
         snprintf(name, sizeof name, "d%s", x->name);
         const double *dx = j->truth.out[problem_tensor((struct problem *)p, name)->tile];
@@ -92,7 +92,8 @@ static double input_of(const struct problem *p, const char *name, size_t index)
 /* The largest dt of any token, at a head's rate. */
 static double largest_step(const struct problem *p)
 {
-    const struct host_tensor *x = problem_tensor((struct problem *)p, "dt_raw");
+    const struct host_tensor *dt = problem_tensor((struct problem *)p, "dt_raw");
+    const struct host_tensor *x = dt ? dt : problem_tensor((struct problem *)p, "a_raw");
     double most = 0;
     for (size_t e = 0; x && e < x->n; e++)
         most = fmax(most, num_load(x->data, x->dtype, e));
@@ -109,7 +110,7 @@ static double factor_of(const struct problem *p, const struct host_tensor *tenso
         return 1;
     if (strcmp(name, "dlog_lambda") == 0)
         return n;
-    if (strcmp(name, "ddt_raw") == 0)
+    if (strcmp(name, "ddt_raw") == 0 || strcmp(name, "da_raw") == 0)
         return rate;
     if (strcmp(name, "ddt_bias") == 0)
         return rate * n;
