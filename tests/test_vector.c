@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     static const int64_t cuts[] = {0, 0, 7, 8, 13};
     static const tg_variant *const variants[] = {
         &tg_gla,      &tg_vector_decay, &tg_hgrn2,          &tg_delta_net,        &tg_gated_delta,      &tg_kda,
-        &tg_kda_gate, &tg_kda_safe,     &tg_delta_net_unit, &tg_gated_delta_unit, &tg_gated_delta_gate};
+        &tg_kda_gate, &tg_kda_safe,     &tg_delta_net_unit, &tg_gated_delta_unit, &tg_gated_delta_gate, &tg_rwkv6};
     if (argc == 3 && strcmp(argv[1], "--only") == 0)
         tap_only(argv[2]);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -229,6 +229,8 @@ int main(int argc, char **argv)
     test_golden(&tg_gla, "gla_x");
     test_golden(&tg_hgrn2, "hgrn2_b");
     test_golden(&tg_hgrn2, "hgrn2_x");
+    test_golden(&tg_rwkv6, "rwkv6_b");
+    test_golden(&tg_rwkv6, "rwkv6_x");
     test_golden(&tg_delta_net, "delta_b");
     test_golden(&tg_gated_delta, "gdn_b");
     test_golden(&tg_kda, "kda_b");

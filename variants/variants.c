@@ -26,6 +26,7 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_delta_net_unit,
     &tg_gated_delta_unit,
     &tg_gated_delta_gate,
+    &tg_rwkv6,
     NULL,
 };
 

@@ -9,6 +9,8 @@
 
 #include "variants/variants.h"
 
+#include <stdbool.h>
+
 #define LOG2_E 1.44269504f
 /* The least log2 decay of a step: 2^-150 is 0 in fp32, so it loses nothing; and the sum over a chunk of 64, at most 9600,
  * still has steps of 2^-10, where a gate of -inf would leave nothing of those behind it. */
@@ -51,6 +53,13 @@ enum {
     X,     /* rows of CK o DC [chunk, dqk] */
     E, PE, TE, TR,
     DA,    /* gradient of the log decay, natural log [T, dqk] */
+
+    /* where a token is read before it is written, but for a bonus (rwkv6.c) */
+    U,         /* bonus of a key dimension [NH, dqk] */
+    BE,        /* sum of A over the chunk before the token [T, dqk] */
+    UQ, BONUS, /* scale u q [T, dqk]; what of its own value a token reads, its sum with k [T] */
+    VDH,       /* v.dh [T] */
+    UT, SUM_U, DU, /* gradient of U: of a token, of a chunk, of all [T, dqk], [chunk, dqk], [NH, dqk] */
     VECTOR_TILES,             /* the variant's own begin here: at most 8 */
     DGATE = VECTOR_TILES + 8, /* what a variant makes of DA: the gradient of its gate [T, dqk] */
 };
@@ -67,6 +76,7 @@ struct vector_oracle {
     double (*gate)(const tg_oracle_call *call, int64_t at);
     /* Writes what da, its gradient, and dk, that of a key made there, give as the gradient of the variant's input. */
     void (*gate_back)(const tg_oracle_call *call, int64_t at, double da, double dk);
+    bool reads_before; /* a token reads the state before it, and U of itself */
 };
 /* Either walks all sequences and heads of the call, whatever group and cuts. An absent (NULL) output is skipped, an absent
  * state or gradient that arrives is 0. Without memory for its states it writes nothing. */

@@ -62,15 +62,21 @@ static void step(const struct walk *w, int64_t t, const double *before, double *
 
 /* ---- forward ---- */
 
+/* The bonus of key dimension x, times its key; 0 where there is none. */
+static double bonus(const struct walk *w, int64_t t, int64_t x)
+{
+    return w->how->reads_before ? w->call->in[U][w->at.head * w->call->dqk + x] * key(w, t, x) : 0;
+}
+
 static void read_state(const struct walk *w, int64_t t)
 {
     const tg_oracle_call *c = w->call;
-    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk;
+    const double *q = c->in[Q] + (w->at.shared + t) * c->dqk, *v = c->in[V] + (w->at.first + t) * c->dhv;
     double *h = c->out[H] + (w->at.first + t) * c->dhv;
     memset(h, 0, (size_t)c->dhv * sizeof *h);
     for (int64_t x = 0; x < c->dqk; x++)
         for (int64_t y = 0; y < c->dhv; y++)
-            h[y] += c->scalars[0] * q[x] * w->state[x * c->dhv + y];
+            h[y] += c->scalars[0] * q[x] * (w->state[x * c->dhv + y] + bonus(w, t, x) * v[y]);
 }
 
 void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *how)
@@ -81,8 +87,10 @@ void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *ho
         w.at = oracle_head(call, i);
         copy_state(&w, w.state, state_in(&w, S0));
         for (int64_t t = 0; t < w.at.tokens; t++) {
+            if (call->out[H] && how->reads_before)
+                read_state(&w, t);
             step(&w, t, w.state, w.state);
-            if (call->out[H])
+            if (call->out[H] && !how->reads_before)
                 read_state(&w, t);
         }
         write_state(&w, S);
@@ -92,10 +100,36 @@ void tg_vector_oracle(const tg_oracle_call *call, const struct vector_oracle *ho
 
 /* ---- backward ---- */
 
+static void add(double *to, int64_t i, double x)
+{
+    if (to)
+        to[i] += x;
+}
+
+/* What token t reads of itself, h += scale (u o q).k v. */
+static void own_back(const struct walk *w, int64_t t)
+{
+    const tg_oracle_call *c = w->call;
+    const int64_t row = w->at.first + t, shared = w->at.shared + t, head = w->at.head * c->dqk;
+    const double *q = c->in[Q] + shared * c->dqk, *k = c->in[K] + shared * c->dqk, *u = c->in[U] + head;
+    const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
+    double vdh = 0;
+    for (int64_t y = 0; y < c->dhv; y++)
+        vdh += c->scalars[0] * v[y] * dh[y];
+    for (int64_t x = 0; x < c->dqk; x++) {
+        add(c->out[DQ], shared * c->dqk + x, u[x] * k[x] * vdh);
+        add(c->out[DK], shared * c->dqk + x, u[x] * q[x] * vdh);
+        add(c->out[DU], head + x, q[x] * k[x] * vdh);
+        for (int64_t y = 0; y < c->dhv; y++)
+            add(c->out[DV], row * c->dhv + y, c->scalars[0] * u[x] * q[x] * k[x] * dh[y]);
+    }
+}
+
 /* Gradients of token t: w->state is that of the state after it, and becomes that of the state before. */
 static void step_back(const struct walk *w, int64_t t, const double *before, const double *after)
 {
     const tg_oracle_call *c = w->call;
+    const bool reads_before = w->how->reads_before;
     const int64_t row = w->at.first + t, shared = w->at.shared + t;
     const double *q = c->in[Q] + shared * c->dqk;
     const double *v = c->in[V] + row * c->dhv, *dh = c->in[DH] + row * c->dhv;
@@ -106,20 +140,21 @@ static void step_back(const struct walk *w, int64_t t, const double *before, con
         double dq = 0, dk = 0, da = 0;
         for (int64_t y = 0; y < c->dhv; y++) {
             const int64_t at = x * c->dhv + y;
-            w->state[at] += c->scalars[0] * q[x] * dh[y];
-            dq += c->scalars[0] * after[at] * dh[y];
+            const double reads = c->scalars[0] * q[x] * dh[y];
+            w->state[at] += reads_before ? 0 : reads;
+            dq += c->scalars[0] * (reads_before ? before : after)[at] * dh[y];
             dk += w->state[at] * v[y];
             da += w->state[at] * decay * before[at];
             if (c->out[DV])
                 c->out[DV][row * c->dhv + y] += w->state[at] * k;
-            w->state[at] *= decay;
+            w->state[at] = w->state[at] * decay + (reads_before ? reads : 0);
         }
-        if (c->out[DQ])
-            c->out[DQ][shared * c->dqk + x] += dq;
-        if (c->out[DK])
-            c->out[DK][shared * c->dqk + x] += dk;
+        add(c->out[DQ], shared * c->dqk + x, dq);
+        add(c->out[DK], shared * c->dqk + x, dk);
         w->how->gate_back(c, row * c->dqk + x, da, dk);
     }
+    if (reads_before)
+        own_back(w, t);
 }
 
 /* From the last token to the first, recomputing the states of one stride after the other. */
@@ -159,6 +194,8 @@ void tg_vector_oracle_backward(const tg_oracle_call *call, const struct vector_o
         if (sum)
             memset(sum, 0, (size_t)(rows * call->dqk) * sizeof *sum);
     }
+    for (int64_t i = 0; how->reads_before && call->out[DU] && i < call->heads * call->dqk; i++)
+        call->out[DU][i] = 0;
     for (int64_t i = 0; i < call->batch * call->heads; i++) {
         w.at = oracle_head(call, i);
         walk_back(&w);

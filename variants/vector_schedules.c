@@ -7,7 +7,11 @@
 
 /* A thread a channel, down the positions of the chunk. */
 #define CHANNELS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
-#define GATE_ROW {ROW("gates", (B, GT)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS}
+#define DOTS(dim)        .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [dim] = TG_L(64)}
+/* ... and what a token reads of itself, where it is read before it is written. */
+#define GATE_ROW                                                                                                       \
+    {ROW("gates", (B, GT, BE)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS},       \
+    {ROW("own", (BONUS)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}
 #define STATE(position, block) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(block), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
 
 /* Decode: a token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its
@@ -54,7 +58,7 @@ static const tg_schedule fused = {
 
 /* tfla-grouped: heads that share q and k. One thread block does all heads of a group and keeps the sum, in half the width. */
 #define FP32                                                                                                           \
-    "state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
+    "vdh.mma=tf32x3 state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
     "dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dhv=32"
 #define OF_GROUP " dQ.member=L dQ.stages=3 dK.member=L"
 #define GROUPED  "dK.dhv=32 dV.dhv=32" OF_GROUP
@@ -70,7 +74,7 @@ static const tg_point back_two_level_points[] = {
 };
 static const tg_schedule back_two_level = {
     SCHEDULE("two-level"), .chunk = 64, .points = back_two_level_points,
-    .rows = {GATE_ROW,
+    .rows = {GATE_ROW, {ROW("vdh", (VDH)), DOTS(TG_DHV)},
              {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, STATE(TG_LKV, 32)},
              {ROW("dstate", (DC)), STATE(TG_LQ, 32)},
              {ROW("dQ", (DQ, QDQ)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}},
@@ -78,8 +82,9 @@ static const tg_schedule back_two_level = {
              {ROW("dV", (DV)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}},
              /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
              {ROW("cross", (X)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
-             {ROW("sums", (TE, TR)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
-             {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}}},
+             {ROW("sums", (TE, TR, SUM_U)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
+             {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}},
+             {ROW("dbonus", (DU)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}}},
 };
 
 /* ---- on warpgroups (sm_90a) ---- */

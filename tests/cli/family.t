@@ -32,6 +32,18 @@ hgrn2-backward bf16
 the statements of hgrn2-backward agree with differences of the forward's
 4 of 4 within tolerance
 
+-- case read before it is written, with a bonus
+-- args
+check $DATA/rwkv6_b.safetensors $DATA/rwkv6_x.safetensors --device emu
+-- exit 0
+-- stdout
+rwkv6 bf16
+rwkv6-backward bf16
+grad.u   rms
+grad.w   rms
+the statements of rwkv6-backward agree with differences of the forward's
+2 of 2 within tolerance
+
 -- case the delta rule with a decay of a channel
 -- args
 check $DATA/kda_b.safetensors $DATA/kda_x.safetensors $DATA/kda_full_x.safetensors $DATA/kda_lb_x.safetensors --device emu
