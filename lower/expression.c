@@ -164,15 +164,23 @@ static LLVMValueRef beside(struct emit *e, const struct expression *x, uint32_t 
     return matrix_element(e, v, in_order ? at->row : at->column, in_order ? at->column : at->row);
 }
 
+/* Of which of the dimensions of the result an operand is. Where there are three, chunks that a thread holds and two more, every
+ * element is made by itself. */
+static uint32_t by_of(const struct expression *x, const struct value *v)
+{
+    const struct value *out = x->out;
+    if (out->n_dims > 2)
+        return BY_ROW | BY_COLUMN;
+    return (out->n_dims > 0 && plan_has_dim(v, out->dims[0]) ? BY_ROW : 0) |
+           (out->n_dims > 1 && plan_has_dim(v, out->dims[1]) ? BY_COLUMN : 0);
+}
+
 /* The element of an operand. */
-static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at,
-                         uint32_t *by)
+static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at)
 {
     const int i = plan_find(e->p, operand, x->out->nest);
     const struct value *v = &e->p->values[i];
     const bool row = plan_has_dim(v, x->out->dims[0]) && x->out->n_dims > 0;
-    const bool column = x->out->n_dims > 1 && plan_has_dim(v, x->out->dims[1]);
-    *by = (row ? BY_ROW : 0) | (column ? BY_COLUMN : 0);
     const bool two = v->dtype == TG_F32X2;
     switch (v->space) {
     case SPACE_FRAGMENT:
@@ -338,14 +346,13 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
             const int v = plan_find(e->p, code->operand, x->out->nest);
             result.split =
                 e->p->groups && e->p->values[v].stmt >= 0 ? plan_split_dims(e->p, TG_OPERAND_TILE(code->operand)) : 0;
-            result.by = (x->out->n_dims > 0 && plan_has_dim(&e->p->values[v], x->out->dims[0]) ? BY_ROW : 0) |
-                        (x->out->n_dims > 1 && plan_has_dim(&e->p->values[v], x->out->dims[1]) ? BY_COLUMN : 0);
+            result.by = by_of(x, &e->p->values[v]);
         }
         struct pair *memo = memo_of(x, i, result.by, at);
         if (memo && memo->hi)
             result.x = *memo;
         else if (code->op == TG_X_TILE)
-            result.x = fetch(e, x, code->operand, at, &result.by);
+            result.x = fetch(e, x, code->operand, at);
         else
             result.x = apply(e, x, code, a, b, at);
         if (memo)
@@ -446,7 +453,7 @@ static void map_thread(struct emit *e, const struct op *op, struct expression *x
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef index[2] = {imm(e, 0), imm(e, 0)};
-        for (uint32_t i = 0; i < out->n_dims; i++)
+        for (uint32_t i = 0; i < out->n_dims && i < 2; i++)
             index[i] = thread_index(e, out->dims[i], held) ? thread_index(e, out->dims[i], held) : index[i];
         const struct element_at at = {.row_class = held[out->dims[0]],
                                       .column_class = held[out->dims[1]],
