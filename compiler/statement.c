@@ -472,6 +472,20 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
     return s->b ? add_product(b, s, i, v, domain) : add_products(b, s, s->a, v, domain);
 }
 
+/* What a state decays by, one after the other: a sum of a decay of rows and of one of columns, made here, is both. */
+static uint32_t decays_of(const struct builder *b, const tg_stmt *s, tg_operand decays[2])
+{
+    const int i = s->decay ? nest_producer(b->p, s->decay) : -1;
+    const tg_stmt *sum = i >= 0 ? &b->p->algorithm->body[i] : NULL;
+    decays[0] = s->decay;
+    if (!sum || sum->op != TG_STMT_MAP || sum->expr[0].op != TG_X_TILE || sum->expr[1].op != TG_X_TILE ||
+        sum->expr[2].op != TG_X_ADD || sum->expr[3].op != TG_X_END)
+        return s->decay ? 1 : 0;
+    decays[0] = sum->expr[0].operand;
+    decays[1] = sum->expr[1].operand;
+    return 2;
+}
+
 /* The state: started before the walk; in every chunk stored as it arrives, decayed, added to. */
 static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domain)
 {
@@ -484,21 +498,28 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     if (b->p->one_block)
         return !s->b && count_dims(p, s->out) < 2 ? add_carry_vector(b, i, s, domain)
                                                   : add_carry_whole(b, i, s, domain);
+    tg_operand decays[2];
+    const uint32_t n_decays = decays_of(b, s, decays);
+    int by[2] = {-1, -1};
     const int v = plan_add_value(p, s->out, i, -1);
-    const int decay = s->decay ? need(b, s->decay, s) : -1;
+    for (uint32_t d = 0; d < n_decays; d++)
+        by[d] = need(b, decays[d], s);
     const int va = s->b ? need(b, s->a, s) : 0, vb = s->b ? need(b, s->b, s) : 0;
-    if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
+    if (v < 0 || va < 0 || vb < 0)
         return false;
+    for (uint32_t d = 0; d < n_decays; d++)
+        if (by[d] < 0 || !can_decay(b, s, by[d]))
+            return false;
     insert_before_nest(b, begin_carry(p, i, v));
     if (!set_way(b, i))
         return false;
     b->value[i] = (int8_t)v;
     nest_store(b, v, i, GUARD_FIRST);
     b->carry_at = (int)p->n_ops;
-    if (decay >= 0) {
+    for (uint32_t d = 0; d < n_decays; d++) {
         struct op *op = plan_add_op(p, OP_DECAY, i);
         op->v = (uint8_t)v;
-        op->a = (uint8_t)decay;
+        op->a = (uint8_t)by[d];
         op->guard = GUARD_FIRST;
     }
     if (!s->b)
