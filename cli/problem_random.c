@@ -21,9 +21,10 @@ static const struct {
     const char *name;
     enum kind kind;
 } kinds[] = {
-    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID},  {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY}, {"dt_raw", STEP},
-    {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"b", NEAR_ONE},           {"c0", COUNT},
-    {"beta", FRACTION}, {"g", LOG_DECAY},    {"g_raw", STEP},  {"a_raw", STEP},           {"w", STEP},
+    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID},  {"a", LOG_DECAY},  {"log_lambda", LOG_DECAY}, {"dt_raw", STEP},
+    {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},   {"b", NEAR_ONE},           {"c0", COUNT},
+    {"beta", FRACTION}, {"g", LOG_DECAY},    {"gl", LOG_DECAY}, {"gr", LOG_DECAY},         {"g_raw", STEP},
+    {"a_raw", STEP},    {"w", STEP},
 };
 
 /* `a` of a token is the log of a decay, of a head the a of a + b q.k. */

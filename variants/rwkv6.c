@@ -22,7 +22,10 @@ enum { RAW = VECTOR_TILES, DRAW = DGATE };
     TG_MAP_TO(TG_AT_KV(A),                                                                                             \
               TG_MAX(TG_MUL(TG_EXP2(TG_MUL(TG_KV(RAW), TG_NUM(LOG2_E))), TG_NUM(-LOG2_E)), TG_NUM(LEAST_LOG2))),
 #define GRADIENT_TENSORS [DRAW] = {"dw", TG_F32, TG_OUT, {TG_T, TG_DQK}},
-#define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DRAW), TG_MUL(TG_KV(DA), TG_MUL(TG_KV(A), TG_NUM(1 / LOG2_E)))),
+/* Of a decay that counts as LEAST_LOG2 there is no gradient: nothing is left of what it weights. */
+#define GATE_GRADIENTS                                                                                                 \
+    TG_MAP_TO(TG_AT_KV(DRAW), TG_MUL(TG_MUL(TG_KV(DA), TG_MUL(TG_KV(A), TG_NUM(1 / LOG2_E))),                          \
+                                     TG_STEP(TG_SUB(TG_KV(A), TG_NUM(LEAST_LOG2))))),
 
 #define READ BE
 #define SCALE_IS 1

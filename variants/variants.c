@@ -27,6 +27,7 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_gated_delta_unit,
     &tg_gated_delta_gate,
     &tg_rwkv6,
+    &tg_dfw,
     NULL,
 };
 

@@ -43,11 +43,11 @@ static enum kind kind_of(const struct host_tensor *tensor)
     static const struct {
         const char *name;
         enum kind kind;
-    } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY}, {"log_lambda", LOG_DECAY},
-                 {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},  {"dt_bias", SMALL},
-                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT},    {"beta", FRACTION},
-                 {"gx", FORGET},   {"g", LOG_DECAY},    {"g_raw", STEP},  {"a_raw", STEP},
-                 {"w", STEP}};
+    } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY},  {"log_lambda", LOG_DECAY},
+                 {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},   {"dt_bias", SMALL},
+                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT},     {"beta", FRACTION},
+                 {"gx", FORGET},   {"g", LOG_DECAY},    {"gl", LOG_DECAY}, {"gr", LOG_DECAY},
+                 {"g_raw", STEP},  {"a_raw", STEP},     {"w", STEP}};
     if (tensor->is_exponential)
         return LET_IN_EXP;
     if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
