@@ -13,9 +13,9 @@
 #define STATE(name_, out, position)                                                                                    \
     {ROW(name_, (out)), PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(32), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}}
 #define OF_QUERIES(dim, other)                                                                                         \
-    PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [dim] = TG_P(64), [other] = TG_L(64)}
+    PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [dim] = TG_P(32), [other] = TG_L(32)}
 #define OF_KEYS(dim, other)                                                                                            \
-    PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [dim] = TG_P(32), [other] = TG_L(64)}
+    PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [dim] = TG_P(32), [other] = TG_L(32)}
 
 static const tg_point step_points[] = {
     {.name = "step"},
@@ -28,10 +28,9 @@ static const tg_schedule step = {
               .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(1), [TG_DHV] = TG_P(128)}}},
 };
 
-#define FP32 "state.mma=tf32x3 state.Lkv=16 H.mma=tf32x3 H.dqk=32 H.dhv=32"
+#define FP32 "state.mma=tf32x3 state.Lkv=16 H.mma=tf32x3"
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
-    {.name = "tfla-small", .changes = "H.dqk=32"},
     {.name = "tfla-fp32", .changes = FP32},
     {.name = NULL},
 };
@@ -41,11 +40,10 @@ static const tg_schedule two_level = {
 };
 
 #define BACK_FP32                                                                                                      \
-    FP32 " dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dqk=32"
+    FP32 " dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dK.mma=tf32x3 dV.mma=tf32x3"
 #define OF_GROUP " dQ.member=L dK.member=L"
 static const tg_point back_points[] = {
     {.name = "tfla"},
-    {.name = "tfla-small", .changes = "H.dqk=32 dQ.dhv=32 dK.dhv=32 dV.dqk=32"},
     {.name = "tfla-fp32", .changes = BACK_FP32},
     {.name = "tfla-grouped", .changes = OF_GROUP},
     {.name = "tfla-fp32-grouped", .changes = BACK_FP32 OF_GROUP},

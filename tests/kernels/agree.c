@@ -188,9 +188,9 @@ static void steps_agree(const struct spec *base, const char *schedule, int64_t m
     struct stream stream = {.n_states = 0};
     struct spec spec = *base, step = *base;
     bool ok = true;
-    spec.schedule = !spec_has_schedule(&spec, "tfla-small") ? "portable-small"
-                    : spec.io == TG_F32                     ? "tfla-fp32"
-                                                            : "tfla-small";
+    spec.schedule = spec_has_schedule(&spec, "portable-small") ? "portable-small"
+                    : spec.io == TG_F32                        ? "tfla-fp32"
+                                                               : "tfla";
     step.schedule = schedule;
     step.is_pooled = true;
     if (!stream_open(&stream, &spec))
@@ -220,7 +220,7 @@ static void test_forms(const struct spec *base)
 {
     struct spec of_variant = *base;
     const struct spec *spec = &of_variant;
-    const bool has_chunks = spec_has_schedule(base, "tfla-small"); /* others have one chunk size */
+    const bool has_chunks = !spec_has_one_chunk(base) && spec_has_schedule(base, "tfla-small");
     of_variant.chunk = has_chunks ? base->chunk : 64;
     struct spec few = *spec, long_one = *spec;
     few.tokens = 21;

@@ -2,6 +2,8 @@
 #include "harness.h"
 #include "tests/made.h"
 
+#include "dsl/slice.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +211,12 @@ const tg_variant *spec_variant(const struct spec *spec)
     if (spec->own)
         return spec->own;
     return spec->variant ? tg_variant_find(spec->variant) : &tg_mlstm_sig;
+}
+
+bool spec_has_one_chunk(const struct spec *spec)
+{
+    const tg_variant *variant = tg_variant_find(spec->variant);
+    return variant && tg_has_one_chunk(variant->algorithm);
 }
 
 bool spec_has_schedule(const struct spec *spec, const char *name)

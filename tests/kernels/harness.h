@@ -81,6 +81,7 @@ void log_clear(void);
 
 const tg_variant *spec_variant(const struct spec *spec);
 bool spec_has_schedule(const struct spec *spec, const char *name);
+bool spec_has_one_chunk(const struct spec *spec); /* the schedule's alone is its chunk size */
 /* Compiles, loads and fills the inputs; false after a failed expectation, or when the GPU is not
  * the one that the schedule is for: the test is skipped. The spec must live as long as the trial. */
 bool trial_open(struct trial *trial, const struct spec *spec);

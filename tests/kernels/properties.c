@@ -241,7 +241,7 @@ static void groups_agree(const struct spec *spec)
 static void kept_agree(const struct spec *spec)
 {
     struct spec kept = *spec, made_again = *spec;
-    kept.chunk = made_again.chunk = 128;
+    kept.chunk = made_again.chunk = spec_has_one_chunk(spec) ? 64 : 128;
     made_again.schedule = made_again.backward = "tfla";
     kept.schedule = "tfla-keep";
     kept.backward = "tfla-kept";
