@@ -49,9 +49,38 @@ static LLVMValueRef unpacked(struct emit *e, uint32_t v, uint32_t index, LLVMVal
     return unpack(e, nothing ? LLVMBuildOr(e->b, word, nothing, "") : word, index & 1);
 }
 
+/* A map of a loaded word's element and of what channels have in common, not stored: made at each use anew, as words are taken apart. */
+static bool is_made_anew(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    const tg_stmt *s = value->stmt < 0 ? NULL : &p->algorithm->body[value->stmt];
+    tg_operand reads[TG_MAX_READS];
+    bool packed = s && s->op == TG_STMT_MAP && value->n_dims == 2 && !(p->slice.stores >> TG_OPERAND_TILE(s->out) & 1);
+    for (uint32_t k = 0, n = packed ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
+        const struct value *read = &p->values[plan_find(p, reads[k], -1)];
+        packed &= read->stmt < 0 && (read->space != SPACE_CHANNEL || is_packed(read));
+    }
+    return packed;
+}
+
+static LLVMValueRef map_element(const struct channels *c, struct expression *x, uint32_t i);
+
+static LLVMValueRef made_anew(struct emit *e, uint32_t v, uint32_t index)
+{
+    const int stmt = e->p->values[v].stmt;
+    const struct value *made = &e->p->values[plan_find(e->p, e->p->algorithm->body[stmt].out, -1)];
+    const struct channels c = channels_of(e);
+    struct expression *x = expression_begin(e, stmt, made, false);
+    LLVMValueRef out = x ? map_element(&c, x, index) : real(e, 0);
+    free(x);
+    return out;
+}
+
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index)
 {
     const struct value *value = &e->p->values[v];
+    if (is_made_anew(e->p, v))
+        return made_anew(e, v, index);
     if (value->n_dims == 1)
         index %= e->p->block[TG_DQK] / 32;
     return is_packed(value) ? unpacked(e, v, index, NULL) : get(e, e->f32, e->registers[v][index]);
@@ -159,7 +188,8 @@ static void map_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
-    struct expression *x = is_only_stored(e->p, op->v) ? NULL : expression_begin(e, op->stmt, v, false);
+    const bool is_later = is_only_stored(e->p, op->v) || is_made_anew(e->p, op->v);
+    struct expression *x = is_later ? NULL : expression_begin(e, op->stmt, v, false);
     for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++)
         set(e, e->registers[op->v][i], map_element(c, x, i));
     free(x);
@@ -605,6 +635,8 @@ static void multiply_channels(const struct channels *c, const struct op *op)
 
 static void copy_channels(const struct op *op, struct emit *e, uint32_t n)
 {
+    if (op->kind == OP_COPY && is_made_anew(e->p, op->v))
+        return;
     for (uint32_t i = 0; i < n; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? channel_element(e, op->a, i) : real(e, 0));
 }

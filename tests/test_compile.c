@@ -84,7 +84,7 @@ static bool has_inverse(const tg_algorithm *algorithm)
 
 /* Bytes that ptxas may spill. Walks of packed sequences where 64 does not divide dhv have guards beside all that they had, and
  * four heads in one thread block hardly leave registers (README, Limits: 20 bytes of lightning-backward, 168 with the stack of mamba2-backward,
- * 100 of hgrn2, whose keys are made in the kernel; KDA's T, which makes gates, products and the inverse, 244 at dqk 128, and 860
+ * 100 of hgrn2, whose keys are made in the kernel; KDA's T, which makes gates, products and the inverse, 244 at dqk 128, and 656
  * where its keys are made there too). */
 static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *shape)
 {

@@ -10,14 +10,14 @@
 #define GATE_ROW             {ROW("gates", (B, GT)), CHANNELS}
 #define POSITIONS            .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
 /* Where the operands are made in the kernel. */
+#define UNIT_ROW {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
 #define OPERAND_ROWS                                                                                                   \
     {ROW("norms", (QR, KR, BETA)), .has = QR, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}, \
-    {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
+    UNIT_ROW
 /* ... with norms by warps that have rows: a thread would read one a line apart from its neighbour's. Chunks of 64, 16-bit types. */
-#define UNIT_ROWS                                                                                                      \
+#define NORM_ROW                                                                                                       \
     {ROW("norms", (QR, KR, BETA)), .has = QR, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                       \
-     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}},                                           \
-    {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
+     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}}
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -50,7 +50,7 @@ static const tg_schedule portable = {
 
 static const tg_schedule fused = {
     SCHEDULE("fused"), .chunk = 64,
-    .rows = {UNIT_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
+    .rows = {NORM_ROW, CHUNK_ROW((T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
 };
 
 #define BACK_WIDE                                                                                                      \
@@ -118,7 +118,7 @@ static const tg_point walk_points[] = {
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {UNIT_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+    .rows = {NORM_ROW, CHUNK_ROW((T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
 };
 
 /* Where dqk is neither 64 nor 128. */
@@ -149,7 +149,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {UNIT_ROWS, CHUNK_ROW((T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
+    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW((T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
