@@ -54,6 +54,16 @@ static void collect(struct context *context, const tg_diag *diag)
     json_array_append_new(context->errors, error);
 }
 
+/* A name from a file may hold what a terminal obeys. */
+static void print_harmless(const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text >= ' ' && *text != 0x7f ? *text
+              : *text == '\n' || *text == '\t'             ? *text
+                                                           : '?',
+              stderr);
+}
+
 static void emit(void *user, const tg_diag *diag)
 {
     static const char *const severities[] = {"note", "warning", "error"};
@@ -64,13 +74,19 @@ static void emit(void *user, const tg_diag *diag)
     fputs(severities[severity], stderr);
     if (diag->code)
         fprintf(stderr, " %s", diag->code);
+    if (diag->file) {
+        fputc(' ', stderr);
+        print_harmless(diag->file);
+    }
     if (diag->file && diag->line)
-        fprintf(stderr, " %s:%d", diag->file, diag->line);
-    else if (diag->file)
-        fprintf(stderr, " %s", diag->file);
-    fprintf(stderr, ": %s\n", diag->message);
-    if (diag->hint)
-        fprintf(stderr, "  hint: %s\n", diag->hint);
+        fprintf(stderr, ":%d", diag->line);
+    fputs(": ", stderr);
+    print_harmless(diag->message);
+    if (diag->hint) {
+        fputs("\n  hint: ", stderr);
+        print_harmless(diag->hint);
+    }
+    fputc('\n', stderr);
     if (context->errors && severity == TG_ERROR)
         collect(context, diag);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* B, NH, then by axis; and what only some tensors have on the first two. */
 enum { SIZE_B, SIZE_NH, SIZE_AXES, SIZE_GROUPS = SIZE_AXES + TG_N_AXES, SIZE_ONE, N_SIZES };
@@ -341,14 +342,42 @@ static void retype(struct problem *problem, tg_dtype io)
             problem->tensors[i].dtype = io == TG_BF16 ? ST_BF16 : io == TG_F16 ? ST_F16 : ST_F32;
 }
 
+/* Of in.s0 for in.S0: what is misspelt would be taken for absent. */
+static bool check_name(const struct reader *reader, const char *name)
+{
+    const struct problem *problem = reader->problem;
+    char full[64], likely[64] = "";
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        tensor_file_name(&problem->tensors[i], full);
+        if (strcmp(full, name) == 0)
+            return true;
+        if (strcasecmp(full, name) == 0 && !st_find(reader->file, full))
+            memcpy(likely, full, sizeof likely);
+    }
+    if (!*likely)
+        return true;
+    complain(reader->context, "names tell large letters from small ones", "%s: %s is no tensor of %s: expected %s",
+             reader->path, name, problem->variant->name, likely);
+    return false;
+}
+
+/* A backward's file is its forward's too. */
+static bool check_names(const struct reader *reader)
+{
+    bool ok = true;
+    for (size_t i = 0; !variant_forward(reader->context, reader->problem->variant) && i < st_count(reader->file); i++)
+        ok = check_name(reader, st_at(reader->file, i)->name) && ok;
+    return ok;
+}
+
 static bool read_all(struct reader *reader)
 {
     struct context *context = reader->context;
     struct problem *problem = reader->problem;
     struct shape shape = {.most_tokens = context->options.tokens, .pooled = context->options.pool};
     tg_dtype io;
-    if (!read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) || !learn_group(reader, &shape.group) ||
-        !io_type(context, reader->io, &io))
+    if (!check_names(reader) || !read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) ||
+        !learn_group(reader, &shape.group) || !io_type(context, reader->io, &io))
         return false;
     retype(problem, io);
     shape.batch = reader->value[SIZE_B];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 enum phase { START, OPEN_DRIVER, READ, COMPILE, LOAD, COPY_IN, RUN, COPY_OUT, N_PHASES };
 
@@ -29,7 +30,13 @@ static void phase_end(struct run *run, enum phase phase)
 static bool output_is_writable(struct context *context)
 {
     const char *path = context->options.output;
+    struct stat in, out;
     char folder[4096];
+    if (stat(context->options.input, &in) == 0 && stat(path, &out) == 0 && in.st_dev == out.st_dev &&
+        in.st_ino == out.st_ino) {
+        complain(context, "choose another file", "--out %s: it is the file with the inputs", path);
+        return false;
+    }
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash)

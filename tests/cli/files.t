@@ -209,3 +209,29 @@ compile mlstm-sig --arch sm_80 -o out --name 2fast
 -- exit 2
 -- stderr
 '2fast' is no C identifier
+
+-- case names that differ by one large letter
+-- tensors x.safetensors
+in.q F32 1,1,8,16
+in.k F32 1,1,8,16
+in.v F32 1,1,8,16
+in.f F32 1,1,8
+in.i F32 1,1,8
+in.s0 F32 1,1,16,16
+out.H F32 1,1,8,16
+-- args
+check mlstm-sig x.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: in.s0 is no tensor of mlstm-sig: expected in.S0
+x.safetensors: out.H is no tensor of mlstm-sig: expected out.h
+
+-- case what a terminal would obey
+-- tensors x.safetensors
+in.q BF16 1,2,64,32
+meta variant [31mred
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+unknown variant '?[31mred'

@@ -222,3 +222,14 @@ bench gla --backward-schedule tfla --device emu --shape B=1,NH=1,T=20,dqk=16,dhv
 -- stderr
 --backward-schedule: no gradients are asked for
 hint: add --grad
+
+-- case the outputs in the place of the inputs
+-- text x.safetensors
+nothing yet
+-- args
+run mlstm-sig --in x.safetensors --out ./x.safetensors
+-- exit 2
+-- stderr
+--out ./x.safetensors: it is the file with the inputs
+-- file x.safetensors
+nothing yet
