@@ -214,25 +214,27 @@ static uint32_t widths_of(bool is_rich, uint32_t variant, uint32_t target, uint3
     return set;
 }
 
-/* Which of the variants with its table of schedules this is, from 0 on; false: it has one of its own. */
-static bool shares_table(const tg_variant *variant, uint32_t *rank)
+/* How many variants have its table of schedules, and which of them this is, from 0 on. */
+static uint32_t share_table(const tg_variant *variant, uint32_t *rank)
 {
     uint32_t n = 0;
+    *rank = 0;
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
         if ((*v)->schedules == variant->schedules || (*v)->backward->schedules == variant->schedules) {
             if (*v == variant || (*v)->backward == variant)
                 *rank = n;
             n++;
         }
-    return n > 1;
+    return n;
 }
 
-/* Kernels of one table differ in the expressions of gates alone. So its variants take turns: of each, forward and backward, a target
- * gets the code of one and the plans of all widths of the other. */
+/* Kernels of one table differ in the expressions of gates alone. So its variants take turns, up to three of them: on a target
+ * one has code, the others the plans of all widths; and of each the gradients have code where the forward has plans. */
 static bool has_turn(const tg_variant *variant, bool is_rich, uint32_t target)
 {
     uint32_t rank;
-    return is_rich || !shares_table(variant, &rank) || (rank + target + !variant->backward) % 2 == 0;
+    const uint32_t n = share_table(variant, &rank), n_turns = n < 3 ? n : 3;
+    return is_rich || (rank + target + !variant->backward) % n_turns == 0;
 }
 
 static bool has_step_of(const tg_variant *variant, uint32_t tokens)
