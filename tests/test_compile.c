@@ -92,6 +92,8 @@ static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *
         return UINT32_MAX;
     if (strncmp(schedule->algorithm->name, "hgrn2", 5) == 0)
         return 100;
+    if (strcmp(schedule->algorithm->name, "dfw-backward") == 0)
+        return 32; /* two decays in each product */
     if (strncmp(schedule->algorithm->name, "kda", 3) == 0)
         return 1000;
     bool walks = false;
