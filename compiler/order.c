@@ -134,7 +134,8 @@ static bool makes_vector(const struct plan *p, const struct op *op)
 
 static bool sums_state(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims == 0;
+    const struct value *v = &p->values[op->v];
+    return op->kind == OP_DOT && (v->space == SPACE_ROWS || (v->late && v->n_dims == 0));
 }
 
 /* Complete behind the barrier of the next chunk. */
@@ -143,9 +144,16 @@ static bool stores_late(const struct plan *p, const struct op *op)
     return op->kind == OP_STORE && p->values[op->v].late;
 }
 
+/* Of a tile, with it. */
+static bool stores_rows(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && p->values[op->v].space == SPACE_ROWS;
+}
+
 static bool stores_early(const struct plan *p, const struct op *op)
 {
-    return op->kind == OP_STORE && p->values[op->v].space != SPACE_FRAGMENT && !stores_late(p, op);
+    return op->kind == OP_STORE && p->values[op->v].space != SPACE_FRAGMENT && !stores_late(p, op) &&
+           !stores_rows(p, op);
 }
 
 static bool stores_state(const struct plan *p, const struct op *op)
@@ -480,6 +488,7 @@ static void put_state_sums(struct order *o)
                 op->flags = made.flags | OP_OF_PRODUCT;
             }
     }
+    put_all(o, stores_rows);
 }
 
 /* Of a matrix's columns, added to what is carried: its decay, and the matrix whose parts they are. */
@@ -704,9 +713,12 @@ static void put_tile(struct order *o)
     uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
     for (uint32_t i = o->begin; i < o->end; i++)
         last = is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
+    const bool awaits = !has_positions(o) && !alone && !o->together;
+    if (awaits && has_state_sums(o))
+        put_sync(o, OP_AWAIT, SYNC_STATE);
     if (!p->sums_heads)
         put_state_sums(o);
-    if (!has_positions(o) && !alone && !o->together)
+    if (awaits) /* behind its sums again, or ptxas spills what these had */
         put_sync(o, OP_AWAIT, SYNC_STATE);
     if (p->sums_heads)
         put_heads(o);

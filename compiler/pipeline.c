@@ -130,12 +130,27 @@ static void keep_decays_apart(struct plan *p, uint32_t begin)
                              plan_has_dim(&p->values[i], p->thread_dim);
 }
 
+bool plan_maps_root_shared(const struct plan *p, const struct op *op)
+{
+    tg_operand reads[TG_MAX_READS];
+    bool any = false;
+    if (op->kind != OP_MAP)
+        return false;
+    for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++) {
+        const int v = plan_find(p, reads[k], p->values[op->v].nest);
+        any |= v >= 0 && in_shared(&p->values[v]) && p->values[v].nest < 0;
+    }
+    return any;
+}
+
 /* Does this operation read shared memory that the top of the kernel filled? */
 static bool reads_root_shared(const struct plan *p, const struct op *op)
 {
     if (op->kind == OP_NEST)
         return true;
-    if (op->kind != OP_CONTRACT && op->kind != OP_MAP && op->kind != OP_DOT)
+    if (op->kind == OP_MAP)
+        return plan_maps_root_shared(p, op);
+    if (op->kind != OP_CONTRACT && op->kind != OP_DOT)
         return false;
     for (uint32_t i = 0; i < p->n_values; i++)
         if (in_shared(&p->values[i]) && p->values[i].nest < 0)

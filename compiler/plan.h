@@ -453,8 +453,10 @@ static inline uint32_t plan_channel_scratch(const struct plan *p)
     return (CHANNEL_TILES * CHANNEL_ROWS * 2 + 4) * CHANNEL_WARPS * p->block[TG_DQK];
 }
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
-uint32_t plan_dim_size(const struct plan *p, uint32_t dim);      /* dqk or dhv; 0 for run-time sizes */
-uint32_t plan_blocks(const struct plan *p, uint32_t dim);        /* that it is cut into; 0 for run-time sizes */
+/* ... Is it a map of what the top of the kernel brings to shared memory? */
+bool plan_maps_root_shared(const struct plan *p, const struct op *op);
+uint32_t plan_dim_size(const struct plan *p, uint32_t dim); /* dqk or dhv; 0 for run-time sizes */
+uint32_t plan_blocks(const struct plan *p, uint32_t dim);   /* that it is cut into; 0 for run-time sizes */
 /* Of a kernel that makes segments with their transitions: the axis of the state along which its thread blocks go on with those
  * of the transition, the axis from and to which that is, and where, along the former, its columns begin. */
 uint32_t plan_transition_along(const struct plan *p);

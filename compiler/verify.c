@@ -75,7 +75,7 @@ static bool in_memory_of_block(const struct value *v)
  * ring; and nothing is copied to where a thread may still read what was there in the step before. */
 static bool check_sync(const struct plan *p, const char *stage)
 {
-    bool copied = false, waited = false, visible = true, left = true;
+    bool copied = false, waited = false, visible = true, left = true, entered = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool is_of_ring =
@@ -92,7 +92,9 @@ static bool check_sync(const struct plan *p, const char *stage)
         visible |= op->kind == OP_BARRIER && waited;
         if ((op->kind == OP_ISSUE || op->kind == OP_PROLOGUE) && !left)
             return broken(p, stage, i, "copies to where a thread may still read");
-        if ((op->kind == OP_CONTRACT || (op->kind == OP_END && is_of_ring)) && copied && !visible)
+        entered |= op->kind == OP_NEST;
+        const bool maps = p->row->mma != TG_MMA_NONE && !entered && plan_maps_root_shared(p, op);
+        if ((op->kind == OP_CONTRACT || maps || (op->kind == OP_END && is_of_ring)) && copied && !visible)
             return broken(p, stage, i, "reads shared memory before it was waited for and synchronised");
     }
     return true;

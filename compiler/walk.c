@@ -174,9 +174,18 @@ static enum space space_of_vector(const struct plan *p, uint32_t i)
     return SPACE_VECTOR;
 }
 
+/* A sum for each row of the state? */
+static bool sums_rows_of_state(const struct plan *p, uint32_t i)
+{
+    const struct op *op = sum_of(p, i);
+    return op && p->values[i].dims[0] == p->owner && (op->a == p->state || op->b == p->state);
+}
+
 /* What is made of such a vector, carried or about to be. */
 static enum space space_along(const struct plan *p, uint32_t i)
 {
+    if (sums_rows_of_state(p, i))
+        return SPACE_ROWS;
     const tg_stmt *s = &p->algorithm->body[p->values[i].stmt];
     const bool gathers = s->op == TG_STMT_CONTRACT && s->b && !s->init;
     return s->op == TG_STMT_CARRY ? SPACE_VECTOR : gathers || sum_of(p, i) ? SPACE_PARTS : SPACE_NONE;
@@ -466,11 +475,11 @@ static bool check_heads(struct plan *p)
         return true;
     bool ok = !plan_is_state_alone(p) && !p->segment && !p->cluster && !p->carries;
     for (uint32_t i = 0; i < p->n_values; i++)
-        ok = ok && !(p->values[i].by_head && plan_is_of_warp(&p->values[i]));
+        ok = ok && !(p->values[i].by_head && plan_is_of_warp(&p->values[i])) && p->values[i].space != SPACE_ROWS;
     if (!ok)
         return refuse(
             p, 0, "leave member out",
-            "heads work together without segments, clusters, carried vectors, and vectors made of sums of rows");
+            "heads work together without segments, clusters, carried vectors, sums of rows, and vectors made of them");
     return p->sums_heads ? find_sums_of_heads(p) : check_own_rows(p);
 }
 

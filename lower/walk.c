@@ -222,15 +222,16 @@ static void walk_dot(struct emit *e, struct walk *w, const struct op *op)
     const struct value *v = &e->p->values[op->v];
     emit_walk_op *const late = v->n_dims ? walk_column_sums : walk_state_sum;
     emit_walk_op *const parts = plan_is_gathered(v) ? walk_gather : v->late ? late : walk_row_sums;
-    (plan_is_carried(v) ? walk_add_carried : parts)(e, w, op);
+    (plan_is_carried(v) ? walk_add_carried : v->space == SPACE_ROWS ? walk_state_rows : parts)(e, w, op);
 }
 
 static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    emit_walk_op *const vector = plan_is_carried(v)    ? walk_store_carried
-                                 : plan_is_gathered(v) ? walk_store_gathered
-                                                       : walk_store_sum;
+    emit_walk_op *const vector = plan_is_carried(v)       ? walk_store_carried
+                                 : v->space == SPACE_ROWS ? walk_store_state_rows
+                                 : plan_is_gathered(v)    ? walk_store_gathered
+                                                          : walk_store_sum;
     (v->space == SPACE_FRAGMENT ? walk_store : vector)(e, w, op);
 }
 

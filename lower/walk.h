@@ -153,8 +153,9 @@ emit_walk_op walk_fetch;
 emit_walk_op walk_product;                                                        /* issues it */
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
 emit_walk_op walk_decay;
-/* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept. */
-LLVMValueRef dot_with_state(struct emit *e, struct walk *w, const struct op *op);
+/* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept, in two sums;
+ * where a value of rows asks for it, those of its two rows. */
+void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2]);
 
 /* ---- walk_output.c ----------------------------------------------------------------------------------------------- */
 emit_walk_op walk_map;
@@ -181,6 +182,8 @@ LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of thi
 emit_walk_op walk_row_sums;
 emit_walk_op walk_column_sums;
 emit_walk_op walk_state_sum;
+emit_walk_op walk_state_rows;       /* a sum for each row of the state */
+emit_walk_op walk_store_state_rows; /* ... to memory */
 /* Values of positions that are made from sums of rows: each warp computes them all, two a lane. */
 emit_walk_op walk_positions_vector;
 emit_walk_op walk_store_sum;

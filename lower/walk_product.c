@@ -411,11 +411,13 @@ static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef rig
     wgmma_commit(e);
 }
 
-LLVMValueRef dot_with_state(struct emit *e, struct walk *w, const struct op *op)
+void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2])
 {
     const struct plan *p = e->p;
     const uint32_t parts = other_extent(p) / WALK_TILE;
-    LLVMValueRef left[16], x[2][WALK_TILE / 2], sums[2] = {real(e, 0), real(e, 0)};
+    const bool by_rows = p->values[op->v].space == SPACE_ROWS;
+    LLVMValueRef left[16], x[2][WALK_TILE / 2];
+    sums[0] = sums[1] = real(e, 0);
     load_all_owned(e, w, op->a, left);
     scale_owned(e, op, left, left);
     LLVMValueRef right = descriptor(e, matrix_address(e, w, op->b), SPAN_BYTES);
@@ -430,8 +432,8 @@ LLVMValueRef dot_with_state(struct emit *e, struct walk *w, const struct op *op)
         wgmma_wait(e, x[(part - 1) % 2], WALK_TILE / 2, part < parts);
         for (uint32_t r = 0; r < WALK_TILE / 2; r++) {
             LLVMValueRef state = get(e, e->f32, slots(e, w, p->state)[(part - 1) * WALK_TILE / 2 + r]);
-            sums[r % 2] = fma_of(e, x[(part - 1) % 2][r], state, sums[r % 2]);
+            LLVMValueRef *sum = &sums[by_rows ? r / 2 % 2 : r % 2];
+            *sum = fma_of(e, x[(part - 1) % 2][r], state, *sum);
         }
     }
-    return LLVMBuildFAdd(e->b, sums[0], sums[1], "");
 }

@@ -4,6 +4,7 @@
  *
  *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
  *   positions made from sums of rows, and needed by all warps: each of them adds the parts
+ *   state     a sum for each of its rows goes to memory at once: a row is in one warp
  *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
 #include "lower/walk.h"
 
@@ -212,7 +213,9 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
 void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
-    LLVMValueRef sum = dot_with_state(e, w, op);
+    LLVMValueRef rows[2];
+    dot_with_state(e, w, op, rows);
+    LLVMValueRef sum = LLVMBuildFAdd(e->b, rows[0], rows[1], "");
     if (w->tile)
         sum = LLVMBuildFAdd(e->b, sum, get(e, e->f32, sum_so_far(e, w, op->v)[0]), "");
     set(e, sum_so_far(e, w, op->v)[0], sum);
@@ -224,6 +227,33 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
     LLVMBuildStore(e->b, sum, part_address(e, v, w->buffer, warp_of_all(e, w)));
     end_if(e, after);
     sync_warp(e);
+}
+
+/* The same for each row of the state: four lanes have it, and the first of them stores the sum. */
+void walk_state_rows(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef rows[2];
+    dot_with_state(e, w, op, rows);
+    for (uint32_t half = 0; half < 2; half++) {
+        for (uint32_t by = 1; by < 4; by *= 2)
+            rows[half] = LLVMBuildFAdd(e->b, rows[half], shuffle_xor(e, rows[half], by), "");
+        set(e, e->registers[op->v][half], rows[half]);
+    }
+}
+
+void walk_store_state_rows(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct value *v = &e->p->values[op->v];
+    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), "");
+    LLVMBasicBlockRef after = begin_if(e, both(e, first, both(e, present(e, op->tile), is_first(e, op->tile))));
+    for (uint32_t half = 0; half < 2; half++) {
+        const struct element_place at = {.dims = {v->dims[0]}, .index = {owner_row(e, w, half)}};
+        LLVMBasicBlockRef outside = begin_inside(e, v->dims[0], owner_eight(e, w, half));
+        store_element(e, op, &e->registers[op->v][half], &at);
+        end_inside(e, outside);
+    }
+    end_if(e, after);
+    sync_warp(e); /* lanes may have parted, and what follows is for warps */
 }
 
 /* ---- to memory ---- */

@@ -37,7 +37,6 @@ enum {
     KE,    /* keys as the end of the chunk has them [T, dqk]; in memory in the forward, as QB and P are */
     CK,    /* state that arrives at a chunk [chunk, dqk, dhv] */
     QB,    /* queries as the beginning of the chunk has them, scaled [T, dqk] */
-    QS,    /* queries, scaled [T, dqk]; backward */
     INTER, /* QB CK [T, dhv] */
     QK, P, /* q k^T inside the chunk, decayed [Lhq, Lkv]; scaled, without what is above the diagonal [T, Lkv] */
     SUM,   /* output [T, dhv] */
@@ -45,12 +44,12 @@ enum {
     /* backward */
     DC,                        /* gradient of the state after the chunk [chunk, dqk, dhv] */
     DQI, DQG, DP, DQS, DQH,    /* dQ */
-    DKI, DKG, KP, DKS, DKH,    /* dK */
-    DVI, VQ, VP, DVS,          /* dV; VQ is QS once more, in the loop of VP */
+    DKI, DKG, KP, KPG, DKS, DKH, /* dK */
+    DVI, VQ, VP, DVS,          /* dV; VQ: queries, scaled */
     QDQ,   /* q o dq of a head [T, dqk] */
     KDK,   /* k o dk of a head [T, dqk] */
     RK,    /* the part of it that comes from behind the chunk [T, dqk] */
-    X,     /* rows of CK o DC [chunk, dqk] */
+    XC, X, /* rows of CK o DC; decayed [chunk, dqk] */
     E, PE, TE, TR,
     DA,    /* gradient of the log decay, natural log [T, dqk] */
 
@@ -60,13 +59,14 @@ enum {
     UQ, BONUS, /* scale u q [T, dqk]; what of its own value a token reads, its sum with k [T] */
     VDH,       /* v.dh [T] */
     UT, SUM_U, DU, /* gradient of U: of a token, of a chunk, of all [T, dqk], [chunk, dqk], [NH, dqk] */
+    DCK, SF, ADD_Q, ADD_K, SQ, SK, Y, ZK, YK, /* walks: DC once more; their way to X, vector.inc */
     VECTOR_TILES,             /* the variant's own begin here: at most 8 */
     DGATE = VECTOR_TILES + 8, /* what a variant makes of DA: the gradient of its gate [T, dqk] */
 };
 
 /* ---- schedules (vector_schedules.c), for all that number their tiles like that -------------------- */
 
-TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[];
+TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[], *const tg_vector_walked[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
 

@@ -62,6 +62,10 @@ static const tg_schedule fused = {
     "dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dhv=32"
 #define OF_GROUP " dQ.member=L dQ.stages=3 dK.member=L"
 #define GROUPED  "dK.dhv=32 dV.dhv=32" OF_GROUP
+#define DGATE_ROWS                                                                                                     \
+    {ROW("sums", (TE, TR, SUM_U)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}}, \
+    {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}},       \
+    {ROW("dbonus", (DU)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}}
 static const tg_point back_two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "dV.dhv=32"},
@@ -82,9 +86,7 @@ static const tg_schedule back_two_level = {
              {ROW("dV", (DV)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(32), [TG_DHV] = TG_P(64)}},
              /* Rows of states o dstates, then the gates: a thread a channel; sums of the chunk first. */
              {ROW("cross", (X)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
-             {ROW("sums", (TE, TR, SUM_U)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},
-             {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}},
-             {ROW("dbonus", (DU)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}}},
+             DGATE_ROWS},
 };
 
 /* ---- on warpgroups (sm_90a) ---- */
@@ -116,5 +118,28 @@ static const tg_schedule walk_gates = {
     .rows = {GATE_ROW, PAIR_ROW, WALK_ROW},
 };
 
+/* The gradients: dV, and back and forth what the states give dQ and dK, by walks that leave no state in memory; what is of a chunk
+ * alone all chunks do at once. */
+#define KEY_WALK .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define KEYS     PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
+static const tg_point back_walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-narrow", .changes = "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"},
+    {.name = NULL},
+};
+static const tg_schedule back_walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
+    .rows = {GATE_ROW, PAIR_ROW,
+             {ROW("dV", (DV)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
+             {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},
+             {ROW("dQ", (DQ, QDQ)), KEYS},
+             {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
+             {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},
+             {ROW("dK", (DK, KDK, RK)), KEYS},
+             {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},
+             DGATE_ROWS},
+};
+
+const tg_schedule *const tg_vector_walked[] = {&back_walk, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};
