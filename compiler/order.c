@@ -335,8 +335,8 @@ static bool begins_with_all(const struct order *o)
     bool any = false;
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *op = &o->from[i];
-        any |= makes_of_positions(o->p, op) || works_on_positions(o->p, op) || sums_loaded(o->p, op) ||
-               stores_late(o->p, op);
+        any |= makes_of_positions(o->p, op) || (works_on_positions(o->p, op) && !is_implied(o->p, op)) ||
+               sums_loaded(o->p, op) || stores_late(o->p, op);
     }
     return any;
 }

@@ -45,7 +45,7 @@ struct check {
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
     bool awaited;        /* products, since the step began */
-    bool of_state;       /* ... that of the state alone, which its sums and its products are each behind one of */
+    bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
     bool told;    /* the step has asked whether it is the last */
@@ -140,7 +140,7 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads a tile where an output is already");
     if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
         return broken(c, "a product by a tile that is not fenced, or not whole");
-    if ((op->flags & OP_OF_PRODUCT) && v == p->state && !c->awaited)
+    if ((op->flags & OP_OF_PRODUCT) && v == p->state && !c->awaited && !c->sums)
         return broken(c, "a sum of the state, which the assembler does not see to be made");
     const bool by_others = v != op->v && (op->kind == OP_MAP || op->kind == OP_DOT);
     if (plan_is_carried(&p->values[v]) && by_others && (c->owed >> v & 1))
@@ -281,7 +281,8 @@ static bool check_sync(struct check *c, const struct op *op)
 {
     c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
     c->of_state = op->kind == OP_AWAIT ? op->sync == SYNC_STATE : c->of_state;
-    c->awaited &= !(c->of_state && (op->flags & OP_OF_PRODUCT));
+    c->sums = c->of_state && (op->flags & OP_OF_PRODUCT || (c->sums && op->kind != OP_AWAIT));
+    c->awaited &= !c->sums;
     if (op->kind == OP_AWAIT && op->sync == SYNC_PRODUCT) {
         if (!(c->flying >> op->v & 1))
             return broken(c, "waits for a product that is not under way");

@@ -27,10 +27,11 @@ enum {
     DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
     ADD_Q, ADD_K, DC,            /* what a chunk adds to the gradient of the state, and that gradient */
     CQ, DCK,                     /* walks: the states and their gradients once more, for dQ and dK */
+    SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, /* ... and their way to XG: kda.inc */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
     GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
     NI, NG, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
-    XC, E, PE, TE, TX, DA,       /* the gradient of the log decay, natural log [T, dqk] */
+    XC, XG, E, PE, TE, TX, DA,       /* the gradient of the log decay, natural log [T, dqk] */
 
     G, /* log decay, where it is given [T, dqk] */
     KDA_TILES

@@ -132,19 +132,21 @@ static const tg_schedule walk_gates = {
     .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
 };
 
-/* The gradients: the values that are written, again, and back their gradients by walks; then the states of all chunks, from N and
- * dR in memory, for what all chunks do at once. */
-#define STATE(position) PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
+/* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
+ * are read; back, keys as they are written. All that is of a chunk alone all chunks do at once. */
+#define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define WALKED_ROWS                                                                                                    \
     {ROW("N", (N)), ON_WARPGROUPS(2), VALUES},                                                                         \
     {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), VALUES},                                                                   \
-    {ROW("state", (CQ)), STATE(TG_LKV)},                                                                               \
-    {ROW("dstate", (DCK)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}},\
+    {ROW("dQi", (DQI, GI, SQ, SR, SF)), KEY_WALK},                                                                     \
+    {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
+    {ROW("dKi", (NI, DS0, SK)), KEY_WALK},                                                                             \
+    {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
     KEY_ROWS
-#define NARROW_VALUES "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"
+#define NARROW_WALKS "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
-    {.name = "walk-narrow", .changes = NARROW_VALUES},
+    {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
@@ -153,7 +155,7 @@ static const tg_schedule back_walk = {
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
-    {.name = "walk-gates-narrow", .changes = NARROW_VALUES},
+    {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
     {.name = NULL},
 };
 static const tg_schedule back_walk_gates = {

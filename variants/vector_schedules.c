@@ -129,7 +129,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {GATE_ROW, PAIR_ROW,
+    .rows = {GATE_ROW, PAIR_ROW, {ROW("vdh", (VDH)), DOTS(TG_DHV)},
              {ROW("dV", (DV)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},
              {ROW("dQ", (DQ, QDQ)), KEYS},
