@@ -526,7 +526,7 @@ static LLVMValueRef is_near(const struct product *p)
 }
 
 /* Operands of the diagonal block with the reference in its middle, and keys as the end of their block has them. */
-static void put_operands(struct product *p)
+static void put_operands(struct product *p, bool has_keys)
 {
     struct emit *e = p->c.e;
     LLVMValueRef grown[8], middle[8], end[8];
@@ -543,16 +543,30 @@ static void put_operands(struct product *p)
             key[j] = two_to(e, end[j], key_decay(p, r, j));
         }
         put_weighted(p, QUERIES, r, query, NULL, NULL);
+        if (has_keys)
+            continue;
         put_weighted(p, KEYS, r, key, NULL, NULL);
         put_weighted(p, NEAR_KEYS, r, key, grown, NULL);
     }
+}
+
+/* Has the product before this one left the same keys there? What is stored between them goes through the place of queries
+ * (fragment.c): 64 rows of 9 units of 16 bytes at most. What a block that is not near does to its keys, it does again. */
+static bool has_keys(const struct product *p)
+{
+    const struct plan *plan = p->c.e->p;
+    bool same = false;
+    for (const struct op *op = plan->ops; op < p->op; op++)
+        if (op->kind == OP_CONTRACT && plan->values[op->a].space == SPACE_CHANNEL)
+            same = (op->a == p->keys || op->b == p->keys) && op->w == p->op->w;
+    return same && WARPS * ROWS * p->c.row_bytes >= WARPS * ROWS * 9 * 16;
 }
 
 static void multiply_diagonal(struct product *p, LLVMValueRef own[8])
 {
     struct emit *e = p->c.e;
     LLVMValueRef near = is_near(p), c[8];
-    put_operands(p);
+    put_operands(p, has_keys(p));
     sync_warp(e);
     LLVMBasicBlockRef after = begin_if(e, near);
     zeros(e, c);
