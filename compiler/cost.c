@@ -77,6 +77,10 @@ static double segments(const struct plan *p, const tg_sizes *s)
     return length ? ceil(count(p, s, TG_CHUNK) / length) : 1;
 }
 
+/* Of the chunks of transitions that may rest, those that are walked before nothing is left: as of the gates of `tegula bench`,
+ * where half of the heads forget half of a token. */
+static const double walked_of_transitions = 0.5;
+
 /* Of the segments whose states a row makes, those that another one needs: all but the last; of transitions all but the first
  * too. */
 static double used_part(const struct plan *p, const tg_sizes *s)
@@ -84,7 +88,8 @@ static double used_part(const struct plan *p, const tg_sizes *s)
     if (p->makes_segments && p->transition) {
         const double n = segments(p, s), all = plan_blocks(p, plan_transition_along(p)),
                      of_states = ceil((double)plan_transition_first(p) / p->block[plan_transition_along(p)]);
-        return (of_states * (n - 1) + (all - of_states) * fmax(n - 2, 0)) / (n * all);
+        const double walked = p->rests ? walked_of_transitions : 1;
+        return (of_states * (n - 1) + walked * (all - of_states) * fmax(n - 2, 0)) / (n * all);
     }
     return plan_is_state_alone(p) && !plan_final_tile(p) ? 1 - 1 / segments(p, s) : 1;
 }

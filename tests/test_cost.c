@@ -450,7 +450,7 @@ static void suite_linear(void)
         const char *name;
         uint32_t least, most;
     } rows[] = {
-        {{1, 32, 8192, 0}, 2, "segments", 32, 43}, {{1, 32, 32768, 0}, 2, "segments", 64, 171},
+        {{1, 32, 8192, 0}, 2, "segments", 32, 43}, {{1, 32, 32768, 0}, 2, "segments", 64, 128},
         {{1, 8, 32768, 0}, 4, "segments", 22, 43}, {{1, 32, 512, 0}, 2, "walk-narrow", 1, 1},
         {{4, 32, 8192, 0}, 2, "walk", 1, 1},       {{8, 32, 4096, 0}, 2, "walk", 1, 1},
         {{8, 32, 8192, 0}, 1, "walk", 1, 1},
