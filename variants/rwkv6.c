@@ -49,7 +49,7 @@ enum { RAW = VECTOR_TILES, DRAW = DGATE };
     TG_TOTAL_TO(SUM_U, TG_AT_KV(UT)),                                                                                  \
     TG_TOTAL_TO(DU, SUM_U),
 #define WITH_OWN(sum, own) TG_ADD(sum, own)
-#define DQ_OF_STATE TG_MUL(TG_Q(DQS), TG_SCALE)
+#define DQ_OF_STATE TG_Q(DQS)
 #define DK_OF_STATE TG_KV(DKS)
 #define OF_LATER(sum) TG_SUB(sum, TG_KV(QDQ))
 

@@ -43,7 +43,7 @@ enum {
 
     /* backward */
     DC,                        /* gradient of the state after the chunk [chunk, dqk, dhv] */
-    DQI, DQG, DP, DQS, DQH,    /* dQ */
+    DQI, DQG, DP, DPG, DQS, DQH, /* dQ */
     DKI, DKG, KP, KPG, DKS, DKH, /* dK */
     DVI, VQ, VP, DVS,          /* dV; VQ: queries, scaled */
     QDQ,   /* q o dq of a head [T, dqk] */
