@@ -8,7 +8,7 @@
  * 2^(b_i - b_r) 2^(b_r - b_j) are then at most 1 in every 16 x 16 block beyond the diagonal one, which goes through the
  * tensor cores with these factors on its operands. In the diagonal block the reference is in its middle, and one of the
  * factors grows: where no channel decays by more there than an operand can grow (is_near), it is a product of that kind too,
- * masked; otherwise it is evaluated as it is written, in fp32. Blocks on the other side of the diagonal are not touched, so
+ * masked, in TF32 since most of a result that decays fast is from there; otherwise it is evaluated as it is written, in fp32. Blocks on the other side of the diagonal are not touched, so
  * that nothing bad leaks from there; nor does anything inside of a diagonal one, where what is not finite takes the other way.
  *
  * Behind the end of a chunk the decay in shared memory is 0, which is a growth beyond any decay before it: queries from
@@ -144,7 +144,7 @@ static void multiply_pair(struct emit *e, struct decayed *d, uint32_t m, uint32_
     d->rows.weight = &d->row_weight;
     d->columns.weight = &d->reached_weight;
     for (uint32_t k = 0; k < channels(e, d) / 16; k++)
-        multiply_block(e, &d->rows, &d->columns, m, n, k, c);
+        (d->middle ? multiply_finely : multiply_block)(e, &d->rows, &d->columns, m, n, k, c);
     d->rows.weight = d->columns.weight = NULL;
 }
 
@@ -239,7 +239,7 @@ static void multiply_spread(struct emit *e, struct decayed *d, uint32_t m, uint3
     d->columns.weight = &d->reached_weight;
     for (uint32_t i = 0; i < 8; i++)
         c[i] = real(e, 0);
-    multiply_block(e, &d->rows, &d->columns, m, n, k, c);
+    (d->middle ? multiply_finely : multiply_block)(e, &d->rows, &d->columns, m, n, k, c);
     d->columns.weight = NULL;
 }
 

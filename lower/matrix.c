@@ -189,18 +189,25 @@ static LLVMValueRef finite_or_zero(struct emit *e, const struct side *s, LLVMVal
     return s->finite ? choose(e, is_finite(e, x), x, real(e, 0)) : x;
 }
 
-/* In registers r of a fetched block, both halves: outer index first + step o + l/4 + 8 (outer half), summed index
+/* The two elements in register r of a fetched block, mapped: outer index first + step o + l/4 + 8 (outer half), summed index
  * 16 k + 2 (l%4) + 8 (k half) + i. */
+static void map_word(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low, uint32_t r,
+                     LLVMValueRef word, LLVMValueRef x[2])
+{
+    const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
+    LLVMValueRef outer = add(e, add(e, s->first[o % 2], e->quad_row), imm(e, s->step * o + 8 * outer_half));
+    for (uint32_t i = 0; i < 2; i++) {
+        LLVMValueRef index = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i));
+        x[i] = mapped(e, s, unpack(e, word, i), outer, 2 * o + outer_half, index, 4 * k + 2 * k_half + i);
+    }
+}
+
 static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
                       LLVMValueRef block[4])
 {
     for (uint32_t r = 0; (s->x || s->weight) && r < 4; r++) {
-        const uint32_t outer_half = outer_low ? r & 1 : r >> 1, k_half = outer_low ? r >> 1 : r & 1;
-        LLVMValueRef outer = add(e, add(e, s->first[o % 2], e->quad_row), imm(e, s->step * o + 8 * outer_half)), x[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            LLVMValueRef index = add(e, mul(e, e->quad_column, imm(e, 2)), imm(e, 16 * k + 8 * k_half + i));
-            x[i] = mapped(e, s, unpack(e, block[r], i), outer, 2 * o + outer_half, index, 4 * k + 2 * k_half + i);
-        }
+        LLVMValueRef x[2];
+        map_word(e, s, o, k, outer_low, r, block[r], x);
         block[r] = pack(e, x[0], x[1]);
     }
     for (uint32_t r = 0; s->finite && r < 4; r++)
@@ -388,6 +395,43 @@ static void multiply_block32(struct emit *e, const struct side *a, const struct 
             multiply_parts(e, &c[4 * half], rows, columns, split_tf32);
         }
     }
+}
+
+/* A block of 16-bit inputs in TF32, from registers or mapped as they come from memory, with elements of registers as in map_block. */
+static void fine_block(struct emit *e, const struct side *s, uint32_t o, uint32_t k, bool outer_low,
+                       LLVMValueRef x[4][2])
+{
+    const uint32_t n = s->matrix ? 0 : fragment_shape(e->p, &e->p->values[s->v]).n;
+    LLVMValueRef words[4];
+    if (s->matrix)
+        fetch_block(e, s, o, k, outer_low, words);
+    for (uint32_t r = 0; r < 4; r++) {
+        if (s->matrix)
+            map_word(e, s, o, k, outer_low, r, words[r], x[r]);
+        for (uint32_t i = 0; i < 2; i++) {
+            if (!s->matrix)
+                x[r][i] = get(e, e->f32, e->registers[s->v][(o * n + 2 * k + r / 2) * 4 + r % 2 * 2 + i]);
+            x[r][i] = call1(e, "llvm.nvvm.f2tf32.rna", finite_or_zero(e, s, x[r][i]));
+        }
+    }
+}
+
+/* The order of what is summed is the same for both operands: elements i = 0 of all lanes, then those with i = 1. */
+void multiply_finely(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
+                     LLVMValueRef c[8])
+{
+    LLVMValueRef rows[4][2], columns[4][2];
+    if (e->p->shape.io == TG_F32) {
+        multiply_block32(e, a, b, m, n, k, c);
+        return;
+    }
+    fine_block(e, a, m, k, true, rows);
+    fine_block(e, b, n, k, false, columns);
+    for (uint32_t h = 0; h < 2; h++)
+        for (uint32_t half = 0; half < 2; half++) {
+            const LLVMValueRef left[4] = {rows[2 * h][0], rows[2 * h + 1][0], rows[2 * h][1], rows[2 * h + 1][1]};
+            mma8(e, &c[4 * half], left, columns[2 * half + h]);
+        }
 }
 
 void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,

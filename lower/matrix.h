@@ -39,7 +39,10 @@ void side_forget(struct side *s);
 /* c (8 sums, of two 16 x 8 tiles) += the 16 x 16 block (m, n) of the product, over 16 elements from 16 k on. */
 void multiply_block(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
                     LLVMValueRef c[8]);
-/* The same in parts: four 8 x 8 matrices of 16-bit elements, of which this lane names a row; c (a 16 x 8 tile) += a b. */
+/* The same with 16-bit operands not rounded to that again after their maps and weights, but to TF32. */
+void multiply_finely(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
+                     LLVMValueRef c[8]);
+/* multiply_block in parts: four 8 x 8 matrices of 16-bit elements, of which this lane names a row; c (a 16 x 8 tile) += a b. */
 void fetch_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]);
 void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1);
 /* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of

@@ -46,7 +46,7 @@ the statements of rwkv6-backward agree with differences of the forward's
 
 -- case decays of rows and of columns
 -- args
-check $DATA/dfw_x.safetensors --device emu
+check $DATA/dfw_b.safetensors $DATA/dfw_x.safetensors --device emu
 -- exit 0
 -- stdout
 dfw bf16
@@ -54,6 +54,7 @@ dfw-backward bf16
 grad.gl  rms
 grad.gr  rms
 the statements of dfw-backward agree with differences of the forward's
+2 of 2 within tolerance
 
 -- case the delta rule with a decay of a channel
 -- args
