@@ -93,7 +93,7 @@ static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *
     if (strncmp(schedule->algorithm->name, "hgrn2", 5) == 0)
         return 100;
     if (strcmp(schedule->algorithm->name, "dfw-backward") == 0)
-        return 32; /* two decays in each product */
+        return 48; /* two decays in each product */
     if (strncmp(schedule->algorithm->name, "kda", 3) == 0)
         return 1000;
     bool walks = false;
