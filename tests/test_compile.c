@@ -95,7 +95,7 @@ static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *
     if (strcmp(schedule->algorithm->name, "dfw-backward") == 0)
         return 48; /* two decays in each product */
     if (strncmp(schedule->algorithm->name, "kda", 3) == 0)
-        return 1000;
+        return 1200;
     bool walks = false;
     for (uint32_t i = 0; i < schedule->n_rows; i++)
         walks |= schedule->rows[i].mma == TG_MMA_WGMMA;

@@ -155,7 +155,6 @@ static const tg_schedule back_walk = {
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
-    {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
     {.name = NULL},
 };
 static const tg_schedule back_walk_gates = {
