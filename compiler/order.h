@@ -1,0 +1,77 @@
+/* compiler/order.h - what the files of pass order share: order.c has the roles and what is around a chunk, order_positions.c what a
+ * chunk does for positions, order_tile.c what it does for each tile of 64 rows, order_ops.c the operations that they put.
+ * Internal to the pass. */
+#ifndef TEGULA_ORDER_H
+#define TEGULA_ORDER_H
+
+#include "compiler/plan.h"
+
+struct order {
+    struct plan *p;
+    struct op from[PLAN_MAX_OPS]; /* as pass nest left them */
+    bool placed[PLAN_MAX_OPS];
+    uint32_t n, begin, end; /* of `from`; begin ... end - 1 are a chunk's */
+    tg_bits cleaned;        /* matrices on the left with zeros where NaN may have been */
+    bool overwrites;        /* all groups have left the chunk before */
+    bool together; /* products of positions are under way with those by the state, each awaited where it is read */
+    bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
+    uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
+    uint32_t n_flying;
+    enum role_kind role;
+    enum guard guard;
+};
+
+typedef bool which_ops(const struct plan *p, const struct op *op);
+
+/* order_ops.c: adds an operation of the role and under the guard that hold now. */
+struct op *order_put(struct order *o, enum op_kind kind);
+void order_put_value(struct order *o, enum op_kind kind, uint32_t v);
+void order_put_sync(struct order *o, enum op_kind kind, enum sync sync);
+void order_forget(struct order *o, uint32_t what);
+struct op *order_put_from(struct order *o, uint32_t i);
+void order_put_all(struct order *o, which_ops *which);
+void order_put_product(struct order *o, uint32_t i);
+
+/* ... a matrix on the left of products; the end of a product, of all that the operation reads, and of the other groups' tiles. */
+void order_fetch(struct order *o, uint32_t v);
+void order_await(struct order *o, uint32_t v);
+void order_await_reads(struct order *o, const struct op *op);
+void order_await_others(struct order *o);
+
+/* ... what an operation is. */
+bool order_makes_of_positions(const struct plan *p, const struct op *op);
+bool order_reads_state(const struct plan *p, const struct op *op);
+bool order_changes_state(const struct plan *p, const struct op *op);
+bool order_decays_state(const struct plan *p, const struct op *op);
+bool order_is_of_output(const struct plan *p, const struct op *op);
+bool order_is_by_tile(const struct plan *p, const struct op *op);
+bool order_sums_loaded(const struct plan *p, const struct op *op);
+bool order_works_on_positions(const struct plan *p, const struct op *op);
+bool order_makes_vector(const struct plan *p, const struct op *op);
+bool order_sums_state(const struct plan *p, const struct op *op);
+bool order_stores_late(const struct plan *p, const struct op *op);
+bool order_stores_rows(const struct plan *p, const struct op *op);
+bool order_stores_early(const struct plan *p, const struct op *op);
+bool order_stores_state(const struct plan *p, const struct op *op);
+bool order_is_implied(const struct plan *p, const struct op *op);
+
+/* ... operands: left is what has the rows of the accumulators; matrices that load the same tile go by the first. */
+uint8_t order_first_of(const struct plan *p, uint32_t v);
+void order_resolve(const struct plan *p, struct op *op);
+uint8_t order_gathered_from(const struct order *o, uint32_t v);
+bool order_has_positions(const struct order *o);
+bool order_check_products(const struct order *o);
+
+/* order_positions.c: a map, to shared memory where others read it; sums of loaded matrices; whether the groups hand each other
+ * anything; positions beside the products by the state, where that is possible, or before them. */
+void order_put_map(struct order *o, uint32_t i);
+void order_put_sums_of_loaded(struct order *o, bool by_head);
+bool order_begins_with_all(const struct order *o);
+bool order_can_be_together(const struct order *o);
+void order_put_together(struct order *o);
+void order_put_positions(struct order *o);
+
+/* order_tile.c: all that is left of a chunk, for each tile of the group. */
+void order_put_tile(struct order *o);
+
+#endif

@@ -1,0 +1,146 @@
+/* compiler/order_positions.c - what a chunk does for positions: products of loaded matrices, maps and sums of them, of several heads
+ * one after the other, until the tiles that they make are whole in shared memory. */
+#include "compiler/order.h"
+
+enum { MOST_TOGETHER = 128 }; /* columns of the state, beside which registers take several products */
+
+/* The first tile of a chunk that has but one buffer waits until all groups have left the chunk before. */
+void order_put_map(struct order *o, uint32_t i)
+{
+    const struct op *op = &o->from[i];
+    const struct value *v = &o->p->values[op->v];
+    if (order_is_implied(o->p, op))
+        return;
+    order_put_from(o, i);
+    if (plan_has_one_buffer(o->p, v) && !o->overwrites) {
+        order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
+        o->overwrites = true;
+    }
+    if (plan_is_made_tile(v) && !v->summed)
+        order_put_value(o, OP_PUT, op->v);
+}
+
+void order_put_sums_of_loaded(struct order *o, bool by_head)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_sums_loaded(o->p, &o->from[i]) || o->p->values[o->from[i].v].by_head != by_head)
+            continue;
+        if (plan_is_gathered(&o->p->values[o->from[i].v]))
+            order_forget(o, FORGET_THREAD);
+        order_put_from(o, i);
+    }
+}
+
+/* Do the groups hand each other anything? Late sums they do behind the barrier of the next chunk. */
+bool order_begins_with_all(const struct order *o)
+{
+    bool any = false;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        any |= order_makes_of_positions(o->p, op) ||
+               (order_works_on_positions(o->p, op) && !order_is_implied(o->p, op)) || order_sums_loaded(o->p, op) ||
+               order_stores_late(o->p, op);
+    }
+    return any;
+}
+
+static void put_work_on_positions(struct order *o, bool by_head)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_works_on_positions(o->p, &o->from[i]) || o->p->values[o->from[i].v].by_head != by_head)
+            continue;
+        if (o->from[i].kind == OP_MAP)
+            order_put_map(o, i);
+        else
+            order_put_from(o, i);
+    }
+}
+
+static void put_products_of_positions(struct order *o, bool by_head)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
+            order_put_product(o, i);
+    order_put_sums_of_loaded(o, by_head);
+}
+
+static void await_products_of_positions(struct order *o, bool by_head)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
+            order_await(o, o->from[i].v);
+}
+
+/* Of computed tiles whose sum over heads is what products take. */
+static void put_summed_tiles(struct order *o, enum op_kind kind)
+{
+    for (uint32_t i = 0; i < o->p->n_values; i++)
+        if (plan_is_made_tile(&o->p->values[i]) && o->p->values[i].summed)
+            *order_put(o, kind) = (struct op){
+                .kind = (uint8_t)kind, .role = (uint8_t)o->role, .stmt = -1, .v = (uint8_t)i, .a = (uint8_t)i};
+}
+
+/* What each of several heads has of positions, in the registers of one; products that all share are under way. */
+static void put_positions_of_heads(struct order *o)
+{
+    order_put(o, OP_HEADS);
+    put_products_of_positions(o, true);
+    await_products_of_positions(o, true);
+    if (o->p->sums_heads)
+        await_products_of_positions(o, false);
+    put_work_on_positions(o, true);
+    put_summed_tiles(o, OP_TOTAL);
+    order_put(o, OP_END_HEADS);
+    put_summed_tiles(o, OP_PUT);
+}
+
+/* Has the group one tile, more than one product that can begin at once, and no sums of those of positions, so that nobody waits
+ * for these but products by what they make? */
+bool order_can_be_together(const struct order *o)
+{
+    const struct plan *p = o->p;
+    uint32_t reads = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        reads += order_reads_state(p, op);
+        if (order_makes_vector(p, op) || order_sums_loaded(p, op) || order_sums_state(p, op) ||
+            (op->kind == OP_DOT && order_works_on_positions(p, op)))
+            return false;
+    }
+    const bool fits = p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] <= MOST_TOGETHER;
+    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && fits;
+}
+
+/* Products of positions and those by the state at once: the former's maps are made while the latter run. */
+void order_put_together(struct order *o)
+{
+    const struct plan *p = o->p;
+    order_put_sync(o, OP_AWAIT, SYNC_STATE);
+    put_products_of_positions(o, false);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_reads_state(p, &o->from[i]))
+            order_put_product(o, i);
+    if (!order_has_positions(o))
+        return;
+    await_products_of_positions(o, false);
+    put_work_on_positions(o, false);
+    order_put(o, OP_FENCE);
+    o->owes = true;
+}
+
+void order_put_positions(struct order *o)
+{
+    put_products_of_positions(o, false);
+    if (!o->p->sums_heads) {
+        await_products_of_positions(o, false);
+        put_work_on_positions(o, false);
+    }
+    if (o->p->heads > 1)
+        put_positions_of_heads(o);
+    if (o->p->sums_heads)
+        put_work_on_positions(o, false);
+    if (!order_begins_with_all(o))
+        return;
+    order_put(o, OP_FENCE);
+    order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
+}

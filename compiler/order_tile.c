@@ -1,0 +1,274 @@
+/* compiler/order_tile.c - what a chunk does for each tile of 64 rows of the state: products by it, its decay, what is made of them,
+ * products into it, outputs to memory. */
+#include "compiler/order.h"
+
+static bool has_state_sums(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_sums_state(o->p, &o->from[i]))
+            return true;
+    return false;
+}
+
+/* <state, product>: the product is made 64 columns at a time and not kept. */
+static void put_state_sums(struct order *o)
+{
+    struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_sums_state(p, &o->from[i]))
+            continue;
+        struct op *op = order_put_from(o, i);
+        const uint8_t product = op->a == p->state ? op->b : op->a;
+        for (uint32_t k = o->begin; k < o->end; k++)
+            if (o->from[k].kind == OP_CONTRACT && o->from[k].v == product) {
+                struct op made = o->from[k];
+                o->placed[k] = true;
+                order_resolve(p, &made);
+                op->w = p->state;
+                op->a = made.a;
+                op->b = made.b;
+                op->c = made.c;
+                op->flags = made.flags | OP_OF_PRODUCT;
+            }
+    }
+    order_put_all(o, order_stores_rows);
+}
+
+static void put_vectors(struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        if (!order_makes_vector(p, &o->from[i]))
+            continue;
+        struct op *op = order_put_from(o, i);
+        if (op->kind == OP_DOT)
+            op->b = order_gathered_from(o, op->a);
+        for (uint32_t k = o->begin; op->kind == OP_DOT && k < o->end; k++)
+            if (o->from[k].kind == OP_DECAY && o->from[k].v == op->v) {
+                o->placed[k] = true;
+                op->flags |= OP_DECAYED;
+                op->c = o->from[k].a;
+            }
+    }
+}
+
+/* Of loaded matrices, once for all products that have them on the left. */
+static void fetch_left(struct order *o)
+{
+    const struct plan *p = o->p;
+    tg_bits fetched = 0;
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!order_is_by_tile(p, &op) && !order_changes_state(p, &op))
+            continue;
+        order_resolve(p, &op);
+        if (!plan_is_loaded(&p->values[op.a]) || (fetched >> op.a & 1))
+            continue;
+        fetched |= TG_BIT(op.a);
+        order_fetch(o, op.a);
+    }
+}
+
+static bool stores_output(const struct plan *p, const struct op *op)
+{
+    return op->kind == OP_STORE && order_is_of_output(p, op);
+}
+
+/* By way of the place of a matrix that nobody in the group reads any more. */
+static void put_in_place(struct order *o, enum op_kind kind, uint32_t v)
+{
+    struct op *op = order_put(o, kind);
+    op->v = (uint8_t)v;
+    op->a = order_first_of(o->p, o->p->values[v].place);
+}
+
+static bool has_own_place(const struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (stores_output(o->p, &o->from[i]) && plan_is_mapped_store(o->p, &o->from[i]) &&
+            o->p->values[o->from[i].v].place == o->from[i].v)
+            return true;
+    return false;
+}
+
+/* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. A buffer of its own is read by
+ * the store of the chunk before until one thread has seen it done, and the others hear of that by a barrier. */
+static void put_stores(struct order *o)
+{
+    const struct plan *p = o->p;
+    bool any = false;
+    if (has_own_place(o) && !order_begins_with_all(o)) {
+        o->guard = GUARD_FIRST;
+        order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+        o->guard = GUARD_ALWAYS;
+    }
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *from = &o->from[i];
+        if (!stores_output(p, from) || !plan_is_mapped_store(p, from))
+            continue;
+        any = true;
+        if (p->adds) {
+            order_forget(o, FORGET_THREAD);
+            put_in_place(o, OP_EXCHANGE, from->v);
+            order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+        }
+        put_in_place(o, OP_PUT, from->v);
+    }
+    if (any) {
+        order_put(o, OP_FENCE);
+        order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+    }
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *from = &o->from[i];
+        if (!stores_output(p, from))
+            continue;
+        const bool floats = !plan_is_mapped_store(p, from);
+        if (floats)
+            order_forget(o, FORGET_THREAD);
+        order_put_from(o, i)->a = floats ? 0 : order_first_of(p, p->values[from->v].place);
+        if (floats && p->carries) /* what the group carries on is whole */
+            order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+    }
+}
+
+/* Of each head, or what the sum over heads begins with. */
+static bool is_of_head(const struct plan *p, const struct op *op)
+{
+    return p->values[op->v].by_head || (p->values[op->v].summed && op->kind == OP_COPY);
+}
+
+static void put_output(struct order *o, uint32_t begin, uint32_t end)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = begin; i < end; i++) {
+        const struct op *op = &o->from[i];
+        const bool by_columns = op->kind == OP_DOT && p->values[op->v].late && p->values[op->v].n_dims;
+        if (o->placed[i])
+            continue;
+        if (o->together && op->kind != OP_CONTRACT && (by_columns || order_is_of_output(p, op)))
+            order_await_reads(o, op);
+        if (by_columns)
+            order_await_others(o);
+        if (by_columns || (order_is_of_output(p, op) && op->kind == OP_COPY)) {
+            order_put_from(o, i);
+        } else if (!order_is_of_output(p, op)) {
+            continue;
+        } else if (op->kind == OP_MAP) {
+            order_put_map(o, i);
+        } else if (op->kind == OP_CONTRACT) {
+            order_put_product(o, i);
+            if (!o->together)
+                order_await(o, op->v);
+        }
+    }
+}
+
+/* Gathered with the first tile's products under way, added behind a barrier with the last one's. */
+static void put_beside(struct order *o)
+{
+    o->guard = GUARD_FIRST;
+    order_put_sums_of_loaded(o, false);
+    o->guard = GUARD_LAST;
+    order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
+    put_vectors(o);
+    o->guard = GUARD_ALWAYS;
+}
+
+static bool is_left_of_state(const struct order *o, uint32_t v)
+{
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!order_changes_state(o->p, &op))
+            continue;
+        order_resolve(o->p, &op);
+        if (op.a == v)
+            return true;
+    }
+    return false;
+}
+
+static void await_products_by_state(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_reads_state(o->p, &o->from[i]))
+            order_await(o, o->from[i].v);
+}
+
+static void put_products_by_state(struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = o->begin; i < o->end && !o->together; i++)
+        if (order_reads_state(p, &o->from[i]))
+            order_put_product(o, i);
+    order_put_all(o, order_decays_state);
+    o->guard = GUARD_FIRST;
+    if (!plan_is_state_alone(p))
+        put_vectors(o);
+    o->guard = GUARD_ALWAYS;
+    if (!p->sums_heads)
+        fetch_left(o);
+    if (!o->together)
+        await_products_by_state(o);
+}
+
+/* What each head has of an output that is their sum: its products by its columns of the state, and what is made of them. */
+static void put_heads(struct order *o)
+{
+    if (has_state_sums(o)) { /* before the output's sum takes registers */
+        order_put(o, OP_HEADS);
+        put_state_sums(o);
+        order_put(o, OP_END_HEADS);
+    }
+    order_put(o, OP_HEADS);
+    put_products_by_state(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (is_of_head(o->p, &o->from[i]))
+            put_output(o, i, i + 1);
+    order_put(o, OP_END_HEADS);
+    fetch_left(o);
+}
+
+static void put_products_into_state(struct order *o)
+{
+    const bool by_head = o->p->sums_heads;
+    if (by_head)
+        order_put(o, OP_HEADS);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_changes_state(o->p, &o->from[i]))
+            order_put_product(o, i);
+    if (by_head)
+        order_put(o, OP_END_HEADS);
+}
+
+void order_put_tile(struct order *o)
+{
+    const struct plan *p = o->p;
+    const bool alone = plan_is_sum_alone(p);
+    uint32_t last = o->begin; /* behind the last product by a tile, and what the state's products have on the left */
+    for (uint32_t i = o->begin; i < o->end; i++)
+        last = order_is_by_tile(p, &o->from[i]) || is_left_of_state(o, o->from[i].v) ? i + 1 : last;
+    const bool awaits = !order_has_positions(o) && !alone && !o->together;
+    if (awaits && has_state_sums(o))
+        order_put_sync(o, OP_AWAIT, SYNC_STATE);
+    if (!p->sums_heads)
+        put_state_sums(o);
+    if (awaits) /* behind its sums again, or ptxas spills what these had */
+        order_put_sync(o, OP_AWAIT, SYNC_STATE);
+    if (p->sums_heads)
+        put_heads(o);
+    else
+        put_products_by_state(o);
+    put_output(o, o->begin, last);
+    if (!p->sums_heads)
+        put_products_into_state(o);
+    if (alone && p->carries)
+        put_beside(o);
+    if (p->adds)
+        order_put_sync(o, OP_ARRIVE, SYNC_READY);
+    put_output(o, last, o->end);
+    order_await_others(o);
+    put_stores(o);
+    if (p->sums_heads)
+        put_products_into_state(o);
+    order_await(o, p->state);
+}
