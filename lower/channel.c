@@ -19,14 +19,7 @@
 
 enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS };
 
-struct channels {
-    struct emit *e;
-    uint32_t n, each, row_bytes; /* channels; of a lane; of an operand's row in shared memory */
-    LLVMValueRef first;          /* i32: the lane's first channel */
-    LLVMValueRef row;            /* i32: the warp's first row */
-};
-
-static struct channels channels_of(struct emit *e)
+struct channels channels_of(struct emit *e)
 {
     const uint32_t n = e->p->block[TG_DQK];
     return (struct channels){.e = e,
@@ -94,7 +87,7 @@ static LLVMValueRef row_stride(struct emit *e, uint32_t tile)
     return mul(e, tensor_stride(e, tile, 2), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
 }
 
-static LLVMTypeRef of_lane(const struct channels *c, tg_dtype dtype)
+LLVMTypeRef channel_type(const struct channels *c, tg_dtype dtype)
 {
     return tg_dtype_bytes(dtype) == 2 ? LLVMVectorType(c->e->i32, c->each / 2) : LLVMVectorType(c->e->f32, c->each);
 }
@@ -104,7 +97,7 @@ static void load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LL
     struct emit *e = c->e;
     const tg_dtype dtype = e->p->values[v].dtype;
     const uint32_t words = tg_dtype_bytes(dtype) == 2 ? c->each / 2 : c->each;
-    LLVMValueRef x = LLVMBuildLoad2(e->b, of_lane(c, dtype), from, "");
+    LLVMValueRef x = LLVMBuildLoad2(e->b, channel_type(c, dtype), from, "");
     LLVMSetAlignment(x, c->each * tg_dtype_bytes(dtype));
     for (uint32_t i = 0; i < words; i++)
         set(e, registers[i * (c->each / words)], as(e, LLVMBuildExtractElement(e->b, x, imm(e, i), ""), e->f32));
@@ -144,11 +137,10 @@ static void load_channels(struct emit *e, uint32_t v)
     }
 }
 
-/* Elements side by side, rounded where memory has 16 bits. */
-static LLVMValueRef row_of(const struct channels *c, tg_dtype dtype, const LLVMValueRef *x)
+LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMValueRef *x)
 {
     struct emit *e = c->e;
-    LLVMValueRef out = LLVMGetUndef(of_lane(c, dtype));
+    LLVMValueRef out = LLVMGetUndef(channel_type(c, dtype));
     const uint32_t together = tg_dtype_bytes(dtype) == 2 ? 2 : 1;
     for (uint32_t i = 0; i < c->each / together; i++)
         out = LLVMBuildInsertElement(e->b, out, together == 2 ? pack(e, x[2 * i], x[2 * i + 1]) : x[i], imm(e, i), "");
@@ -209,7 +201,7 @@ static LLVMValueRef words_of(const struct channels *c, const struct op *op, stru
     LLVMValueRef row[8];
     for (uint32_t j = 0; j < c->each; j++)
         row[j] = x ? map_element(c, x, r * c->each + j) : channel_element(e, op->v, r * c->each + j);
-    return row_of(c, plan_memory_dtype(e->p, op->tile), row);
+    return channel_words(c, plan_memory_dtype(e->p, op->tile), row);
 }
 
 static void store_channels(const struct channels *c, const struct op *op)
@@ -250,7 +242,7 @@ static LLVMValueRef exchange_place(const struct channels *c, LLVMValueRef warp)
 static void load_exchanged(const struct channels *c, uint32_t w, LLVMValueRef out[8])
 {
     struct emit *e = c->e;
-    LLVMValueRef x = LLVMBuildLoad2(e->b, of_lane(c, TG_F32), exchange_place(c, imm(e, w)), "");
+    LLVMValueRef x = LLVMBuildLoad2(e->b, channel_type(c, TG_F32), exchange_place(c, imm(e, w)), "");
     LLVMSetAlignment(x, 4 * c->each);
     for (uint32_t j = 0; j < c->each; j++)
         out[j] = LLVMBuildExtractElement(e->b, x, imm(e, j), "");
@@ -261,7 +253,7 @@ static void exchange(const struct channels *c, const LLVMValueRef *mine, LLVMVal
 {
     struct emit *e = c->e;
     barrier(e); /* what was there has been read */
-    LLVMSetAlignment(LLVMBuildStore(e->b, row_of(c, TG_F32, mine), exchange_place(c, e->warp)), 4 * c->each);
+    LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, TG_F32, mine), exchange_place(c, e->warp)), 4 * c->each);
     barrier(e);
     for (uint32_t w = 0; w < WARPS; w++)
         load_exchanged(c, w, all[w]);
@@ -382,7 +374,7 @@ static void put_weighted(const struct product *p, enum tile tile, uint32_t r, co
         x[j] = LLVMBuildFMul(e->b, own, weight[j], "");
         x[j] = more ? LLVMBuildFMul(e->b, x[j], more[j], "") : x[j];
     }
-    LLVMValueRef words = row_of(&p->c, e->p->shape.io, x), none = LLVMConstNull(LLVMTypeOf(words));
+    LLVMValueRef words = channel_words(&p->c, e->p->shape.io, x), none = LLVMConstNull(LLVMTypeOf(words));
     put_row(p, tile, r, there ? choose(e, there, words, none) : words);
 }
 
@@ -400,8 +392,9 @@ static void multiply(const struct product *p, enum tile keys, LLVMValueRef row, 
     LLVMValueRef a_unit = LLVMBuildXor(e->b, high, in_matrix, ""), b_unit = LLVMBuildXor(e->b, low, in_matrix, "");
     for (uint32_t k = 0; k < p->c.n / 16; k++) {
         LLVMValueRef rows[4], columns[4];
-        fetch_matrices(e, byte_offset(e, a, mul(e, LLVMBuildXor(e->b, a_unit, imm(e, 2 * k), ""), imm(e, 16))), rows);
-        fetch_matrices(e, byte_offset(e, b, mul(e, LLVMBuildXor(e->b, b_unit, imm(e, 2 * k), ""), imm(e, 16))),
+        fetch_matrices(e, byte_offset(e, a, mul(e, LLVMBuildXor(e->b, a_unit, imm(e, 2 * k), ""), imm(e, 16))), false,
+                       rows);
+        fetch_matrices(e, byte_offset(e, b, mul(e, LLVMBuildXor(e->b, b_unit, imm(e, 2 * k), ""), imm(e, 16))), false,
                        columns);
         for (uint32_t half = 0; half < 2; half++)
             multiply_words(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);

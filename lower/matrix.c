@@ -97,7 +97,7 @@ static LLVMValueRef lane_address(struct emit *e, const struct side *s, LLVMValue
     return byte_offset(e, s->slot, add(e, add(e, row_start, place), imm(e, R * v->row_bytes)));
 }
 
-static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVMValueRef out[4])
+void fetch_matrices(struct emit *e, LLVMValueRef address, bool transposed, LLVMValueRef out[4])
 {
     LLVMValueRef r = call(e,
                           transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
@@ -105,11 +105,6 @@ static void ldmatrix(struct emit *e, LLVMValueRef address, bool transposed, LLVM
                           &e->shared, 1, &address, 1);
     for (uint32_t i = 0; i < 4; i++)
         out[i] = element(e, r, i);
-}
-
-void fetch_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4])
-{
-    ldmatrix(e, address, false, out);
 }
 
 /* The word with zeros for those of its two elements that are not finite. */
@@ -135,10 +130,10 @@ static void fetch_block(struct emit *e, const struct side *s, uint32_t o, uint32
     if (s->transposed) { /* rows: k; units: outer */
         LLVMValueRef row = add(e, in_matrix, mul(e, k_half, imm(e, 8)));
         LLVMValueRef unit = add(e, divide(e, s->first[o % 2], imm(e, 8)), outer_half);
-        ldmatrix(e, lane_address(e, s, row, 16 * k, unit, s->step / 8 * o, s->simple), true, out);
+        fetch_matrices(e, lane_address(e, s, row, 16 * k, unit, s->step / 8 * o, s->simple), true, out);
     } else {
         LLVMValueRef row = add(e, s->first[o % 2], add(e, in_matrix, mul(e, outer_half, imm(e, 8))));
-        ldmatrix(e, lane_address(e, s, row, s->step * o, k_half, 2 * k, true), false, out);
+        fetch_matrices(e, lane_address(e, s, row, s->step * o, k_half, 2 * k, true), false, out);
     }
 }
 
@@ -214,8 +209,7 @@ static void map_block(struct emit *e, const struct side *s, uint32_t o, uint32_t
         block[r] = finite_word(e, block[r]);
 }
 
-/* Left operand from accumulators: the layouts agree. */
-static void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValueRef out[4])
+void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValueRef out[4])
 {
     const struct shape s = fragment_shape(e->p, &e->p->values[v]);
     for (uint32_t r = 0; r < 4; r++) {

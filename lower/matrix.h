@@ -42,8 +42,10 @@ void multiply_block(struct emit *e, const struct side *a, const struct side *b, 
 /* The same with 16-bit operands not rounded to that again after their maps and weights, but to TF32. */
 void multiply_finely(struct emit *e, const struct side *a, const struct side *b, uint32_t m, uint32_t n, uint32_t k,
                      LLVMValueRef c[8]);
-/* multiply_block in parts: four 8 x 8 matrices of 16-bit elements, of which this lane names a row; c (a 16 x 8 tile) += a b. */
-void fetch_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]);
+/* multiply_block in parts: four 8 x 8 matrices of 16-bit elements, of which this lane names a row, transposed on the way or not; c (a 16 x 8 tile) += a b. */
+void fetch_matrices(struct emit *e, LLVMValueRef address, bool transposed, LLVMValueRef out[4]);
+/* The left operand of the m-th 16 rows, over 16 elements from 16 k on, of accumulators: the layouts agree. */
+void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValueRef out[4]);
 void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1);
 /* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of
  * the columns l % 4 and 4 more (rows first); of b, 8 x 8, the rows l % 4 and 4 more of column l / 4. */
