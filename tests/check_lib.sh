@@ -2,6 +2,12 @@
 n_checks=0
 n_failed=0
 
+# skip "WHAT" WHY: not run, and says so.
+skip() {
+    n_checks=$((n_checks + 1))
+    echo "ok $n_checks - $1 # SKIP $2"
+}
+
 # check "WHAT" COMMAND ARGUMENTS...: passes if the command succeeds; else shows what it said.
 check() {
     local what=$1 said
