@@ -458,9 +458,9 @@ static void check_thread_role(const struct kernel *k, uint32_t dims)
         if (dim == TG_CHUNK && role != TG_ROLE_W)
             tg_fault(k->check, TG0228, "use TG_W: one thread block takes all chunks",
                      "%s: chunk is the dimension of its threads and not walked", k->name);
-        if ((1u << dim & STATE) && role != TG_ROLE_P)
-            tg_fault(k->check, TG0228, "use TG_P", "%s: %s is the dimension of its threads and not parallel", k->name,
-                     tg_dim_name(dim));
+        if ((1u << dim & STATE) && role != TG_ROLE_P && !(role == TG_ROLE_L && summed_by(k, dim)))
+            tg_fault(k->check, TG0228, "use TG_P; TG_L is for sums over it",
+                     "%s: %s is the dimension of its threads and not parallel", k->name, tg_dim_name(dim));
     }
 }
 

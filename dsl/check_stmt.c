@@ -184,6 +184,10 @@ static void check_code(const struct subject *s, uint32_t i, bool out_ok)
     if (x->op == TG_X_SCALAR && tg_scalars_are_listed(s->algorithm) && x->operand >= tg_scalar_count(s->algorithm))
         tg_fault(s->check, TG0158, "list it in the algorithm's .scalars",
                  "MAP: code %u of the expression is scalar %u, of %u", i, x->operand, tg_scalar_count(s->algorithm));
+    if (x->op == TG_X_SIZE && x->operand != TG_DQK && x->operand != TG_DHV && x->operand != TG_MEMBER)
+        tg_fault(s->check, TG0159, "give TG_DQK, TG_DHV or TG_MEMBER",
+                 "MAP: code %u of the expression is the size of dimension %u, which a kernel does not know", i,
+                 x->operand);
     const bool masks = x->op == TG_X_CAUSAL || x->op == TG_X_BEFORE;
     if (masks && out_ok && (mask_of(s, s->stmt->out) & Q_AND_KV) != Q_AND_KV)
         tg_fault(s->check, TG0156, "give the result axes TG_LQ and TG_LKV",

@@ -138,6 +138,8 @@ static void print_leaf(const struct printer *p, const tg_x *x, enum precedence l
         print_operand(p, x->operand);
     else if (x->op == TG_X_SCALAR)
         tg_printf(p->writer, "%s", tg_scalar_text(p->algorithm, x->operand, &text));
+    else if (x->op == TG_X_SIZE)
+        tg_printf(p->writer, "|%s|", tg_dim_name(x->operand));
     else if (x->number < 0 && least > SUM)
         tg_printf(p->writer, "(%.9g)", (double)x->number);
     else

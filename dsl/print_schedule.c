@@ -183,7 +183,7 @@ static void key_stmt(const tg_stmt *stmt, const tg_writer *writer)
     for (uint32_t i = 0; i < length; i++) {
         const tg_x *x = &stmt->expr[i];
         tg_printf(writer, ",%u", x->op);
-        if (x->op == TG_X_TILE || x->op == TG_X_SCALAR)
+        if (x->op == TG_X_TILE || x->op == TG_X_SCALAR || x->op == TG_X_SIZE)
             tg_printf(writer, ":%x", x->operand);
         if (x->op == TG_X_NUMBER)
             tg_printf(writer, ":%a", (double)x->number);

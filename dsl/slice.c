@@ -117,6 +117,7 @@ int tg_expr_arity(uint8_t op)
     case TG_X_TILE:
     case TG_X_NUMBER:
     case TG_X_SCALAR:
+    case TG_X_SIZE:
         return 0;
     case TG_X_NEG:
     case TG_X_ABS:

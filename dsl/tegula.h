@@ -68,6 +68,7 @@ typedef enum tg_x_op {
     TG_X_TILE,     /* push the operand */
     TG_X_NUMBER,   /* push a constant */
     TG_X_SCALAR,   /* push a scalar of the call, by its number in `operand`; 0 is the scale */
+    TG_X_SIZE,     /* push how many elements the dimension `operand` has: TG_DQK, TG_DHV; TG_MEMBER: heads of a group */
     TG_X_ADD,      /* a b -> a + b */
     TG_X_SUB,      /* a b -> a - b; exact to float for two TG_F32X2 operands */
     TG_X_MUL,      /* a b -> a * b */
@@ -90,7 +91,7 @@ typedef enum tg_x_op {
 typedef struct tg_x {
     uint8_t op; /* tg_x_op */
     uint8_t reserved;
-    tg_operand operand; /* of TG_X_TILE; of TG_X_SCALAR the scalar's number */
+    tg_operand operand; /* of TG_X_TILE; of TG_X_SCALAR the scalar's number; of TG_X_SIZE the dimension */
     float number;       /* of TG_X_NUMBER */
 } tg_x;
 
@@ -102,13 +103,14 @@ typedef struct tg_x {
 #define TG_BINARY(op_, a, b)            (TG_CODES a, TG_CODES b, {op_, 0, 0, 0.0f})
 
 /* What there is to begin with: a tile with axis TG_T at query or at key/value positions, one without it,
- * a number, a scalar of the call. */
+ * a number, a scalar of the call, the size of a dimension. */
 #define TG_Q(tile)         TG_LEAF(TG_X_TILE, TG_AT_Q(tile), 0.0f)
 #define TG_KV(tile)        TG_LEAF(TG_X_TILE, TG_AT_KV(tile), 0.0f)
 #define TG_TILE(tile)      TG_LEAF(TG_X_TILE, (tile), 0.0f)
 #define TG_NUM(number_)    TG_LEAF(TG_X_NUMBER, 0, (number_))
 #define TG_SCALAR(number_) TG_LEAF(TG_X_SCALAR, (number_), 0.0f)
 #define TG_SCALE           TG_SCALAR(0)
+#define TG_SIZE(dim_)      TG_LEAF(TG_X_SIZE, (dim_), 0.0f)
 
 #define TG_ADD(a, b)   TG_BINARY(TG_X_ADD, a, b)
 #define TG_SUB(a, b)   TG_BINARY(TG_X_SUB, a, b)
@@ -329,8 +331,8 @@ enum { TG_ADDS = 1 };
 
 /* In a kernel without matrix products (TG_MMA_NONE) a tile is not shared among threads: one dimension has a
  * block of 32 x warps, one element a thread, or, if it is dqk or dhv, of 2 or 4 times that: a thread has so many
- * elements side by side, and loads and stores them at once where they are dense in memory. The others go block by
- * block: 1, one after the other (P: the grid; L, W: a loop). A position with role L and a block n > 1 is held whole, in
+ * elements side by side, and loads and stores them at once where they are dense in memory. Its role is P; or L, where the
+ * kernel sums over dqk or dhv: then the threads have all of it and add up theirs. The others go block by block: 1, one after the other (P: the grid; L, W: a loop). A position with role L and a block n > 1 is held whole, in
  * n registers of every thread; so are, in a decode step (max_tokens = n > 1), n chunks of one position each, with role W:
  * what of their loop over dqk or dhv does not depend on the thread's own element is then done once, shared out among the
  * threads.

@@ -58,6 +58,10 @@ static double value_of(const struct machine *m, const tg_stmt *stmt, const struc
             stack[n++] = (double)x->number;
         else if (x->op == TG_X_SCALAR)
             stack[n++] = m->call->scalars[x->operand];
+        else if (x->op == TG_X_SIZE)
+            stack[n++] = (double)(x->operand == TG_DQK   ? m->call->dqk
+                                  : x->operand == TG_DHV ? m->call->dhv
+                                                         : m->call->group);
         else if (x->op == TG_X_CAUSAL)
             stack[n - 1] = at[BY_Q] >= at[BY_KV] ? stack[n - 1] : 0;
         else if (x->op == TG_X_BEFORE)

@@ -271,6 +271,12 @@ static struct pair add_parts(struct emit *e, const struct expression *x, const t
     return apply(e, x, code, &p, &q, at);
 }
 
+/* Elements of a dimension, as TG_X_SIZE has it. */
+static uint32_t size_of_dim(const struct plan *p, uint32_t dim)
+{
+    return dim == TG_MEMBER ? group_of(&p->shape) : plan_dim_size(p, dim);
+}
+
 /* A pair used as a float is its leading part: the rest is below half a unit in the last place. */
 static struct pair apply(struct emit *e, const struct expression *x, const tg_x *code, const struct term *a,
                          const struct term *b, const struct element_at *at)
@@ -288,6 +294,8 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
         return (struct pair){real(e, (double)code->number), NULL};
     case TG_X_SCALAR:
         return (struct pair){argument(e, TG_ARG_SCALAR, code->operand, 0), NULL};
+    case TG_X_SIZE:
+        return (struct pair){real(e, (double)size_of_dim(e->p, code->operand)), NULL};
     case TG_X_ADD:
         return (struct pair){LLVMBuildFAdd(bld, p, q, ""), NULL};
     case TG_X_SUB:

@@ -329,20 +329,38 @@ static LLVMValueRef zero_beyond(struct emit *e, LLVMValueRef x, const uint32_t h
     return is_inside ? choose(e, is_inside, x, real(e, 0)) : x;
 }
 
-/* v += a b, summed over what is held, and over the threads where v has no element for each. */
+/* The sum of what all threads have, in each of them. */
+static LLVMValueRef add_threads(struct emit *e, LLVMValueRef x)
+{
+    const uint32_t warps = e->p->threads / 32;
+    LLVMValueRef scratch = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
+    for (uint32_t by = 1; by < 32; by *= 2)
+        x = LLVMBuildFAdd(e->b, x, shuffle_xor(e, x, by), "");
+    if (warps == 1)
+        return x;
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
+    LLVMBuildStore(e->b, x, byte_offset(e, scratch, mul(e, e->warp, imm(e, 4))));
+    end_if(e, after);
+    barrier(e);
+    x = LLVMBuildLoad2(e->b, e->f32, scratch, "");
+    for (uint32_t w = 1; w < warps; w++)
+        x = LLVMBuildFAdd(e->b, x, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, scratch, imm(e, 4 * w)), ""), "");
+    barrier(e); /* scratch may be written again */
+    return x;
+}
+
+/* v += a b, summed over what is held. */
 void dot_elements(struct emit *e, const struct op *op, uint32_t held[TG_N_DIMS], uint32_t mask)
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
     const bool plain = !p->algorithm->body[op->stmt].b, decays = plan_is_decayed(p, op),
                shared = plan_sums_shared(p, op);
-    const bool across =
-        !plan_has_dim(v, p->thread_dim) && (plan_has_dim(a, p->thread_dim) || plan_has_dim(b, p->thread_dim));
     do {
         LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
         LLVMValueRef slot = e->registers[op->v][2 * thread_register(p, v, held)];
         x = shared ? zero_beyond(e, x, held) : x;
-        if (!plain && !across && !decays) {
+        if (!plain && !decays) {
             LLVMValueRef y = get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]);
             y = shared ? zero_beyond(e, y, held) : y;
             set(e, slot, fma_of(e, x, y, get(e, e->f32, slot)));
@@ -352,8 +370,6 @@ void dot_elements(struct emit *e, const struct op *op, uint32_t held[TG_N_DIMS],
             x = LLVMBuildFMul(e->b, x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), "");
         if (decays)
             x = decayed(e, op, x, held);
-        if (across)
-            x = LLVMBuildFPTrunc(e->b, block_scan(e, false, LLVMBuildFPExt(e->b, x, e->f64, "")).total, e->f32, "");
         set(e, slot, LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, ""));
     } while (next_held(p, mask, held));
 }
@@ -363,11 +379,41 @@ uint32_t dims_of_dot(const struct plan *p, const struct op *op)
     return value_dims(&p->values[op->v]) | value_dims(&p->values[op->a]) | value_dims(&p->values[op->b]);
 }
 
+/* The same, and over the threads: of each sum a thread makes its part from nothing. Elements beyond the tensor are none. */
+static void dot_across(struct emit *e, const struct op *op)
+{
+    const struct plan *p = e->p;
+    const struct value *v = &p->values[op->v], *a = &p->values[op->a], *b = &p->values[op->b];
+    const uint32_t each = plan_held_of(p, p->thread_dim), all = dims_of_dot(p, op);
+    uint32_t held[TG_N_DIMS] = {0};
+    do {
+        LLVMValueRef part = real(e, 0), slot = e->registers[op->v][2 * thread_register(p, v, held)];
+        for (held[p->thread_dim] = 0; held[p->thread_dim] < each; held[p->thread_dim]++) {
+            LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * thread_register(p, a, held)]);
+            LLVMValueRef is_inside =
+                inside(e, &e->at, p->thread_dim, p->block[p->thread_dim], thread_index(e, p->thread_dim, held));
+            if (p->algorithm->body[op->stmt].b)
+                x = LLVMBuildFMul(e->b, x, get(e, e->f32, e->registers[op->b][2 * thread_register(p, b, held)]), "");
+            if (plan_is_decayed(p, op))
+                x = decayed(e, op, x, held);
+            part = LLVMBuildFAdd(e->b, part, is_inside ? choose(e, is_inside, x, real(e, 0)) : x, "");
+        }
+        held[p->thread_dim] = 0;
+        set(e, slot, LLVMBuildFAdd(e->b, get(e, e->f32, slot), add_threads(e, part), ""));
+    } while (next_held(p, all & ~(1u << p->thread_dim), held));
+}
+
 void emit_thread_dot(struct emit *e, const struct op *op)
 {
+    const struct plan *p = e->p;
+    const bool across =
+        !plan_has_dim(&p->values[op->v], p->thread_dim) &&
+        (plan_has_dim(&p->values[op->a], p->thread_dim) || plan_has_dim(&p->values[op->b], p->thread_dim));
     uint32_t held[TG_N_DIMS] = {0};
     if (plan_sums_shared(e->p, op))
         dot_of_sharers(e, op);
+    else if (across)
+        dot_across(e, op);
     else
         dot_elements(e, op, held, dims_of_dot(e->p, op));
 }
