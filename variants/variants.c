@@ -28,6 +28,12 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_gated_delta_gate,
     &tg_rwkv6,
     &tg_dfw,
+    &tg_srms_norm,
+    &tg_srms_norm_silu,
+    &tg_srms_norm_sigmoid,
+    &tg_rms_norm,
+    &tg_rms_norm_silu,
+    &tg_rms_norm_sigmoid,
     NULL,
 };
 

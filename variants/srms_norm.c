@@ -1,0 +1,8 @@
+/* variants/srms_norm.c - SRMSNorm: a root-mean-square norm without weights. */
+#include "variants/norm.h"
+
+#define VARIANT srms_norm
+#define VARIANT_NAME "srms-norm"
+#define VARIANT_TITLE "SRMSNorm: a root-mean-square norm without weights (reference 8)"
+
+#include "variants/norm.inc"
