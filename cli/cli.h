@@ -65,7 +65,7 @@ struct options {
     uint32_t n_settings;
     struct cuts cuts;
     int64_t dqk, dhv, chunk, seed, runs, keep, group, tokens; /* 0: not given */
-    double scale, budget_seconds;                             /* 0: not given */
+    double scale, budget_seconds, eps;                        /* 0: not given */
     bool json, time, flush, no_cache, no_wisdom, help;
     bool grad, keep_states, packed, pool, int64, roofline;
     char *const *args; /* what is not an option */
@@ -106,6 +106,7 @@ enum option_id {
     OPT_ROOFLINE,
     OPT_PAPER,
     OPT_SVG,
+    OPT_EPS,
     OPT_BUDGET,
     OPT_KEEP,
     OPT_GPU,
@@ -503,5 +504,6 @@ int command_check(struct context *context);
 int command_run(struct context *context);
 int command_tune(struct context *context);
 int command_bench(struct context *context);
+int command_study(struct context *context);
 
 #endif

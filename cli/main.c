@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { N_COMMANDS = 8 };
+enum { N_COMMANDS = 9 };
 
 #define WHERE    (TAKES(OPT_DEVICE) | TAKES(OPT_ARCH) | TAKES(OPT_LOAD))
 #define STORES   (TAKES(OPT_CACHE) | TAKES(OPT_NO_CACHE) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM) | TAKES(OPT_PTXAS))
@@ -75,6 +75,17 @@ static const struct command commands[N_COMMANDS] = {
      "8192, 8 heads of 256 / 512, or --shape; chunk sizes from 64 to 4096 that the schedule "
      "accepts.\n"
      "Both with gradients.\n"},
+    {"study", "transfer [VARIANT...]", "how gates pass a signal on: gains over their pre-activations",
+     ALL_TAKE | WHERE | STORES | SCHEDULE | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_SEED) | TAKES(OPT_EPS) |
+         TAKES(OPT_SVG),
+     1, 9, command_study,
+     "transfer: section 4.2 and figure 4 of the TFLA paper. Random q, k and v go through a variant whose\n"
+     "gates f and i are constant, -5 to 12 and -12 to 8, and then through an RMS norm. The gain is the\n"
+     "mean over the tokens of max|h_t| / max|v_t|, before the norm and after it, by the fp64 recurrence\n"
+     "and by the kernels. Without variants mlstm-exp and mlstm-sig; without --shape T 512, 128 / 128.\n"
+     "  tegula study transfer --svg transfer.svg\n"
+     "  tegula study transfer mlstm-sig-norm --eps 1e-2 --json\n"
+     "Exit status: 1 if a kernel's gain after the norm is more than 2 % off.\n"},
 };
 
 static void print_help(FILE *to)

@@ -2,7 +2,7 @@
  *
  * The script has the points in it and writes to standard output, so that it can be drawn elsewhere:
  * machines with a GPU seldom have gnuplot. */
-#include "bench.h"
+#include "plot.h"
 
 #include <errno.h>
 #include <fcntl.h>
