@@ -401,8 +401,14 @@ bool kernel_build(struct context *context, const tg_variant *variant, const tg_s
 /* The kernel owns the program from here on, also when loading fails. */
 bool kernel_load(struct context *context, tg_program *program, struct kernel *kernel, const tg_sink *sink);
 void kernel_free(struct kernel *kernel);
-/* Path of ptxas: --ptxas, else on PATH; NULL if there is none. */
+/* Path of ptxas: --ptxas, else on PATH; NULL if there is none, or it shall be none. The second looks at --ptxas alone. */
 const char *ptxas_find(struct context *context);
+const char *ptxas_given(const struct context *context);
+/* tg_compile. A ptxas that was found, not given, and does not do for these kernels is left out: says so, and sets
+ * how->ptxas to NULL. */
+tg_status program_compile(const struct context *context, const tg_variant *variant, const tg_schedule *schedule,
+                          const tg_target *target, const tg_shape_class *shape, tg_compile_options *how,
+                          tg_program **program, const tg_sink *sink);
 
 /* ---- call.c: a launch with its device memory ---- */
 

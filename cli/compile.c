@@ -125,10 +125,11 @@ static int compile_to(struct context *context, struct output *output, const tg_v
     tg_program *program = NULL;
     if (!schedule_choose(context, variant, target, shape, sizes, wish_of(&context->options), &choice))
         return CODE_USAGE;
-    const tg_compile_options how = {.ptxas = ptxas_find(context)};
+    tg_compile_options how = {.ptxas = ptxas_find(context)};
     double start = now();
     progress_begin(context, "compiling %s for %s", variant->name, target->arch);
-    tg_status status = tg_compile(variant, &choice.schedule, target, shape, &how, &program, &context->sink);
+    tg_status status =
+        program_compile(context, variant, &choice.schedule, target, shape, &how, &program, &context->sink);
     double seconds = now() - start;
     progress_end(context);
     if (status != TG_OK)
@@ -139,7 +140,7 @@ static int compile_to(struct context *context, struct output *output, const tg_v
         printf("%s, schedule %s (%s for B %lld, NH %lld, T %lld), %s, %s, dqk %u, dhv %u: %.0f ms%s\n", variant->name,
                choice.schedule.name, choice.origin, (long long)sizes->batch, (long long)sizes->heads,
                (long long)sizes->tokens, target->arch, tg_dtype_name(shape->io), shape->dqk, shape->dhv, 1e3 * seconds,
-               how.ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
+               how.ptxas ? " with ptxas" : " (without ptxas: no cubin)");
     for (uint32_t i = 0; i < program->n_kernels; i++) {
         struct text facts = {0};
         if (kernels) {

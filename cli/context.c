@@ -132,10 +132,10 @@ static void default_paths(struct context *context)
 {
     const char *base = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    char folder[2048] = "";
-    if (base && *base == '/')
+    char folder[4000] = ""; /* a longer name, or a relative one, is as none: nothing is remembered */
+    if (base && *base == '/' && strlen(base) < sizeof folder / 2)
         snprintf(folder, sizeof folder, "%s/tegula", base);
-    else if (home && *home)
+    else if (home && *home == '/' && strlen(home) < sizeof folder / 2)
         snprintf(folder, sizeof folder, "%s/.cache/tegula", home);
     snprintf(context->cache, sizeof context->cache, "%s", folder);
     if (*folder)

@@ -158,17 +158,17 @@ static int explain_program(const struct direction *direction, const tg_schedule 
 {
     struct context *context = direction->context;
     tg_program *program = NULL;
-    const tg_compile_options how = {
+    tg_compile_options how = {
         .ptxas = ptxas_find(context), .stage = direction->dump ? dump_stage : NULL, .user = direction->dump};
     progress_begin(context, "compiling %s for %s", direction->variant->name, direction->target->arch);
-    const tg_status status =
-        tg_compile(direction->variant, schedule, direction->target, direction->shape, &how, &program, &context->sink);
+    const tg_status status = program_compile(context, direction->variant, schedule, direction->target, direction->shape,
+                                             &how, &program, &context->sink);
     progress_end(context);
     if (status != TG_OK)
         return code_of_status(status);
     if (!direction->json)
         printf("kernels of %s, in launch order%s:\n", schedule->name,
-               how.ptxas ? "" : " (no ptxas found: registers unknown)");
+               how.ptxas ? "" : " (without ptxas: registers unknown)");
     explain_kernels(direction, program);
     tg_program_free(program);
     return CODE_OK;

@@ -5,12 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *ptxas_given(const struct context *context)
+{
+    const char *given = context->options.ptxas;
+    return given && strcmp(given, "none") != 0 ? given : NULL;
+}
+
 const char *ptxas_find(struct context *context)
 {
     char *found = context->ptxas;
     const size_t size = sizeof context->ptxas;
     if (context->options.ptxas)
-        return context->options.ptxas;
+        return ptxas_given(context);
     const char *path = getenv("PATH");
     while (path && *path) {
         size_t length = strcspn(path, ":");
@@ -23,6 +29,37 @@ const char *ptxas_find(struct context *context)
     return access(found, X_OK) == 0 ? found : NULL;
 }
 
+/* Hands everything on but what ptxas has refused. */
+struct without_ptxas {
+    const tg_sink *sink;
+    bool is_refused;
+};
+
+static void emit_but_ptxas(void *user, const tg_diag *diag)
+{
+    struct without_ptxas *to = user;
+    const bool is_of_ptxas = diag->code && strcmp(diag->code, "TG0591") == 0;
+    to->is_refused |= is_of_ptxas;
+    if (!is_of_ptxas && to->sink && to->sink->emit)
+        to->sink->emit(to->sink->user, diag);
+}
+
+tg_status program_compile(const struct context *context, const tg_variant *variant, const tg_schedule *schedule,
+                          const tg_target *target, const tg_shape_class *shape, tg_compile_options *how,
+                          tg_program **program, const tg_sink *sink)
+{
+    if (!how->ptxas || ptxas_given(context))
+        return tg_compile(variant, schedule, target, shape, how, program, sink);
+    struct without_ptxas without = {.sink = sink};
+    const tg_status status =
+        tg_compile(variant, schedule, target, shape, how, program, &(tg_sink){emit_but_ptxas, &without});
+    if (status != TG_E_COMPILE || !without.is_refused)
+        return status;
+    remark("%s does not assemble these kernels: going on without it (--ptxas %s says why)", how->ptxas, how->ptxas);
+    how->ptxas = NULL;
+    return tg_compile(variant, schedule, target, shape, how, program, sink);
+}
+
 static tg_status program_make(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
                               const tg_shape_class *shape, struct kernel *kernel, const tg_sink *sink)
 {
@@ -32,7 +69,7 @@ static tg_status program_make(struct context *context, const tg_variant *variant
     /* The driver assembles PTX as well as ptxas does, but one kernel after the other: 350 to 430 ms
      * where three ptxas side by side take half of that. The emulator wants PTX. */
     const bool on_gpu = context->machine.driver && !context->machine.is_emulator;
-    const tg_compile_options how = {.ptxas = on_gpu ? ptxas_find(context) : options->ptxas};
+    tg_compile_options how = {.ptxas = on_gpu ? ptxas_find(context) : ptxas_given(context)};
     char key[33];
 
     tg_compile_key(schedule, target, shape, how.ptxas, key);
@@ -41,7 +78,7 @@ static tg_status program_make(struct context *context, const tg_variant *variant
         return TG_OK;
     }
     kernel->program = NULL;
-    tg_status status = tg_compile(variant, schedule, target, shape, &how, &kernel->program, sink);
+    tg_status status = program_compile(context, variant, schedule, target, shape, &how, &kernel->program, sink);
     if (status == TG_OK && *cache) {
         /* A cache that cannot be written costs time at the next run, and nothing now. */
         if (tg_cache_put(cache, key, kernel->program, &silent_sink) != TG_OK && !context->is_cache_warned) {

@@ -2,6 +2,7 @@
  * To add a command: one file with one function, one row here. */
 #include "cli.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum { N_COMMANDS = 9 };
@@ -155,6 +156,7 @@ static int dispatch(struct context *context, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct context context;
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails to be written, and that is said */
     context_init(&context);
     int code = dispatch(&context, argc, argv);
     context_close(&context);

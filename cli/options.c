@@ -72,7 +72,7 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_WISDOM] = {"wisdom", "FILE", TEXT, AT(wisdom), "your tuning results (default ~/.cache/tegula/wisdom.txt)"},
     [OPT_NO_WISDOM] = {"no-wisdom", NULL, FLAG, AT(no_wisdom),
                        "ignore earlier tuning results, yours and those that tegula brings"},
-    [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts"},
+    [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts; none: without"},
 };
 
 void options_print_help(const struct command *command, FILE *to)

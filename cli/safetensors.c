@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,8 +38,7 @@ struct st_file {
     json_t *header; /* owns names and metadata */
     const unsigned char *data;
     size_t data_bytes;
-    void *map; /* null when the bytes are the caller's */
-    size_t map_bytes;
+    void *own; /* null when the bytes are the caller's */
 };
 
 struct report {
@@ -382,7 +380,7 @@ bool st_parse(const void *bytes, size_t size, struct st_file **file, char *err, 
     return true;
 }
 
-static bool map_file(int fd, void **map, size_t *size, const struct report *report)
+static bool read_file(int fd, void **bytes, size_t *size, const struct report *report)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -394,10 +392,22 @@ static bool map_file(int fd, void **map, size_t *size, const struct report *repo
     *size = (size_t)status.st_size;
     if (*size == 0)
         return fail(report, "the file is empty");
-    void *mapped = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped == MAP_FAILED)
-        return fail(report, "cannot map %zu bytes: %s", *size, strerror(errno));
-    *map = mapped;
+    char *at = malloc(*size);
+    if (!at)
+        return fail(report, "no memory for %zu bytes", *size);
+    *bytes = at;
+    for (size_t left = *size; left > 0;) {
+        const ssize_t n = read(fd, at, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            free(*bytes);
+            return n < 0 ? fail(report, "cannot read: %s", strerror(errno))
+                         : fail(report, "it became shorter while it was read");
+        }
+        at += n;
+        left -= (size_t)n;
+    }
     return true;
 }
 
@@ -410,18 +420,17 @@ bool st_open(const char *path, struct st_file **file, char *err, size_t err_size
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
     if (fd < 0)
         return fail(&report, "%s: cannot open: %s", path, strerror(errno));
-    void *map = NULL;
+    void *bytes = NULL;
     size_t size = 0;
-    bool is_mapped = map_file(fd, &map, &size, &inner);
+    const bool is_read = read_file(fd, &bytes, &size, &inner);
     close(fd);
-    if (!is_mapped)
+    if (!is_read)
         return fail(&report, "%s: %s", path, why);
-    if (!st_parse(map, size, file, why, sizeof(why))) {
-        munmap(map, size);
+    if (!st_parse(bytes, size, file, why, sizeof(why))) {
+        free(bytes);
         return fail(&report, "%s: %s", path, why);
     }
-    (*file)->map = map;
-    (*file)->map_bytes = size;
+    (*file)->own = bytes;
     return true;
 }
 
@@ -431,8 +440,7 @@ void st_close(struct st_file *file)
         return;
     json_decref(file->header);
     free(file->tensors);
-    if (file->map)
-        munmap(file->map, file->map_bytes);
+    free(file->own);
     free(file);
 }
 

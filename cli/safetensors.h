@@ -36,8 +36,7 @@ const char *st_dtype_name(enum st_dtype dtype);
 size_t st_dtype_bytes(enum st_dtype dtype);
 int64_t st_elements(const struct st_tensor *tensor);
 
-/* The file is mapped, so opening costs the header only. Names, metadata and data live until
- * st_close. Shortening a file while it is open is as fatal as with any other mapping. */
+/* The file is read whole. Names, metadata and data live until st_close. */
 bool st_open(const char *path, struct st_file **file, char *err, size_t err_size);
 
 /* The same over memory, which stays the caller's and must outlive the file. */

@@ -41,7 +41,7 @@ static void *worker(void *user)
 {
     struct jobs *jobs = user;
     struct tuner *tuner = jobs->tuner;
-    const tg_compile_options how = {.ptxas = tuner->context->options.ptxas};
+    const tg_compile_options how = {.ptxas = ptxas_given(tuner->context)};
     for (uint32_t i; (i = atomic_fetch_add(&jobs->next, 1)) < tuner->n_ready;) {
         struct ready *ready = &tuner->ready[i];
         if (tg_compile(tuner->variant, &ready->schedule, tuner->target, &tuner->class, &how, &ready->program,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 struct text {
@@ -303,13 +304,24 @@ tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, con
     return status;
 }
 
+/* One ptxas makes other cubins than the next, and is replaced under its name. */
+static void print_ptxas(const tg_writer *writer, const char *ptxas)
+{
+    struct stat info = {0};
+    if (ptxas && stat(ptxas, &info) == 0)
+        tg_printf(writer, "cubin by %s, %lld bytes of %lld.%09ld\n", ptxas, (long long)info.st_size,
+                  (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    else
+        tg_printf(writer, "%s\n", ptxas ? ptxas : "ptx");
+}
+
 void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                     const char *ptxas, char key[33])
 {
     struct text text = {0};
     const tg_writer writer = {text_write, &text};
-    tg_printf(&writer, "tegula %d %s %u %u %u %s\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk,
-              shape->dhv, ptxas ? "cubin" : "ptx");
+    tg_printf(&writer, "tegula %d %s %u %u %u\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv);
+    print_ptxas(&writer, ptxas);
     tg_printf(&writer, "group %u packed %u pooled %u built %s\n", group_of(shape), shape->packed, shape->pooled,
               TEGULA_BUILD_ID);
     tg_schedule_key(schedule, &writer);

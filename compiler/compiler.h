@@ -113,7 +113,8 @@ TG_API tg_status tg_schedule_default(const tg_variant *variant, const tg_target 
 /* 65,536 tokens in 8 sequences, or decode steps of 64, with 16 heads or a group of more. */
 TG_API tg_sizes tg_sizes_usual(const tg_shape_class *shape);
 
-/* Key of the kernel cache: everything that decides the code, as a hex string (32 digits + NUL). */
+/* Key of the kernel cache: everything that decides the code, the ptxas (its path, size and time) too, as a hex string
+ * (32 digits + NUL). */
 TG_API void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                            const char *ptxas, char key[33]);
 

@@ -1,7 +1,7 @@
 /* lower/ptxas.c - assembles PTX with NVIDIA's ptxas where it is installed; the product does not need it.
  *
  * Registers, spills and the C75xx messages, in which ptxas confesses to have repaired the program, are read
- * from its log. */
+ * from its log. PTX, cubin and log are files in memory: no folder has to be writable, and nothing is left behind. */
 #include "compiler/lower.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,20 +36,33 @@ static bool write_all(int fd, const char *text, size_t n)
     return true;
 }
 
-static char *read_file(const char *path, size_t *size)
+/* A file in memory, beyond the numbers that ptxas gets its files by. */
+enum { PTX_FILE = 3, CUBIN_FILE = 4, FIRST_OWN_FILE = 16 };
+
+static int open_memory(const char *name)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    fseek(f, 0, SEEK_END);
-    const long n = ftell(f);
-    rewind(f);
+    const int low = memfd_create(name, MFD_CLOEXEC);
+    if (low < 0)
+        return -1;
+    const int file = fcntl(low, F_DUPFD_CLOEXEC, FIRST_OWN_FILE);
+    close(low);
+    return file;
+}
+
+static char *read_file(int file, size_t *size)
+{
+    const off_t n = lseek(file, 0, SEEK_END);
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
-    if (text && fread(text, 1, (size_t)n, f) != (size_t)n) {
-        free(text);
-        text = NULL;
+    for (off_t at = 0; text && at < n;) {
+        const ssize_t done = pread(file, text + at, (size_t)(n - at), at);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            free(text);
+            return NULL;
+        }
+        at += done;
     }
-    fclose(f);
     if (text) {
         text[n] = 0;
         *size = (size_t)n;
@@ -56,21 +70,30 @@ static char *read_file(const char *path, size_t *size)
     return text;
 }
 
-/* Runs ptxas; its exit status, or -1. */
-static int run(const char *ptxas, const char *arch, const char *ptx, const char *cubin, const char *log)
+struct files {
+    int ptx, cubin, log;
+};
+
+/* Runs ptxas; its exit status, or -1 with errno. */
+static int run(const char *ptxas, const char *arch, const struct files *files)
 {
-    const char *const argv[] = {ptxas, "-arch", arch, "-v", "-lineinfo", "-o", cubin, ptx, NULL};
+    const char *const argv[] = {ptxas, "-arch", arch, "-v", "-lineinfo", "-o", "/proc/self/fd/4", "/proc/self/fd/3",
+                                NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    posix_spawn_file_actions_adddup2(&actions, files->ptx, PTX_FILE);
+    posix_spawn_file_actions_adddup2(&actions, files->cubin, CUBIN_FILE);
+    posix_spawn_file_actions_adddup2(&actions, files->log, 1);
+    posix_spawn_file_actions_adddup2(&actions, files->log, 2);
     pid_t child;
     int status = -1;
-    if (posix_spawnp(&child, ptxas, &actions, NULL, (char *const *)(uintptr_t)argv, environ) == 0)
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
+    const int error = posix_spawnp(&child, ptxas, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    while (!error && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
     posix_spawn_file_actions_destroy(&actions);
-    return status == -1 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (error)
+        errno = error;
+    return error || status == -1 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 static uint32_t number_before(const char *log, const char *words)
@@ -91,7 +114,7 @@ static bool read_log(const struct plan *p, const char *log, bool strict, struct 
     out->registers = used ? (uint32_t)strtoul(used + 5, NULL, 10) : 0;
     out->spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads") +
                        number_before(log, "bytes stack frame");
-    const char *confession = strstr(log, "C75");
+    const char *confession = strstr(log, "(C75");
     if (!out->spill_bytes && !confession)
         return true;
     char line[200] = "";
@@ -103,32 +126,34 @@ static bool read_log(const struct plan *p, const char *log, bool strict, struct 
     return !strict;
 }
 
+static bool assemble(const struct plan *p, const char *ptxas, bool strict, const struct files *files,
+                     struct lowered *out)
+{
+    size_t log_bytes = 0;
+    if (files->ptx < 0 || files->cubin < 0 || files->log < 0 || !write_all(files->ptx, out->ptx, strlen(out->ptx)))
+        return failed(p, "no memory for the files of ptxas", strerror(errno));
+    const int status = run(ptxas, p->target->arch, files);
+    if (status < 0) {
+        tg_report(p->sink, TG_ERROR, "TG0591", NULL, 0, NULL, "kernel %s: %s could not be started: %s", p->name, ptxas,
+                  strerror(errno));
+        return false;
+    }
+    char *text = read_file(files->log, &log_bytes);
+    bool ok = status == 0 || failed(p, "ptxas refused the PTX", text && *text ? text : "it does not say why");
+    ok = ok && read_log(p, text ? text : "", strict, out);
+    free(text);
+    if (ok && (!(out->cubin = read_file(files->cubin, &out->cubin_bytes)) || !out->cubin_bytes))
+        ok = failed(p, "ptxas wrote no cubin", ptxas);
+    return ok;
+}
+
 bool lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
 {
-    char folder[] = "/tmp/tegula-XXXXXX", ptx[64], cubin[64], log[64];
-    if (!mkdtemp(folder))
-        return failed(p, "no temporary folder", strerror(errno));
-    snprintf(ptx, sizeof ptx, "%s/k.ptx", folder);
-    snprintf(cubin, sizeof cubin, "%s/k.cubin", folder);
-    snprintf(log, sizeof log, "%s/k.log", folder);
-    const int fd = open(ptx, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    bool ok = fd >= 0 && write_all(fd, out->ptx, strlen(out->ptx));
-    if (fd >= 0)
-        close(fd);
-    if (!ok)
-        failed(p, "cannot write PTX", strerror(errno));
-    const int status = ok ? run(ptxas, p->target->arch, ptx, cubin, log) : -1;
-    size_t log_bytes = 0;
-    char *text = ok ? read_file(log, &log_bytes) : NULL;
-    if (ok && status != 0)
-        ok = failed(p, status < 0 ? "ptxas could not be started" : "ptxas refused the PTX", text ? text : ptxas);
-    ok = ok && read_log(p, text ? text : "", strict, out);
-    if (ok && !(out->cubin = read_file(cubin, &out->cubin_bytes)))
-        ok = failed(p, "ptxas wrote no cubin", cubin);
-    free(text);
-    unlink(ptx);
-    unlink(cubin);
-    unlink(log);
-    rmdir(folder);
+    const struct files files = {open_memory("ptx"), open_memory("cubin"), open_memory("log")};
+    const bool ok = assemble(p, ptxas, strict, &files, out);
+    const int all[] = {files.ptx, files.cubin, files.log};
+    for (uint32_t i = 0; i < 3; i++)
+        if (all[i] >= 0)
+            close(all[i]);
     return ok;
 }

@@ -33,14 +33,32 @@ static bool read_all(int file, char *bytes, size_t size)
     return true;
 }
 
-static tg_status read_open(int file, const char *path, char **bytes, size_t *size, const tg_sink *sink)
+static tg_status check_open(int file, const char *path, enum file_use use, size_t *size, const tg_sink *sink)
 {
     struct stat info;
     if (fstat(file, &info) != 0)
         return fail_errno(sink, path, "read");
     if (!S_ISREG(info.st_mode))
         return tg_fail(sink, TG_E_FILE, "TG0831", NULL, "cannot read %s: expected a regular file", path);
-    size_t n = (size_t)info.st_size;
+    if (info.st_size > FILE_MOST)
+        return tg_fail(sink, TG_E_FILE, "TG0831", NULL, "cannot read %s: expected at most %d bytes, found %lld", path,
+                       FILE_MOST, (long long)info.st_size);
+    const bool is_foreign = info.st_uid != geteuid() && info.st_uid != 0;
+    if (use == FILE_CODE && (is_foreign || (info.st_mode & (S_IWGRP | S_IWOTH))))
+        return tg_fail(sink, TG_E_FILE, "TG0831", "remove it, or choose another folder",
+                       "%s: expected a file that only its user may write, found one that %s", path,
+                       is_foreign ? "somebody else owns" : "others may write");
+    *size = (size_t)info.st_size;
+    return TG_OK;
+}
+
+static tg_status read_open(int file, const char *path, enum file_use use, char **bytes, size_t *size,
+                           const tg_sink *sink)
+{
+    size_t n = 0;
+    const tg_status status = check_open(file, path, use, &n, sink);
+    if (status != TG_OK)
+        return status;
     char *buffer = malloc(n + 1);
     if (!buffer)
         return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "%s: no memory for %zu bytes", path, n);
@@ -54,14 +72,14 @@ static tg_status read_open(int file, const char *path, char **bytes, size_t *siz
     return TG_OK;
 }
 
-tg_status file_read(const char *path, char **bytes, size_t *size, const tg_sink *sink)
+tg_status file_read(const char *path, enum file_use use, char **bytes, size_t *size, const tg_sink *sink)
 {
     *bytes = NULL;
     *size = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a FIFO that nobody writes: no waiting */
     if (file < 0)
         return errno == ENOENT ? TG_OK : fail_errno(sink, path, "read");
-    tg_status status = read_open(file, path, bytes, size, sink);
+    tg_status status = read_open(file, path, use, bytes, size, sink);
     (void)close(file);
     return status;
 }
@@ -80,26 +98,32 @@ static bool write_all(int file, const char *bytes, size_t size)
     return true;
 }
 
-/* The name is unique, so two writers of one file do not meet; the last rename wins. */
-tg_status file_replace(const char *path, const void *bytes, size_t size, const tg_sink *sink)
+/* Data before name: after a power failure the new name must not stand for an empty file. */
+static tg_status write_and_rename(const char *path, char *temporary, const void *bytes, size_t size,
+                                  const tg_sink *sink)
 {
-    char *temporary = NULL;
-    if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "%s: no memory", path);
-    int file = mkstemp(temporary);
-    if (file < 0) {
-        tg_status status = fail_errno(sink, path, "write");
-        free(temporary);
-        return status;
-    }
-    /* Data before name: after a power failure the new name must not stand for an empty file. */
-    bool ok = write_all(file, bytes, size) && fchmod(file, 0644) == 0 && fsync(file) == 0;
+    int file = mkstemp(temporary); /* a name of its own, so two writers of one file do not meet; the last rename wins */
+    if (file < 0)
+        return fail_errno(sink, path, "write");
+    bool ok = write_all(file, bytes, size) && fsync(file) == 0;
     ok = close(file) == 0 && ok;
     ok = ok && rename(temporary, path) == 0;
-    tg_status status = ok ? TG_OK : fail_errno(sink, path, "write");
+    const tg_status status = ok ? TG_OK : fail_errno(sink, path, "write");
     if (!ok)
         (void)unlink(temporary);
+    return status;
+}
+
+tg_status file_replace(const char *path, const void *bytes, size_t size, const tg_sink *sink)
+{
+    char *target = realpath(path, NULL), *temporary = NULL; /* NULL: there is no such file yet */
+    if (asprintf(&temporary, "%s.XXXXXX", target ? target : path) < 0) {
+        free(target);
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "%s: no memory", path);
+    }
+    const tg_status status = write_and_rename(target ? target : path, temporary, bytes, size, sink);
     free(temporary);
+    free(target);
     return status;
 }
 

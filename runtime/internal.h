@@ -47,12 +47,15 @@ cu_result map_encode(const tg_driver *driver, const tg_program *program, const t
 
 /* file.c */
 
-/* Reads a whole file. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed and followed by
- * a NUL that *size does not count. */
-tg_status file_read(const char *path, char **bytes, size_t *size, const tg_sink *sink);
+/* Reads a whole regular file of at most FILE_MOST bytes. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed
+ * and followed by a NUL that *size does not count. FILE_CODE: what will be executed, so that a file that belongs
+ * to somebody else (but root), or that others may write, is refused. */
+enum file_use { FILE_TEXT, FILE_CODE };
+enum { FILE_MOST = 256 << 20 };
+tg_status file_read(const char *path, enum file_use use, char **bytes, size_t *size, const tg_sink *sink);
 
-/* Writes beside the file and renames, so that a reader sees the old or the new content, never half.
- */
+/* Writes beside the file and renames, so that a reader sees the old or the new content, never half. Where the path is a
+ * symbolic link, what it leads to is replaced. The new file is the user's alone (0600). */
 tg_status file_replace(const char *path, const void *bytes, size_t size, const tg_sink *sink);
 
 /* Creates the folders in which the file will be. */

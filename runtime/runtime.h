@@ -114,9 +114,11 @@ TG_API tg_status tg_time_kernels(const tg_module *module, const tg_sizes *sizes,
                                  uint32_t runs, size_t flush_bytes, float *times, const tg_sink *sink);
 
 /* Kernel cache on disk: key -> bundle. A key is any text that says all of what the program depends
- * on. Files are versioned and checksummed, written by rename; a damaged one is reported as a
- * warning and treated as missing. tg_cache_get gives TG_OK with *program NULL when there is none; a
- * program it gives is freed with tg_program_free. tg_cache_put creates `directory` when missing. */
+ * on. Files are versioned and checksummed, hold their key, and are written by rename, for the user alone (0600). One
+ * that is damaged, of another key, no regular file, somebody else's (but root's), or that others may write, is
+ * reported as a warning (TG0832) and treated as missing. tg_cache_get gives TG_OK with *program NULL when there is
+ * none; a program it gives is freed with tg_program_free. tg_cache_put creates `directory` when missing; when
+ * entries take more than 1 GiB in all, it removes those that were read longest ago. */
 TG_API tg_status tg_cache_get(const char *directory, const char *key, tg_program **program, const tg_sink *sink);
 TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_program *program, const tg_sink *sink);
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char first_line[] = "tegula-wisdom 1";
@@ -158,7 +159,7 @@ static tg_status open_file(struct wisdom_text *wisdom, const char *path, tg_seve
     char *text;
     size_t size;
     *wisdom = (struct wisdom_text){.name = path, .sink = sink};
-    tg_status status = file_read(path, &text, &size, sink);
+    tg_status status = file_read(path, FILE_TEXT, &text, &size, sink);
     if (status == TG_OK && size > 0)
         return open_text(wisdom, text, size, severity);
     free(text);
@@ -325,8 +326,25 @@ static tg_status rewrite(const char *path, const tg_wisdom *entry, const tg_sink
     return status;
 }
 
-/* The lock is a file of its own, since the wisdom file is replaced. It goes with the descriptor, so
- * a writer that dies leaves no lock behind. Yields the descriptor or -1. */
+/* Writing takes milliseconds: whoever holds the lock for so long hangs. */
+enum { LOCK_MILLISECONDS = 5000, RETRY_MILLISECONDS = 10 };
+
+static bool take_lock(int lock)
+{
+    const struct timespec pause = {0, RETRY_MILLISECONDS * 1000000L};
+    for (int waited = 0; waited < LOCK_MILLISECONDS; waited += RETRY_MILLISECONDS) {
+        if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return false;
+        (void)nanosleep(&pause, NULL);
+    }
+    errno = EWOULDBLOCK;
+    return false;
+}
+
+/* The lock is a file of its own, since the wisdom file is replaced, and the user's alone, for whoever can open it can
+ * hold it. It goes with the descriptor, so a writer that dies leaves no lock behind. Yields the descriptor or -1. */
 static int lock_file(const char *path, const tg_sink *sink)
 {
     char *name = NULL;
@@ -334,12 +352,9 @@ static int lock_file(const char *path, const tg_sink *sink)
         tg_report(sink, TG_ERROR, "TG0799", NULL, 0, NULL, "wisdom: no memory");
         return -1;
     }
-    int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    int result = lock < 0 ? -1 : flock(lock, LOCK_EX);
-    while (result != 0 && lock >= 0 && errno == EINTR)
-        result = flock(lock, LOCK_EX);
-    if (result != 0) {
-        const char *reason = strerrordesc_np(errno);
+    int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (lock < 0 || !take_lock(lock)) {
+        const char *reason = errno == EWOULDBLOCK ? "another process has held it for 5 s" : strerrordesc_np(errno);
         tg_report(sink, TG_ERROR, "TG0831", name, 0, NULL, "cannot lock %s: %s", name,
                   reason ? reason : "unknown error");
         if (lock >= 0)

@@ -1,163 +1,18 @@
-/* tests/bundle/test_files.c - cache and wisdom: damage, concurrency, nearest shapes. */
-#include "runtime/runtime.h"
-#include "tests/bundle/sample.h"
+/* tests/bundle/test_files.c - wisdom: damage, concurrency, locks, links, nearest shapes. */
+#include "tests/bundle/files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
-static const char ptx[] = ".version 7.0\n";
-
-struct log {
-    char text[4096];
-    int n_warnings, n_errors;
-};
-
-static void remember(void *user, const tg_diag *diag)
-{
-    struct log *log = user;
-    size_t used = strlen(log->text);
-    snprintf(log->text + used, sizeof log->text - used, "%s %s\n", diag->code, diag->message);
-    log->n_warnings += diag->severity == TG_WARNING;
-    log->n_errors += diag->severity == TG_ERROR;
-}
-
-#define LOG(name)                                                                                                      \
-    struct log name = {0};                                                                                             \
-    const tg_sink name##_sink = {remember, &name}
-
-static char folder[] = "/tmp/tegula-files-XXXXXX";
 static char path[64]; /* of the wisdom file */
 
-static int setup(void **state)
+static int setup_path(void **state)
 {
-    (void)state;
-    strcpy(folder, "/tmp/tegula-files-XXXXXX");
-    snprintf(path, sizeof path, "%s/a/b/wisdom", mkdtemp(folder) ? folder : "");
-    return folder[0] ? 0 : -1;
+    const int result = setup(state);
+    snprintf(path, sizeof path, "%s/a/b/wisdom", folder);
+    return result;
 }
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-static void overwrite(const char *name, const void *bytes, size_t size)
-{
-    FILE *file = fopen(name, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static size_t slurp(const char *name, char *bytes, size_t capacity)
-{
-    FILE *file = fopen(name, "rb");
-    assert_non_null(file);
-    size_t n = fread(bytes, 1, capacity - 1, file);
-    bytes[n] = '\0';
-    fclose(file);
-    return n;
-}
-
-/* ---- cache ---- */
-
-/* The one file of the cache. */
-static void cached_file(char *name, size_t capacity)
-{
-    char command[100];
-    snprintf(command, sizeof command, "ls %s/cache/*", folder);
-    FILE *list = popen(command, "r");
-    assert_non_null(fgets(name, (int)capacity, list));
-    name[strcspn(name, "\n")] = '\0';
-    assert_int_equal(fgetc(list), EOF); /* and no temporary ones */
-    pclose(list);
-}
-
-static void a_damaged_cache_file_is_missing(void **state)
-{
-    (void)state;
-    char directory[64], file[200], bytes[4096];
-    snprintf(directory, sizeof directory, "%s/cache", folder);
-    tg_program p = sample_program(ptx), *read = &p;
-    assert_int_equal(tg_cache_get(directory, "key", &read, NULL), TG_OK);
-    assert_null(read);
-    assert_int_equal(tg_cache_put(directory, "key", &p, NULL), TG_OK);
-    assert_int_equal(tg_cache_put(directory, "key", &p, NULL), TG_OK);
-    assert_int_equal(tg_cache_get(directory, "key", &read, NULL), TG_OK);
-    assert_string_equal(read->variant, "mlstm-sig");
-    tg_program_free(read);
-    assert_int_equal(tg_cache_get(directory, "another key", &read, NULL), TG_OK);
-    assert_null(read);
-
-    cached_file(file, sizeof file);
-    size_t size = slurp(file, bytes, sizeof bytes);
-    const size_t cuts[] = {0, 1, 30, size / 2, size - 1};
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        LOG(log);
-        overwrite(file, bytes, cuts[i]);
-        assert_int_equal(tg_cache_get(directory, "key", &read, &log_sink), TG_OK);
-        assert_null(read);
-        assert_int_equal(log.n_warnings, 1);
-        assert_int_equal(log.n_errors, 0);
-        assert_non_null(strstr(log.text, "TG0832 cache file ignored: bundle: "));
-    }
-    assert_int_equal(tg_cache_put(directory, "key", &p, NULL), TG_OK);
-    assert_int_equal(tg_cache_get(directory, "key", &read, NULL), TG_OK);
-    assert_non_null(read);
-    tg_program_free(read);
-}
-
-static void an_impossible_cache_is_an_error(void **state)
-{
-    (void)state;
-    char file[64];
-    tg_program p = sample_program(ptx), *read;
-    LOG(log);
-    snprintf(file, sizeof file, "%s/file", folder);
-    overwrite(file, "", 0);
-    assert_int_equal(tg_cache_put(file, "key", &p, &log_sink), TG_E_FILE);
-    assert_non_null(strstr(log.text, "TG0831 cannot write "));
-    assert_int_equal(tg_cache_get(file, "key", &read, &log_sink), TG_E_FILE);
-    assert_int_equal(tg_cache_get("", "key", &read, NULL), TG_E_ARGUMENT);
-    assert_int_equal(tg_cache_get(folder, NULL, &read, NULL), TG_E_ARGUMENT);
-}
-
-/* Readers and writers at once: a reader sees a whole program or none. */
-static void the_cache_survives_concurrent_writers(void **state)
-{
-    (void)state;
-    char directory[64];
-    snprintf(directory, sizeof directory, "%s/cache", folder);
-    pid_t child = fork();
-    for (uint32_t i = 0; i < 200; i++) {
-        tg_program p = sample_program(ptx), *read;
-        LOG(log);
-        p.kernels[0].registers = i;
-        bool ok = tg_cache_put(directory, "key", &p, &log_sink) == TG_OK &&
-                  tg_cache_get(directory, "key", &read, &log_sink) == TG_OK && read && !log.n_warnings;
-        if (child == 0 && (!ok || i == 199))
-            _exit(!ok);
-        assert_true(ok);
-        tg_program_free(read);
-    }
-    int result;
-    assert_int_equal(waitpid(child, &result, 0), child);
-    assert_int_equal(result, 0);
-}
-
-/* ---- wisdom ---- */
 
 static tg_wisdom sample_wisdom(int64_t tokens)
 {
@@ -368,13 +223,56 @@ static void two_writers_lose_nothing(void **state)
     }
 }
 
+static void a_lock_that_is_never_given_back_is_an_error(void **state)
+{
+    (void)state;
+    char name[100];
+    LOG(log);
+    const tg_wisdom w = sample_wisdom(64);
+    assert_int_equal(tg_wisdom_add(path, &w, NULL), TG_OK);
+    snprintf(name, sizeof name, "%s.lock", path);
+    const int lock = open(name, O_RDWR);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    assert_int_equal(tg_wisdom_add(path, &w, &log_sink), TG_E_FILE);
+    assert_non_null(strstr(log.text, "another process has held it"));
+    close(lock);
+    assert_int_equal(tg_wisdom_add(path, &w, NULL), TG_OK);
+}
+
+static void what_a_link_leads_to_is_replaced(void **state)
+{
+    (void)state;
+    char real[100], bytes[4096];
+    struct stat info;
+    const tg_wisdom first = sample_wisdom(64), second = sample_wisdom(128);
+    snprintf(real, sizeof real, "%s/real", folder);
+    assert_int_equal(tg_wisdom_add(path, &first, NULL), TG_OK);
+    assert_int_equal(rename(path, real), 0);
+    assert_int_equal(symlink(real, path), 0);
+    assert_int_equal(tg_wisdom_add(path, &second, NULL), TG_OK);
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    slurp(real, bytes, sizeof bytes);
+    assert_non_null(strstr(bytes, "T 64 "));
+    assert_non_null(strstr(bytes, "T 128 "));
+}
+
+static void a_fifo_is_no_wisdom(void **state)
+{
+    (void)state;
+    int is_found;
+    tg_wisdom wanted = sample_wisdom(64), found;
+    LOG(log);
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(tg_wisdom_find(path, &wanted, &found, &is_found, &log_sink), TG_E_FILE);
+    assert_non_null(strstr(log.text, "expected a regular file"));
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_path, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_damaged_cache_file_is_missing),
-        TEST(an_impossible_cache_is_an_error),
-        TEST(the_cache_survives_concurrent_writers),
         TEST(lookup_finds_the_nearest_shape),
         TEST(adding_replaces_the_same_shape),
         TEST(damaged_lines_are_left_out),
@@ -382,6 +280,9 @@ int main(void)
         TEST(a_file_of_another_version_is_not_touched),
         TEST(entries_that_would_not_read_back_are_refused),
         TEST(two_writers_lose_nothing),
+        TEST(a_lock_that_is_never_given_back_is_an_error),
+        TEST(what_a_link_leads_to_is_replaced),
+        TEST(a_fifo_is_no_wisdom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
