@@ -10,14 +10,14 @@
 struct output {
     struct context *context;
     const char *folder;
-    char name[64]; /* a C identifier */
+    char name[65]; /* a C identifier */
     json_t *files; /* array, with --json */
 };
 
-static bool write_file(const struct output *output, const char *suffix, const void *bytes, size_t size)
+static bool write_as(const struct output *output, const char *name, const char *suffix, const void *bytes, size_t size)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s%s", output->folder, output->name, suffix);
+    snprintf(path, sizeof path, "%s/%s%s", output->folder, name, suffix);
     FILE *file = fopen(path, "wb");
     bool ok = file && fwrite(bytes, 1, size, file) == size;
     int error = errno;
@@ -33,6 +33,11 @@ static bool write_file(const struct output *output, const char *suffix, const vo
     else
         printf("  %s\n", path);
     return ok;
+}
+
+static bool write_file(const struct output *output, const char *suffix, const void *bytes, size_t size)
+{
+    return write_as(output, output->name, suffix, bytes, size);
 }
 
 /* "tegula_mlstm_sig_H" is the H kernel: what all entry points share is left out. */
@@ -77,38 +82,36 @@ static bool write_bundle(const struct output *output, const tg_program *program)
 static bool write_c(const struct output *output, const tg_program *program)
 {
     char *source = NULL, *header = NULL;
+    const char *const common = tg_embed_header();
     bool ok = tg_program_c(program, output->name, &source, &header, &output->context->sink) == TG_OK &&
-              write_file(output, ".c", source, strlen(source)) && write_file(output, ".h", header, strlen(header));
+              write_file(output, ".c", source, strlen(source)) && write_file(output, ".h", header, strlen(header)) &&
+              write_as(output, "tegula_embed", ".h", common, strlen(common));
     free(source);
     free(header);
     return ok;
 }
 
+/* "mlstm-sig" becomes mlstm_sig, and its decode step mlstm_sig_step: an engine has both, and they name C functions. */
+static void default_name(const tg_variant *variant, bool is_step, char *name, size_t size)
+{
+    snprintf(name, size, "%s%s", variant->name, is_step ? "_step" : "");
+    for (; *name; name++)
+        *name = isalnum((unsigned char)*name) ? *name : '_';
+}
+
 static bool output_open(struct output *output, const tg_variant *variant)
 {
     const struct options *options = &output->context->options;
-    const char *name = options->name ? options->name : variant->name;
-    size_t n = 0;
     if (!options->output) {
         complain(output->context, "name a folder: -o DIR", "`tegula compile` needs -o");
         return false;
     }
-    if (strlen(name) >= sizeof output->name) {
-        complain(output->context, "choose a shorter one", "--name: more than %zu characters", sizeof output->name - 1);
+    if (options->name)
+        snprintf(output->name, sizeof output->name, "%s", options->name);
+    else
+        default_name(variant, options->tokens > 0, output->name, sizeof output->name);
+    if (tg_c_name_check(options->name ? options->name : output->name, &output->context->sink) != TG_OK)
         return false;
-    }
-    for (; name[n]; n++) /* "mlstm-sig" becomes mlstm_sig: it names C functions */
-        output->name[n] = !options->name && !isalnum((unsigned char)name[n]) ? '_' : name[n];
-    output->name[n] = '\0';
-    for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)name[i]) && output->name[i] != '_') {
-            complain(output->context, "use letters, digits and _", "--name: '%s' is no C identifier", name);
-            return false;
-        }
-    if (n == 0 || isdigit((unsigned char)output->name[0])) {
-        complain(output->context, "begin with a letter", "--name: '%s' is no C identifier", name);
-        return false;
-    }
     output->folder = options->output;
     struct stat status;
     if (mkdir(output->folder, 0777) == 0 || (stat(output->folder, &status) == 0 && S_ISDIR(status.st_mode)))

@@ -1,12 +1,14 @@
-/* program/bundle.c - a program as bytes and back.
+/* program/bundle.c - a program, or a set of them, as bytes and back.
  *
- *     magic[8]  version u32  reserved u32  size u64 (of the whole file)
- *     the fields of tg_program, in the order of code_program below
+ *     magic[8]  version u32  kind u32  size u64 (of the whole file)
+ *     kind 0: the fields of tg_program, in the order of code_program below
+ *     kind 1: those of tg_set, in the order of code_set
  *     checksum u64 (xxhash64 of everything before it)
  *
  * Integers are little endian, text is a length and its bytes, images start at multiples of 16 so
  * that they can be used in place. One description of the fields serves measuring, writing and
- * reading; whether the values make sense is tg_program_verify's business alone. */
+ * reading; whether the values make sense is tg_program_verify's and tg_set_verify's business alone. */
+#include "program/set.h"
 #include "program/fail.h"
 
 #include <inttypes.h>
@@ -18,6 +20,8 @@
 static const uint8_t magic[8] = {'T', 'E', 'G', 'U', 'L', 'A', '\r', '\n'};
 
 enum { HEADER_BYTES = 24, CHECKSUM_BYTES = 8, IMAGE_ALIGNMENT = 16 };
+
+enum kind { PROGRAM = 0, SET = 1 };
 
 enum mode { MEASURE, WRITE, READ };
 
@@ -237,12 +241,81 @@ static bool code_program(struct codec *c, tg_program *p)
     return ok;
 }
 
-static void put_header(uint8_t *bytes, size_t size)
+static bool code_i64(struct codec *c, int64_t *value, const char *field)
+{
+    uint64_t bits = (uint64_t)*value;
+    if (!code_u64(c, &bits, field))
+        return false;
+    *value = (int64_t)bits;
+    return true;
+}
+
+static bool code_branch(struct codec *c, tg_branch *b)
+{
+    bool ok = code_u32(c, &b->first, "branch first") && code_u32(c, &b->n_programs, "branch n_programs") &&
+              code_count(c, &b->n_points, TG_MAX_POINTS, "branch n_points");
+    for (uint32_t i = 0; ok && i < b->n_points; i++)
+        ok = code_i64(c, &b->points[i].batch, "point batch") && code_i64(c, &b->points[i].heads, "point heads") &&
+             code_i64(c, &b->points[i].tokens, "point tokens") && code_u8(c, &b->points[i].program, "point program") &&
+             code_u8(c, &b->points[i].origin, "point origin");
+    return ok && code_bytes(c, b->picks, sizeof b->picks, "branch picks");
+}
+
+/* What is read has room for as many programs and branches as there may be. */
+static bool code_set(struct codec *c, tg_set *set)
+{
+    uint32_t n_programs = set->n_programs, n_branches = set->n_branches;
+    bool ok = code_count(c, &n_programs, TG_MAX_SET_PROGRAMS, "n_programs") &&
+              code_count(c, &n_branches, TG_MAX_BRANCHES, "n_branches");
+    if (!ok)
+        return false;
+    set->n_programs = n_programs;
+    set->n_branches = n_branches;
+    for (uint32_t i = 0; ok && i < set->n_programs; i++) {
+        tg_program copy = set->programs[i]; /* the codec takes fields it may write */
+        ok = code_program(c, &copy);
+        if (c->mode == READ)
+            set->programs[i] = copy;
+    }
+    for (uint32_t i = 0; ok && i < set->n_branches; i++) {
+        tg_branch copy = set->branches[i];
+        ok = code_branch(c, &copy);
+        if (c->mode == READ)
+            set->branches[i] = copy;
+    }
+    return ok;
+}
+
+static void put_header(uint8_t *bytes, enum kind kind, size_t size)
 {
     memcpy(bytes, magic, sizeof magic);
     put_little(bytes + 8, 4, TG_PROGRAM_VERSION);
-    put_little(bytes + 12, 4, 0);
+    put_little(bytes + 12, 4, kind);
     put_little(bytes + 16, 8, size);
+}
+
+/* Either kind, which has been verified. */
+static bool code_either(struct codec *c, enum kind kind, void *object)
+{
+    return kind == SET ? code_set(c, object) : code_program(c, object);
+}
+
+static tg_status write_either(enum kind kind, void *object, void **bytes, size_t *size, const tg_sink *sink)
+{
+    struct codec measure = {.mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
+    if (!code_either(&measure, kind, object))
+        return TG_E_FORMAT;
+    size_t end = measure.at;
+    uint8_t *buffer = malloc(end + CHECKSUM_BYTES);
+    if (!buffer)
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", end);
+    put_header(buffer, kind, end + CHECKSUM_BYTES);
+    struct codec writer = {.mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
+    (void)code_either(&writer, kind, object); /* the measured size is exact */
+    put_little(buffer + end, CHECKSUM_BYTES, XXH64(buffer, end, 0));
+    *bytes = buffer;
+    *size = end + CHECKSUM_BYTES;
+    return TG_OK;
 }
 
 tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink)
@@ -255,23 +328,25 @@ tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size
     if (status != TG_OK)
         return status;
     tg_program copy = *program; /* the codec takes fields it may write */
-    struct codec measure = {.mode = MEASURE, .size = SIZE_MAX / 2, .at = HEADER_BYTES, .sink = sink};
-    if (!code_program(&measure, &copy))
-        return TG_E_FORMAT;
-    size_t end = measure.at;
-    uint8_t *buffer = malloc(end + CHECKSUM_BYTES);
-    if (!buffer)
-        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", end);
-    put_header(buffer, end + CHECKSUM_BYTES);
-    struct codec writer = {.mode = WRITE, .bytes = buffer, .size = end, .at = HEADER_BYTES, .sink = sink};
-    (void)code_program(&writer, &copy); /* the measured size is exact */
-    put_little(buffer + end, CHECKSUM_BYTES, XXH64(buffer, end, 0));
-    *bytes = buffer;
-    *size = end + CHECKSUM_BYTES;
-    return TG_OK;
+    return write_either(PROGRAM, &copy, bytes, size, sink);
 }
 
-static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *sink)
+tg_status tg_set_bytes(const tg_set *set, void **bytes, size_t *size, const tg_sink *sink)
+{
+    if (!bytes || !size)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_set_bytes: %s is NULL", bytes ? "size" : "bytes");
+    *bytes = NULL;
+    *size = 0;
+    tg_status status = tg_set_verify(set, sink);
+    if (status != TG_OK)
+        return status;
+    if (set->n_programs == 1)
+        return tg_program_bytes(&set->programs[0], bytes, size, sink);
+    tg_set copy = *set;
+    return write_either(SET, &copy, bytes, size, sink);
+}
+
+static tg_status check_header(const uint8_t *bytes, size_t size, enum kind *kind, const tg_sink *sink)
 {
     const char *again = "write the bundle again with this version of Tegula";
     if (size < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
@@ -281,13 +356,13 @@ static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *
     if (size < HEADER_BYTES + CHECKSUM_BYTES)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL, "bundle: expected at least %d bytes, found %zu",
                        HEADER_BYTES + CHECKSUM_BYTES, size);
-    uint64_t version = get_little(bytes + 8, 4), reserved = get_little(bytes + 12, 4);
+    uint64_t version = get_little(bytes + 8, 4), found_kind = get_little(bytes + 12, 4);
     if (version != TG_PROGRAM_VERSION)
         return tg_fail(sink, TG_E_FORMAT, "TG0712", again, "bundle: version: expected %d, found %" PRIu64,
                        TG_PROGRAM_VERSION, version);
-    if (reserved != 0)
-        return tg_fail(sink, TG_E_FORMAT, "TG0715", again, "bundle: header reserved: expected 0, found %" PRIu64,
-                       reserved);
+    if (found_kind > SET)
+        return tg_fail(sink, TG_E_FORMAT, "TG0715", again,
+                       "bundle: kind: expected 0 (one program) or 1 (a set), found %" PRIu64, found_kind);
     uint64_t stated = get_little(bytes + 16, 8);
     if (stated != size)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
@@ -297,49 +372,104 @@ static tg_status check_header(const uint8_t *bytes, size_t size, const tg_sink *
     if (expected != found)
         return tg_fail(sink, TG_E_FORMAT, "TG0714", again,
                        "bundle: checksum: expected %016" PRIx64 ", found %016" PRIx64, expected, found);
+    *kind = (enum kind)found_kind;
     return TG_OK;
 }
 
-/* Reads the fields into `program`, whose storage holds the bytes. */
-static tg_status read_fields(tg_program *program, size_t size, const tg_sink *sink)
+/* Reads the fields, which go up to the end. `storage` holds the bytes and stays with the object. */
+static tg_status read_either(enum kind kind, void *object, void *storage, size_t size, const tg_sink *sink)
 {
     struct codec reader = {
-        .mode = READ, .bytes = program->storage, .size = size - CHECKSUM_BYTES, .at = HEADER_BYTES, .sink = sink};
-    if (!code_program(&reader, program))
+        .mode = READ, .bytes = storage, .size = size - CHECKSUM_BYTES, .at = HEADER_BYTES, .sink = sink};
+    if (!code_either(&reader, kind, object))
         return TG_E_FORMAT;
     if (reader.at != reader.size)
         return tg_fail(sink, TG_E_FORMAT, "TG0713", NULL,
                        "bundle: expected its last field to end at byte %zu, found %zu", reader.size, reader.at);
-    return tg_program_verify(program, sink);
+    return TG_OK;
+}
+
+static void *copy_of(const void *bytes, size_t size)
+{
+    void *storage = malloc(size);
+    if (storage)
+        memcpy(storage, bytes, size);
+    return storage;
+}
+
+static tg_status no_memory(size_t size, const tg_sink *sink)
+{
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", size);
+}
+
+static tg_status parse_program(const void *bytes, size_t size, tg_program **program, const tg_sink *sink)
+{
+    tg_program *parsed = calloc(1, sizeof *parsed);
+    void *storage = copy_of(bytes, size);
+    if (!parsed || !storage) {
+        free(parsed);
+        free(storage);
+        return no_memory(size, sink);
+    }
+    parsed->struct_size = sizeof *parsed;
+    parsed->version = TG_PROGRAM_VERSION;
+    parsed->storage = storage;
+    tg_status status = read_either(PROGRAM, parsed, storage, size, sink);
+    if (status == TG_OK)
+        status = tg_program_verify(parsed, sink);
+    if (status == TG_OK)
+        *program = parsed;
+    else
+        tg_program_free(parsed);
+    return status;
 }
 
 tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink)
 {
+    enum kind kind;
     if (!bytes || !program)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_program_parse: %s is NULL",
                        bytes ? "program" : "bytes");
     *program = NULL;
-    tg_status status = check_header(bytes, size, sink);
-    if (status != TG_OK)
-        return status;
-    tg_program *parsed = calloc(1, sizeof *parsed);
-    void *storage = malloc(size);
-    if (!parsed || !storage) {
-        free(parsed);
-        free(storage);
-        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "bundle: no memory for %zu bytes", size);
+    tg_status status = check_header(bytes, size, &kind, sink);
+    if (status == TG_OK && kind != PROGRAM)
+        return tg_fail(sink, TG_E_FORMAT, "TG0716", "tg_set_parse reads both",
+                       "bundle: kind: expected 0 (one program), found %d (a set)", kind);
+    return status == TG_OK ? parse_program(bytes, size, program, sink) : status;
+}
+
+static tg_status parse_set(const void *bytes, size_t size, tg_set **set, const tg_sink *sink)
+{
+    tg_set *parsed = tg_set_new(TG_MAX_SET_PROGRAMS, TG_MAX_BRANCHES);
+    if (parsed)
+        parsed->storage = copy_of(bytes, size);
+    if (!parsed || !parsed->storage) {
+        tg_set_free(parsed);
+        return no_memory(size, sink);
     }
-    memcpy(storage, bytes, size);
-    parsed->struct_size = sizeof *parsed;
-    parsed->version = TG_PROGRAM_VERSION;
-    parsed->storage = storage;
-    status = read_fields(parsed, size, sink);
-    if (status != TG_OK) {
-        tg_program_free(parsed);
-        return status;
-    }
-    *program = parsed;
-    return TG_OK;
+    tg_status status = read_either(SET, parsed, parsed->storage, size, sink);
+    if (status == TG_OK)
+        status = tg_set_verify(parsed, sink);
+    if (status == TG_OK)
+        *set = parsed;
+    else
+        tg_set_free(parsed);
+    return status;
+}
+
+tg_status tg_set_parse(const void *bytes, size_t size, tg_set **set, const tg_sink *sink)
+{
+    enum kind kind;
+    tg_program *program;
+    if (!bytes || !set)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0713", NULL, "tg_set_parse: %s is NULL", bytes ? "set" : "bytes");
+    *set = NULL;
+    tg_status status = check_header(bytes, size, &kind, sink);
+    if (status == TG_OK && kind == SET)
+        return parse_set(bytes, size, set, sink);
+    if (status == TG_OK)
+        status = parse_program(bytes, size, &program, sink);
+    return status == TG_OK ? tg_set_of(program, set, sink) : status;
 }
 
 void tg_program_free(tg_program *program)

@@ -328,11 +328,17 @@ TG_API void tg_program_free(tg_program *program);
 TG_API tg_status tg_program_bytes(const tg_program *program, void **bytes, size_t *size, const tg_sink *sink);
 TG_API tg_status tg_program_parse(const void *bytes, size_t size, tg_program **program, const tg_sink *sink);
 
-/* The program as a pair of files NAME.c and NAME.h, C11 and C++17, that load and launch with
+/* The program as a pair of files NAME.c and NAME.h, C11 and C++14, that load and launch with
  * nothing but the Driver API, opened by path or given as a table of functions. `*source` and
- * `*header` are malloc'ed text; `name` becomes the prefix of the functions (a C identifier). */
+ * `*header` are malloc'ed text; `name` becomes the prefix of the functions and passes
+ * tg_c_name_check. The header includes tegula_embed.h, which tg_embed_header has the text of: types
+ * that all such programs share. */
 TG_API tg_status tg_program_c(const tg_program *program, const char *name, char **source, char **header,
                               const tg_sink *sink);
+TG_API const char *tg_embed_header(void);
+
+/* TG_OK for a C identifier of at most 64 characters that is no keyword of C or C++ and not reserved. */
+TG_API tg_status tg_c_name_check(const char *name, const tg_sink *sink);
 
 #ifdef __cplusplus
 }

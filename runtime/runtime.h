@@ -5,7 +5,7 @@
 #ifndef TEGULA_RUNTIME_H
 #define TEGULA_RUNTIME_H
 
-#include "program/program.h"
+#include "program/set.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +50,23 @@ TG_API void tg_context_release(const tg_driver *driver, int ordinal);
  * with a clear message. Unload with the same context current. */
 TG_API tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module **module, const tg_sink *sink);
 TG_API void tg_unload(tg_module *module);
+
+/* The program of a module. */
+TG_API const tg_program *tg_module_program(const tg_module *module);
+
+/* A set of programs (program/set.h) loaded into one CUDA context. Immutable after tg_set_load: use from any thread. */
+typedef struct tg_modules tg_modules;
+
+/* Loads of each pair of widths the programs of the newest architecture that the GPU runs, as tg_load does. Set and
+ * driver must outlive it. TG_E_UNSUPPORTED with what there is when nothing is for this GPU. */
+TG_API tg_status tg_set_load(const tg_driver *driver, const tg_set *set, tg_modules **modules, const tg_sink *sink);
+TG_API void tg_set_unload(tg_modules *modules);
+
+/* The module that a call of these widths (0: the only ones) and sizes takes, for tg_launch, and by tg_module_program for
+ * tg_workspace_bytes: the look-up of tg_set_pick, below a microsecond, no lock. NULL after messages that say which widths
+ * and architectures there are, or what the sizes must be, and what was asked for. */
+TG_API const tg_module *tg_set_module(const tg_modules *modules, uint32_t dqk, uint32_t dhv, const tg_sizes *sizes,
+                                      const tg_sink *sink);
 
 /* A tensor of a call. Strides are in elements, for B, NH and then the tensor's axes; all zero means
  * contiguous [B, NH, axes...], where an axis of which the tensor has one entry (TG_NO_BATCH,

@@ -533,6 +533,172 @@ static void programs_of_another_version_are_refused(void **state)
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
+/* ---- sets ---- */
+
+static tg_program set_programs[SAMPLE_SET_PROGRAMS];
+static tg_branch set_branches[SAMPLE_SET_BRANCHES];
+
+static void steps_are_the_nearest(void **state)
+{
+    (void)state;
+    for (uint32_t step = 2; step < TG_PICK_TOKENS; step++)
+        assert_int_equal(tg_pick_step(tg_pick_size(step), TG_PICK_TOKENS), step);
+    for (int64_t size = 1; size < INT64_C(1) << 20; size += 1 + size / 100) {
+        const double exact = 2 * log2((double)size);
+        assert_true(fabs(exact - tg_pick_step(size, TG_PICK_TOKENS)) <= 0.5 + 1e-3);
+        assert_true(fabs(exact / 2 - (double)tg_pick_log(size) / 65536) < 0.09);
+    }
+    assert_int_equal(tg_pick_step(-3, 5), 0);
+    assert_int_equal(tg_pick_step(INT64_MAX, 5), 4);
+    assert_int_equal(tg_pick_step(INT64_MAX, 1000), 80);
+}
+
+/* The point of the sample are (B NH, T): (2, 16), (4, 64), (6, 256) for programs 0, 1, 2. */
+static void a_set_takes_the_nearest_program(void **state)
+{
+    (void)state;
+    const tg_set set = sample_set("ptx", set_programs, set_branches);
+    for (uint32_t h = 0; h < TG_PICK_HEADS; h++)
+        for (uint32_t t = 0; t < TG_PICK_TOKENS; t++)
+            set.branches[0].picks[h][t] = 2;
+    set.branches[0].picks[6][20] = 0; /* 8 heads, 1024 tokens */
+    const struct {
+        tg_sizes sizes;
+        int program;
+    } rows[] = {
+        {{1, 2, 16, 0}, 0},   {{2, 1, 16, 0}, 0},       {{2, 1, 22, 0}, 0},
+        {{1, 2, 11, 0}, 2}, /* beyond half an octave */
+        {{1, 4, 64, 0}, 1},   {{2, 2, 90, 0}, 1},       {{3, 2, 300, 0}, 2},
+        {{1, 8, 1024, 0}, 0}, {{8, 1, 1200, 0}, 0},     {{8, 1, 1300, 0}, 2},
+        {{9, 1, 900, 0}, 0},  {{100, 100, 5000, 0}, 2}, {{1, 8, 1024, 16}, 2}, /* program 0 takes multiples of 32 */
+        {{1, 4, 64, 64}, 1},
+    };
+    assert_int_equal(tg_set_verify(&set, NULL), TG_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (tg_set_pick(&set, 0, &rows[i].sizes, NULL) != rows[i].program)
+            fail_msg("row %zu: expected %d, found %d", i, rows[i].program, tg_set_pick(&set, 0, &rows[i].sizes, NULL));
+    /* Clusters of two do not divide three heads: the first that can. */
+    set.branches[1].picks[3][40] = 2;
+    assert_int_equal(tg_set_pick(&set, 1, &(tg_sizes){1, 3, 1 << 20, 0}, NULL), 3);
+    /* Of packed sequences the tokens of one count. */
+    for (int i = 0; i < 3; i++)
+        set.programs[i].packed = 1;
+    set.branches[0].n_points = 0;
+    assert_int_equal(tg_set_pick(&set, 0, &(tg_sizes){4, 2, 4096, 0}, NULL), 0);
+    assert_int_equal(tg_set_pick(&set, 0, &(tg_sizes){8, 1, 1024, 0}, NULL), 2);
+}
+
+static void a_set_says_what_there_is(void **state)
+{
+    (void)state;
+    const tg_set set = sample_set("ptx", set_programs, set_branches);
+    const struct {
+        int cc;
+        uint32_t dqk, dhv;
+        int branch;
+    } rows[] = {{80, 16, 16, 0},  {89, 16, 16, 0},  {90, 16, 16, 1}, {120, 16, 0, 1}, {90, 32, 0, 2},
+                {80, 32, 16, -1}, {75, 16, 16, -1}, {90, 0, 16, -1}, {90, 16, 8, -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        assert_int_equal(tg_set_branch(&set, rows[i].cc, rows[i].dqk, rows[i].dhv, &log_sink), rows[i].branch);
+        assert_int_equal(log.n, rows[i].branch < 0);
+    }
+    LOG(log);
+    assert_int_equal(tg_set_branch(&set, 80, 64, 16, &log_sink), -1);
+    assert_says(&log,
+                "TG0732 set of mlstm-sig: expected one of dqk 16 dhv 16 on sm_80 or newer, dqk 16 dhv 16 on sm_90 or "
+                "newer, dqk 32 dhv 16 on sm_90 or newer, found dqk 64 dhv 16 on sm_80");
+    LOG(why);
+    assert_int_equal(tg_set_pick(&set, 0, &(tg_sizes){1, 1, 1, 8}, &why_sink), -1);
+    assert_says(&why, "TG0701 sizes.chunk: expected a multiple of ");
+    assert_says(&why,
+                "TG0733 sizes: expected some that one of the 3 programs of mlstm-sig for sm_80, dqk 16, dhv 16 takes, "
+                "found B 1, NH 1, T 1, chunk 8");
+    assert_int_equal(tg_set_pick(&set, 9, &(tg_sizes){1, 1, 1, 0}, NULL), -1);
+    assert_int_equal(tg_set_pick(NULL, 0, NULL, NULL), -1);
+    assert_int_equal(tg_set_branch(NULL, 80, 0, 0, NULL), -1);
+}
+
+static void change_set(tg_set *set, int what)
+{
+    switch (what) {
+    case 0:
+        set->programs[1].n_tensors--; /* less workspace is no matter */
+        set->programs[1].kernels[0].n_args = 0;
+        return;
+    case 1:
+        set->programs[1].tensors[SAMPLE_F].dtype = TG_BF16;
+        return;
+    case 2:
+        strcpy(set->programs[2].scalars[0].name, "scala");
+        return;
+    case 3:
+        set->programs[2].scalars[0].value = 1;
+        return;
+    case 4:
+        set->programs[5].dqk = 48;
+        return;
+    case 5:
+        set->branches[1].first = 2;
+        return;
+    case 6:
+        set->branches[2].n_programs = 0;
+        return;
+    case 7:
+        set->branches[0].points[1].program = 3;
+        return;
+    case 8:
+        set->branches[0].points[1].tokens = 0;
+        return;
+    case 9:
+        set->branches[0].picks[28][40] = 3;
+        return;
+    case 10:
+        set->n_branches = 2;
+        return;
+    case 11:
+        set->programs[6].dqk = 16;
+        return;
+    case 12:
+        strcpy(set->programs[3].variant, "other");
+        return;
+    default:
+        set->version++;
+        return;
+    }
+}
+
+static void every_wrong_field_of_a_set_is_named(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        NULL,
+        "TG0734 set: programs[1] (tfla): expected tensor f as in the first, found f",
+        "TG0721 scalars[0].name: expected scale, found scala",
+        "TG0734 set: programs[2] (clusters): expected scalar scale as in the first, found scale",
+        "TG0734 set: programs[5]: expected the architecture and widths of the first of its branch",
+        "TG0734 set: branches[1]: expected its 1..16 programs to begin at 3 of 7, found 3 at 2",
+        "TG0734 set: branches[2]: expected its 1..16 programs to begin at 6 of 7, found 0 at 6",
+        "TG0734 set: branches[0].points[1]: expected a program below 3 and an origin of 0..2, found 3 and 1",
+        "TG0734 set: branches[0].points[1]: expected sizes of 1..2147483647, found B 2, NH 2, T 0",
+        "TG0734 set: branches[0].picks[28][40]: expected below 3, found 3",
+        "TG0734 set: expected branches of all 7 programs, found 6",
+        "TG0734 set: branches[2]: expected another architecture or widths than branches[1]",
+        "TG0734 set: programs[3].variant: expected mlstm-sig, found other",
+        "TG0722 set: expected version 6 of",
+    };
+    for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
+        LOG(log);
+        tg_set set = sample_set("ptx", set_programs, set_branches);
+        change_set(&set, i);
+        const tg_status status = tg_set_verify(&set, &log_sink);
+        assert_int_equal(status == TG_OK, expected[i] == NULL);
+        if (expected[i])
+            assert_says(&log, expected[i]);
+    }
+    assert_int_equal(tg_set_verify(NULL, NULL), TG_E_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +719,10 @@ int main(void)
         cmocka_unit_test(every_wrong_field_is_named),
         cmocka_unit_test(boxes_may_have_any_legal_shape),
         cmocka_unit_test(programs_of_another_version_are_refused),
+        cmocka_unit_test(steps_are_the_nearest),
+        cmocka_unit_test(a_set_takes_the_nearest_program),
+        cmocka_unit_test(a_set_says_what_there_is),
+        cmocka_unit_test(every_wrong_field_of_a_set_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #ifndef TEGULA_TEST_SAMPLE_H
 #define TEGULA_TEST_SAMPLE_H
 
-#include "program/program.h"
+#include "program/set.h"
 
 #include <string.h>
 
@@ -175,7 +175,7 @@ static inline tg_program sample_program_maps(const char *ptx)
         {.tensor = 2, .swizzle = TG_SWIZZLE_128, .columns = 64, .rows = 256, .spans = 1},
         {.tensor = 3, .swizzle = TG_SWIZZLE_128, .columns = 32, .rows = 8, .spans = 2},
         {.tensor = 4, .swizzle = TG_SWIZZLE_NONE, .columns = 8, .rows = 1, .spans = 6},
-        {.tensor = 0, .swizzle = TG_SWIZZLE_128, .columns = 48, .rows = 16, .spans = 1},
+        {.tensor = 0, .swizzle = TG_SWIZZLE_64, .columns = 32, .rows = 16, .spans = 1}, /* which do not divide 48 */
         {.tensor = 7, .swizzle = TG_SWIZZLE_64, .columns = 16, .rows = 64, .spans = 8},
         {.tensor = 8, .swizzle = TG_SWIZZLE_128, .columns = 64, .rows = 64, .spans = 1},
     };
@@ -200,6 +200,52 @@ static inline tg_program sample_program_maps(const char *ptx)
     kernel->cluster = 4;
     kernel->overlap = 1;
     return program;
+}
+
+/* Three programs that differ in what a call must be like, for two architectures and two pairs of widths. `programs` and
+ * `branches` live as long as the set. */
+enum { SAMPLE_SET_PROGRAMS = 7, SAMPLE_SET_BRANCHES = 3 };
+
+static inline void sample_branch(tg_set *set, uint32_t i, uint32_t first, uint32_t n)
+{
+    tg_branch *b = &set->branches[i];
+    *b = (tg_branch){.first = first, .n_programs = n, .n_points = n > 1 ? 3 : 0};
+    for (uint8_t k = 0; k < b->n_points; k++)
+        b->points[k] = (tg_point_of_set){
+            .batch = 1 + k, .heads = 2, .tokens = 16 << 2 * k, .program = (uint8_t)(k % n), .origin = k};
+    for (uint32_t h = 0; h < TG_PICK_HEADS; h++)
+        for (uint32_t t = 0; t < TG_PICK_TOKENS; t++)
+            b->picks[h][t] = (uint8_t)((h * 7 + t) % n);
+}
+
+static inline tg_set sample_set(const char *ptx, tg_program programs[SAMPLE_SET_PROGRAMS],
+                                tg_branch branches[SAMPLE_SET_BRANCHES])
+{
+    static const char *const schedules[] = {"walk", "tfla", "clusters"};
+    tg_set set = {.struct_size = sizeof set,
+                  .version = TG_PROGRAM_VERSION,
+                  .n_programs = SAMPLE_SET_PROGRAMS,
+                  .programs = programs,
+                  .n_branches = SAMPLE_SET_BRANCHES,
+                  .branches = branches};
+    for (uint32_t i = 0; i < SAMPLE_SET_PROGRAMS; i++) {
+        tg_program *p = &programs[i];
+        *p = sample_program(ptx);
+        strncpy(p->schedule, schedules[i % 3], sizeof p->schedule); /* zeroes the rest */
+        p->chunk_multiple = i % 3 ? 16 : 32;
+        p->chunk_default = p->chunk_multiple * 2;
+        p->kernels[0].threads += i;
+        p->kernels[0].name[0] = (char)('a' + i);
+        if (i >= 3)
+            memcpy(p->arch, "sm_90", sizeof "sm_90");
+        p->kernels[0].cluster = i == 5 ? 2 : 0;
+        p->max_tokens = i % 3 == 1 ? 100 : 0;
+    }
+    programs[6].dqk = 2 * SAMPLE_WIDTH;
+    sample_branch(&set, 0, 0, 3);
+    sample_branch(&set, 1, 3, 3);
+    sample_branch(&set, 2, 6, 1);
+    return set;
 }
 
 /* A decode step on states in a pool, with grouped heads, that begins before the work ahead has

@@ -3,6 +3,7 @@
  * The launch loop exists twice, in runtime/launch.c and in program/embed_template.c.in. Random
  * calls, most of them with a mistake, go through both to the fake driver: both must refuse or both
  * must ask it for the same. */
+#include "choosing.h"
 #include "decode.h"
 #include "maps.h"
 #include "mlstm_sig.h"
@@ -21,10 +22,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-enum { N_CALLS = 100000, N_SUBJECTS = 4 };
+enum { N_CALLS = 100000, N_SUBJECTS = 4, TEXT_BYTES = 16384 };
 
 static struct fake_state *fake;
 static tg_driver *driver;
+static tegula_driver table; /* for all generated programs */
 
 /* ---- the generated programs, behind one type ---- */
 
@@ -35,36 +37,59 @@ struct call {
     uint32_t n_args;
     uint64_t workspace;
     void *stream;
+    uint32_t dqk, dhv; /* of a set */
 };
 
-/* Every prefix has types of its own, all alike; programs differ in how many scalars they have. */
+static tegula_sizes sizes_of(const struct call *c)
+{
+    const tegula_sizes sizes = {.batch = c->sizes.batch,
+                                .heads = c->sizes.heads,
+                                .tokens = c->sizes.tokens,
+                                .chunk = c->sizes.chunk,
+                                .dqk = (int32_t)c->dqk,
+                                .dhv = (int32_t)c->dhv};
+    return sizes;
+}
+
+/* `tensors` has a field for each tensor of the signature, in its order. */
+static void set_tensors(const struct call *c, void *tensors, size_t size)
+{
+    tegula_tensor each[TG_MAX_TENSORS];
+    assert_int_equal(size, c->n_args * sizeof *each);
+    for (uint32_t t = 0; t < c->n_args; t++) {
+        each[t].address = c->args[t].address;
+        memcpy(each[t].stride, c->args[t].stride, sizeof each[t].stride);
+    }
+    memcpy(tensors, each, size);
+}
+
+/* Every prefix has a struct of tensors of its own, all alike; programs differ in how many scalars they have. */
 #define ONE_SCALAR(call)  (call)->scalars[0]
 #define TWO_SCALARS(call) (call)->scalars[0], (call)->scalars[1]
 #define DEFINE_SUBJECT(name, its_scalars)                                                                              \
-    static name##_driver driver_of_##name;                                                                             \
     static name##_module module_of_##name;                                                                             \
     static int launch_##name(const struct call *c)                                                                     \
     {                                                                                                                  \
-        const tg_sizes *s = &c->sizes;                                                                                 \
-        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                                          \
-        name##_tensor each[TG_MAX_TENSORS];                                                                            \
-        name##_tensors tensors; /* its fields are in the order of the signature */                                     \
-        assert_int_equal(sizeof tensors, c->n_args * sizeof *each);                                                    \
-        for (uint32_t t = 0; t < c->n_args; t++) {                                                                     \
-            each[t].address = c->args[t].address;                                                                      \
-            memcpy(each[t].stride, c->args[t].stride, sizeof each[t].stride);                                          \
-        }                                                                                                              \
-        memcpy(&tensors, each, sizeof tensors);                                                                        \
+        const tegula_sizes sizes = sizes_of(c);                                                                        \
+        name##_tensors tensors;                                                                                        \
+        set_tensors(c, &tensors, sizeof tensors);                                                                      \
         return name##_launch(&module_of_##name, &sizes, its_scalars(c), &tensors, c->workspace, c->stream);            \
     }                                                                                                                  \
-    static uint64_t bytes_of_##name(const tg_sizes *s)                                                                 \
+    static int check_##name(const struct call *c, char *text, size_t n)                                                \
     {                                                                                                                  \
-        const name##_sizes sizes = {s->batch, s->heads, s->tokens, s->chunk};                                          \
+        const tegula_sizes sizes = sizes_of(c);                                                                        \
+        name##_tensors tensors;                                                                                        \
+        set_tensors(c, &tensors, sizeof tensors);                                                                      \
+        return name##_check(&module_of_##name, &sizes, &tensors, c->workspace, text, n);                               \
+    }                                                                                                                  \
+    static uint64_t bytes_of_##name(const struct call *c)                                                              \
+    {                                                                                                                  \
+        const tegula_sizes sizes = sizes_of(c);                                                                        \
         return name##_workspace_bytes(&sizes);                                                                         \
     }                                                                                                                  \
     static int open_##name(void)                                                                                       \
     {                                                                                                                  \
-        return name##_driver_open(&driver_of_##name, FAKE_CUDA) || name##_load(&module_of_##name, &driver_of_##name);  \
+        return name##_load(&module_of_##name, &table);                                                                 \
     }                                                                                                                  \
     static void close_##name(void)                                                                                     \
     {                                                                                                                  \
@@ -77,15 +102,15 @@ DEFINE_SUBJECT(maps, ONE_SCALAR)
 
 static struct subject {
     tg_program (*make)(const char *ptx);
-    int (*open)(void), (*launch)(const struct call *c);
-    uint64_t (*bytes)(const tg_sizes *sizes);
+    int (*open)(void), (*launch)(const struct call *c), (*check)(const struct call *c, char *text, size_t n);
+    uint64_t (*bytes)(const struct call *c);
     void (*close)(void);
     tg_program program;
     tg_module *module;
 } subjects[N_SUBJECTS] = {
 #define SUBJECT(name, make)                                                                                            \
     {                                                                                                                  \
-        make, open_##name, launch_##name, bytes_of_##name, close_##name, {0}, NULL                                     \
+        make, open_##name, launch_##name, check_##name, bytes_of_##name, close_##name, {0}, NULL                       \
     }
     SUBJECT(mlstm_sig, sample_program),
     SUBJECT(packed, sample_program_packed),
@@ -104,7 +129,7 @@ static int setup(void **state)
     fake->cc_major = 9;
     fake->shared_optin = 232448;
     fake->max_threads = fake->function_threads = 1024;
-    int result = tg_driver_open(FAKE_CUDA, &driver, NULL);
+    int result = tg_driver_open(FAKE_CUDA, &driver, NULL) || packed_driver_open(&table, FAKE_CUDA);
     for (struct subject *s = subjects; s < subjects + N_SUBJECTS && result == 0; s++) {
         s->program = s->make(ptx);
         result = tg_load(driver, &s->program, &s->module, NULL) || s->open();
@@ -120,10 +145,7 @@ static int teardown(void **state)
         s->close();
     }
     int n_modules = fake->n_modules;
-    mlstm_sig_driver_close(&driver_of_mlstm_sig);
-    packed_driver_close(&driver_of_packed);
-    decode_driver_close(&driver_of_decode);
-    maps_driver_close(&driver_of_maps);
+    decode_driver_close(&table);
     tg_driver_close(driver);
     return n_modules;
 }
@@ -228,6 +250,32 @@ static void random_call(const tg_program *p, struct call *c)
     c->stream = (void *)(uintptr_t)rand();
 }
 
+static void count(void *user, const tg_diag *diag)
+{
+    int *n = user;
+    *n += diag->severity == TG_ERROR;
+}
+
+/* NAME_check says of a call what the launch says, in as many lines as the runtime has messages. */
+static void check_text(const struct subject *s, const struct call *c, tg_status status, int result)
+{
+    static char text[TEXT_BYTES], shorter[40];
+    int n_messages = 0, n_lines = 0;
+    const int checked = s->check(c, text, sizeof text);
+    const tg_sink sink = {count, &n_messages};
+    (void)tg_launch_check(s->module, &c->sizes, c->args, c->n_args, c->workspace, &sink);
+    for (const char *at = text; *at; at++)
+        n_lines += *at == '\n';
+    if ((result == TEGULA_E_SCALAR ? checked != TEGULA_OK : checked != result) || n_lines != n_messages)
+        fail_msg("subject %d: status %d, %d messages; result %d, check %d: %s", (int)(s - subjects), (int)status,
+                 n_messages, result, checked, text);
+    assert_int_equal(n_lines == 0, checked == TEGULA_OK);
+    memset(shorter, 'x', sizeof shorter);
+    assert_int_equal(s->check(c, shorter, sizeof shorter - 1), checked);
+    assert_true(memchr(shorter, '\0', sizeof shorter - 1) && shorter[sizeof shorter - 1] == 'x');
+    assert_int_equal(s->check(c, NULL, 0), checked);
+}
+
 static void check_both(const struct subject *s, const struct call *c, int *n_launched, int *n_empty)
 {
     static struct trace ours, theirs;
@@ -240,14 +288,16 @@ static void check_both(const struct subject *s, const struct call *c, int *n_lau
         memcmp(ours.grid, theirs.grid, sizeof ours - offsetof(struct trace, grid)) != 0)
         fail_msg("subject %d: status %d \"%s\", result %d \"%s\"", (int)(s - subjects), (int)status, ours.log, result,
                  theirs.log);
+    if (status != TG_E_DRIVER && result <= TEGULA_OK)
+        check_text(s, c, status, result);
     if (c->sizes.tokens < INT32_MAX) /* whose workspace no memory holds */
         assert_int_not_equal(status, TG_E_DRIVER);
     *n_launched += status == TG_OK && strstr(ours.log, "cuLaunchKernel") != NULL;
     *n_empty += status == TG_OK && (c->sizes.batch == 0 || c->sizes.tokens == 0);
     if (tg_sizes_check(&s->program, &c->sizes, NULL) == TG_OK)
-        assert_int_equal(tg_workspace_bytes(&s->program, &c->sizes), s->bytes(&c->sizes));
+        assert_int_equal(tg_workspace_bytes(&s->program, &c->sizes), s->bytes(c));
     else
-        assert_int_equal(s->bytes(&c->sizes), 0);
+        assert_int_equal(s->bytes(c), 0);
 }
 
 static void both_launch_the_same(void **state)
@@ -267,6 +317,109 @@ static void both_launch_the_same(void **state)
     }
 }
 
+/* ---- a set ---- */
+
+static tg_program set_programs[SAMPLE_SET_PROGRAMS];
+static tg_branch set_branches[SAMPLE_SET_BRANCHES];
+
+DEFINE_SUBJECT(choosing, ONE_SCALAR)
+
+static void random_call_of_set(const tg_set *set, struct call *c)
+{
+    random_call(&set->programs[0], c);
+    c->dqk = (uint32_t)ONE_OF(16, 16, 16, 32, 0, 64);
+    c->dhv = (uint32_t)ONE_OF(16, 16, 0, rarely(8, 16));
+    if (c->sizes.batch > 0 && c->sizes.tokens > 0) { /* others write their states into `memory` */
+        c->sizes.tokens = ONE_OF(1, 16, 60, 90, 120, 1000, 8192, 65536);
+        c->sizes.batch = ONE_OF(1, 2, 3, 100);
+    }
+    c->workspace = 0x100;
+}
+
+/* Which program is taken, and what of the driver is asked for it. Yields the program's number; -1: none. */
+static int check_set(const tg_modules *modules, const tg_set *set, const struct call *c)
+{
+    static struct trace ours, theirs;
+    const tegula_sizes sizes = sizes_of(c);
+    const tg_module *module = tg_set_module(modules, c->dqk, c->dhv, &c->sizes, NULL);
+    const tg_program *program = tg_module_program(module);
+    const char *schedule = choosing_schedule(&module_of_choosing, &sizes);
+    tg_status status = TG_E_ARGUMENT;
+    if (module)
+        status = tg_launch(module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace, c->stream, NULL);
+    take_trace(&ours);
+    const int result = launch_choosing(c);
+    take_trace(&theirs);
+    assert_int_equal(status == TG_OK, result == TEGULA_OK);
+    assert_int_equal(module == NULL, result == TEGULA_E_SIZES);
+    assert_int_equal(check_choosing(c, NULL, 0), result == TEGULA_E_SCALAR ? TEGULA_OK : result);
+    assert_string_equal(ours.log, theirs.log);
+    assert_memory_equal(ours.grid, theirs.grid, sizeof ours - offsetof(struct trace, grid));
+    assert_string_equal(schedule ? schedule : "none", program ? program->schedule : "none");
+    if (program)
+        assert_true(bytes_of_choosing(c) >= tg_workspace_bytes(program, &c->sizes));
+    return program ? (int)(program - set->programs) : -1;
+}
+
+static void both_choose_the_same(void **state)
+{
+    (void)state;
+    const tg_set set = sample_set(".version 7.0\n", set_programs, set_branches);
+    static const struct {
+        int major, n_programs;
+    } rows[] = {{9, 4}, {8, 3}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        tg_modules *modules;
+        int taken[SAMPLE_SET_PROGRAMS + 1] = {0}, n_programs = 0;
+        fake->cc_major = rows[r].major;
+        assert_int_equal(tg_set_load(driver, &set, &modules, NULL), TG_OK);
+        assert_int_equal(open_choosing(), TEGULA_OK);
+        expect_values_of(&set.programs[0].kernels[0]);
+        for (int i = 0; i < N_CALLS; i++) {
+            struct call c;
+            srand((unsigned int)i);
+            random_call_of_set(&set, &c);
+            taken[1 + check_set(modules, &set, &c)]++;
+        }
+        for (int i = 0; i < SAMPLE_SET_PROGRAMS; i++)
+            n_programs += taken[1 + i] > 0;
+        assert_int_equal(n_programs, rows[r].n_programs);
+        assert_true(taken[0] > N_CALLS / 20);
+        tg_set_unload(modules);
+        close_choosing();
+    }
+    fake->cc_major = 9;
+}
+
+/* The size, what is there and what was asked for. */
+static void a_set_says_why_nothing_fits(void **state)
+{
+    (void)state;
+    char text[500];
+    choosing_tensors tensors = {0};
+    choosing_sizes sizes = {.batch = 1, .heads = 1, .tokens = 1, .dqk = 64, .dhv = 16};
+    choosing_module none;
+    assert_int_equal(open_choosing(), TEGULA_OK);
+    assert_int_equal(choosing_check(&module_of_choosing, &sizes, &tensors, 256, text, sizeof text), TEGULA_E_SIZES);
+    assert_string_equal(text, "sizes.dqk, sizes.dhv: expected 16 and 16, or 32 and 16, found 64 and 16 on this GPU\n");
+    sizes.dqk = 16;
+    sizes.chunk = 8;
+    assert_int_equal(choosing_check(&module_of_choosing, &sizes, &tensors, 256, text, sizeof text), TEGULA_E_SIZES);
+    assert_non_null(strstr(text, "sizes.chunk: expected a multiple of "));
+    sizes.chunk = 0;
+    tensors.q.address = 0x102;
+    assert_int_equal(choosing_check(&module_of_choosing, &sizes, &tensors, 0, text, sizeof text), TEGULA_E_WORKSPACE);
+    assert_non_null(strstr(text, "workspace: expected the address of 1024 bytes, found 0\n"));
+    assert_non_null(strstr(text, "q: address: expected a multiple of 16, found 0x102\n"));
+    assert_non_null(strstr(text, "k: address: expected one, found 0\n"));
+    close_choosing();
+    fake->cc_major = 7;
+    assert_int_equal(choosing_load(&none, &table), TEGULA_E_DEVICE);
+    assert_string_equal(choosing_error(NULL, TEGULA_E_DEVICE),
+                        "the GPU cannot run these kernels: they are for sm_80 or newer, sm_90 or newer");
+    fake->cc_major = 9;
+}
+
 static void constants_are_those_of_the_program(void **state)
 {
     (void)state;
@@ -282,11 +435,11 @@ static void constants_are_those_of_the_program(void **state)
 static void mistakes_have_their_codes(void **state)
 {
     (void)state;
-    mlstm_sig_sizes sizes = {1, 1, 16, 0};
+    mlstm_sig_sizes sizes = {.batch = 1, .heads = 1, .tokens = 16};
     mlstm_sig_tensors t = {0};
     assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 0, NULL), MLSTM_SIG_E_WORKSPACE);
     assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL), MLSTM_SIG_E_TENSOR);
-    mlstm_sig_sizes nothing = {0, 1, 0, 0};
+    mlstm_sig_sizes nothing = {.heads = 1};
     assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &nothing, NAN, &t, 0, NULL), MLSTM_SIG_E_SCALAR);
     sizes.heads = 0;
     assert_int_equal(mlstm_sig_launch(&module_of_mlstm_sig, &sizes, 1, &t, 256, NULL), MLSTM_SIG_E_SIZES);
@@ -297,18 +450,18 @@ static void mistakes_have_their_codes(void **state)
     assert_int_equal(mlstm_sig_driver_open(&other, FAKE_CUDA_OLD), MLSTM_SIG_E_DRIVER);
     assert_null(other.library);
     fake->cc_major = 7;
-    assert_int_equal(mlstm_sig_load(&none, &driver_of_mlstm_sig), MLSTM_SIG_E_DEVICE);
+    assert_int_equal(mlstm_sig_load(&none, &table), MLSTM_SIG_E_DEVICE);
     fake->cc_major = 9;
     maps_module no_maps;
-    maps_driver older = driver_of_maps;
+    maps_driver older = table;
     older.cuTensorMapEncodeTiled = NULL;
     assert_int_equal(maps_load(&no_maps, &older), MAPS_E_DRIVER);
-    older = driver_of_maps;
+    older = table;
     older.cuLaunchKernelEx = NULL; /* the clusters need it */
     assert_int_equal(maps_load(&no_maps, &older), MAPS_E_DRIVER);
     decode_module steps;
-    decode_driver plain = driver_of_decode;
-    const decode_sizes step = {1, 3, 1, 0};
+    decode_driver plain = table;
+    const decode_sizes step = {.batch = 1, .heads = 3, .tokens = 1};
     decode_tensors d = {0};
     d.q = d.k = d.v = d.f = d.index = d.h = (decode_tensor){.address = 0x100};
     plain.cuLaunchKernelEx = NULL; /* overlap does without */
@@ -324,8 +477,8 @@ static void mistakes_have_their_codes(void **state)
     fake->failing = "cuFuncLoad";
     fake->result = 700;
     fake->error_text = "some text";
-    assert_int_equal(mlstm_sig_load(&none, &driver_of_mlstm_sig), 700);
-    assert_string_equal(mlstm_sig_error(&driver_of_mlstm_sig, 700), "some text");
+    assert_int_equal(mlstm_sig_load(&none, &table), 700);
+    assert_string_equal(mlstm_sig_error(&table, 700), "some text");
     fake->failing = NULL;
     for (int result = MLSTM_SIG_E_SLOTS; result <= MLSTM_SIG_OK; result++)
         assert_non_null(mlstm_sig_error(NULL, result));
@@ -334,8 +487,8 @@ static void mistakes_have_their_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_launch_the_same),
-        cmocka_unit_test(constants_are_those_of_the_program),
+        cmocka_unit_test(both_launch_the_same),        cmocka_unit_test(both_choose_the_same),
+        cmocka_unit_test(a_set_says_why_nothing_fits), cmocka_unit_test(constants_are_those_of_the_program),
         cmocka_unit_test(mistakes_have_their_codes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -208,7 +208,15 @@ out: cannot be made a folder
 compile mlstm-sig --arch sm_80 -o out --name 2fast
 -- exit 2
 -- stderr
-'2fast' is no C identifier
+name: expected a C identifier of at most 64 characters, found 2fast
+
+-- case a name that C has for something else, before anything is compiled
+-- args
+compile mlstm-sig --arch sm_80 -o out --name int
+-- exit 2
+-- stderr
+name: expected one that C, C++ and tegula_embed.h leave free, found int
+! compiling
 
 -- case names that differ by one large letter
 -- tensors x.safetensors

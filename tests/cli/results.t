@@ -71,6 +71,14 @@ out/my_kernel.H.ptx
 out/my_kernel.tgb
 out/my_kernel.c
 out/my_kernel.h
+out/tegula_embed.h
+
+-- case the decode step of a variant has a name of its own
+-- args
+compile mlstm-sig --arch sm_80 --dtype bf16 --dqk 32 --dhv 64 --tokens 1 -o out
+-- exit 0
+-- stdout
+out/mlstm_sig_step.h
 
 -- case every stage can be printed
 -- args

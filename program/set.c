@@ -1,0 +1,340 @@
+/* program/set.c - which program of a set a call takes, and the rules that a set keeps. */
+#include "program/set.h"
+#include "program/fail.h"
+#include "program/tensor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- steps of a table ---- */
+
+enum { FRACTION = 16 }; /* bits behind the point of a logarithm */
+
+/* log2 by its integer part and the mantissa: a straight line from power to power, at most 0.09 too small. Generated C
+ * has the same function. */
+int64_t tg_pick_log(int64_t value)
+{
+    const int64_t most = INT64_C(1) << 40;
+    uint32_t octave = 0;
+    if (value < 1)
+        return 0;
+    value = value < most ? value : most;
+    for (uint32_t bits = 32; bits; bits /= 2)
+        octave += value >> (octave + bits) ? bits : 0;
+    return ((int64_t)octave << FRACTION) + ((value << FRACTION) >> octave) - (1 << FRACTION);
+}
+
+uint32_t tg_pick_step(int64_t value, uint32_t n)
+{
+    /* 2^(1/4) and 2^(3/4), where one step is as near as the other. */
+    const int64_t quarter = 12400, three_quarters = 44682;
+    const int64_t log = tg_pick_log(value), fraction = log & ((1 << FRACTION) - 1);
+    const uint32_t step =
+        TG_PICK_STEPS * (uint32_t)(log >> FRACTION) + (fraction >= quarter) + (fraction >= three_quarters);
+    return step < n ? step : n - 1;
+}
+
+int64_t tg_pick_size(uint32_t step)
+{
+    const int64_t octave = INT64_C(1) << step / TG_PICK_STEPS;
+    return step % TG_PICK_STEPS ? (octave * 92682 + (1 << 15)) >> FRACTION : octave; /* 2^16 sqrt(2) */
+}
+
+/* ---- choice ---- */
+
+static int64_t heads_of(int64_t batch, int64_t heads)
+{
+    return batch < INT32_MAX && heads < INT32_MAX ? batch * heads : INT64_MAX;
+}
+
+static int64_t tokens_of(const tg_program *program, int64_t batch, int64_t tokens)
+{
+    return program->packed && batch > 1 ? (tokens - 1) / batch + 1 : tokens;
+}
+
+/* The point that is nearest, among those that are near; NULL: none is. */
+static const tg_point_of_set *nearest(const tg_program *program, const tg_branch *b, int64_t heads, int64_t tokens)
+{
+    const int64_t near = 1 << (FRACTION - 1);
+    const tg_point_of_set *best = NULL;
+    int64_t least = INT64_MAX;
+    heads = tg_pick_log(heads);
+    tokens = tg_pick_log(tokens);
+    for (uint32_t i = 0; i < b->n_points; i++) {
+        const tg_point_of_set *at = &b->points[i];
+        const int64_t by_heads = llabs(tg_pick_log(heads_of(at->batch, at->heads)) - heads);
+        const int64_t by_tokens = llabs(tg_pick_log(tokens_of(program, at->batch, at->tokens)) - tokens);
+        if (by_heads > near || by_tokens > near || by_heads + by_tokens >= least)
+            continue;
+        best = at;
+        least = by_heads + by_tokens;
+    }
+    return best;
+}
+
+static uint32_t look_up(const tg_program *program, const tg_branch *b, const tg_sizes *sizes)
+{
+    const int64_t heads = heads_of(sizes->batch, sizes->heads);
+    const int64_t tokens = tokens_of(program, sizes->batch, sizes->tokens);
+    const tg_point_of_set *point = nearest(program, b, heads, tokens);
+    return point ? point->program : b->picks[tg_pick_step(heads, TG_PICK_HEADS)][tg_pick_step(tokens, TG_PICK_TOKENS)];
+}
+
+int tg_set_pick(const tg_set *set, uint32_t branch, const tg_sizes *sizes, const tg_sink *sink)
+{
+    if (!set || !sizes || branch >= set->n_branches)
+        return tg_report(sink, TG_ERROR, "TG0733", NULL, 0, NULL,
+                         "tg_set_pick: expected a set, one of its branches and sizes, found %s",
+                         !set     ? "no set"
+                         : !sizes ? "no sizes"
+                                  : "a branch that it lacks"),
+               -1;
+    const tg_branch *b = &set->branches[branch];
+    const tg_program *const programs = &set->programs[b->first];
+    const uint32_t first = look_up(programs, b, sizes);
+    if (tg_sizes_check(&programs[first], sizes, NULL) == TG_OK)
+        return (int)(b->first + first);
+    for (uint32_t i = 0; i < b->n_programs; i++)
+        if (i != first && tg_sizes_check(&programs[i], sizes, NULL) == TG_OK)
+            return (int)(b->first + i);
+    (void)tg_sizes_check(&programs[first], sizes, sink);
+    if (b->n_programs > 1)
+        tg_report(sink, TG_ERROR, "TG0733", NULL, 0, "compile it with --shape of these sizes",
+                  "sizes: expected some that one of the %" PRIu32 " programs of %s for %s, dqk %" PRIu32
+                  ", dhv %" PRIu32 " takes, found B %" PRId64 ", NH %" PRId64 ", T %" PRId64 ", chunk %" PRId64,
+                  b->n_programs, programs->variant, programs->arch, programs->dqk, programs->dhv, sizes->batch,
+                  sizes->heads, sizes->tokens, sizes->chunk);
+    return -1;
+}
+
+/* "sm_90a" is 90; verified programs have digits there. */
+static int arch_number(const tg_program *program)
+{
+    return (int)strtol(program->arch + strlen("sm_"), NULL, 10);
+}
+
+static bool runs_on(const tg_program *program, int cc)
+{
+    return arch_number(program) == cc || (arch_number(program) < cc && !program->arch_exact);
+}
+
+/* 0 stands for the only widths of the set. */
+static bool has_widths(const tg_set *set, const tg_program *program, uint32_t dqk, uint32_t dhv)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < set->n_branches; i++) {
+        const tg_program *other = &set->programs[set->branches[i].first];
+        ok &= (dqk || other->dqk == program->dqk) && (dhv || other->dhv == program->dhv);
+    }
+    return ok && (!dqk || dqk == program->dqk) && (!dhv || dhv == program->dhv);
+}
+
+static void say_branches(const tg_set *set, int cc, uint32_t dqk, uint32_t dhv, const tg_sink *sink)
+{
+    char text[TG_MAX_BRANCHES * 48];
+    size_t n = 0;
+    for (uint32_t i = 0; i < set->n_branches && n < sizeof text; i++) {
+        const tg_program *p = &set->programs[set->branches[i].first];
+        n += (size_t)snprintf(text + n, sizeof text - n, "%sdqk %" PRIu32 " dhv %" PRIu32 " on %s%s", i ? ", " : "",
+                              p->dqk, p->dhv, p->arch, p->arch_exact ? "" : " or newer");
+    }
+    tg_report(sink, TG_ERROR, "TG0732", NULL, 0,
+              "compile it for that too: --arch A,B and a --shape for each pair of widths",
+              "set of %s: expected one of %s, found dqk %" PRIu32 " dhv %" PRIu32 " on sm_%d", set->programs->variant,
+              text, dqk, dhv, cc);
+}
+
+int tg_set_branch(const tg_set *set, int cc, uint32_t dqk, uint32_t dhv, const tg_sink *sink)
+{
+    int best = -1;
+    if (!set)
+        return tg_report(sink, TG_ERROR, "TG0732", NULL, 0, NULL, "tg_set_branch: expected a set, found NULL"), -1;
+    for (uint32_t i = 0; i < set->n_branches; i++) {
+        const tg_program *p = &set->programs[set->branches[i].first];
+        if (has_widths(set, p, dqk, dhv) && runs_on(p, cc) &&
+            (best < 0 || arch_number(p) > arch_number(&set->programs[set->branches[best].first])))
+            best = (int)i;
+    }
+    if (best < 0)
+        say_branches(set, cc, dqk, dhv, sink);
+    return best;
+}
+
+/* ---- rules ---- */
+
+#define REQUIRE(condition, ...)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return tg_fail(sink, TG_E_FORMAT, "TG0734", NULL, __VA_ARGS__);                                            \
+    } while (0)
+
+static bool is_same_tensor(const tg_tensor_info *a, const tg_tensor_info *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->dtype == b->dtype && a->flags == b->flags && a->segment == b->segment &&
+           memcmp(a->axes, b->axes, sizeof a->axes) == 0;
+}
+
+static uint32_t count_signature(const tg_program *program)
+{
+    uint32_t n = 0;
+    while (n < program->n_tensors && !is_workspace(&program->tensors[n]))
+        n++;
+    return n;
+}
+
+/* What a caller sees is the same whichever is taken. */
+static tg_status verify_alike(const tg_set *set, uint32_t i, const tg_sink *sink)
+{
+    const tg_program *p = &set->programs[i], *first = &set->programs[0];
+    const uint32_t n = count_signature(p);
+    REQUIRE(strcmp(p->variant, first->variant) == 0, "set: programs[%" PRIu32 "].variant: expected %s, found %s", i,
+            first->variant, p->variant);
+    REQUIRE(p->io_dtype == first->io_dtype && p->packed == first->packed && p->pooled == first->pooled &&
+                p->group == first->group,
+            "set: programs[%" PRIu32 "] (%s): expected the types, packing, pool and group of the first", i,
+            p->schedule);
+    REQUIRE(n == count_signature(first),
+            "set: programs[%" PRIu32 "] (%s): expected %" PRIu32 " tensors of the signature, found %" PRIu32, i,
+            p->schedule, count_signature(first), n);
+    for (uint32_t t = 0; t < n; t++)
+        REQUIRE(is_same_tensor(&p->tensors[t], &first->tensors[t]),
+                "set: programs[%" PRIu32 "] (%s): expected tensor %s as in the first, found %s", i, p->schedule,
+                first->tensors[t].name, p->tensors[t].name);
+    REQUIRE(p->n_scalars == first->n_scalars,
+            "set: programs[%" PRIu32 "] (%s): expected %" PRIu32 " scalars, found %" PRIu32, i, p->schedule,
+            first->n_scalars, p->n_scalars);
+    for (uint32_t s = 0; s < p->n_scalars; s++)
+        REQUIRE(strcmp(p->scalars[s].name, first->scalars[s].name) == 0 &&
+                    memcmp(&p->scalars[s].value, &first->scalars[s].value, sizeof p->scalars[s].value) == 0,
+                "set: programs[%" PRIu32 "] (%s): expected scalar %s as in the first, found %s", i, p->schedule,
+                first->scalars[s].name, p->scalars[s].name);
+    return TG_OK;
+}
+
+static bool is_same_kind(const tg_program *a, const tg_program *b)
+{
+    return a->dqk == b->dqk && a->dhv == b->dhv && strcmp(a->arch, b->arch) == 0 && a->arch_exact == b->arch_exact;
+}
+
+static tg_status verify_points(const tg_set *set, uint32_t i, const tg_sink *sink)
+{
+    const tg_branch *b = &set->branches[i];
+    REQUIRE(b->n_points <= TG_MAX_POINTS, "set: branches[%" PRIu32 "].n_points: expected at most %d, found %" PRIu32, i,
+            TG_MAX_POINTS, b->n_points);
+    for (uint32_t k = 0; k < b->n_points; k++) {
+        const tg_point_of_set *at = &b->points[k];
+        REQUIRE(at->batch >= 1 && at->heads >= 1 && at->tokens >= 1 && at->batch <= INT32_MAX &&
+                    at->heads <= INT32_MAX && at->tokens <= INT32_MAX,
+                "set: branches[%" PRIu32 "].points[%" PRIu32 "]: expected sizes of 1..%d, found B %" PRId64
+                ", NH %" PRId64 ", T %" PRId64,
+                i, k, INT32_MAX, at->batch, at->heads, at->tokens);
+        REQUIRE(at->program < b->n_programs && at->origin <= TG_BY_NAME,
+                "set: branches[%" PRIu32 "].points[%" PRIu32 "]: expected a program below %" PRIu32
+                " and an origin of 0..%d, found %d and %d",
+                i, k, b->n_programs, TG_BY_NAME, at->program, at->origin);
+    }
+    for (uint32_t h = 0; h < TG_PICK_HEADS; h++)
+        for (uint32_t t = 0; t < TG_PICK_TOKENS; t++)
+            REQUIRE(b->picks[h][t] < b->n_programs,
+                    "set: branches[%" PRIu32 "].picks[%" PRIu32 "][%" PRIu32 "]: expected below %" PRIu32 ", found %d",
+                    i, h, t, b->n_programs, b->picks[h][t]);
+    return TG_OK;
+}
+
+static tg_status verify_branch(const tg_set *set, uint32_t i, uint32_t first, const tg_sink *sink)
+{
+    const tg_branch *b = &set->branches[i];
+    REQUIRE(b->first == first && b->n_programs >= 1 && b->n_programs <= TG_MAX_BRANCH_PROGRAMS &&
+                b->n_programs <= set->n_programs - first,
+            "set: branches[%" PRIu32 "]: expected its 1..%d programs to begin at %" PRIu32 " of %" PRIu32
+            ", found %" PRIu32 " at %" PRIu32,
+            i, TG_MAX_BRANCH_PROGRAMS, first, set->n_programs, b->n_programs, b->first);
+    for (uint32_t p = 1; p < b->n_programs; p++)
+        REQUIRE(is_same_kind(&set->programs[first], &set->programs[first + p]),
+                "set: programs[%" PRIu32 "]: expected the architecture and widths of the first of its branch",
+                first + p);
+    for (uint32_t k = 0; k < i; k++)
+        REQUIRE(!is_same_kind(&set->programs[first], &set->programs[set->branches[k].first]),
+                "set: branches[%" PRIu32 "]: expected another architecture or widths than branches[%" PRIu32 "]", i, k);
+    return verify_points(set, i, sink);
+}
+
+tg_status tg_set_verify(const tg_set *set, const tg_sink *sink)
+{
+    if (!set)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0734", NULL, "set: expected a set, found NULL");
+    if (set->struct_size != sizeof *set || set->version != TG_PROGRAM_VERSION)
+        return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
+                       "set: expected version %d of %zu bytes, found version %" PRIu32 " of %" PRIu32,
+                       TG_PROGRAM_VERSION, sizeof *set, set->version, set->struct_size);
+    REQUIRE(set->programs && set->n_programs >= 1 && set->n_programs <= TG_MAX_SET_PROGRAMS && set->branches &&
+                set->n_branches >= 1 && set->n_branches <= TG_MAX_BRANCHES,
+            "set: expected 1..%d programs and 1..%d branches, found %" PRIu32 " and %" PRIu32, TG_MAX_SET_PROGRAMS,
+            TG_MAX_BRANCHES, set->n_programs, set->n_branches);
+    tg_status status = TG_OK;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < set->n_programs && status == TG_OK; i++)
+        status = tg_program_verify(&set->programs[i], sink);
+    for (uint32_t i = 1; i < set->n_programs && status == TG_OK; i++)
+        status = verify_alike(set, i, sink);
+    for (uint32_t i = 0; i < set->n_branches && status == TG_OK; first += set->branches[i++].n_programs)
+        status = verify_branch(set, i, first, sink);
+    if (status == TG_OK && first != set->n_programs)
+        status = tg_fail(sink, TG_E_FORMAT, "TG0734", NULL,
+                         "set: expected branches of all %" PRIu32 " programs, found %" PRIu32, set->n_programs, first);
+    return status;
+}
+
+tg_set *tg_set_new(uint32_t n_programs, uint32_t n_branches)
+{
+    tg_set *set = calloc(1, sizeof *set);
+    if (!set)
+        return NULL;
+    set->struct_size = sizeof *set;
+    set->version = TG_PROGRAM_VERSION;
+    set->n_programs = n_programs;
+    set->n_branches = n_branches;
+    set->programs = calloc(n_programs, sizeof *set->programs);
+    set->branches = calloc(n_branches, sizeof *set->branches);
+    for (uint32_t i = 0; set->programs && i < n_programs; i++) {
+        set->programs[i].struct_size = sizeof *set->programs;
+        set->programs[i].version = TG_PROGRAM_VERSION;
+    }
+    if (set->programs && set->branches)
+        return set;
+    tg_set_free(set);
+    return NULL;
+}
+
+void tg_set_take(tg_set *set, uint32_t i, tg_program *program)
+{
+    set->programs[i] = *program;
+    free(program); /* its storage is the set's now */
+}
+
+tg_status tg_set_of(tg_program *program, tg_set **set, const tg_sink *sink)
+{
+    if (!program || !set)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0734", NULL, "tg_set_of: %s is NULL", program ? "set" : "program");
+    *set = tg_set_new(1, 1);
+    if (!*set) {
+        tg_program_free(program);
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "set: no memory for a program");
+    }
+    tg_set_take(*set, 0, program);
+    (*set)->branches[0].n_programs = 1;
+    return TG_OK;
+}
+
+void tg_set_free(tg_set *set)
+{
+    if (!set)
+        return;
+    for (uint32_t i = 0; set->programs && i < set->n_programs; i++)
+        free(set->programs[i].storage);
+    free(set->programs);
+    free(set->branches);
+    free(set->storage);
+    free(set);
+}
