@@ -8,6 +8,7 @@
 #define TEGULA_COMPILER_H
 
 #include "dsl/tegula.h"
+#include "program/set.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +66,24 @@ TG_API tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *tar
 TG_API tg_status tg_compile(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
                             const tg_shape_class *shape, const tg_compile_options *options, tg_program **program,
                             const tg_sink *sink);
+
+/* What a branch of a set is made of: schedules for one target and shape class, the default first, and the sizes that
+ * some of them were chosen for (tg_point_of_set.program is an index into `schedules` here). */
+typedef struct tg_set_part {
+    const tg_target *target;
+    tg_shape_class shape;
+    uint32_t n_schedules; /* 1..TG_MAX_BRANCH_PROGRAMS; the same code is compiled once */
+    tg_schedule schedules[TG_MAX_BRANCH_PROGRAMS];
+    uint32_t n_points;
+    tg_point_of_set points[TG_MAX_POINTS];
+} tg_set_part;
+
+/* Compiles a set of programs, a branch for each part, no two parts with the same target and widths. The table of a
+ * branch, by which calls take one of several programs, is filled from the cost model: at every step of it the program
+ * that the model thinks fastest, or one before it that is at most a tenth slower. Beyond the compilation of the programs
+ * that takes a few milliseconds each. tg_set_free. */
+TG_API tg_status tg_compile_set(const tg_variant *variant, const tg_set_part *parts, uint32_t n_parts,
+                                const tg_compile_options *options, tg_set **set, const tg_sink *sink);
 
 /* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
  * the model thinks it takes on the target's GPU. A prediction, never a measurement. No kernel is faster
