@@ -281,6 +281,8 @@ static u32 read_u32(struct builder *b, u64 limit, const char *what)
     return (u32)x;
 }
 
+enum { MOST_BYTES = 1 << 30 };
+
 /* .align N .type name[N] of a variable or parameter; returns the bytes of an element. */
 static u32 read_variable(struct builder *b, struct symbol *s)
 {
@@ -300,12 +302,14 @@ static u32 read_variable(struct builder *b, struct symbol *s)
     }
     if (!n || !bytes)
         fail(b, "expected a variable");
-    s->name = copy_name(word, n);
     s->bytes = bytes;
     while (take(b, '[')) {
-        s->bytes = peek(b) == ']' ? 0 : s->bytes * read_u32(b, 1u << 30, "array");
+        s->bytes = peek(b) == ']' ? 0 : s->bytes * read_u32(b, MOST_BYTES, "array");
+        if (s->bytes > MOST_BYTES)
+            fail(b, "array too large");
         need(b, ']');
     }
+    s->name = copy_name(word, n);
     return bytes;
 }
 
@@ -336,11 +340,16 @@ static void declare_variable(struct builder *b, u32 space, bool is_extern)
         if (is_extern)
             fail(b, "external variables are not supported");
         s->allocation = memory_alloc(b->memory, s->bytes);
+        if (!s->allocation)
+            fail(b, "no memory for %llu bytes", (unsigned long long)s->bytes);
         s->address = s->allocation->base;
         memory_mark(s->allocation, s->address, s->bytes);
     }
-    if (take(b, '='))
+    if (take(b, '=')) {
+        if (!s->allocation)
+            fail(b, "only variables in global and constant memory can have initial values");
         read_values(b, s, bytes);
+    }
     need(b, ';');
 }
 

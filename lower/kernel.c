@@ -360,10 +360,20 @@ static void make_function(struct emit *e)
     LLVMSetAlignment(e->arena, 1024);
 }
 
+/* The name of a file as it may stand in quotes in PTX. */
+static void quote(const char *file, char *text, size_t size)
+{
+    size_t n = 0;
+    for (; file[n] && n + 1 < size; n++)
+        text[n] = file[n] == '"' || file[n] == '\\' || (unsigned char)file[n] < ' ' || file[n] == 127 ? '_' : file[n];
+    text[n] = '\0';
+}
+
 /* Line information: every statement's line in the user's C file, so that ncu and ptxas point there. */
 static void make_debug(struct emit *e)
 {
-    const char *file = e->p->algorithm->file ? e->p->algorithm->file : "unknown.c";
+    char file[1024];
+    quote(e->p->algorithm->file ? e->p->algorithm->file : "unknown.c", file, sizeof file);
     e->debug = LLVMCreateDIBuilder(e->module);
     LLVMMetadataRef f = LLVMDIBuilderCreateFile(e->debug, file, strlen(file), "", 0);
     LLVMDIBuilderCreateCompileUnit(

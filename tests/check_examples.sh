@@ -59,6 +59,14 @@ algorithm() {
         --shape B=3,NH=2,T=1,dqk=24,dhv=40
 }
 
+# A quote in the name of a file is none in the PTX.
+quoted() {
+    { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
+    "${CC:-cc}" -std=c11 -shared -fPIC -I. "$work/quoted.c" -lm -o "$work/quoted.so" &&
+        "$tegula" compile --load "$work/quoted.so" hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
+        grep -qF '"quo_te.c"' "$work"/quoted/*.H.ptx
+}
+
 embed bf16 --dtype bf16 --dqk 64 --dhv 128
 embed f16 --dtype f16 --dqk 40 --dhv 72
 embed f32 --dtype f32 --dqk 32 --dhv 32
@@ -66,4 +74,5 @@ check "embed needs the C library only" none needed_by "$work/bf16/build/embed"
 schedule
 variant
 algorithm
+check "algorithm: a quote in the name of its file" quoted
 finish

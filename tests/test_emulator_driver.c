@@ -2,6 +2,7 @@
 #include "emulator/harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void test_launch_is_checked(void *unused)
@@ -99,6 +100,30 @@ void test_variables(void *unused)
     ok(cu.cuMemcpyDtoH_v2(out, cu.out, 24));
     const uint32_t expected[] = {0x201, 7, 0x1234, 0, 0x40040000, 99};
     assert_memory_equal(out, expected, sizeof expected);
+}
+
+/* Images that are hardly any, and variables that no memory holds. */
+void test_images(void *unused)
+{
+    (void)unused;
+    enum { INVALID_PTX = 218 };
+    static const char *const images[] = {"",
+                                         "\177",
+                                         "\177E",
+                                         "P",
+                                         ".",
+                                         ".version 7.8\n.target sm_80\n.address_size 64\n"
+                                         ".global .b8 x[1073741824][1073741824];\n",
+                                         ".version 7.8\n.target sm_80\n.address_size 64\n"
+                                         ".global .b8 x[4294967295];\n"};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        char log[4096], *image = strdup(images[i]); /* exactly as long: address sanitizers see what is read behind it */
+        int result;
+        fresh();
+        load(image, log, sizeof log, &result);
+        assert_int_equal(result, INVALID_PTX);
+        free(image);
+    }
 }
 
 /* Conflicts by hand: stride 4 bytes has none; stride 128 bytes makes 32 lanes meet in one bank;

@@ -44,3 +44,13 @@ add.u32 %r2, %r3, 1
 -- kernel
 tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%r5, {%r6}];
 -- refused line
+-- launch 1 32 0
+-- kernel
+.shared .align 4 .u32 counter = 7;
+-- refused only variables in global and constant memory can have initial values
+
+-- launch 1 32 0
+-- kernel
+.local .align 4 .u32 counter = 7;
+-- refused only variables in global and constant memory can have initial values
+
