@@ -153,7 +153,7 @@ static bool bench_open(struct bench *bench, const tg_variant *variant)
     struct context *context = bench->context;
     const struct options *options = &context->options;
     if (!is_meant(context) || (options->dtype && !dtype_parse(context, options->dtype, &bench->io)) ||
-        !machine_open(context) || !is_possible(context))
+        !plot_is_possible(context) || !machine_open(context) || !is_possible(context))
         return false;
     bench->with_gradients = has_gradients(options, variant != NULL);
     bench->by_kernel = options->roofline;

@@ -356,6 +356,9 @@ bool problem_feed(struct context *context, const struct problem *forward, struct
 bool problem_keep(struct context *context, const tg_program *program, int64_t chunk, struct problem *problem);
 struct host_tensor *problem_tensor(struct problem *problem, const char *name);
 int problem_scalar(const struct problem *problem, const char *name); /* -1: none */
+/* Complains of a scalar that the variant does not have, found `where`; false. */
+bool problem_unknown_scalar(struct context *context, const struct problem *problem, const char *where,
+                            const char *name);
 bool problem_allocate(struct context *context, struct host_tensor *tensor);
 void problem_free(struct problem *problem);
 bool cuts_copy(struct context *context, const struct cuts *from, struct cuts *to);

@@ -45,10 +45,13 @@ static const struct command commands[N_COMMANDS] = {
      "The variant comes from the file's metadata unless named, and so do scalars, boundaries of\n"
      "packed sequences and the group. Gradients get what the forward computed on the device. Exit\n"
      "status: 0 all within tolerance, 1 some are not, 2 something could not be checked.\n"},
-    {"run", "VARIANT --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
+    {"run", "[VARIANT] --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
      ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) | TAKES(OPT_OUT) | TAKES(OPT_TIME) |
          TAKES(OPT_SEED),
-     1, 1, command_run, "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"},
+     0, 1, command_run,
+     "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"
+     "The variant comes from the file's metadata unless named, and so do scalars, boundaries of\n"
+     "packed sequences and the group.\n"},
     {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
      ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) | TAKES(OPT_SEED) |
          TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) | TAKES(OPT_PACKED),

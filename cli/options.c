@@ -132,6 +132,9 @@ const char *nearest_name(const char *wrong, const char *const *names)
     return best;
 }
 
+/* Sizes beyond it are no sizes: what is computed of them stays exact in 64 bits. */
+static const long long most_count = 1LL << 40;
+
 static bool parse_count(struct context *context, const char *label, const char *text, int64_t least, int64_t *value)
 {
     char *end;
@@ -140,6 +143,10 @@ static bool parse_count(struct context *context, const char *label, const char *
     if (end == text || *end != '\0' || errno || x < least) {
         complain(context, "give a whole number in decimal digits",
                  "%s: expected a whole number of at least %lld, found '%s'", label, (long long)least, text);
+        return false;
+    }
+    if (x > most_count) {
+        complain(context, "give a smaller one", "%s: expected at most %lld, found %lld", label, most_count, x);
         return false;
     }
     *value = x;

@@ -99,6 +99,17 @@ static void draft_end(const struct draft *draft)
     unlink(draft->name);
 }
 
+bool plot_is_possible(struct context *context)
+{
+    struct draft draft;
+    if (!context->options.svg)
+        return true;
+    const bool is_open = draft_open(context, &draft, context->options.svg);
+    if (is_open)
+        draft_end(&draft);
+    return is_open;
+}
+
 static bool write_script(struct context *context, const struct plot *plot, const char *commands,
                          const struct draft *draft)
 {

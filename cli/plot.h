@@ -21,6 +21,8 @@ void plot_curves(const struct plot *plot, const tg_writer *commands, const char 
 /* Writes the SVG file; without gnuplot on PATH, the script that makes it, and says so. An exit
  * code.
  */
+/* Can --svg, if it is given, be written? Complains if not; asked before anything is measured. */
+bool plot_is_possible(struct context *context);
 int plot_draw(struct context *context, const struct plot *plot, const char *commands);
 void plot_free(struct plot *plot);
 

@@ -274,7 +274,7 @@ bool cuts_check(struct context *context, const char *label, const struct cuts *c
 
 /* ---- options ---- */
 
-static bool unknown_scalar(struct context *context, const struct problem *problem, const char *name)
+bool problem_unknown_scalar(struct context *context, const struct problem *problem, const char *where, const char *name)
 {
     const char *names[TG_MAX_SCALARS + 1] = {NULL};
     struct text hint = {0};
@@ -288,7 +288,7 @@ static bool unknown_scalar(struct context *context, const struct problem *proble
         tg_printf(&writer, "%s has:", problem->variant->name);
     for (uint32_t i = 0; !near && i < problem->n_scalars; i++)
         tg_printf(&writer, " %s", names[i]);
-    complain(context, text_of(&hint), "--set: %s has no scalar '%s'", problem->variant->name, name);
+    complain(context, text_of(&hint), "%s: %s has no scalar '%s'", where, problem->variant->name, name);
     text_free(&hint);
     return false;
 }
@@ -301,7 +301,7 @@ bool problem_options(struct context *context, struct problem *problem)
     for (uint32_t i = 0; i < options->n_settings; i++) {
         const int scalar = problem_scalar(problem, options->settings[i].name);
         if (scalar < 0)
-            return unknown_scalar(context, problem, options->settings[i].name);
+            return problem_unknown_scalar(context, problem, "--set", options->settings[i].name);
         problem->scalars[scalar] = options->settings[i].value;
     }
     problem->is_token_major = options->layout && strcmp(options->layout, "bthd") == 0;

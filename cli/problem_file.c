@@ -228,7 +228,7 @@ static bool read_number(struct reader *reader, const char *name, const json_t *v
 {
     const int scalar = problem_scalar(reader->problem, name);
     if (scalar < 0)
-        return true; /* the files describe more than one variant takes */
+        return problem_unknown_scalar(reader->context, reader->problem, reader->path, name);
     if (json_is_number(value)) {
         reader->problem->scalars[scalar] = json_number_value(value);
         return true;

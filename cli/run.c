@@ -48,6 +48,24 @@ static bool output_is_writable(struct context *context)
     return false;
 }
 
+/* The variant that is named, or else the file's. Of another than the file's it is said. */
+static bool find_variant(struct run *run, const struct st_file *file)
+{
+    struct context *context = run->context;
+    const char *named = context->options.n_args ? context->options.args[0] : NULL, *of_file = st_meta(file, "variant");
+    const tg_variant *meant = named && of_file ? variant_lookup(context, of_file) : NULL;
+    if (!named && !of_file) {
+        complain(context, "name it: tegula run VARIANT --in FILE --out FILE",
+                 "%s: no metadata `variant` says what it is for", context->options.input);
+        return false;
+    }
+    run->variant = variant_by_name(context, named ? named : of_file);
+    if (run->variant && meant && run->variant != meant && run->variant != meant->backward)
+        remark("%s says that it is for %s; %s is run, as named", context->options.input, meant->name,
+               run->variant->name);
+    return run->variant != NULL;
+}
+
 static bool read_input(struct run *run)
 {
     struct context *context = run->context;
@@ -57,7 +75,8 @@ static bool read_input(struct run *run)
         complain(context, "give a safetensors file with the variant's inputs", "%s", error);
         return false;
     }
-    bool ok = problem_read(context, run->variant, file, context->options.input, false, &run->problem);
+    const bool ok = find_variant(run, file) &&
+                    problem_read(context, run->variant, file, context->options.input, false, &run->problem);
     st_close(file);
     return ok;
 }
@@ -249,12 +268,12 @@ int command_run(struct context *context)
     struct run run = {.context = context, .mark = now()};
     run.phases[START] = run.mark - context->process_start;
     if (!context->options.input || !context->options.output) {
-        complain(context, "usage: tegula run VARIANT --in FILE --out FILE", "`tegula run` needs %s",
+        complain(context, "usage: tegula run [VARIANT] --in FILE --out FILE", "`tegula run` needs %s",
                  context->options.input ? "--out" : "--in");
         return CODE_USAGE;
     }
-    run.variant = variant_by_name(context, context->options.args[0]);
-    if (!run.variant || !output_is_writable(context))
+    if ((context->options.n_args && !variant_by_name(context, context->options.args[0])) ||
+        !output_is_writable(context))
         return CODE_USAGE;
     /* The input first: a wrong file should not wait for a driver. */
     if (!read_input(&run))

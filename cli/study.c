@@ -292,7 +292,7 @@ static int run_study(struct study *study)
         if (!variants[i] || !has_gates(study, variants[i]))
             return CODE_USAGE;
     }
-    if (!machine_open(study->context))
+    if (!plot_is_possible(study->context) || !machine_open(study->context))
         return CODE_USAGE;
     progress_begin(study->context, "compiling");
     int code = CODE_OK;

@@ -243,3 +243,67 @@ check x.safetensors --device emu
 -- exit 2
 -- stderr
 unknown variant '?[31mred'
+
+-- case a scalar that the variant does not have
+-- tensors x.safetensors
+meta variant linear
+meta scalars {"scal": 3}
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: linear has no scalar 'scal'
+did you mean 'scale'?
+
+-- case run takes the variant of the file
+-- tensors x.safetensors
+meta variant linear
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+-- args
+run --in x.safetensors --out h.safetensors --device emu
+-- exit 0
+-- stdout
+linear bf16, B=1 NH=1 T=16
+
+-- case ... and says so if another is named
+-- tensors x.safetensors
+meta variant simple-gla
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+in.a F32 1,1,16
+-- args
+run lightning --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors says that it is for simple-gla; lightning is run, as named
+
+-- case ... or if there is none
+-- tensors x.safetensors
+in.q BF16 1,1,16,16
+-- args
+run --in x.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: no metadata `variant` says what it is for
+
+-- case sizes that are none
+-- args
+tune mlstm-sig --gpu H200 --shape B=8,NH=16,T=9223372036854775807,dqk=128,dhv=256
+-- exit 2
+-- stderr
+T: expected at most 1099511627776, found 9223372036854775807
+
+-- case a figure that cannot be written, before anything is measured
+-- args
+bench mlstm-sig --device emu --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --roofline --svg nowhere/x.svg
+-- exit 2
+-- stderr
+--svg: cannot write nowhere/x.svg: No such file or directory
+-- stdout
+! whole call

@@ -51,7 +51,7 @@ run mlstm-sig x.safetensors
 -- exit 2
 -- stderr
 unexpected argument 'x.safetensors'
-usage: tegula run VARIANT --in FILE --out FILE
+usage: tegula run [VARIANT] --in FILE --out FILE
 
 -- case an argument too few
 -- args
