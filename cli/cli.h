@@ -40,7 +40,7 @@ struct shape {
 
 /* ---- options.c ---- */
 
-enum { MAX_SHAPES = 8, MAX_SCHEDULES = 8, MAX_SETTINGS = 8 };
+enum { MAX_SHAPES = 15, MAX_SCHEDULES = 8, MAX_SETTINGS = 8 };
 
 /* --set NAME=VALUE */
 struct setting {
@@ -192,6 +192,9 @@ bool machine_ready(struct context *context);
 void emulator_path(char *path, size_t size);
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
 const tg_target *target_wanted(struct context *context);
+/* The same of an --arch that names several, "sm_80,sm_90a", each once. False after a message. */
+enum { MAX_TARGETS = 8 };
+bool targets_wanted(struct context *context, const tg_target *targets[MAX_TARGETS], uint32_t *n);
 
 double now(void); /* seconds, monotonic */
 
@@ -282,6 +285,8 @@ bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, and --dqk and --dhv or one --shape, else bf16, 128 and 256; --group and the like. `sizes`: the calls that
  * a schedule is for, those of --shape or usual ones. */
 bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct shape *sizes);
+/* The shapes of every --shape, else one of the widths of --dqk and --dhv without sizes; with --group and the like. */
+bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uint32_t *n);
 
 /* ---- wisdom.c: what tuning has found ---- */
 
@@ -299,6 +304,34 @@ extern const char shipped_wisdom[], shipped_name[];
  * user's own wisdom, else what is shipped. */
 bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
                          const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice);
+
+/* What is known of these sizes on a GPU of the target's capability, which need not be here: of --wisdom when that is
+ * given, else what is shipped. */
+bool schedule_measured(struct context *context, const tg_variant *variant, const tg_target *target,
+                       const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice);
+
+/* ---- parts.c: what a set of programs is made of ---- */
+
+enum { MAX_CHOSEN = 128 };
+
+/* What was chosen for what. */
+struct chosen {
+    uint32_t part, program; /* of the set's parts, and of the part's schedules */
+    bool is_default;        /* for no sizes of its own */
+    struct shape sizes;
+    char schedule[SCHEDULE_TEXT], origin[64];
+};
+
+struct set_parts {
+    tg_set_part *row; /* malloc'ed */
+    uint32_t n;
+    struct chosen chosen[MAX_CHOSEN];
+    uint32_t n_chosen;
+};
+
+/* From --arch, --shape, --schedule and --wisdom. False after a message; else parts_free. */
+bool parts_wanted(struct context *context, const tg_variant *variant, struct set_parts *parts);
+void parts_free(struct set_parts *parts);
 
 /* ---- problem.c: the tensors of a call, on the host ---- */
 

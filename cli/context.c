@@ -366,3 +366,27 @@ const tg_target *target_wanted(struct context *context)
     }
     return target ? target : tg_targets()[0];
 }
+
+bool targets_wanted(struct context *context, const tg_target *targets[MAX_TARGETS], uint32_t *n)
+{
+    const char *at = context->options.arch;
+    *n = 0;
+    if (!at)
+        return (targets[(*n)++] = target_wanted(context)) != NULL;
+    for (bool more = true; more; at++) {
+        const size_t length = strcspn(at, ",");
+        char arch[16];
+        const tg_target *target;
+        bool is_known = false;
+        snprintf(arch, sizeof arch, "%.*s", length < sizeof arch ? (int)length : (int)sizeof arch - 1, at);
+        if (!target_of_arch(context, arch, &target))
+            return false;
+        for (uint32_t i = 0; i < *n; i++)
+            is_known |= targets[i] == target;
+        if (!is_known)
+            targets[(*n)++] = target;
+        at += length;
+        more = *at != '\0';
+    }
+    return true;
+}

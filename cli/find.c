@@ -160,28 +160,42 @@ bool shape_class_check(struct context *context, const tg_shape_class *shape)
     return ok;
 }
 
-/* The widths of --dqk and --dhv, or all that --shape says. */
-static bool shape_wanted(struct context *context, struct shape *shape)
+bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uint32_t *n)
 {
     struct options *options = &context->options;
-    if (options->n_shapes > 1) {
-        complain(context, "run the command once more for the other", "%u --shape options; a schedule is for one",
-                 options->n_shapes);
-        return false;
-    }
     if (options->n_shapes && (options->dqk || options->dhv)) {
         complain(context, "leave --dqk and --dhv out", "--shape has the widths already");
         return false;
     }
-    if (options->n_shapes && !options_shape(context, &options->shapes[0]))
+    for (uint32_t i = 0; i < options->n_shapes; i++) {
+        if (!options_shape(context, &options->shapes[i]))
+            return false;
+        shapes[i] = options->shapes[i];
+    }
+    *n = options->n_shapes ? options->n_shapes : 1;
+    if (!options->n_shapes)
+        shapes[0] = (struct shape){.dqk = options->dqk ? options->dqk : 128,
+                                   .dhv = options->dhv ? options->dhv : 256,
+                                   .group = options->group,
+                                   .most_tokens = options->tokens,
+                                   .packed = options->packed,
+                                   .pooled = options->pool};
+    return true;
+}
+
+/* The widths of --dqk and --dhv, or all that --shape says. */
+static bool shape_wanted(struct context *context, struct shape *shape)
+{
+    struct shape shapes[MAX_SHAPES];
+    uint32_t n;
+    if (context->options.n_shapes > 1) {
+        complain(context, "run the command once more for the other", "%u --shape options; a schedule is for one",
+                 context->options.n_shapes);
         return false;
-    *shape = options->n_shapes ? options->shapes[0]
-                               : (struct shape){.dqk = options->dqk ? options->dqk : 128,
-                                                .dhv = options->dhv ? options->dhv : 256,
-                                                .group = options->group,
-                                                .most_tokens = options->tokens,
-                                                .packed = options->packed,
-                                                .pooled = options->pool};
+    }
+    if (!shapes_wanted(context, shapes, &n))
+        return false;
+    *shape = shapes[0];
     return true;
 }
 

@@ -28,11 +28,15 @@ static const struct command commands[N_COMMANDS] = {
      "Times are predicted for calls of one --shape, else of B 8, NH 16, T 8192 (decode: B 64, T 1).\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | SCHEDULE | TAKES(OPT_OUT) |
-         TAKES(OPT_NAME) | TAKES(OPT_PTXAS),
+         TAKES(OPT_NAME) | TAKES(OPT_PTXAS) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM),
      1, 1, command_compile,
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
      "  tegula compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out\n"
-     "The schedule is the cost model's best for calls of one --shape, else of B 8, NH 16, T 8192.\n"
+     "  tegula compile mlstm-sig --arch sm_80,sm_90a --shape B=8,NH=16,T=8192,dqk=128,dhv=256 \\\n"
+     "      --shape B=1,NH=4,T=65536,dqk=128,dhv=256 --wisdom ~/.cache/tegula/wisdom.txt -o out\n"
+     "Without --shape the schedule is the cost model's best for B 8, NH 16, T 8192. Each --shape, also of\n"
+     "other widths, and each of several --arch and --schedule adds a program; a launch takes one by GPU,\n"
+     "widths and sizes. What --wisdom or tegula itself has measured near a shape goes before the model.\n"
      "writes NAME.tgb (bundle for libtegula-rt), NAME.c and NAME.h (nothing but the driver), and\n"
      "NAME.KERNEL.ptx for each kernel, .cubin too when ptxas is found on PATH.\n"},
     {"check", "[VARIANT] FILE... [--shape SHAPE]", "compare a kernel with the truth in files, or with the oracle",

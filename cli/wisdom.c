@@ -105,26 +105,24 @@ static bool take(struct context *context, const struct wanted *wanted, const tg_
            takes_chunk(wanted, schedule) && keeps_up(wanted, schedule, found);
 }
 
-/* What `tegula tune` found here. */
-static bool take_own(struct context *context, const struct wanted *wanted, tg_schedule *schedule)
+/* What `tegula tune` found. */
+static bool take_own(struct context *context, const struct wanted *wanted, tg_wisdom *found, tg_schedule *schedule)
 {
     const char *path = wisdom_path(context);
-    tg_wisdom found;
     int is_found = 0;
     return *path && access(path, F_OK) == 0 &&
-           tg_wisdom_find(path, &wanted->like, &found, &is_found, &context->sink) == TG_OK && is_found &&
-           take(context, wanted, &found, schedule);
+           tg_wisdom_find(path, &wanted->like, found, &is_found, &context->sink) == TG_OK && is_found &&
+           take(context, wanted, found, schedule);
 }
 
 /* What came with the command. It is of the schedules it was built with: a loaded variant may have
  * others by the same names. */
-static bool take_shipped(struct context *context, const struct wanted *wanted, tg_schedule *schedule)
+static bool take_shipped(struct context *context, const struct wanted *wanted, tg_wisdom *found, tg_schedule *schedule)
 {
-    tg_wisdom found;
     int is_found = 0;
     return tg_variant_find(wanted->variant->name) == wanted->variant &&
-           tg_wisdom_find_in(shipped_wisdom, shipped_name, &wanted->like, &found, &is_found, &context->sink) == TG_OK &&
-           is_found && take(context, wanted, &found, schedule);
+           tg_wisdom_find_in(shipped_wisdom, shipped_name, &wanted->like, found, &is_found, &context->sink) == TG_OK &&
+           is_found && take(context, wanted, found, schedule);
 }
 
 bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
@@ -134,12 +132,32 @@ bool schedule_remembered(struct context *context, const tg_variant *variant, con
     if (context->options.no_wisdom || !context->machine.driver || context->machine.is_emulator ||
         !wisdom_entry(context, variant, shape, sizes, &wanted.like))
         return false;
+    tg_wisdom found;
     context->is_advice = true;
-    const char *origin = take_own(context, &wanted, &choice->schedule)       ? "wisdom"
-                         : take_shipped(context, &wanted, &choice->schedule) ? "shipped wisdom"
-                                                                             : NULL;
+    const char *origin = take_own(context, &wanted, &found, &choice->schedule)       ? "wisdom"
+                         : take_shipped(context, &wanted, &found, &choice->schedule) ? "shipped wisdom"
+                                                                                     : NULL;
     context->is_advice = false;
     if (origin)
         snprintf(choice->origin, sizeof choice->origin, "%s", origin);
     return origin != NULL;
+}
+
+bool schedule_measured(struct context *context, const tg_variant *variant, const tg_target *target,
+                       const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice)
+{
+    struct wanted wanted = {variant, target, shape, {.cc = 0}, chunk};
+    if (context->options.no_wisdom || !wisdom_entry(context, variant, shape, sizes, &wanted.like))
+        return false;
+    tg_wisdom found;
+    wanted.like.cc = target->cc;
+    wanted.like.device[0] = '\0'; /* any of that capability */
+    context->is_advice = true;
+    const bool is_own = context->options.wisdom && take_own(context, &wanted, &found, &choice->schedule);
+    const bool is_found = is_own || take_shipped(context, &wanted, &found, &choice->schedule);
+    context->is_advice = false;
+    if (is_found)
+        snprintf(choice->origin, sizeof choice->origin, "%s, %.40s", is_own ? "wisdom" : "shipped wisdom",
+                 found.device);
+    return is_found;
 }

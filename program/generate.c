@@ -573,9 +573,39 @@ static const char *scalar_suffix(const char *name)
     return is_keyword(name) ? "_" : "";
 }
 
-/* In the header parameters have names, in the source numbers, which hide no function. */
-static void add_scalars(struct keys *keys, const tg_program *program)
+/* The scale goes by dqk, so programs of several widths may have several. */
+static bool has_one_value(const tg_set *set, uint32_t scalar)
 {
+    bool ok = true;
+    for (uint32_t i = 1; i < set->n_programs; i++)
+        ok &= memcmp(&set->programs[i].scalars[scalar].value, &set->programs[0].scalars[scalar].value, sizeof(float)) ==
+              0;
+    return ok;
+}
+
+static void append_default(struct text *text, const tg_set *set, uint32_t scalar)
+{
+    const char *const name = set->programs[0].scalars[scalar].name;
+    if (has_one_value(set, scalar)) {
+        append(text, "#define @NAME@_DEFAULT_%s ", name);
+        append_float(text, set->programs[0].scalars[scalar].value);
+        append(text, "\n");
+        return;
+    }
+    append(text, "/* No @NAME@_DEFAULT_%s, which differs:", name);
+    for (uint32_t i = 0; i < set->n_branches; i++) {
+        const tg_program *p = &set->programs[set->branches[i].first];
+        append(text, "%s ", i ? "," : "");
+        append_float(text, p->scalars[scalar].value);
+        append(text, " for dqk %" PRIu32 ", dhv %" PRIu32, p->dqk, p->dhv);
+    }
+    append(text, ". */\n");
+}
+
+/* In the header parameters have names, in the source numbers, which hide no function. */
+static void add_scalars(struct keys *keys, const tg_set *set)
+{
+    const tg_program *program = &set->programs[0];
     struct text *named = add_key(keys, "named_scalars"), *defaults = add_key(keys, "defaults");
     struct text *numbered = add_key(keys, "numbered_scalars"), *list = add_key(keys, "scalars");
     for (uint32_t i = 0; i < program->n_scalars; i++) {
@@ -583,9 +613,7 @@ static void add_scalars(struct keys *keys, const tg_program *program)
         append(named, "%sfloat %s%s,", i ? " " : "", s->name, scalar_suffix(s->name));
         append(numbered, "%sfloat scalar_%" PRIu32 ",", i ? " " : "", i);
         append(list, "%sscalar_%" PRIu32, i ? ", " : "", i);
-        append(defaults, "#define @NAME@_DEFAULT_%s ", s->name);
-        append_float(defaults, s->value);
-        append(defaults, "\n");
+        append_default(defaults, set, i);
     }
 }
 
@@ -848,7 +876,7 @@ tg_status tg_set_c(const tg_set *set, const char *name, char **source, char **he
     add_kernels(&keys, set);
     add_programs(&keys, set);
     add_branches(&keys, set);
-    add_scalars(&keys, &set->programs[0]);
+    add_scalars(&keys, set);
     add_notes(&keys, set);
     *source = expand_all(source_template, &keys);
     *header = expand_all(header_template, &keys);

@@ -27,18 +27,20 @@ int64_t tg_pick_log(int64_t value)
 
 uint32_t tg_pick_step(int64_t value, uint32_t n)
 {
-    /* 2^(1/4) and 2^(3/4), where one step is as near as the other. */
-    const int64_t quarter = 12400, three_quarters = 44682;
+    /* 2^(1/8), 2^(3/8) and so on, where one step is as near as the next. */
+    static const int64_t middles[TG_PICK_STEPS] = {5932, 19454, 35534, 54657};
     const int64_t log = tg_pick_log(value), fraction = log & ((1 << FRACTION) - 1);
-    const uint32_t step =
-        TG_PICK_STEPS * (uint32_t)(log >> FRACTION) + (fraction >= quarter) + (fraction >= three_quarters);
+    uint32_t step = TG_PICK_STEPS * (uint32_t)(log >> FRACTION);
+    for (uint32_t i = 0; i < TG_PICK_STEPS; i++)
+        step += fraction >= middles[i];
     return step < n ? step : n - 1;
 }
 
 int64_t tg_pick_size(uint32_t step)
 {
+    static const int64_t roots[TG_PICK_STEPS] = {65536, 77936, 92682, 110218}; /* of 2, 16 bits behind the point */
     const int64_t octave = INT64_C(1) << step / TG_PICK_STEPS;
-    return step % TG_PICK_STEPS ? (octave * 92682 + (1 << 15)) >> FRACTION : octave; /* 2^16 sqrt(2) */
+    return (octave * roots[step % TG_PICK_STEPS] + (1 << (FRACTION - 1))) >> FRACTION;
 }
 
 /* ---- choice ---- */
@@ -205,8 +207,7 @@ static tg_status verify_alike(const tg_set *set, uint32_t i, const tg_sink *sink
             "set: programs[%" PRIu32 "] (%s): expected %" PRIu32 " scalars, found %" PRIu32, i, p->schedule,
             first->n_scalars, p->n_scalars);
     for (uint32_t s = 0; s < p->n_scalars; s++)
-        REQUIRE(strcmp(p->scalars[s].name, first->scalars[s].name) == 0 &&
-                    memcmp(&p->scalars[s].value, &first->scalars[s].value, sizeof p->scalars[s].value) == 0,
+        REQUIRE(strcmp(p->scalars[s].name, first->scalars[s].name) == 0,
                 "set: programs[%" PRIu32 "] (%s): expected scalar %s as in the first, found %s", i, p->schedule,
                 first->scalars[s].name, p->scalars[s].name);
     return TG_OK;

@@ -1,9 +1,9 @@
 /* program/set.h - programs that choose: several programs of one variant, and which of them a call takes.
  *
  * All programs of a set have the same signature, scalars and kind of call. They differ in architecture,
- * widths and schedule. Those of one architecture and one pair of widths are a branch. Each branch has a
+ * widths, what is suggested for the scalars and schedule. Those of one architecture and one pair of widths are a branch. Each branch has a
  * table, which the compiler makes from its cost model: for the heads of all sequences together (B * NH) and
- * the tokens of a sequence, both in steps of half an octave, the program to take. A choice is thus a look-up
+ * the tokens of a sequence, both in steps of a quarter of an octave, the program to take. A choice is thus a look-up
  * and the check of the sizes that every launch does: no model, no search, well below a microsecond.
  *
  * A leaf like program.h: plain C11 (and C++). */
@@ -21,9 +21,9 @@ enum {
     TG_MAX_BRANCHES = 16,
     TG_MAX_BRANCH_PROGRAMS = 16,
     TG_MAX_POINTS = 16,
-    TG_PICK_STEPS = 2,   /* to an octave */
-    TG_PICK_HEADS = 29,  /* 1 to 2^14 heads of all sequences; beyond as there */
-    TG_PICK_TOKENS = 41, /* 1 to 2^20 tokens of a sequence; beyond as there */
+    TG_PICK_STEPS = 4,   /* to an octave */
+    TG_PICK_HEADS = 57,  /* 1 to 2^14 heads of all sequences; beyond as there */
+    TG_PICK_TOKENS = 81, /* 1 to 2^20 tokens of a sequence; beyond as there */
 };
 
 /* Why a program is the one for a point. */
@@ -91,7 +91,7 @@ TG_API int tg_set_pick(const tg_set *set, uint32_t branch, const tg_sizes *sizes
 TG_API int64_t tg_pick_log(int64_t value);
 /* Row and column of the table: the step that is nearest. For `value` < 1 it is 0; at most `n` - 1. */
 TG_API uint32_t tg_pick_step(int64_t value, uint32_t n);
-/* The size that a step stands for: 1, 1, 2, 3, 4, 6, 8, 11, 16 ... */
+/* The size that a step stands for: 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 8, 10 ... */
 TG_API int64_t tg_pick_size(uint32_t step);
 
 /* Bundle file of a set. A set of one program without points is written as the bundle of that program, which

@@ -141,8 +141,8 @@ TG_API tg_status tg_cache_put(const char *directory, const char *key, const tg_p
 
 /* Wisdom: a text file of tuning results, one line per (variant, device, dtype, shape):
  *   mlstm-sig | NVIDIA H200 | 90 bf16 | dqk 128 dhv 256 | B 4 NH 16 T 8192 | walk stages=3 | L 64 |
- * 431000 ns Lookup returns the best match: same variant, device, cc, dtype, dqk and dhv exactly,
- * then the nearest shape by log distance of tokens and batch*heads. A missing file has nothing in
+ * 431000 ns Lookup returns the best match: same variant, device (empty: any), cc, dtype, dqk and dhv
+ * exactly, then the nearest shape by log distance of tokens and batch*heads. A missing file has nothing in
  * it; damaged lines are warnings and left out. Adding replaces the entry of the same shape; written
  * by rename under a lock file, folders created when missing. Text fields may hold anything
  * printable but '|'. A text in memory, which messages call `name`, is looked into by

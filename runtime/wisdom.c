@@ -230,7 +230,10 @@ struct search {
 static void take_nearer(void *user, const tg_wisdom *entry)
 {
     struct search *search = user;
-    if (!is_comparable(entry, search->wanted))
+    const char *const device = search->wanted->device;
+    tg_wisdom wanted = *search->wanted;
+    snprintf(wanted.device, sizeof wanted.device, "%s", *device ? device : entry->device);
+    if (!is_comparable(entry, &wanted))
         return;
     double d = distance(entry, search->wanted) + (is_same_shape(entry, search->wanted) ? -1.0 : 0.0);
     if (d >= search->nearest)

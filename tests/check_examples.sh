@@ -68,6 +68,7 @@ quoted() {
 }
 
 embed bf16 --dtype bf16 --dqk 64 --dhv 128
+embed set --shape B=2,NH=2,T=150,dqk=64,dhv=64 --shape B=1,NH=4,T=65536,dqk=64,dhv=64 --schedule tfla --schedule "tfla chunk=512"
 embed f16 --dtype f16 --dqk 40 --dhv 72
 embed f32 --dtype f32 --dqk 32 --dhv 32
 check "embed needs the C library only" none needed_by "$work/bf16/build/embed"

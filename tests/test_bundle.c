@@ -488,6 +488,7 @@ static void a_set_as_generated_c(void **state)
     (void)state;
     const tg_set set = sample_set(ptx, set_programs, set_branches);
     char *source, *header;
+    set.programs[6].scalars[0].value = 0.125f;
     assert_int_equal(tg_set_c(&set, "sample", &source, &header, NULL), TG_OK);
     const char *const expected[] = {
         "mlstm-sig, 7 programs of which each call takes one",
@@ -495,6 +496,8 @@ static void a_set_as_generated_c(void **state)
         " * dqk 16, dhv 16, sm_80 or newer:\n *     walk, L 64; the default; B 1 NH 2 T 16 (the cost model)\n"
         " *     tfla, L 32; B 2 NH 2 T 64 (measured)\n *     clusters, L 32; B 3 NH 2 T 256 (named)\n",
         "    SAMPLE_DHV = 16,\n",
+        "No SAMPLE_DEFAULT_scale, which differs: (0.25f) for dqk 16, dhv 16, (0.25f) for dqk 16, dhv 16, (0.125f) for dqk 32, "
+        "dhv 16.",
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (!strstr(header, expected[i]))

@@ -218,12 +218,29 @@ bench mlstm-sig --device emu --shape B=1000,NH=16,T=65536,dqk=512,dhv=512
 of workspace do not fit Tegula emulator, which has
 hint: use a smaller batch, or a larger chunk
 
--- case a program for few heads and long sequences is not that for many
+-- case a program for few heads and long sequences is not that for many, and calls take either
 -- args
 compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out
 -- exit 0
 -- stdout
-mlstm-sig, schedule segments (default for B 1, NH 4, T 65536), sm_90a, bf16, dqk 128, dhv 256
+mlstm-sig, bf16, 2 programs of which each call takes one
+program 0: sm_90a, dqk 128, dhv 256: walk
+for no sizes of its own (default)
+program 1: sm_90a, dqk 128, dhv 256: segments
+for calls like B 1, NH 4, T 65536 (default)
+other calls take the program that the cost model thinks fastest
+out/mlstm_sig.1.compose.ptx
+out/mlstm_sig.tgb
+out/mlstm_sig.h
+
+-- case the default is enough for some
+-- args
+compile mlstm-sig --arch sm_90a --shape B=8,NH=16,T=8192,dqk=128,dhv=256 --no-wisdom -o out
+-- exit 0
+-- stdout
+mlstm-sig, schedule walk (default for B 8, NH 16, T 8192), sm_90a, bf16, dqk 128, dhv 256
+out/mlstm_sig.walk.ptx
+! programs
 
 -- case widths twice
 -- args
@@ -233,12 +250,74 @@ compile mlstm-sig --arch sm_90a --dqk 64 --shape B=1,NH=4,T=65536,dqk=128,dhv=25
 --shape has the widths already
 leave --dqk and --dhv out
 
--- case a program for two shapes
+-- case programs for two pairs of widths and two architectures
 -- args
-compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=64,dqk=64,dhv=64 --shape B=2,NH=4,T=64,dqk=64,dhv=64 -o out
+compile mlstm-sig --arch sm_80,sm_90a --shape B=1,NH=4,T=64,dqk=64,dhv=64 --shape B=2,NH=4,T=64,dqk=32,dhv=64 -o out --json --no-wisdom
+-- exit 0
+-- stdout
+{"variant":"mlstm-sig"
+"arch":"sm_80","dqk":64,"dhv":64,"program":0
+"shape":null
+"shape":{"B":2,"NH":4,"T":64,"dqk":32,"dhv":64}
+"arch":"sm_90a","dqk":32,"dhv":64
+"programs":[{"schedule":
+
+-- case schedules by name, which calls choose among
+-- args
+compile mlstm-sig --arch sm_80 --dqk 64 --dhv 64 --schedule tfla --schedule "tfla chunk=512" -o out
+-- exit 0
+-- stdout
+2 programs of which each call takes one
+program 0: sm_80, dqk 64, dhv 64: tfla
+for no sizes of its own (--schedule)
+program 1: sm_80, dqk 64, dhv 64: tfla chunk=512
+
+-- case the same schedule twice is one program
+-- args
+compile mlstm-sig --arch sm_80 --dqk 64 --dhv 64 --schedule tfla --schedule tfla -o out
+-- exit 0
+-- stdout
+mlstm-sig, schedule tfla (--schedule for B 8, NH 16, T 8192), sm_80
+
+-- case what was measured goes before the model, also where there is no such GPU
+-- text w.txt
+tegula-wisdom 1
+mlstm-sig | NVIDIA A100 | 80 bf16 | dqk 64 dhv 64 | B 2 NH 16 T 4096 | tfla chunk=512 | L 512 | 431000 ns
+-- args
+compile mlstm-sig --arch sm_80 --shape B=2,NH=16,T=4096,dqk=64,dhv=64 --wisdom w.txt -o out
+-- exit 0
+-- stdout
+tfla chunk=512
+for calls like B 2, NH 16, T 4096 (wisdom, NVIDIA A100)
+
+-- case no wisdom where it was named
+-- args
+compile mlstm-sig --arch sm_80 --dqk 64 --dhv 64 --wisdom nowhere.txt -o out
 -- exit 2
 -- stderr
-2 --shape options; a schedule is for one
+--wisdom nowhere.txt: No such file or directory
+hint: `tegula tune` writes it
+
+-- case an architecture of several that is none
+-- args
+compile mlstm-sig --arch sm_80,sm_91 --dqk 64 --dhv 64 -o out
+-- exit 2
+-- stderr
+--arch: unknown architecture 'sm_91'
+
+-- case decode steps that there are none of are said to be none
+-- args
+compile mlstm-sig --arch sm_80 --tokens 9 --dqk 32 --dhv 32 -o out
+-- exit 0
+-- stderr
+is for calls of any length: mlstm-sig has no decode step for 9 tokens
+
+-- case ... nor of packed sequences
+-- args
+compile mlstm-sig --arch sm_80 --tokens 1 --packed --dqk 32 --dhv 32 -o out
+-- exit 0
+-- stderr
+mlstm-sig has no decode step for packed sequences, or 1 tokens
 
 -- case what the model expects of a call
 -- args
