@@ -18,7 +18,8 @@ uint32_t nest_domain(const struct builder *b, tg_operand operand)
 int nest_producer(const struct plan *p, tg_operand operand)
 {
     const int s = tg_tile_stmt(p->algorithm, TG_OPERAND_TILE(operand));
-    return s >= 0 && (p->slice.stmts >> s & 1) ? s : -1;
+    const bool is_loaded = s >= 0 && p->algorithm->body[s].op == TG_STMT_SHIFT; /* at another token */
+    return s >= 0 && !is_loaded && (p->slice.stmts >> s & 1) ? s : -1;
 }
 
 /* The updates that wait for the end of the open nest's step; outside of nests, those that wait for all of them. */
@@ -289,6 +290,26 @@ static bool check_positions(const struct plan *p)
     return true;
 }
 
+/* Final states of shifts: loaded before anything is stored, and stored behind everything that reads initial ones, for they may
+ * lie where those do. */
+static bool store_shifted(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        const uint32_t final_ = TG_OPERAND_TILE(s->final_);
+        if (s->op != TG_STMT_SHIFT || !final_ || !(p->slice.stores >> final_ & 1))
+            continue;
+        const int v =
+            plan_find(p, s->final_, -1) >= 0 ? plan_find(p, s->final_, -1) : plan_add_value(p, s->final_, -1, -1);
+        if (v < 0)
+            return false;
+        struct op *op = plan_add_op(p, OP_STORE, (int)i);
+        op->v = (uint8_t)v;
+        op->tile = (uint8_t)final_;
+    }
+    return true;
+}
+
 bool pass_nest(struct plan *p)
 {
     if (!find_direction(p))
@@ -324,6 +345,8 @@ bool pass_nest(struct plan *p)
     for (uint32_t n = 0; n < p->n_nests; n++)
         store_sums(&b, (int)n);
     store_sums(&b, -1);
+    if (!store_shifted(p))
+        return false;
     find_causal(p);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",

@@ -311,6 +311,12 @@ uint32_t plan_held_of(const struct plan *p, uint32_t dim)
     return dim == p->thread_dim ? p->each : p->block[dim];
 }
 
+bool plan_is_shifted(const struct plan *p, uint32_t tile)
+{
+    const int s = tg_tile_stmt(p->algorithm, tile);
+    return s >= 0 && p->algorithm->body[s].op == TG_STMT_SHIFT && (p->slice.stmts >> s & 1);
+}
+
 bool plan_sums_shared(const struct plan *p, const struct op *op)
 {
     const uint32_t dim = plan_shared_dim(p);
@@ -355,7 +361,7 @@ static void drop_inverted(struct plan *p)
     for (uint32_t i = p->algorithm->n_body; i-- > 0;) {
         const tg_stmt *s = &p->algorithm->body[i];
         tg_operand reads[TG_MAX_READS];
-        const bool is_needed = s->op == TG_STMT_CARRY || (wanted >> TG_OPERAND_TILE(s->out) & 1);
+        const bool is_needed = tg_stmt_has_final(s) || (wanted >> TG_OPERAND_TILE(s->out) & 1);
         if (!is_needed)
             p->slice.stmts &= ~TG_BIT(i);
         if (!(p->slice.stmts >> i & 1) || s->op == TG_STMT_SOLVE)

@@ -736,10 +736,23 @@ static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain
     return add_simple(b, i, s, is_scan_of_one(p, s) ? OP_COPY : OP_SCAN, domain, free);
 }
 
+/* What it writes is loaded where it is read, from what it shifts. Tokens that are walked have been loaded before. */
+static bool add_shift(const struct plan *p, const tg_stmt *s)
+{
+    if (!p->by_token)
+        return true;
+    plan_refuse(p, "TG0537", s->line, "hold the tokens: TG_W(max_tokens)",
+                "kernel %s walks the tokens of a decode step one by one, and shifts %s", p->row->name,
+                p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
+    return false;
+}
+
 bool nest_add(struct builder *b, int i)
 {
     struct plan *p = b->p;
     const tg_stmt *s = &p->algorithm->body[i];
+    if (s->op == TG_STMT_SHIFT)
+        return add_shift(p, s);
     tg_operand list[TG_MAX_READS];
     const uint32_t n = tg_stmt_reads(s, list);
     const uint32_t free = s->op == TG_STMT_CARRY ? 0 : nest_domain(b, s->out);

@@ -148,13 +148,13 @@ static void gather(struct usage *use, const tg_algorithm *algorithm)
             if (tg_check_tile_exists(algorithm, reads[i]))
                 use->read |= TG_BIT(TG_OPERAND_TILE(reads[i]));
         note_write(use, algorithm, stmt->out, s);
-        if (stmt->op != TG_STMT_CARRY)
+        if (!tg_stmt_has_final(stmt))
             continue;
         note_write(use, algorithm, stmt->final_, s);
         note_write(use, algorithm, stmt->transition, s);
         if (tg_check_tile_exists(algorithm, stmt->transition))
             use->transitions |= TG_BIT(TG_OPERAND_TILE(stmt->transition));
-        if (tg_check_tile_exists(algorithm, stmt->out))
+        if (stmt->op == TG_STMT_CARRY && tg_check_tile_exists(algorithm, stmt->out))
             use->arriving |= TG_BIT(TG_OPERAND_TILE(stmt->out));
         if (tg_check_tile_exists(algorithm, stmt->final_))
             use->final_ |= TG_BIT(TG_OPERAND_TILE(stmt->final_));
@@ -185,20 +185,20 @@ static void check_read(struct check *check, const tg_algorithm *algorithm, const
         return;
     const char *name = tg_tile_text(algorithm, tile, &text);
     const uint32_t flags = algorithm->tensors[tile].flags;
-    const bool is_initial = stmt->op == TG_STMT_CARRY && operand == stmt->init;
+    const bool is_initial = tg_stmt_has_final(stmt) && operand == stmt->init;
     const bool is_number = algorithm->tensors[tile].axes[0] == TG_AXIS_NONE;
     const struct tg_product product = tg_stmt_product(algorithm, stmt);
     const bool is_summed = stmt->op == TG_STMT_CONTRACT && !product.m && !product.n;
     if ((flags & TG_IN) && (flags & TG_OPTIONAL) && !is_initial && !is_number && !is_summed)
         tg_fault(
             check, TG0140, "remove TG_OPTIONAL",
-            "%s is optional, but only the initial state of a CARRY, tensors without axes and what a CONTRACT sums over all of its axes may be absent",
+            "%s is optional, but only the initial state of a CARRY or SHIFT, tensors without axes and what a CONTRACT sums over all of its axes may be absent",
             name);
     if (use->transitions & TG_BIT(tile))
         tg_fault(check, TG0146, "leave it to the rows that compose segments", "%s is the transition of a CARRY", name);
     else if ((use->final_ & TG_BIT(tile)) && (flags & TG_OUT) && (flags & TG_OPTIONAL))
         tg_fault(check, TG0139, "read the state that arrives at a chunk, the out of the CARRY; or remove TG_OPTIONAL",
-                 "%s is the final state of a CARRY, which nobody may want: expected one that is always there", name);
+                 "%s is a final state, which nobody may want: expected one that is always there", name);
     else if (!(flags & TG_IN) && (use->written & TG_BIT(tile)) && !((use->so_far | use->arriving) & TG_BIT(tile)))
         tg_fault(check, TG0126, "move the statement that writes it up", "%s is read before it is written at line %d",
                  name, algorithm->body[use->by[tile]].line);
@@ -220,7 +220,7 @@ static void check_order(struct check *check, const tg_algorithm *algorithm, stru
                 check_read(check, algorithm, use, stmt, reads[i]);
         }
         check_write(check, algorithm, use, stmt->out);
-        if (stmt->op == TG_STMT_CARRY) {
+        if (tg_stmt_has_final(stmt)) {
             check_write(check, algorithm, use, stmt->final_);
             check_write(check, algorithm, use, stmt->transition);
         }

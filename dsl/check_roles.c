@@ -237,6 +237,14 @@ static bool computes_carry(const struct kernel *k)
     return false;
 }
 
+static bool shifts(const struct kernel *k)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && computed(k, s)->op == TG_STMT_SHIFT)
+            return true;
+    return false;
+}
+
 /* Walked means that something is carried from block to block, and the other way round. Threads that
  * take a block together walk over the sums of blocks, too. */
 static void check_walk(const struct kernel *k, uint32_t dim)
@@ -245,8 +253,8 @@ static void check_walk(const struct kernel *k, uint32_t dim)
     const char *name = tg_dim_name(dim);
     const bool carry = dim == TG_CHUNK && computes_carry(k);
     const bool carried = carry || (k->slice.scanned & 1u << dim);
-    const bool gathers =
-        is_thread_kernel(k) && ((k->slice.summed & 1u << dim) || k->row->row[dim].block == threads_of(k));
+    const bool gathers = is_thread_kernel(k) && ((dim == TG_CHUNK && shifts(k)) || (k->slice.summed & 1u << dim) ||
+                                                 k->row->row[dim].block == threads_of(k));
     if (role == TG_ROLE_W && !carried && !gathers)
         tg_fault(k->check, TG0215, "use TG_P or TG_L", "%s: %s is walked, but nothing is carried over it", k->name,
                  name);
@@ -418,6 +426,36 @@ static void check_finals(const struct kernel *k)
                          tg_tile_text(k->schedule->algorithm, tile, &text));
         }
     }
+}
+
+/* ---- shifts ---- */
+
+/* What is shifted is loaded at tokens that other thread blocks have, and a final state is written once. */
+static void check_shift(const struct kernel *k, const tg_stmt *stmt)
+{
+    struct tg_text text;
+    const tg_algorithm *algorithm = k->schedule->algorithm;
+    const uint32_t base = tg_tile_shift(algorithm, TG_OPERAND_TILE(stmt->out)).base;
+    if (base && !(k->slice.loads & TG_BIT(base)))
+        tg_fault(k->check, TG0247, "let an earlier row write it", "%s: it shifts %s, which is not in memory", k->name,
+                 tg_tile_text(algorithm, base, &text));
+    if (!is_thread_kernel(k))
+        tg_fault(k->check, TG0247, "let a row with TG_MMA_NONE do it", "%s: it shifts %s, but mma is not TG_MMA_NONE",
+                 k->name, tg_tile_text(algorithm, base, &text));
+    if (tg_row_lists(k->row, TG_OPERAND_TILE(stmt->out)))
+        tg_fault(k->check, TG0247, "list what is made of it", "%s: it lists %s, which is another tile one token on",
+                 k->name, tg_tile_text(algorithm, TG_OPERAND_TILE(stmt->out), &text));
+    if (tg_row_lists(k->row, TG_OPERAND_TILE(stmt->final_)) && k->row->row[TG_CHUNK].role == TG_ROLE_P)
+        tg_fault(k->check, TG0247, "list it in a row of its own",
+                 "%s: it lists %s, of which a sequence has one, but its chunks are parallel", k->name,
+                 tg_tile_text(algorithm, TG_OPERAND_TILE(stmt->final_), &text));
+}
+
+static void check_shifts(const struct kernel *k)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && computed(k, s)->op == TG_STMT_SHIFT)
+            check_shift(k, computed(k, s));
 }
 
 /* ---- threads ---- */
@@ -693,4 +731,5 @@ void tg_check_roles(const struct kernel *k)
     check_token_outputs(k);
     check_crossing(k);
     check_finals(k);
+    check_shifts(k);
 }

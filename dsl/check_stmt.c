@@ -33,6 +33,7 @@ static const struct stmt_kind kinds[TG_STMT_N_OPS] = {
     [TG_STMT_CARRY] = {"CARRY", FIELD_A, FIELD_B | FIELD_INIT | FIELD_DECAY | FIELD_FINAL | FIELD_TRANSITION,
                        TG_REVERSE},
     [TG_STMT_SOLVE] = {"SOLVE", FIELD_A, 0, 0},
+    [TG_STMT_SHIFT] = {"SHIFT", 0, FIELD_A | FIELD_INIT | FIELD_FINAL, TG_REVERSE},
 };
 
 /* One statement under check. */
@@ -151,7 +152,7 @@ static bool check_fields(const struct subject *s)
     if (strange)
         tg_fault(
             s->check, TG0123,
-            "TG_REVERSE is for CARRY and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN and for "
+            "TG_REVERSE is for CARRY, SHIFT and SCAN over chunks, TG_MAXIMUM for SCAN and TOTAL, TG_EXCLUSIVE for SCAN and for "
             "CONTRACT with a decay",
             "%s: flags 0x%x have no meaning here", s->kind, strange);
     if (s->stmt->op != TG_STMT_MAP && s->stmt->expr[0].op != TG_X_END)
@@ -414,30 +415,30 @@ static void check_contract(const struct subject *s)
                  "CONTRACT: init has axis %s, which out lacks", tg_mask_text(lost, &init));
 }
 
-/* An initial or final state: the axes of the state without the chunk, in the caller's memory. */
+/* An initial or final state: the axes of the state without the chunk, or of what is shifted without the token. */
 static void check_boundary(const struct subject *s, const char *field, tg_operand operand, uint8_t flag)
 {
     struct tg_text name, have, want;
     if (operand == 0)
         return;
     const char *tile = tg_tile_text(s->algorithm, TG_OPERAND_TILE(operand), &name);
-    const uint32_t expected = mask_of(s, s->stmt->out) & ~(uint32_t)CHUNK;
+    const uint32_t expected = mask_of(s, s->stmt->out) & ~(uint32_t)(CHUNK | Q_AND_KV);
     /* one initial state may serve all sequences; a final one is of one sequence and head */
     const uint32_t state = implicit_of(s, s->stmt->out), own = implicit_of(s, operand);
     const uint32_t other = flag == TG_IN ? own & ~state : own ^ state;
     if (mask_of(s, operand) != expected)
-        tg_fault(s->check, TG0136, "the axes of the state without TG_CHUNK",
-                 "CARRY: %s is %s with axes %s, expected %s", field, tile, axes(s, operand, &have),
+        tg_fault(s->check, TG0136, "the axes of the state without TG_CHUNK, of what is shifted without TG_T",
+                 "%s: %s is %s with axes %s, expected %s", s->kind, field, tile, axes(s, operand, &have),
                  tg_mask_text(expected, &want));
     else if (other)
         tg_fault(s->check, TG0136, "give it the same of TG_NO_BATCH and TG_SHARED",
-                 "CARRY: %s is %s, which %s axis %s, other than the state", field, tile, own & other ? "has" : "lacks",
-                 tg_mask_text(other, &have));
+                 "%s: %s is %s, which %s axis %s, other than the state", s->kind, field, tile,
+                 own & other ? "has" : "lacks", tg_mask_text(other, &have));
     const uint32_t flags = s->algorithm->tensors[TG_OPERAND_TILE(operand)].flags;
     const bool is_intermediate = flag == TG_OUT && !(flags & TG_IN);
     if (!(flags & flag) && !is_intermediate)
         tg_fault(s->check, TG0138, flag == TG_IN ? "make it TG_IN" : "make it TG_OUT",
-                 "CARRY: %s is %s, expected %s tensor of the caller", field, tile,
+                 "%s: %s is %s, expected %s tensor of the caller", s->kind, field, tile,
                  flag == TG_IN ? "an input" : "an output");
 }
 
@@ -508,12 +509,41 @@ static void check_carry(const struct subject *s)
     check_transition(s);
 }
 
+/* ---- SHIFT ---- */
+
+static void check_shift(const struct subject *s)
+{
+    struct tg_text have, want;
+    const tg_stmt *stmt = s->stmt;
+    const uint32_t out = TG_OPERAND_TILE(stmt->out), a = TG_OPERAND_TILE(stmt->a);
+    if (!tg_tile_has_t(s->algorithm, out) || tg_tile_is_square(s->algorithm, out))
+        tg_fault(s->check, TG0147, "give it TG_T, and dqk or dhv if it is more than a number",
+                 "SHIFT: out has axes %s, expected tokens", axes(s, stmt->out, &have));
+    else if (a && mask_of(s, stmt->a) != mask_of(s, stmt->out))
+        tg_fault(s->check, TG0147, "both have the same axes, at the same position", "SHIFT: a has axes %s, out has %s",
+                 axes(s, stmt->a, &have), axes(s, stmt->out, &want));
+    else if (a && implicit_of(s, stmt->a) != implicit_of(s, stmt->out))
+        tg_fault(s->check, TG0147, "give both the same of TG_NO_BATCH and TG_SHARED",
+                 "SHIFT: out and a do not have the same sequences and heads");
+    const struct tg_shift shift = tg_tile_shift(s->algorithm, out);
+    const int from = tg_tile_stmt(s->algorithm, shift.base);
+    if (shift.base && from >= 0 && s->algorithm->body[from].op == TG_STMT_SHIFT)
+        tg_fault(s->check, TG0147, "write it to memory with a MAP and shift that",
+                 "SHIFT: a is itself shifted the other way, or %d times, or a final state", TG_MAX_SHIFTS);
+    check_product_type(s, "out", stmt->out);
+    if (a)
+        check_product_type(s, "a", stmt->a);
+    check_boundary(s, "init", stmt->init, TG_IN);
+    check_boundary(s, "final_", stmt->final_, TG_OUT);
+}
+
 void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_stmt *stmt)
 {
     if (stmt->op == TG_STMT_NONE || stmt->op >= TG_STMT_N_OPS) {
-        tg_fault(check, TG0120,
-                 "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO, TG_SOLVE_TO",
-                 "statement kind %u is unknown", stmt->op);
+        tg_fault(
+            check, TG0120,
+            "use TG_MAP_TO, TG_SCAN_TO, TG_TOTAL_TO, TG_SUM_TO, TG_CONTRACT_TO, TG_CARRY_TO, TG_SOLVE_TO, TG_SHIFT_TO",
+            "statement kind %u is unknown", stmt->op);
         return;
     }
     const struct subject s = {check, algorithm, stmt, kinds[stmt->op].name};
@@ -541,6 +571,10 @@ void tg_check_stmt(struct check *check, const tg_algorithm *algorithm, const tg_
     case TG_STMT_SOLVE:
         if (ok)
             check_solve(&s);
+        break;
+    case TG_STMT_SHIFT:
+        if (ok)
+            check_shift(&s);
         break;
     default:
         break; /* refused above */

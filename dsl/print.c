@@ -276,6 +276,27 @@ static void print_scan(const struct printer *p, const tg_stmt *stmt)
     print_indexed(p, stmt->a, along, "s");
 }
 
+/* x[j-1,dhv] with the states before and behind the sequence. */
+static void print_shift(const struct printer *p, const tg_stmt *stmt)
+{
+    const uint32_t at = TG_OPERAND_AT(stmt->out);
+    const bool reverse = stmt->flags & TG_REVERSE;
+    if (stmt->a)
+        print_indexed(p, stmt->a, at, at == TG_LQ ? (reverse ? "i+1" : "i-1") : reverse ? "j+1" : "j-1");
+    else
+        tg_printf(p->writer, "0");
+    tg_printf(p->writer, reverse ? ", behind the last token " : ", before the first token ");
+    if (stmt->init)
+        print_operand(p, stmt->init);
+    else
+        tg_printf(p->writer, "0");
+    if (!stmt->final_)
+        return;
+    tg_printf(p->writer, "; ");
+    print_operand(p, stmt->final_);
+    tg_printf(p->writer, reverse ? " is of the first token" : " is of the last token");
+}
+
 static void print_stmt(const struct printer *p, const tg_stmt *stmt)
 {
     tg_printf(p->writer, "  ");
@@ -301,6 +322,9 @@ static void print_stmt(const struct printer *p, const tg_stmt *stmt)
         tg_printf(p->writer, "(I + strictly lower ");
         print_operand(p, stmt->a);
         tg_printf(p->writer, ")^-1");
+        break;
+    case TG_STMT_SHIFT:
+        print_shift(p, stmt);
         break;
     case TG_STMT_CONTRACT:
         if (stmt->init) {

@@ -90,7 +90,7 @@ int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile)
         const tg_stmt *stmt = &algorithm->body[s];
         if (TG_OPERAND_TILE(stmt->out) == tile)
             return (int)s;
-        if (stmt->op == TG_STMT_CARRY &&
+        if (tg_stmt_has_final(stmt) &&
             (TG_OPERAND_TILE(stmt->final_) == tile || TG_OPERAND_TILE(stmt->transition) == tile))
             return (int)s;
     }
@@ -202,6 +202,24 @@ uint32_t tg_stmt_along(const tg_algorithm *algorithm, const tg_stmt *stmt)
     const uint32_t implicit = tg_tile_implicit(algorithm, TG_OPERAND_TILE(stmt->a)) &
                               ~tg_tile_implicit(algorithm, TG_OPERAND_TILE(stmt->out));
     return (a & ~out & (position | chunk)) | implicit;
+}
+
+struct tg_shift tg_tile_shift(const tg_algorithm *algorithm, uint32_t tile)
+{
+    struct tg_shift shift = {.base = tile};
+    int s = tg_tile_stmt(algorithm, tile);
+    while (s >= 0 && algorithm->body[s].op == TG_STMT_SHIFT && shift.far < TG_MAX_SHIFTS) {
+        const tg_stmt *stmt = &algorithm->body[s];
+        const bool reverse = stmt->flags & TG_REVERSE, is_final = TG_OPERAND_TILE(stmt->out) != shift.base;
+        if (shift.far && (is_final || reverse != shift.reverse))
+            break; /* a final is no shifted tile */
+        shift.is_final |= is_final;
+        shift.reverse = reverse;
+        shift.init[shift.far++] = TG_OPERAND_TILE(stmt->init);
+        shift.base = TG_OPERAND_TILE(stmt->a);
+        s = tg_tile_stmt(algorithm, shift.base);
+    }
+    return shift;
 }
 
 bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile)
@@ -370,7 +388,7 @@ static void find_writers(const tg_algorithm *algorithm, int8_t stmt_of[TG_MAX_TI
         const tg_stmt *stmt = &algorithm->body[s];
         const uint32_t out = TG_OPERAND_TILE(stmt->out), final_ = TG_OPERAND_TILE(stmt->final_),
                        transition = TG_OPERAND_TILE(stmt->transition);
-        if (stmt->op == TG_STMT_CARRY && final_ > 0 && final_ < TG_MAX_TILES)
+        if (tg_stmt_has_final(stmt) && final_ > 0 && final_ < TG_MAX_TILES)
             stmt_of[final_] = (int8_t)s;
         if (stmt->op == TG_STMT_CARRY && transition > 0 && transition < TG_MAX_TILES)
             stmt_of[transition] = (int8_t)s;
@@ -514,9 +532,27 @@ static void evaluate(const struct slicer *c, const tg_stmt *written, bool swap)
     }
 }
 
+/* A SHIFT loads what it shifts, at other tokens than those that the row visits. What is not in memory is a mistake. */
+static void visit_shift(const struct slicer *c, const tg_stmt *stmt)
+{
+    const uint32_t a = TG_OPERAND_TILE(stmt->a);
+    const tg_bits bit = tg_tile_tensor(c->algorithm, a) ? TG_BIT(a) : 0;
+    need(c, stmt->init);
+    if (!bit)
+        return;
+    if (c->facts->inputs & bit || (c->facts->in_memory & ~c->mine & bit))
+        c->slice->loads |= bit;
+    else if (c->facts->stmt[a] >= 0)
+        c->slice->stmts |= TG_BIT(c->facts->stmt[a]);
+}
+
 /* Visit a computed statement at every position at which its tile is needed. */
 static void visit(const struct slicer *c, const tg_stmt *stmt)
 {
+    if (stmt->op == TG_STMT_SHIFT) {
+        visit_shift(c, stmt);
+        return;
+    }
     const uint32_t tile = TG_OPERAND_TILE(stmt->out);
     const tg_bits bit = tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
     const uint32_t both = 1u << TG_LQ | 1u << TG_LKV;

@@ -83,6 +83,10 @@ bool tg_tile_is_square(const tg_algorithm *algorithm, uint32_t tile);
 bool tg_has_one_chunk(const tg_algorithm *algorithm);
 
 /* Index of the statement whose `out`, `final_` or `transition` is the tile, -1 when there is none. */
+static inline bool tg_stmt_has_final(const tg_stmt *stmt)
+{
+    return stmt->op == TG_STMT_CARRY || stmt->op == TG_STMT_SHIFT;
+}
 int tg_tile_stmt(const tg_algorithm *algorithm, uint32_t tile);
 /* Is it the transition of a CARRY? */
 bool tg_tile_is_transition(const tg_algorithm *algorithm, uint32_t tile);
@@ -108,6 +112,17 @@ static inline bool tg_stmt_decays(const tg_stmt *stmt)
 /* The roles of the dimensions in a CONTRACT or CARRY. It is a matrix product when m, n and k are
  * not empty and batch is. */
 struct tg_product tg_stmt_product(const tg_algorithm *algorithm, const tg_stmt *stmt);
+
+/* What a tile that a SHIFT writes has of tokens: with `far` links, the nearest first. At so many tokens from where the
+ * sequence begins (TG_REVERSE: ends), the first being 0, it is init[that], or from `far` on the base at that less far. The
+ * final state is what the out would be behind the last token. */
+struct tg_shift {
+    uint32_t base;                /* tile; 0: zeros */
+    uint32_t far;                 /* 0: no SHIFT writes the tile */
+    uint32_t init[TG_MAX_SHIFTS]; /* tiles; 0: zeros */
+    bool reverse, is_final;
+};
+struct tg_shift tg_tile_shift(const tg_algorithm *algorithm, uint32_t tile);
 
 /* The row lists the tile among its outputs. */
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile);

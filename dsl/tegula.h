@@ -144,6 +144,7 @@ typedef enum tg_stmt_op {
     TG_STMT_CARRY,    /* the state, see below */
     TG_STMT_SOLVE,    /* out = (I + a)^-1 of one chunk, positions x positions; of a only what is below the diagonal
                          (i > j) is read. In fp32, by substitution: the T of the delta rule (reference 6.2) */
+    TG_STMT_SHIFT,    /* out = a of the token before, see below */
     TG_STMT_N_OPS
 } tg_stmt_op;
 
@@ -169,6 +170,16 @@ typedef enum tg_stmt_op {
  * does to a state, a block of values of its own for every segment: state behind it = transition (state before it) + what
  * the segment makes of zero. No statement reads it (segments, below). TG_REVERSE walks the chunks from the last to the
  * first (gradients of states). */
+/* TG_STMT_SHIFT, by one token along the sequence, whatever its chunks:
+ *     out_t = a_{t-1}        out_0 = init, or 0 when that tensor is absent;   final = a of the last token
+ * TG_REVERSE: of the token behind, out_t = a_{t+1}, from the last token to the first. Out and a have axis TG_T at the same
+ * position and all other axes alike; init and final lack TG_T. Without a only init is shifted through the sequence. A
+ * SHIFT of a SHIFT, the same way, is one by two, and so on up to TG_MAX_SHIFTS: what a convolution reads, whose state is
+ * then the finals, of which that of a sequence shorter than the shift is an initial one. What is shifted is in memory: an
+ * input, or written by an earlier row; the kernel has no matrix instruction. No row lists out, and one that lists a
+ * final has no parallel chunks. */
+enum { TG_MAX_SHIFTS = 8 };
+
 enum { TG_REVERSE = 1, TG_MAXIMUM = 2, TG_EXCLUSIVE = 4 };
 
 enum { TG_MAX_EXPR = 16 };
@@ -177,11 +188,11 @@ typedef struct tg_stmt {
     uint8_t op;    /* tg_stmt_op */
     uint8_t flags; /* TG_REVERSE, TG_MAXIMUM, TG_EXCLUSIVE: of which statement is said above */
     tg_operand out;
-    tg_operand a, b;        /* SCAN, TOTAL: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
-    tg_operand init;        /* CONTRACT: accumulate onto this tile. CARRY: the initial state tensor */
+    tg_operand a, b;        /* SCAN, TOTAL, SHIFT: a. CONTRACT, CARRY: a and b, 16-bit or TF32 matrix operands */
+    tg_operand init;        /* CONTRACT: accumulate onto this tile. CARRY, SHIFT: the initial state tensor */
     tg_operand decay;       /* CARRY: log2 of the chunk's decay, axes {TG_CHUNK} and any of the state's; 0: none.
                           CONTRACT: cumulative log2 decay of the query's position; 0: none */
-    tg_operand final_;      /* CARRY: tensor that receives the final state */
+    tg_operand final_;      /* CARRY, SHIFT: tensor that receives the final state */
     tg_operand transition;  /* CARRY: tile with the axes {TG_CHUNK, X, X}, X being the first of the state's; 0: none */
     tg_operand since;       /* CONTRACT with a decay: cumulative log2 decay of the key's position */
     tg_x expr[TG_MAX_EXPR]; /* MAP; ends with TG_X_END, so at most 15 codes */
@@ -262,6 +273,16 @@ typedef struct tg_stmt {
     {                                                                                                                  \
         .op = TG_STMT_CARRY, .flags = TG_REVERSE, .out = (out_), .transition = (transition_), .final_ = (final__),     \
         .init = (init_), .decay = (decay_), .a = (a_), .b = (b_), TG_HERE                                              \
+    }
+
+#define TG_SHIFT_TO(out_, final__, init_, a_)                                                                          \
+    {                                                                                                                  \
+        .op = TG_STMT_SHIFT, .out = (out_), .final_ = (final__), .init = (init_), .a = (a_), TG_HERE                   \
+    }
+#define TG_SHIFT_BACK_TO(out_, final__, init_, a_)                                                                     \
+    {                                                                                                                  \
+        .op = TG_STMT_SHIFT, .flags = TG_REVERSE, .out = (out_), .final_ = (final__), .init = (init_), .a = (a_),      \
+        TG_HERE                                                                                                        \
     }
 
 /* ---- algorithm ---------------------------------------------------------------------------------- */

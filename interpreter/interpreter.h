@@ -19,6 +19,8 @@
  *   CONTRACT    init plus the sum of products over the axes of a and b that out lacks; with a decay, of the pairs of
  *               positions i >= j (TG_EXCLUSIVE: i > j), each product times 2^(decay_i - since_j).
  *   SOLVE       the inverse of I plus what of a is below the diagonal, over the positions of the chunk that there are.
+ *   SHIFT       out is a of the token before, in the sequence, with TG_REVERSE of the one behind; of the first (last) token it
+ *               is init. Final is a of the last (first) token; of a sequence without tokens init. Without a: of zeros.
  *   CARRY       out at the first chunk, with TG_REVERSE the last one, is init; at the next one 2^decay times that plus
  *               the sum of products. What is after all chunks is final; of a sequence without tokens that is init. The
  *               result may be read by statements before it, as long as no chunk of it depends on itself.

@@ -222,6 +222,55 @@ static void final_state(struct machine *m, const tg_stmt *stmt, struct view out,
         initial(m, stmt, out, place);
 }
 
+/* ---- shifts ---- */
+
+/* a at one end of the sequence's tokens, or of a chunk's: its first or last position. */
+static struct view at_end(const struct machine *m, const tg_stmt *stmt, struct view a, struct place place, bool last)
+{
+    const enum inner along = TG_OPERAND_AT(stmt->out) == TG_LQ ? BY_Q : BY_KV;
+    return last ? shifted(a, along, extent_of(m, &stmt->out, 1, place).n[along] - 1) : a;
+}
+
+/* The token next to the chunk: of the chunk there, or none, which init stands for. */
+static struct view beside(struct machine *m, const tg_stmt *stmt, struct place place)
+{
+    const bool reverse = stmt->flags & TG_REVERSE;
+    const bool is_outer = reverse ? place.chunk == chunks_of(m, place.sequence) - 1 : place.chunk == 0;
+    if (is_outer)
+        return view_of(m, stmt->init, place);
+    place.chunk += reverse ? 1 : -1;
+    return at_end(m, stmt, view_of(m, stmt->a, place), place, !reverse);
+}
+
+static void shift(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const enum inner along = TG_OPERAND_AT(stmt->out) == TG_LQ ? BY_Q : BY_KV;
+    const bool reverse = stmt->flags & TG_REVERSE;
+    const struct extent all = extent_of(m, &stmt->out, 1, place);
+    const struct view a = view_of(m, stmt->a, place);
+    struct extent one = all;
+    one.n[along] = 1;
+    fill(out, all, 0);
+    for (int64_t i = 0; i < all.n[along]; i++) {
+        const int64_t from = reverse ? i + 1 : i - 1;
+        const bool is_inside = from >= 0 && from < all.n[along];
+        gather(stmt, shifted(out, along, i), is_inside ? shifted(a, along, from) : beside(m, stmt, place), one);
+    }
+}
+
+static void final_token(struct machine *m, const tg_stmt *stmt, struct view out, struct place place)
+{
+    const int64_t chunks = chunks_of(m, place.sequence);
+    const bool reverse = stmt->flags & TG_REVERSE;
+    struct extent extent = extent_of(m, &stmt->out, 1, place);
+    extent.n[BY_Q] = extent.n[BY_KV] = 1;
+    place.chunk = reverse ? 0 : chunks - 1;
+    fill(out, extent, 0);
+    gather(stmt, out,
+           chunks > 0 ? at_end(m, stmt, view_of(m, stmt->a, place), place, !reverse) : view_of(m, stmt->init, place),
+           extent);
+}
+
 void evaluate(struct machine *m, const tg_stmt *stmt, uint32_t tile, struct view out, struct place place)
 {
     const bool of_chunks = tg_stmt_along(m->what->algorithm, stmt) & 1u << TG_CHUNK;
@@ -243,6 +292,9 @@ void evaluate(struct machine *m, const tg_stmt *stmt, uint32_t tile, struct view
         break;
     case TG_STMT_SOLVE:
         solve(m, stmt, out, place);
+        break;
+    case TG_STMT_SHIFT:
+        (tile == TG_OPERAND_TILE(stmt->out) ? shift : final_token)(m, stmt, out, place);
         break;
     default:
         break; /* no checked algorithm has another */

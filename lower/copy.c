@@ -195,15 +195,20 @@ void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueR
     }
 }
 
-void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at)
+static void clear(struct emit *e, LLVMValueRef *reg, const struct element_place *at)
 {
-    const struct value *value = &e->p->values[v];
-    const tg_dtype dtype = plan_memory_dtype(e->p, tile);
-    const bool constant = is_constant(e->p, tile);
     for (uint32_t r = 0; r < 2 * (at->n ? at->n : 1); r++)
         set(e, reg[r], real(e, 0));
+}
+
+/* To registers that are zero. */
+static void load_valid(struct emit *e, tg_operand operand, uint32_t tile, LLVMValueRef *reg,
+                       const struct element_place *at)
+{
+    const tg_dtype dtype = plan_memory_dtype(e->p, tile);
+    const bool constant = is_constant(e->p, tile);
     LLVMBasicBlockRef after = at->valid ? begin_if(e, at->valid) : NULL;
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
+    LLVMValueRef from = tensor_address(e, operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
     if (at->n > 1) {
         load_side_by_side(e, constant, dtype, from, reg, at->n);
     } else if (dtype == TG_F32X2) {
@@ -220,13 +225,71 @@ void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *
         end_if(e, after);
 }
 
+void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at)
+{
+    clear(e, reg, at);
+    load_valid(e, e->p->values[v].operand, tile, reg, at);
+}
+
+/* An absent tensor counts as zero. */
+static LLVMValueRef if_present(struct emit *e, uint32_t tile, LLVMValueRef valid)
+{
+    LLVMValueRef there = e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL;
+    return there ? both(e, valid, there) : valid;
+}
+
+/* The token of the element in its sequence, and the element without it. */
+static LLVMValueRef token_of(struct emit *e, tg_operand operand, struct element_place *at)
+{
+    const uint32_t dim = e->p->held >> TG_CHUNK & 1 ? (uint32_t)TG_CHUNK : TG_OPERAND_AT(operand);
+    LLVMValueRef token = add(e, e->at.token, e->at.start[dim]);
+    for (uint32_t i = 0; i < 2; i++)
+        if (at->index[i] && at->dims[i] == dim) {
+            token = add(e, token, at->index[i]);
+            at->index[i] = imm(e, 0);
+        }
+    return token;
+}
+
+/* What a SHIFT writes, `far` tokens on from what it shifts: of the first of them initial states, else that (slice.h). */
+static void load_shifted(struct emit *e, tg_operand operand, LLVMValueRef *reg, const struct element_place *place)
+{
+    const struct tg_shift shift = tg_tile_shift(e->p->algorithm, TG_OPERAND_TILE(operand));
+    const struct place outside = e->at;
+    struct element_place at = *place;
+    LLVMValueRef token = shift.is_final ? NULL : token_of(e, operand, &at), last = sub(e, outside.tokens, imm(e, 1));
+    LLVMValueRef along = !token ? outside.tokens : shift.reverse ? sub(e, last, token) : token;
+    LLVMValueRef source = sub(e, along, imm(e, shift.far)), is_initial = less(e, source, imm(e, 0));
+    clear(e, reg, &at);
+    e->at.token = shift.reverse ? sub(e, last, source) : source;
+    e->at.start[TG_LQ] = e->at.start[TG_LKV] = imm(e, 0);
+    if (e->p->held >> TG_CHUNK & 1)
+        e->at.start[TG_CHUNK] = imm(e, 0);
+    if (shift.base) {
+        at.valid = if_present(e, shift.base, both(e, place->valid, LLVMBuildNot(e->b, is_initial, "")));
+        load_valid(e, TG_AT_KV(shift.base), shift.base, reg, &at);
+    }
+    LLVMBasicBlockRef after = begin_if(e, is_initial);
+    for (uint32_t i = 0; i < shift.far; i++)
+        if (shift.init[i]) {
+            LLVMValueRef is_it = LLVMBuildICmp(e->b, LLVMIntEQ, along, imm(e, i), "");
+            at.valid = if_present(e, shift.init[i], both(e, place->valid, is_it));
+            load_valid(e, (tg_operand)shift.init[i], shift.init[i], reg, &at);
+        }
+    end_if(e, after);
+    e->at = outside;
+}
+
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at)
 {
-    const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
-    LLVMValueRef there =
-        e->p->algorithm->tensors[tile].flags & TG_IN ? present(e, tile) : NULL; /* absent counts as zero */
+    const tg_operand operand = e->p->values[v].operand;
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    if (plan_is_shifted(e->p, tile)) {
+        load_shifted(e, operand, reg, at);
+        return;
+    }
     struct element_place place = *at;
-    place.valid = there ? both(e, at->valid, there) : at->valid;
+    place.valid = if_present(e, tile, at->valid);
     load_tile_element(e, v, tile, reg, &place);
 }
 

@@ -93,12 +93,62 @@ static void load_step(struct emit *e, struct round *r, uint32_t v, uint32_t step
 {
     const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
     const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) &&
-                         !tg_tile_is_square(e->p->algorithm, tile) && plan_held_count(e->p, &e->p->values[v]) == 1;
+                         !tg_tile_is_square(e->p->algorithm, tile) && !plan_is_shifted(e->p, tile) &&
+                         plan_held_count(e->p, &e->p->values[v]) == 1;
     if (chained)
         e->known[tile] = r->address[v] =
             step ? byte_offset(e, r->address[v], position_bytes(e, tile)) : thread_address(e, v, tile);
     load_thread(e, v);
     e->known[tile] = NULL;
+}
+
+/* Where in the early values that is which a shifted one is of the token next to, if the steps are tokens one behind the other;
+ * -1: it is loaded. */
+static int shifted_from(const struct emit *e, const struct round *r, uint32_t v)
+{
+    const struct plan *p = e->p;
+    const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand);
+    const int s = plan_is_shifted(p, tile) ? tg_tile_stmt(p->algorithm, tile) : -1;
+    if (s < 0 || !r->whole || TG_OPERAND_AT(p->values[v].operand) != r->loop->dim)
+        return -1;
+    const tg_operand a = (tg_operand)(TG_OPERAND_TILE(p->algorithm->body[s].a) | r->loop->dim << 8);
+    for (uint32_t i = 0; p->algorithm->body[s].a && i < r->early->n; i++)
+        if (p->values[r->early->values[i]].operand == a)
+            return (int)i;
+    return -1;
+}
+
+static bool shifts_back(const struct emit *e, uint32_t v)
+{
+    return tg_tile_shift(e->p->algorithm, TG_OPERAND_TILE(e->p->values[v].operand)).reverse;
+}
+
+/* The value at the step, of what was loaded for the one before it, or behind it: only at an end it comes from memory. */
+static void load_ahead(struct emit *e, struct round *r, uint32_t v, uint32_t step)
+{
+    const int from = shifted_from(e, r, v);
+    const bool back = from >= 0 && shifts_back(e, v), is_end = step == (back ? r->to - 1 : r->from);
+    if (from < 0 || is_end) {
+        load_step(e, r, v, step);
+        return;
+    }
+    for (uint32_t i = 0; i < 2 * plan_held_count(e->p, &e->p->values[v]); i++)
+        set(e, e->registers[v][i], get(e, e->f32, r->sets[back ? step + 1 : step - 1][from][i]));
+}
+
+/* Those that come from the step behind are last, from the last step on. */
+static void load_values(struct emit *e, struct round *r, uint32_t begin, uint32_t end, bool back)
+{
+    for (uint32_t n = 0; n < r->to - r->from; n++) {
+        const uint32_t i = back ? r->to - 1 - n : r->from + n;
+        go_to_step(e, r, i);
+        for (uint32_t o = begin; o < end; o++) {
+            const uint32_t v = e->p->ops[o].v;
+            if (e->p->ops[o].kind == OP_LOAD && e->p->ops[o].flags & OP_AHEAD &&
+                (shifted_from(e, r, v) >= 0 && shifts_back(e, v)) == back)
+                load_ahead(e, r, v, i);
+        }
+    }
 }
 
 /* What is loaded in the step itself. */
@@ -116,12 +166,8 @@ static void load_uniform(struct emit *e, struct round *r, const struct nest *nes
 static void load_round(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
 {
     const struct place outside = e->at;
-    for (uint32_t i = r->from; i < r->to; i++) {
-        go_to_step(e, r, i);
-        for (uint32_t o = begin; o < end; o++)
-            if (e->p->ops[o].kind == OP_LOAD && e->p->ops[o].flags & OP_AHEAD)
-                load_step(e, r, e->p->ops[o].v, i);
-    }
+    load_values(e, r, begin, end, false);
+    load_values(e, r, begin, end, true);
     for (uint32_t o = begin; o < end; o++) {
         const struct op *op = &e->p->ops[o];
         if (op->kind != OP_INIT || !(op->flags & OP_AHEAD))

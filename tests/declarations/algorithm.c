@@ -268,6 +268,43 @@ static void add_scan(struct parts *p)
     apply(map, TG_X_MUL);
 }
 
+/* A token beside those before it, or behind it, and the state that this takes. */
+static void add_shift(struct parts *p)
+{
+    const int position = DRAW(p->draw, TG_LQ, TG_LKV), flags = chance(p, 40) ? TG_REVERSE : 0;
+    const uint32_t of = p->k2 && chance(p, 40)  ? p->k2
+                        : p->x && chance(p, 40) ? p->x
+                                                : p->v,
+                   far = (uint32_t)DRAW(p->draw, 1, 2, 3);
+    const tg_tensor *t = &p->d->tensors[of];
+    const int shared = t->flags & (TG_SHARED | TG_NO_BATCH), dtype = t->dtype;
+    const uint8_t axis = t->axes[1];
+    static const char *const shifted[] = {"x1", "x2", "x3"}, *const first[] = {"x1_0", "x2_0", "x3_0"},
+                             *const last[] = {"x1_t", "x2_t", "x3_t"};
+    uint32_t from = chance(p, 90) ? of : 0, out = 0;
+    for (uint32_t i = 0; i < far; i++) {
+        const uint32_t init = chance(p, 60) ? tile(p, first[i], dtype, shared | TG_IN | TG_OPTIONAL, axis, 0, 0) : 0,
+                       final_ = chance(p, 60) ? tile(p, last[i], dtype, shared | TG_OUT, axis, 0, 0) : 0;
+        out = derived(p, of, shifted[i]);
+        p->d->tensors[out].flags = (uint8_t)shared;
+        statement(p, (tg_stmt){.op = TG_STMT_SHIFT,
+                               .flags = (uint8_t)flags,
+                               .out = at(p, out, position),
+                               .a = from ? at(p, from, position) : 0,
+                               .init = (tg_operand)init,
+                               .final_ = (tg_operand)final_});
+        from = out;
+    }
+    const uint32_t sum = derived(p, of, "xs");
+    p->d->tensors[sum].flags = (uint8_t)(shared | TG_OUT);
+    tg_stmt *map = map_to(p, sum, position);
+    get(map, at(p, out, position));
+    get(map, at(p, of, position));
+    code(map, (tg_x){TG_X_SIZE, 0, (tg_operand)DRAW(p->draw, TG_DQK, TG_DHV, TG_MEMBER), 0});
+    apply(map, TG_X_DIV);
+    apply(map, TG_X_ADD);
+}
+
 /* Over the heads that share it. */
 static void add_shared(struct parts *p)
 {
@@ -323,4 +360,6 @@ void declare_algorithm(struct draw *draw, struct declaration *d)
         add_scan(p);
     if (chance(p, 15))
         add_shared(p);
+    if (chance(p, 15))
+        add_shift(p);
 }

@@ -29,6 +29,8 @@ struct manner {
 static bool is_listed(struct draw *draw, const struct declaration *d, const tg_stmt *stmt, const struct manner *how)
 {
     const tg_tensor *tensor = &d->tensors[TG_OPERAND_TILE(stmt->out)];
+    if (stmt->op == TG_STMT_SHIFT)
+        return draw_chance(draw, 1);
     if (tensor->flags & TG_OUT || (stmt->final_ && tensor->axes[2] == TG_AXIS_NONE))
         return true;
     if (how->holds)
@@ -338,6 +340,9 @@ static void declare_rows(struct draw *draw, struct declaration *d, const struct 
     for (uint32_t i = 0; i < d->algorithm.n_body; i++)
         if (is_listed(draw, d, &d->body[i], how))
             list_tile(draw, d, TG_OPERAND_TILE(d->body[i].out), how->holds ? 90 : 40);
+    for (uint32_t i = 0; i < d->algorithm.n_body; i++)
+        if (d->body[i].op == TG_STMT_SHIFT && d->body[i].final_)
+            list_tile(draw, d, TG_OPERAND_TILE(d->body[i].final_), 60);
     for (uint32_t r = 0; r < s->n_rows; r++) {
         static const char *const names[] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh", "ri", "rj", "rk", "rl"};
         tg_kernel_row *row = &s->rows[r];
