@@ -34,6 +34,8 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_rms_norm,
     &tg_rms_norm_silu,
     &tg_rms_norm_sigmoid,
+    &tg_conv4,
+    &tg_conv4_bias,
     NULL,
 };
 

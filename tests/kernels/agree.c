@@ -189,6 +189,7 @@ static void steps_agree(const struct spec *base, const char *schedule, int64_t m
     struct spec spec = *base, step = *base;
     bool ok = true;
     spec.schedule = spec_has_schedule(&spec, "portable-small") ? "portable-small"
+                    : spec_has_schedule(&spec, "rows")         ? "rows"
                     : spec.io == TG_F32                        ? "tfla-fp32"
                                                                : "tfla";
     step.schedule = schedule;
