@@ -130,7 +130,7 @@ precious
 bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg nowhere/r.svg
 -- exit 2
 -- stderr
---svg: cannot write nowhere/r.svg.gp
+--svg: cannot write nowhere/r.svg
 
 -- case figure 5: the tokens of --shape at lengths from 16 up, for every schedule asked for
 -- program gnuplot
