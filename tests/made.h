@@ -10,9 +10,10 @@
  * code. */
 void made_take(bool is_taken);
 
-/* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a hundred: for
- * tests on the emulator, where most kernels run once. Before any is made, and for good. The code that ships is compiled by test_compile
- * and the corpus, and run by the command's own tests, the random declarations and the GPU. */
+/* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a
+ * hundred: for tests on the emulator, where most kernels run once, and of whether code is made at all. For good; what was
+ * made before stays as it is. The code that ships is compiled by most of test_compile and the corpus, and run by the
+ * command's own tests, the random declarations and the GPU. */
 void made_quickly(void);
 
 #endif

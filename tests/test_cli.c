@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,7 @@ struct maker {
 
 static char tegula[4096], data[4096], library[4200], folder[4096];
 static int n_run, n_failed;
+static double seconds; /* of processors, that the command took */
 
 static void die(const char *what, const char *detail)
 {
@@ -155,6 +157,7 @@ static int run_command(const char *args, const char *output)
     char text[4 * LINE], *argv[MAX_ARGS + 2];
     replace_variables(args, text, sizeof text);
     split(text, argv);
+    fflush(stdout);
     pid_t child = fork();
     if (child < 0)
         die("fork", strerror(errno));
@@ -168,7 +171,10 @@ static int run_command(const char *args, const char *output)
         _exit(127);
     }
     int status;
-    waitpid(child, &status, 0);
+    struct rusage used;
+    wait4(child, &status, 0, &used);
+    seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+              1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -217,6 +223,8 @@ static void run_test(const char *file, struct test *test, struct maker *maker)
     for (int i = 0; i < test->n_files; i++)
         ok &= compare(&test->files[i], test->file_names[i], test->file_names[i]);
     n_run++;
+    if (seconds >= 1)
+        printf("# %.1f s of processors: %s\n", seconds, test->name);
     if (!ok) {
         n_failed++;
         fprintf(stderr, "FAILED %s: %s\n  tegula %s\n", file, test->name, test->args);

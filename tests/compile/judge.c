@@ -1,0 +1,120 @@
+/* tests/compile/judge.c - a compilation and what is expected of it. */
+#include "compile.h"
+
+#include "dsl/slice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const tg_dtype types[N_TYPES] = {TG_BF16, TG_F16, TG_F32};
+
+static struct text messages;
+
+static void emit(void *user, const tg_diag *diag)
+{
+    const tg_writer w = text_writer(user);
+    tg_printf(&w, "%s %s\n", diag->code ? diag->code : "-", diag->message);
+}
+
+const tg_sink log_sink = {emit, &messages};
+
+const char *log_text(void)
+{
+    return text_of(&messages);
+}
+
+void log_clear(void)
+{
+    text_free(&messages);
+}
+
+bool schedule_of(const tg_variant *variant, const char *text, tg_schedule *schedule)
+{
+    return tg_variant_schedule_named(variant, text, schedule, &log_sink) == TG_OK;
+}
+
+bool has_inverse(const tg_algorithm *algorithm)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < algorithm->n_body; i++)
+        any |= algorithm->body[i].op == TG_STMT_SOLVE;
+    return any;
+}
+
+/* What ptxas may spill, in bytes with the stack, of algorithms and schedules that begin so (README, Limits). Four heads in
+ * one thread block hardly leave registers: 168 of mamba2-backward. KDA's T makes gates, products and the inverse: 244 at
+ * dqk 128, and 656 where its keys are made there too. */
+static const struct {
+    const char *algorithm, *schedule;
+    uint32_t bytes;
+} spilling[] = {
+    {"hgrn2", "", 100},       /* keys are made in the kernel */
+    {"dfw-backward", "", 48}, /* two decays in each product */
+    {"kda", "", 1200},        /* see above */
+    {"", "walk-parts-heads", 168},
+    {"", "walk-parts-pairs", 168},
+    {"gated-delta-backward", "walk-narrow", 16}, /* dQ and dK at 64, 128 */
+    {"srms-norm", "rows-256", 16},               /* at 128, 256 */
+};
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Walks of packed sequences where 64 does not divide dhv have guards beside all that they had: 20 bytes of
+ * lightning-backward. */
+static uint32_t most_spilled(const tg_schedule *schedule, const tg_shape_class *shape)
+{
+    if (has_inverse(schedule->algorithm) && begins(schedule->name, "portable"))
+        return UINT32_MAX;
+    for (size_t i = 0; i < sizeof spilling / sizeof *spilling; i++)
+        if (begins(schedule->algorithm->name, spilling[i].algorithm) && begins(schedule->name, spilling[i].schedule))
+            return spilling[i].bytes;
+    bool walks = false;
+    for (uint32_t i = 0; i < schedule->n_rows; i++)
+        walks |= schedule->rows[i].mma == TG_MMA_WGMMA;
+    return walks && shape->packed && shape->dhv % 64 ? 20 : 0;
+}
+
+static void check_kernel(const tg_kernel *kernel, const tg_target *target, const char *ptxas, uint32_t spilled)
+{
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, ".target %s", target->arch);
+    tap_expect(strstr(kernel->ptx, wanted) != NULL, "%s: no line %s", kernel->name, wanted);
+    tap_expect(kernel->spill_bytes <= spilled, "%s spills %u bytes", kernel->name, kernel->spill_bytes);
+    tap_expect(!ptxas || (kernel->registers > 0 && kernel->cubin_bytes > 0), "%s: no facts of ptxas", kernel->name);
+    tap_expect(kernel->shared_bytes <= target->shared_optin, "%s: shared memory", kernel->name);
+}
+
+/* Nothing was said but that something spills? */
+static bool says_only_spills(void)
+{
+    for (const char *code = log_text(); (code = strstr(code, "TG0")); code++)
+        if (strncmp(code, "TG0592", 6) != 0)
+            return false;
+    return !strstr(log_text(), "C75");
+}
+
+/* Where nothing is promised about spills, ptxas is asked only whether it takes the code: of wide states that is not worth
+ * its time, half a minute. */
+static bool is_assembled(uint32_t spilled, const tg_shape_class *shape)
+{
+    return spilled != UINT32_MAX || shape->dqk <= 32;
+}
+
+void compile_with(const tg_variant *variant, const tg_schedule *schedule, const tg_target *target,
+                  const tg_shape_class *shape, const char *ptxas)
+{
+    const uint32_t spilled = most_spilled(schedule, shape);
+    if (!is_assembled(spilled, shape))
+        ptxas = NULL;
+    const tg_compile_options how = {.ptxas = ptxas, .strict = !spilled};
+    tg_program *program = NULL;
+    tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &log_sink);
+    tap_expect(status == TG_OK && (spilled ? says_only_spills() : !*log_text()), "dqk %u dhv %u: %s with %s: %s",
+               shape->dqk, shape->dhv, tg_status_name(status), schedule->name, log_text());
+    for (uint32_t k = 0; program && k < program->n_kernels; k++)
+        check_kernel(&program->kernels[k], target, ptxas, spilled);
+    tg_program_free(program);
+}

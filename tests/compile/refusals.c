@@ -1,0 +1,152 @@
+/* tests/compile/refusals.c - what cannot be compiled is refused with its reason. */
+#include "compile.h"
+
+#include "variants/variants.h"
+
+#include <string.h>
+
+struct refusal {
+    const char *variant; /* NULL: mlstm-sig */
+    tg_shape_class more; /* what the class has beside type and widths */
+    const char *arch;
+    tg_dtype io;
+    uint32_t dqk, dhv;
+    const char *schedule; /* a name, then changes */
+    const char *code, *fragment;
+};
+
+#define REFUSAL(...)                     {.variant = NULL, .more = {0}, __VA_ARGS__},
+#define REFUSAL_OF(variant_, more_, ...) {.variant = variant_, .more = {more_}, __VA_ARGS__},
+static const struct refusal refusals[] = {
+#include "tests/kernels/refusals.def"
+};
+#undef REFUSAL
+#undef REFUSAL_OF
+
+static void refuse(const struct refusal *r)
+{
+    const tg_target *target = tg_target_find(r->arch);
+    const tg_variant *variant = r->variant ? tg_variant_find(r->variant) : &tg_mlstm_sig;
+    tg_shape_class shape = r->more;
+    tg_program *program = NULL;
+    tg_schedule schedule;
+    char code[16];
+    shape.io = r->io;
+    shape.dqk = r->dqk;
+    shape.dhv = r->dhv;
+    log_clear();
+    if (schedule_of(variant, r->schedule, &schedule)) {
+        tap_expect(tg_plan_check(&schedule, target, &shape, &log_sink) != TG_OK, "tg_plan_check accepts it");
+        log_clear();
+        tap_expect(tg_compile(variant, &schedule, target, &shape, NULL, &program, &log_sink) != TG_OK,
+                   "tg_compile accepts it");
+        tap_expect(program == NULL, "there is a program");
+        tg_program_free(program);
+    }
+    snprintf(code, sizeof code, "%s ", r->code);
+    tap_expect(strstr(log_text(), code) != NULL, "expected %s, found: %s", r->code, log_text());
+    tap_expect(strstr(log_text(), r->fragment) != NULL, "expected \"%s\", found: %s", r->fragment, log_text());
+}
+
+static void refuse_table(void)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const struct refusal *r = &refusals[i];
+        if (!tap_begin("refused: %s, %s, %s %s dqk %u dhv %u, %s", r->code, r->variant ? r->variant : "mlstm-sig",
+                       r->arch, tg_dtype_name(r->io), r->dqk, r->dhv, r->schedule))
+            continue;
+        refuse(r);
+        tap_end();
+    }
+}
+
+/* A schedule that a test has changed is refused, and why. */
+static void expect_refused(const tg_schedule *schedule, const char *arch, uint32_t dqk, uint32_t dhv,
+                           const char *expected)
+{
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = dqk, .dhv = dhv};
+    log_clear();
+    tap_expect(tg_plan_check(schedule, tg_target_find(arch), &shape, &log_sink) != TG_OK, "tg_plan_check accepts it");
+    tap_expect(strstr(log_text(), expected) != NULL, "expected \"%s\", found: %s", expected, log_text());
+}
+
+/* The checker allows it, since at chunk 128 one block is the whole chunk; but a chunk is a run-time
+ * size. */
+static void refuse_whole_chunk(void)
+{
+    tg_schedule schedule;
+    if (!tap_begin("refused: TG0516, a scan over parallel positions of one block"))
+        return;
+    tap_expect(schedule_of(&tg_mlstm_sig, "tfla", &schedule), "no schedule tfla");
+    schedule.chunk = 128;
+    schedule.rows[0].row[TG_LKV].role = TG_ROLE_P;
+    tap_expect(tg_schedule_check(&schedule, &silent_sink) == TG_OK, "the checker refuses it");
+    expect_refused(&schedule, "sm_80", 64, 64, "TG0516 ");
+    tap_end();
+}
+
+/* The max states are made by two scans over the chunks. */
+static void refuse_both_ways(void)
+{
+    tg_schedule schedule;
+    tg_stmt body[128];
+    if (!tap_begin("refused: TG0519, scans over chunks in both directions"))
+        return;
+    tap_expect(schedule_of(&tg_mlstm_exp, "tfla", &schedule), "no schedule tfla");
+    tg_algorithm algorithm = *schedule.algorithm;
+    schedule.algorithm = &algorithm;
+    memcpy(body, algorithm.body, algorithm.n_body * sizeof *body);
+    algorithm.body = body;
+    for (uint32_t i = 0; i < algorithm.n_body; i++)
+        if (body[i].op == TG_STMT_SCAN && body[i].flags == (TG_MAXIMUM | TG_EXCLUSIVE))
+            body[i].flags |= TG_REVERSE;
+    expect_refused(&schedule, "sm_80", 64, 64, "TG0519 ");
+    tap_end();
+}
+
+/* A walk on warpgroups writes matrices of its owner's rows: another one is refused, not left out. */
+static void refuse_second_matrix(const char *name)
+{
+    tg_schedule schedule;
+    char expected[160];
+    if (!tap_begin("refused: TG0518, a walk that writes %s beside h", name))
+        return;
+    tap_expect(schedule_of(&tg_simple_gla, "walk", &schedule), "no schedule walk");
+    tg_kernel_row *row = &schedule.rows[schedule.n_rows - 1];
+    uint32_t n = 0, tile = 0;
+    while (row->outputs[n])
+        n++;
+    for (uint32_t i = 1; i < schedule.algorithm->n_tensors; i++)
+        if (schedule.algorithm->tensors[i].name && strcmp(schedule.algorithm->tensors[i].name, name) == 0)
+            tile = i;
+    tap_expect(tile > 0, "no tile %s", name);
+    row->outputs[n] = (uint8_t)tile;
+    snprintf(expected, sizeof expected, "to the caller in the input type, in a cluster one, and cannot write %s", name);
+    expect_refused(&schedule, "sm_90a", 128, 256, expected);
+    tap_end();
+}
+
+/* dV goes to the caller, who adds up no parts. */
+static void refuse_split_of_output(void)
+{
+    tg_schedule schedule;
+    if (!tap_begin("refused: TG0217, an output in parts"))
+        return;
+    tap_expect(schedule_of(tg_mlstm_exp.backward, "walk-parts", &schedule), "no schedule walk-parts");
+    for (uint32_t r = 0; r < schedule.n_rows; r++)
+        if (strcmp(schedule.rows[r].name, "dV") == 0)
+            schedule.rows[r].row[TG_DQK] = (tg_axis_role)TG_P(64);
+    expect_refused(&schedule, "sm_90a", 128, 256,
+                   "kernel dV: dqk is parallel in blocks of 64, but this kernel sums over it to make dvi");
+    tap_expect(strstr(log_text(), "TG0217 ") != NULL, "found: %s", log_text());
+    tap_end();
+}
+
+void suite_refusals(void)
+{
+    refuse_table();
+    refuse_whole_chunk();
+    refuse_both_ways();
+    refuse_second_matrix("states");
+    refuse_split_of_output();
+}
