@@ -285,7 +285,7 @@ in.q BF16 1,1,16,16
 in.k BF16 1,1,16,16
 in.v BF16 1,1,16,16
 in.f F32 1,1,16
-meta scalars {"scale": 0.75, "tau": 5"not of this variant"}
+meta scalars {"scale": 0.75, "tau": 5}
 -- args
 check gated-retention x.safetensors --device emu
 -- exit 0
