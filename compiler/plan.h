@@ -446,11 +446,32 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 {
     return p->by_channel && plan_has_dim(v, TG_DQK);
 }
-/* Its operands in shared memory: queries, and keys with two references; and a float a channel of each warp. */
-enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_TILES = 3 };
+/* In shared memory it has tiles of the chunk's 64 rows, in which 16-bit tensors wait to be read and, in their place, are operands of
+ * products of positions then: queries, keys and, of a second product by the same keys, its queries. What decays by much is
+ * multiplied by way of the last of them, in which nothing waits. Behind them are floats of each channel: the references of the four warps,
+ * and sums of the four or factors of 16 bits of each pair of them. */
+enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
+uint32_t plan_waiting_before(const struct plan *p,
+                             uint32_t tensor); /* how many tensors before it wait there: pipeline.c */
+/* Does the value wait there? */
+static inline bool plan_waits(const struct value *v)
+{
+    return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2 && tg_dtype_bytes(v->dtype) == 2;
+}
+/* Bytes of a tile. What is stored of positions by positions goes by way of the first: rows of 9 units of 16 bytes. */
+static inline uint32_t plan_channel_tile(const struct plan *p)
+{
+    const uint32_t row = 2 * p->block[TG_DQK];
+    return CHANNEL_WARPS * CHANNEL_ROWS * (row > 9 * 16 ? row : 9 * 16);
+}
+static inline uint32_t plan_channel_tiles(const struct plan *p)
+{
+    const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES);
+    return 1 + (waiting > CHANNEL_PRODUCTS ? waiting : CHANNEL_PRODUCTS);
+}
 static inline uint32_t plan_channel_scratch(const struct plan *p)
 {
-    return (CHANNEL_TILES * CHANNEL_ROWS * 2 + 4) * CHANNEL_WARPS * p->block[TG_DQK];
+    return plan_channel_tiles(p) * plan_channel_tile(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
 }
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */

@@ -1,4 +1,5 @@
-/* lower/channel.h - kernels on tensor cores that make decays of channels themselves: channel.c. Internal to lower/. */
+/* lower/channel.h - kernels on tensor cores that make decays of channels themselves: channel.c, channel_product.c. Internal to
+ * lower/. */
 #ifndef TEGULA_LOWER_CHANNEL_H
 #define TEGULA_LOWER_CHANNEL_H
 
@@ -7,7 +8,7 @@
 /* What a warp and a lane have of rows of channels. */
 struct channels {
     struct emit *e;
-    uint32_t n, each, row_bytes; /* channels; of a lane; of a row of 16-bit elements */
+    uint32_t n, each, row_bytes; /* channels; of a lane, 2 or 4; of a row of 16-bit elements */
     LLVMValueRef first;          /* i32: the lane's first channel */
     LLVMValueRef row;            /* i32: the warp's first row */
 };
@@ -20,5 +21,33 @@ LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMV
 void emit_channels(struct emit *e, const struct op *op);
 /* An element of such a value: by the warp's row and the lane's channel, row by row. */
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index);
+
+/* ---- channel.c ---------------------------------------------------------------------------------------------- */
+/* One of the 64 rows by all channels in shared memory (plan_channel_tiles). */
+LLVMValueRef channel_tile(struct emit *e, uint32_t tile);
+/* Where in the first tile the lane's channels of the warp's r-th row are: units of 16 bytes, exclusive-ored with the row. */
+LLVMValueRef channel_place(const struct channels *c, uint32_t r);
+/* The lane's words of the r-th row of all tensors that wait in shared memory, into registers. */
+void fetch_channels(const struct channels *c, uint32_t r);
+/* The lane's channels in row `row` of the floats behind the tiles: a row a warp. */
+LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row);
+/* Is value v made of u? Maps are made where they are read. */
+bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u);
+/* Goes through the rows for the operation `pass`: stores what waits for it and, where it is a product, makes its operands. */
+void go_through_rows(const struct channels *c, const struct op *pass);
+
+/* ---- channel_product.c ---------------------------------------------------------------------------------------- */
+enum { CHANNEL_WORDS = CHANNEL_PRODUCTS + 1 };
+/* Does the operation multiply positions by positions? */
+bool is_channel_product(const struct plan *p, const struct op *op);
+/* The product that makes the operands of this one: an earlier one with the same keys, or itself. */
+const struct op *channel_leader(const struct plan *p, const struct op *op);
+/* References of the factors; products of diagonal blocks that decay by much. Before the rows. */
+void begin_operands(const struct channels *c, const struct op *leader);
+/* The lane's words of operands of row r; how many. And into their tiles, at `place`. */
+uint32_t make_operands(const struct channels *c, const struct op *leader, uint32_t r,
+                       LLVMValueRef words[CHANNEL_WORDS]);
+void put_operands(const struct channels *c, uint32_t n, LLVMValueRef place, LLVMValueRef words[CHANNEL_WORDS]);
+void multiply_channels(const struct channels *c, const struct op *op);
 
 #endif

@@ -31,6 +31,14 @@ struct cursor {
     LLVMValueRef outer, inner, slot, outer_slot;
 };
 
+/* Of products of positions whose operands are in shared memory (channel_product.c). */
+struct channel_products {
+    LLVMValueRef near; /* i1: the warp's rows decay by little */
+    LLVMValueRef reference[8],
+        mine[8]; /* decay that factors of keys, and of queries, refer to, of the lane's channels */
+    LLVMValueRef own[CHANNEL_PRODUCTS][8]; /* the diagonal block, where they decay by much */
+};
+
 struct emit {
     const struct plan *p;
     LLVMContextRef context;
@@ -64,8 +72,9 @@ struct emit {
     bool scanned_max;     /* it was the maximum */
     LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
     uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
-    int line;             /* of the statement being emitted */
-    bool abandoned;       /* LLVM's objects are in an unknown state: leave them */
+    struct channel_products products;
+    int line;       /* of the statement being emitted */
+    bool abandoned; /* LLVM's objects are in an unknown state: leave them */
 };
 
 /* ---- build.c: short names for LLVM ------------------------------------------------------------- */

@@ -25,9 +25,10 @@
 #define T_OF(outputs_)                                                                                                 \
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
-/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
-#define CHUNK_ROW(outputs_)                                                                                            \
-    {ROW("T", outputs_), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                             \
+/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. The gradients' has unit rows in shared memory beside
+ * those that they are made of. */
+#define CHUNK_ROW(resident_, outputs_)                                                                                 \
+    {ROW("T", outputs_), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                     \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
 
 #define WIDE_T                                                                                                         \
@@ -50,7 +51,7 @@ static const tg_schedule portable = {
 
 static const tg_schedule fused = {
     SCHEDULE("fused"), .chunk = 64,
-    .rows = {NORM_ROW, CHUNK_ROW((T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
+    .rows = {NORM_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
 };
 
 #define BACK_WIDE                                                                                                      \
@@ -118,7 +119,7 @@ static const tg_point walk_points[] = {
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {NORM_ROW, CHUNK_ROW((T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+    .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
 };
 
 /* Where dqk is neither 64 nor 128. */
@@ -151,7 +152,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW((T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
+    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
