@@ -301,6 +301,9 @@ TG_API int tg_tensor_is_slot(const tg_program *program, uint32_t tensor);
  * Every workspace tensor starts at a multiple of 256 bytes. */
 TG_API uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes);
 TG_API uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor);
+/* All of it at once, as a launch wants it: the offset of every workspace tensor; yields the bytes. */
+TG_API uint64_t tg_workspace_offsets(const tg_program *program, const tg_sizes *sizes,
+                                     uint64_t offsets[TG_MAX_TENSORS]);
 
 /* Index of the tensor with that name, or -1. */
 TG_API int tg_program_tensor(const tg_program *program, const char *name);

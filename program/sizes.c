@@ -14,14 +14,17 @@ static const int64_t max_grid = INT32_MAX;         /* grid.x of CUDA */
 static const int64_t max_bytes = INT64_C(1) << 56; /* more than any address space */
 static const uint64_t workspace_alignment = UINT64_C(256);
 
+/* Of two sizes that are not negative. Small ones do without the division, which is most of the time of a launch. */
 static int64_t multiply(int64_t a, int64_t b)
 {
+    if ((a | b) >> 31 == 0)
+        return a * b;
     return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
 }
 
 static int64_t divide_up(int64_t value, int64_t by)
 {
-    return value / by + (value % by != 0);
+    return by == 1 ? value : value / by + (value % by != 0);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -110,35 +113,42 @@ int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint3
 
 static int64_t tensor_bytes(const tg_program *program, const tg_sizes *sizes, uint32_t tensor)
 {
+    const uint8_t *const axes = program->tensors[tensor].axes;
     int64_t bytes = tg_dtype_bytes((tg_dtype)program->tensors[tensor].dtype);
-    for (uint32_t axis = 0; axis < 2 + TG_MAX_AXES; axis++)
+    for (uint32_t axis = 0; axis < 2 || (axis < 2 + TG_MAX_AXES && axes[axis - 2] != TG_AXIS_NONE); axis++)
         bytes = multiply(bytes, tg_tensor_extent(program, sizes, tensor, axis));
     return bytes;
 }
 
-/* Bytes taken by the workspace tensors before `end` with a place of their own, each rounded up. All of them, below
- * max_bytes each as tg_sizes_check requires, come to less than 2^63. */
-static uint64_t workspace_before(const tg_program *program, const tg_sizes *sizes, uint32_t end)
+/* Those with a place of their own lie one behind the other, each rounded up; then the others are known too. All of them,
+ * below max_bytes each as tg_sizes_check requires, come to less than 2^63. */
+uint64_t tg_workspace_offsets(const tg_program *program, const tg_sizes *sizes, uint64_t offsets[TG_MAX_TENSORS])
 {
     uint64_t total = 0;
-    for (uint32_t i = 0; i < end; i++) {
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        offsets[i] = total;
         if (!is_workspace(&program->tensors[i]) || program->tensors[i].place)
             continue;
         uint64_t bytes = (uint64_t)tensor_bytes(program, sizes, i);
         total += (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
     }
+    for (uint32_t i = 0; i < program->n_tensors; i++)
+        if (program->tensors[i].place)
+            offsets[i] = offsets[program->tensors[i].place - 1];
     return total;
 }
 
 uint64_t tg_workspace_bytes(const tg_program *program, const tg_sizes *sizes)
 {
-    return workspace_before(program, sizes, program->n_tensors);
+    uint64_t offsets[TG_MAX_TENSORS];
+    return tg_workspace_offsets(program, sizes, offsets);
 }
 
 uint64_t tg_workspace_offset(const tg_program *program, const tg_sizes *sizes, uint32_t tensor)
 {
-    const uint32_t place = program->tensors[tensor].place;
-    return workspace_before(program, sizes, place ? place - 1 : tensor);
+    uint64_t offsets[TG_MAX_TENSORS];
+    (void)tg_workspace_offsets(program, sizes, offsets);
+    return offsets[tensor];
 }
 
 int tg_program_tensor(const tg_program *program, const char *name)

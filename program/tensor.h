@@ -5,11 +5,12 @@
 #include "program/program.h"
 
 #include <stdbool.h>
-#include <string.h>
+
+_Static_assert(TG_MAX_AXES == 3, "every axis is compared");
 
 static inline bool has_axis(const tg_tensor_info *info, tg_axis axis)
 {
-    return memchr(info->axes, axis, sizeof info->axes) != NULL;
+    return info->axes[0] == axis || info->axes[1] == axis || info->axes[2] == axis;
 }
 
 /* Tensors along the sequence, which packed sequences share; the others are states and parameters, and what every sequence

@@ -63,7 +63,7 @@ static const char *axis_name(const tg_tensor_info *info, uint32_t axis)
 static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *stride)
 {
     int64_t step = 1;
-    for (uint32_t axis = MAX_STRIDES; axis-- > 0;) {
+    for (uint32_t axis = count_axes(&call->program->tensors[tensor]); axis-- > 0;) {
         stride[axis] = step;
         step *= extent_of(call, tensor, axis);
     }
@@ -154,7 +154,7 @@ static tg_status check_stride(const struct call *call, uint32_t tensor, uint32_t
 
 static bool is_empty(const struct call *call, uint32_t tensor)
 {
-    for (uint32_t axis = 0; axis < MAX_STRIDES; axis++)
+    for (uint32_t axis = 0, n = count_axes(&call->program->tensors[tensor]); axis < n; axis++)
         if (extent_of(call, tensor, axis) == 0)
             return true;
     return false;
@@ -188,11 +188,12 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
 static tg_status bind_workspace(struct call *call, uint64_t workspace)
 {
     const tg_program *program = call->program;
-    uint64_t bytes = tg_workspace_bytes(program, call->sizes);
+    uint64_t offsets[TG_MAX_TENSORS];
+    const uint64_t bytes = tg_workspace_offsets(program, call->sizes, offsets);
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         if (!is_workspace(&program->tensors[i]))
             continue;
-        call->bound[i].address = workspace + tg_workspace_offset(program, call->sizes, i);
+        call->bound[i].address = workspace + offsets[i];
         set_contiguous(call, i, call->bound[i].stride);
     }
     if (workspace % WORKSPACE_ALIGNMENT != 0)

@@ -17,6 +17,7 @@ struct fake_map {
 
 struct fake_state {
     char log[FAKE_LOG_BYTES]; /* names of the calls, each followed by a blank */
+    int is_idle;              /* launches, maps and what else records: return at once, for measuring who calls them */
     const char *failing;      /* this function returns `result` */
     int result;
     int fail_after;         /* after this many good calls */

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <cmocka.h>
 
 enum { N_CALLS = 100000, N_SUBJECTS = 4, TEXT_BYTES = 16384 };
@@ -101,6 +102,7 @@ DEFINE_SUBJECT(decode, ONE_SCALAR)
 DEFINE_SUBJECT(maps, ONE_SCALAR)
 
 static struct subject {
+    const char *name;
     tg_program (*make)(const char *ptx);
     int (*open)(void), (*launch)(const struct call *c), (*check)(const struct call *c, char *text, size_t n);
     uint64_t (*bytes)(const struct call *c);
@@ -110,7 +112,7 @@ static struct subject {
 } subjects[N_SUBJECTS] = {
 #define SUBJECT(name, make)                                                                                            \
     {                                                                                                                  \
-        make, open_##name, launch_##name, check_##name, bytes_of_##name, close_##name, {0}, NULL                       \
+#name, make, open_##name, launch_##name, check_##name, bytes_of_##name, close_##name, {0 }, NULL               \
     }
     SUBJECT(mlstm_sig, sample_program),
     SUBJECT(packed, sample_program_packed),
@@ -420,6 +422,45 @@ static void a_set_says_why_nothing_fits(void **state)
     fake->cc_major = 9;
 }
 
+/* ---- what a launch costs beside the driver ---- */
+
+/* Nanoseconds of one call of many; the least of many runs, as others use the machine too. */
+static double cost_of(const struct subject *s, const struct call *c, bool is_generated)
+{
+    enum { RUNS = 40, CALLS = 2000 };
+    double least = HUGE_VAL;
+    int result = 0;
+    for (int run = 0; run < RUNS; run++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < CALLS; i++)
+            result |= is_generated ? s->launch(c)
+                                   : (int)tg_launch(s->module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace,
+                                                    c->stream, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        least = fmin(least, (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec));
+    }
+    assert_int_equal(result, 0);
+    return least / CALLS;
+}
+
+static void a_launch_takes_less_than_3_us(void **state)
+{
+    (void)state;
+    fake->is_idle = 1;
+    for (const struct subject *s = subjects; s < subjects + N_SUBJECTS; s++) {
+        struct call c = {.sizes = {2, 12, 16, 0}, .workspace = 0x100};
+        for (uint32_t i = 0; s->program.tensors[i].flags & (TG_IN | TG_OUT); i++)
+            c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = 0x1000 * (i + 1)};
+        const double generated = cost_of(s, &c, true), runtime = cost_of(s, &c, false);
+        print_message("%s, %u tensors, %u parameters, %u maps: NAME_launch %.0f ns, tg_launch %.0f ns\n", s->name,
+                      s->program.n_tensors, s->program.kernels[0].n_args, s->program.kernels[0].n_maps, generated,
+                      runtime);
+        assert_true(generated < 3000 && runtime < 3000);
+    }
+    fake->is_idle = 0;
+}
+
 static void constants_are_those_of_the_program(void **state)
 {
     (void)state;
@@ -487,8 +528,11 @@ static void mistakes_have_their_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_launch_the_same),        cmocka_unit_test(both_choose_the_same),
-        cmocka_unit_test(a_set_says_why_nothing_fits), cmocka_unit_test(constants_are_those_of_the_program),
+        cmocka_unit_test(both_launch_the_same),
+        cmocka_unit_test(both_choose_the_same),
+        cmocka_unit_test(a_launch_takes_less_than_3_us),
+        cmocka_unit_test(a_set_says_why_nothing_fits),
+        cmocka_unit_test(constants_are_those_of_the_program),
         cmocka_unit_test(mistakes_have_their_codes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
