@@ -308,6 +308,9 @@ static double rms_over_max(struct num_const_array x)
     return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
 }
 
+/* What is off by a quarter is not rounded but wrong, whatever a file says of it. */
+static const double most_of_file = 0.25;
+
 /* The absolute limit, tightened by the levels and what the output's type adds to them; what cancels
  * so much that the emulation itself is beyond the limit is judged by its levels alone. */
 static double limit(double absolute, double level, double rounding)
@@ -315,7 +318,7 @@ static double limit(double absolute, double level, double rounding)
     if (!(level > 0))
         return absolute;
     if (level > absolute)
-        return levels_slack * level;
+        return fmin(levels_slack * level, fmax(absolute, most_of_file));
     return fmin(absolute, hypot(levels_slack * level, rounding));
 }
 

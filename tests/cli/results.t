@@ -123,3 +123,18 @@ run mlstm-sig --in x.safetensors --out h.safetensors --device emu
 -- exit 0
 -- stdout
 B=0 NH=2 T=64
+
+-- case levels that a file brings do not void a check
+-- tensors x.safetensors
+meta variant linear
+meta error_levels {"bf16_mma": {"o": [100, 100]}}
+in.q BF16 1,1,16,16
+in.k BF16 1,1,16,16
+in.v BF16 1,1,16,16
+out.h F32 1,1,16,16
+-- args
+check x.safetensors --device emu
+-- exit 1
+-- stdout
+(at most 2.50e-01)
+FAILED, against the file
