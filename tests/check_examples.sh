@@ -50,6 +50,19 @@ variant() {
     check "variant: explain" "$tegula" explain --load "$mine" paced-retention
 }
 
+decays() {
+    local mine=$work/ula.so
+    check "decays: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/variant/ula.c -o "$mine"
+    check "decays: check" "$tegula" check --device emu --load "$mine" ula --grad --shape B=1,NH=2,T=150,dqk=32,dhv=40
+    check "decays: groups, packed" "$tegula" check --device emu --load "$mine" ula --grad \
+        --shape B=3,NH=4,T=90,dqk=24,dhv=40 --group 2 --packed
+    check "decays: decode step" "$tegula" check --device emu --load "$mine" ula --tokens 1 --shape B=3,NH=2,T=1,dqk=24,dhv=40
+    sed '/RIGHT/d' examples/variant/ula.c >"$work/left.c"
+    check "decays: of rows alone" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. "$work/left.c" -o "$work/left.so"
+    check "decays: of rows alone, check" "$tegula" check --device emu --load "$work/left.so" ula --grad \
+        --shape B=1,NH=2,T=150,dqk=32,dhv=40
+}
+
 algorithm() {
     local mine=$work/algorithm.so
     check "algorithm: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/algorithm/mine.c -lm -o "$mine"
@@ -73,6 +86,7 @@ embed f16 --dtype f16 --dqk 40 --dhv 72
 embed f32 --dtype f32 --dqk 32 --dhv 32
 check "embed needs the C library only" none needed_by "$work/bf16/build/embed"
 schedule
+decays
 variant
 algorithm
 check "algorithm: a quote in the name of its file" quoted

@@ -9,6 +9,8 @@
 
 #include "variants/variants.h"
 
+#define LOG2_E 1.44269504f
+
 enum {
     /* the caller's tensors */
     Q = 1, K, V, S0, H, S, DH, DS, DQ, DK, DV, DS0,
@@ -31,7 +33,7 @@ enum {
     DVI, DVG, VQ, VP, DVS,   /* dV; VQ is QS once more, in the loop of VP */
     QDQ, KDK, RK,            /* q o dq, k o dk, and what of it comes from behind the chunk [T, dqk] */
     HDH, VDV, RV,            /* h o dh, v o dv, the same [T, dhv] */
-    LEFT, XL, XR,            /* what is left of the state at the end of the chunk; its product with DC: rows', columns' sums */
+    LEAVES, XL, XR,          /* what is left of the state at the end of the chunk; its product with DC: rows', columns' sums */
     EL, PEL, TEL, TRL, /* as in vector.inc */
     ER, PER, TER, TRR,
     DFW_TILES
