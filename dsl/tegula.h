@@ -506,7 +506,9 @@ typedef struct tg_space {
 /* ---- variant: what the command line and a user's shared object offer ------------------------------ */
 
 /* Tensors of an oracle call, contiguous [B, NH, axes...] less what their flags say, fp64; NULL when absent.
- * Indexed by tile. */
+ * Indexed by tile. An oracle is called from several threads at once, each time for some of the heads: it writes to `out`
+ * and to memory of its own, to nothing static. Where `cuts` is given, tensors with TG_T have one sequence [1, NH, T, ...]
+ * with `batch` of them behind one another, and states have `batch`: an oracle must heed it. */
 typedef struct tg_oracle_call {
     int64_t batch, heads, tokens, dqk, dhv;
     int64_t group;         /* heads that share a head of the TG_SHARED tensors; >= 1 */
