@@ -386,7 +386,7 @@ static uint32_t image_of(const tg_set *set, const tg_kernel *k)
     return at;
 }
 
-static void append_kernel(struct text *text, const tg_set *set, const tg_kernel *k)
+static void append_kernel(struct text *text, const tg_set *set, const tg_kernel *k, uint32_t first_map)
 {
     static const char *const sizes[] = {"ONE", "BATCH", "HEADS", "TOKENS", "CHUNKS", "CHUNK"};
     static const char *const kinds[] = {"POINTER", "STRIDE", "SIZE", "SCALAR", "MAP"};
@@ -395,7 +395,8 @@ static void append_kernel(struct text *text, const tg_set *set, const tg_kernel 
     append(text, k->cubin ? "cubin_%" PRIu32 : "NULL", image);
     append(text, ", %" PRIu32 ", %" PRIu32 ", %d, %d", k->threads, k->shared_bytes, k->cluster ? k->cluster : 1,
            k->overlap);
-    append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->n_grid, k->n_args, k->n_maps);
+    append(text, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ",\n     {", k->n_grid, k->n_args, k->n_maps,
+           first_map);
     for (uint32_t g = 0; g < k->n_grid; g++)
         append(text, "%s{%s, %" PRIu32 ", %" PRIu32 "}", g ? ", " : "", sizes[k->grid[g].size], k->grid[g].div,
                k->grid[g].mul);
@@ -419,13 +420,19 @@ static void append_kernel(struct text *text, const tg_set *set, const tg_kernel 
 
 static void add_kernels(struct keys *keys, const tg_set *set)
 {
+    enum { PLACES = 8 }; /* for the maps of one recipe that a module keeps; a power of two */
     struct text *text = add_key(keys, "kernels");
+    uint32_t n_maps = 0;
     for (uint32_t p = 0; p < set->n_programs; p++) {
         append(text, "static const struct kernel kernels_%" PRIu32 "[] = {\n", p);
-        for (uint32_t i = 0; i < set->programs[p].n_kernels; i++)
-            append_kernel(text, set, &set->programs[p].kernels[i]);
+        for (uint32_t i = 0; i < set->programs[p].n_kernels; i++) {
+            append_kernel(text, set, &set->programs[p].kernels[i], n_maps);
+            n_maps += set->programs[p].kernels[i].n_maps;
+        }
         append(text, "};\n");
     }
+    append(add_key(keys, "map_places"), "%d", PLACES);
+    append(add_key(keys, "n_places"), "%" PRIu32, n_maps ? n_maps * PLACES : 1);
 }
 
 /* A string literal would be shorter, but C guarantees only 4095 characters of one. */

@@ -64,6 +64,12 @@ typedef struct tegula_tensor {
     int64_t stride[5];
 } tegula_tensor;
 
+/* Part of a module, opaque: a tensor map that a launch has made, for the next one with the same array. */
+typedef struct tegula_map_place {
+    uint32_t turn, padding;
+    uint64_t key[10], map[16];
+} tegula_map_place;
+
 /* The sizes of a call. */
 typedef struct tegula_sizes {
     int64_t batch;  /* B >= 0; packed: the number of sequences, 0 only without tokens */

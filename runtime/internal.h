@@ -8,10 +8,18 @@
 
 #include <stdbool.h>
 
+/* A tensor map that a launch has made, and of what: see map.c. */
+enum { MAP_PLACES = 8, MAP_KEY = 10, MAP_WORDS = 16 };
+struct map_place {
+    uint32_t turn;
+    uint64_t key[MAP_KEY], map[MAP_WORDS];
+};
+
 struct tg_module {
     const tg_driver *driver;
     const tg_program *program;
-    uint32_t n_modules; /* how many of the kernels are loaded */
+    struct map_place *maps; /* [maps of all kernels][MAP_PLACES]; launches write them */
+    uint32_t n_modules;     /* how many of the kernels are loaded */
     cu_module modules[TG_MAX_KERNELS];
     cu_function functions[TG_MAX_KERNELS];
 };
@@ -40,10 +48,14 @@ tg_status device_attribute(const tg_driver *driver, cu_device device, int attrib
 
 /* map.c */
 
-/* Encodes the tensor map of a recipe for the tensor at `address` with these strides (in elements,
- * checked). It is the driver's work on the CPU alone: no allocation, nothing on a stream. */
+/* How many tensor maps the kernels before this one have. */
+uint32_t maps_before(const tg_program *program, uint32_t kernel);
+
+/* The tensor map of a recipe for the tensor at `address` with these strides (in elements, checked), from one of the
+ * recipe's MAP_PLACES, or encoded. That is the driver's work on the CPU alone: no allocation, nothing on a stream. */
 cu_result map_encode(const tg_driver *driver, const tg_program *program, const tg_sizes *sizes,
-                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride, struct cu_tensor_map *map);
+                     const tg_map_desc *recipe, uint64_t address, const int64_t *stride, struct map_place *places,
+                     struct cu_tensor_map *map);
 
 /* file.c */
 

@@ -388,17 +388,18 @@ static union value make_value(const struct call *call, const tg_arg_desc *arg)
 }
 
 /* Kernels do not use the map of an absent tensor. */
-static tg_status encode_maps(const tg_module *module, const struct call *call, const tg_kernel *kernel,
-                             struct cu_tensor_map *maps)
+static tg_status encode_maps(const tg_module *module, const struct call *call, uint32_t i, struct cu_tensor_map *maps)
 {
+    const tg_kernel *kernel = &module->program->kernels[i];
+    const uint32_t first = maps_before(module->program, i);
     memset(maps, 0, kernel->n_maps * sizeof *maps);
     for (uint32_t m = 0; m < kernel->n_maps; m++) {
         const tg_map_desc *recipe = &kernel->maps[m];
         const struct bound *bound = &call->bound[recipe->tensor];
         if (bound->address == 0)
             continue;
-        cu_result result =
-            map_encode(module->driver, call->program, call->sizes, recipe, bound->address, bound->stride, &maps[m]);
+        cu_result result = map_encode(module->driver, call->program, call->sizes, recipe, bound->address, bound->stride,
+                                      &module->maps[(first + m) * MAP_PLACES], &maps[m]);
         if (result == CU_SUCCESS)
             continue;
         char what[128];
@@ -448,7 +449,7 @@ static tg_status launch_kernel(const tg_module *module, const struct call *call,
     union value values[TG_MAX_ARGS];
     struct cu_tensor_map maps[TG_MAX_MAPS];
     void *parameters[TG_MAX_ARGS];
-    tg_status status = encode_maps(module, call, kernel, maps);
+    tg_status status = encode_maps(module, call, i, maps);
     if (status != TG_OK)
         return status;
     for (uint32_t a = 0; a < kernel->n_args; a++) {

@@ -177,7 +177,12 @@ tg_status tg_load(const tg_driver *driver, const tg_program *program, tg_module 
         return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "tg_load: no memory");
     loaded->driver = driver;
     loaded->program = program;
-    status = load_kernels(loaded, sink);
+    const uint32_t n_maps = maps_before(program, program->n_kernels);
+    loaded->maps = n_maps ? calloc((size_t)n_maps * MAP_PLACES, sizeof *loaded->maps) : NULL;
+    if (n_maps && !loaded->maps)
+        status = tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "tg_load: no memory");
+    if (status == TG_OK)
+        status = load_kernels(loaded, sink);
     if (status != TG_OK) {
         tg_unload(loaded);
         return status;
@@ -192,5 +197,6 @@ void tg_unload(tg_module *module)
         return;
     for (uint32_t i = 0; i < module->n_modules; i++)
         (void)module->driver->cuModuleUnload(module->modules[i]);
+    free(module->maps);
     free(module);
 }

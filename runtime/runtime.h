@@ -13,7 +13,8 @@ extern "C" {
 
 /* An opened driver library. Immutable after tg_driver_open: use from any thread. */
 typedef struct tg_driver tg_driver;
-/* A program loaded into one CUDA context. Immutable after tg_load: launch from any thread. */
+/* A program loaded into one CUDA context. Launch from any thread: what launches keep in it, tensor maps that the next ones
+ * may want, they share without waiting. */
 typedef struct tg_module tg_module;
 
 /* What the tuner, the cost model and the compiler want to know about a GPU. */

@@ -275,6 +275,8 @@ static void a_set_reads_back_equal(void **state)
     assert_memory_equal(read->programs[1].kernels[0].cubin, cubin, sizeof cubin);
     assert_memory_equal(read->branches[1].picks, set_branches[1].picks, sizeof set_branches[1].picks);
     assert_int_equal(read->branches[1].points[2].tokens, 256);
+    assert_int_equal(read->branches[1].points[2].origin, TG_BY_NAME);
+    assert_int_equal(read->branches[1].points[1].program, 1);
     assert_written_as(read, bytes, size);
     LOG(log);
     assert_int_equal(tg_program_parse(bytes, size, &one, &log_sink), TG_E_FORMAT);

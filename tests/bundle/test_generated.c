@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -422,6 +423,121 @@ static void a_set_says_why_nothing_fits(void **state)
     fake->cc_major = 9;
 }
 
+/* ---- tensor maps that are kept ---- */
+
+/* How many maps the driver is asked for in a call. */
+static int count_maps(const struct subject *s, const struct call *c, bool is_generated)
+{
+    fake->n_maps = 0;
+    fake->log[0] = '\0';
+    const int result = is_generated ? s->launch(c)
+                                    : (int)tg_launch(s->module, &c->sizes, c->scalars, c->args, c->n_args, c->workspace,
+                                                     c->stream, NULL);
+    assert_int_equal(result, 0);
+    return fake->n_maps;
+}
+
+static struct call call_of_maps(const struct subject *s, uint64_t base)
+{
+    struct call c = {.sizes = {2, 12, 16, 0}, .workspace = 0x100};
+    for (uint32_t i = 0; s->program.tensors[i].flags & (TG_IN | TG_OUT); i++)
+        c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = base + 0x1000 * (i + 1)};
+    return c;
+}
+
+/* What an array is made of is asked of the driver once, whatever came between, and again when it is something else. */
+static void maps_are_kept_by_address(void **state)
+{
+    (void)state;
+    const struct subject *s = &subjects[N_SUBJECTS - 1];
+    for (int is_generated = 0; is_generated < 2; is_generated++) {
+        struct call first = call_of_maps(s, 0x770000), longer = first, wider = first;
+        assert_int_equal(count_maps(s, &first, is_generated), TG_MAX_MAPS);
+        const uint64_t value = fake->values[0];
+        assert_int_equal(count_maps(s, &first, is_generated), 0);
+        longer.sizes.tokens = 32;
+        assert_int_equal(count_maps(s, &longer, is_generated), TG_MAX_MAPS);
+        assert_int_equal(count_maps(s, &first, is_generated), TG_MAX_MAPS);
+        memcpy(wider.args[2].stride, (int64_t[]){24 * 16 * 64, 16 * 64, 128, 1}, 4 * sizeof(int64_t));
+        assert_int_equal(count_maps(s, &wider, is_generated), 1); /* of v */
+        assert_int_equal(count_maps(s, &first, is_generated), 1);
+        assert_int_equal(fake->values[0], value);
+        int n_asked = 0;
+        for (int i = 0; i < 40; i++) { /* more arrays than there are places */
+            const struct call other = call_of_maps(s, UINT64_C(0x10000) * (unsigned int)(i % 20 + 1));
+            n_asked += count_maps(s, &other, is_generated);
+        }
+        assert_true(n_asked > 20 * (TG_MAX_MAPS - 1) && n_asked <= 40 * TG_MAX_MAPS);
+    }
+}
+
+enum { N_THREADS = 4, N_RACES = 60000 };
+
+static tegula_driver quiet; /* whose maps are their address, over and over */
+static int n_wrong;
+
+static int encode_address(void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+                          const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave,
+                          int swizzle, int promotion, int fill)
+{
+    uint64_t *words = map;
+    for (int i = 0; i < 16; i++)
+        words[i] = (uintptr_t)address;
+    (void)type, (void)rank, (void)extents, (void)strides, (void)box, (void)element_strides, (void)interleave;
+    (void)swizzle, (void)promotion, (void)fill;
+    return 0;
+}
+
+/* The maps come first among the parameters, the last one foremost, then the address of the first tensor. */
+static int see_maps(const void *launch, void *function, void **parameters, void **extra)
+{
+    const uint64_t base = *(uint64_t *)parameters[TG_MAX_MAPS] - 0x1000;
+    const tg_program *p = &subjects[N_SUBJECTS - 1].program;
+    (void)launch, (void)function, (void)extra;
+    for (uint32_t m = 1; m < TG_MAX_MAPS; m++) { /* the last is of workspace */
+        const uint64_t *words = parameters[m], expected = base + 0x1000u * (p->kernels[0].args[m].index + 1u);
+        for (int i = 0; i < 16; i++)
+            if (words[i] != expected)
+                __atomic_fetch_add(&n_wrong, 1, __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
+static void *launch_often(void *user)
+{
+    const struct subject *s = &subjects[N_SUBJECTS - 1];
+    struct call calls[3];
+    for (int i = 0; i < 3; i++) /* which differ in bits that do not choose the place */
+        calls[i] = call_of_maps(s, UINT64_C(1) << 39 << i);
+    for (int i = 0; i < N_RACES; i++)
+        if (s->launch(&calls[(i + *(int *)user) % 3]) != 0)
+            __atomic_fetch_add(&n_wrong, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Threads that share one place for every recipe never get another one's map, nor parts of two. */
+static void kept_maps_survive_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[N_THREADS];
+    int number[N_THREADS];
+    maps_module *own = &module_of_maps;
+    quiet = table;
+    quiet.cuTensorMapEncodeTiled = encode_address;
+    quiet.cuLaunchKernelEx = see_maps;
+    own->driver = &quiet;
+    n_wrong = 0;
+    for (int i = 0; i < N_THREADS; i++) {
+        number[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_often, &number[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    own->driver = &table;
+    memset(own->maps, 0, sizeof own->maps); /* they are none of the other driver */
+    assert_int_equal(n_wrong, 0);
+}
+
 /* ---- what a launch costs beside the driver ---- */
 
 /* Nanoseconds of one call of many; the least of many runs, as others use the machine too. */
@@ -530,6 +646,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_launch_the_same),
         cmocka_unit_test(both_choose_the_same),
+        cmocka_unit_test(maps_are_kept_by_address),
+        cmocka_unit_test(kept_maps_survive_threads),
         cmocka_unit_test(a_launch_takes_less_than_3_us),
         cmocka_unit_test(a_set_says_why_nothing_fits),
         cmocka_unit_test(constants_are_those_of_the_program),
