@@ -27,6 +27,16 @@ int main(void)
     return status == TG_OK ? 0 : 1;
 }
 C
+    cat >"$prefix/from_cpp.cpp" <<'C' &&
+#include <compiler/compiler.h>
+#include <runtime/runtime.h>
+#include <variants/variants.h>
+int main()
+{
+    const tg_variant *variant = tg_variant_find("mlstm-exp");
+    return variant && variant == &tg_mlstm_exp && tg_target_find("sm_80") ? 0 : 1;
+}
+C
     cat >"$prefix/runtime.c" <<'C'
 #include <runtime/runtime.h>
 int main(int argc, char **argv)
@@ -49,12 +59,21 @@ build_program() { # SOURCE PACKAGE
     cc -std=c11 -Wall -Wextra -pedantic -Werror "$prefix/$1.c" $flags -o "$prefix/$1"
 }
 
+build_cpp() {
+    local flags
+    flags=$(pkg-config --cflags --libs tegula) || return
+    # shellcheck disable=SC2086 # words
+    "${CXX:-c++}" -std=c++14 -Wall -Wextra -pedantic -Werror "$prefix/from_cpp.cpp" $flags -o "$prefix/from_cpp"
+}
+
 check "install" cmake --install "$build" --prefix "$prefix"
 check "the installed command runs on the installed emulator" \
     "$prefix/bin/tegula" check --device emu tests/data/mlstmsig_x.safetensors
 check "write the programs" write_programs
 check "libtegula: a program builds" build_program compiler tegula
 check "libtegula: it runs" "$prefix/compiler"
+check "libtegula: a C++ program builds" build_cpp
+check "libtegula: it runs" "$prefix/from_cpp"
 check "libtegula-rt: a program builds" build_program runtime tegula-rt
 check "libtegula-rt: it runs" "$prefix/runtime" "$prefix/lib/libtegula-emu.so"
 finish

@@ -4,6 +4,10 @@
 
 #include "dsl/tegula.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 TG_API extern const tg_variant tg_linear, tg_retention, tg_lightning, tg_gated_retention, tg_simple_gla, tg_mamba2, tg_mlstm_sig, tg_mlstm_sig_norm,
     tg_mlstm_exp, tg_nla, tg_nla_full, tg_gla, tg_vector_decay, tg_hgrn2, tg_delta_net, tg_gated_delta, tg_kda, tg_kda_gate, tg_kda_safe,
     tg_delta_net_unit, tg_gated_delta_unit, tg_gated_delta_gate, tg_rwkv6, tg_dfw,
@@ -35,5 +39,9 @@ TG_API extern const tg_variant *const tg_builtin_variants[];
 
 /* By name or alias, backwards too; NULL if there is none. */
 TG_API const tg_variant *tg_variant_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
