@@ -236,10 +236,14 @@ static void load_sums(const struct channels *c, uint32_t w, LLVMValueRef out[8])
 }
 
 /* What each warp has of the lane's channels, to all warps. */
-static void exchange(const struct channels *c, const LLVMValueRef *mine)
+static void exchange(const struct channels *c, const struct op *op, const LLVMValueRef *mine)
 {
     struct emit *e = c->e;
-    barrier(e); /* what was there has been read */
+    bool is_used = false;
+    for (const struct op *before = e->p->ops; before < op; before++)
+        is_used |= before->kind == OP_SCAN || before->kind == OP_TOTAL || is_channel_product(e->p, before);
+    if (is_used)
+        barrier(e); /* what was there has been read */
     LLVMValueRef to = channel_floats(c, add(e, e->warp, imm(e, SUMS)));
     LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, TG_F32, mine), to), 4 * c->each);
     barrier(e);
@@ -281,7 +285,7 @@ static void scan_channels(const struct channels *c, const struct op *op)
     struct emit *e = c->e;
     LLVMValueRef sum[8], all[WARPS][8], sums[ROWS][8];
     sum_rows(c, op, sum, sums);
-    exchange(c, sum);
+    exchange(c, op, sum);
     for (uint32_t w = 0; w + 1 < WARPS; w++)
         load_sums(c, w, all[w]);
     for (uint32_t j = 0; j < c->each; j++) {
@@ -311,7 +315,7 @@ static void total_channels(const struct channels *c, const struct op *op)
     LLVMValueRef sum[8], sums[ROWS][8];
     if (!has_sums(e->p, op)) {
         sum_rows(c, op, sum, sums);
-        exchange(c, sum);
+        exchange(c, op, sum);
     }
     for (uint32_t w = 0; w < WARPS; w++) {
         LLVMValueRef of_warp[8];

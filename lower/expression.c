@@ -99,9 +99,8 @@ static LLVMValueRef softplus(struct emit *e, LLVMValueRef a)
 static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, a, real(e, -log2_e), ""));
-    LLVMValueRef args[] = {real(e, 1), LLVMBuildFAdd(e->b, t, real(e, 1), "")};
-    return e->p->by_channel ? call(e, "llvm.nvvm.div.full", NULL, 0, args, 2)
-                            : LLVMBuildFDiv(e->b, args[0], args[1], "");
+    LLVMValueRef sum = LLVMBuildFAdd(e->b, t, real(e, 1), "");
+    return e->p->by_channel ? call1(e, "llvm.nvvm.rcp.approx.ftz.f", sum) : LLVMBuildFDiv(e->b, real(e, 1), sum, "");
 }
 
 /* On warpgroups, and in each element of channels, to two units in the last place: the exact one branches. */

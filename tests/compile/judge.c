@@ -42,15 +42,13 @@ bool has_inverse(const tg_algorithm *algorithm)
 }
 
 /* What ptxas may spill, in bytes with the stack, of algorithms and schedules that begin so (README, Limits). Four heads in
- * one thread block hardly leave registers: 168 of mamba2-backward. KDA's T makes gates, products and the inverse: 244 at
- * dqk 128, and 656 where its keys are made there too. */
+ * one thread block hardly leave registers: 168 of mamba2-backward. */
 static const struct {
     const char *algorithm, *schedule;
     uint32_t bytes;
 } spilling[] = {
-    {"hgrn2", "", 100},       /* keys are made in the kernel */
     {"dfw-backward", "", 48}, /* two decays in each product */
-    {"kda", "", 1200},        /* see above */
+    {"kda", "", 132},         /* its walk on mma.sync for sm_100a */
     {"", "walk-parts-heads", 168},
     {"", "walk-parts-pairs", 168},
     {"gated-delta-backward", "walk-narrow", 16}, /* dQ and dK at 64, 128 */

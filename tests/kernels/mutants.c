@@ -56,6 +56,14 @@ static void place_nan_of_gradient(struct problem *problem)
     num_store(dh->data, dh->dtype, (size_t)(80 * problem->shape.dhv + 9), (double)NAN);
 }
 
+/* One channel forgets almost all of every token, the others little. */
+static void close_channel(struct problem *problem)
+{
+    const struct host_tensor *g = problem_tensor(problem, "g");
+    for (size_t e = 5; e < g->n; e += (size_t)problem->shape.dqk)
+        num_store(g->data, g->dtype, e, -40);
+}
+
 /* All of the last sequence: the one before must not notice. */
 static void spoil_last(struct problem *problem)
 {
@@ -97,6 +105,8 @@ enum call_id {
     NLA_STEP,
     HELD,
     KDA_BACK,
+    KDA_CHUNK,
+    KDA_STRONG,
     DELTA_BACK,
     N_CALLS
 };
@@ -387,6 +397,31 @@ static const struct call_under_test calls[N_CALLS] = {
                   true,
                   {0},
                   NULL},
+    /* Gates beside the products: one chunk and a part; blocks that decay by little, and by much. */
+    [KDA_CHUNK] = {"kda chunk",
+                   {.variant = "kda",
+                    .io = TG_BF16,
+                    .batch = 1,
+                    .heads = 1,
+                    .tokens = 90,
+                    .dqk = 64,
+                    .dhv = 64,
+                    .schedule = "fused"},
+                   false,
+                   {0},
+                   NULL},
+    [KDA_STRONG] = {"kda strong",
+                    {.variant = "kda",
+                     .io = TG_BF16,
+                     .batch = 1,
+                     .heads = 1,
+                     .tokens = 90,
+                     .dqk = 64,
+                     .dhv = 64,
+                     .schedule = "fused"},
+                    false,
+                    {0},
+                    close_channel},
     /* A NaN in dh, which the zeros of two tiles in memory keep from the tokens behind it. */
     [DELTA_BACK] = {"delta-net back",
                     {.variant = "delta-net",
