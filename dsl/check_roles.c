@@ -486,6 +486,14 @@ static uint32_t unheld_dims(const struct kernel *k, uint32_t threads)
     return dims & ~threads;
 }
 
+static bool adds_up(const struct kernel *k, uint32_t dim)
+{
+    for (uint32_t s = 0; s < k->schedule->algorithm->n_body; s++)
+        if (computed(k, s) && sums_over(k, computed(k, s), dim))
+            return true;
+    return false;
+}
+
 /* Blocks of 128 threads: dims = 1 << their dimension. */
 static void check_thread_role(const struct kernel *k, uint32_t dims)
 {
@@ -496,7 +504,7 @@ static void check_thread_role(const struct kernel *k, uint32_t dims)
         if (dim == TG_CHUNK && role != TG_ROLE_W)
             tg_fault(k->check, TG0228, "use TG_W: one thread block takes all chunks",
                      "%s: chunk is the dimension of its threads and not walked", k->name);
-        if ((1u << dim & STATE) && role != TG_ROLE_P && !(role == TG_ROLE_L && summed_by(k, dim)))
+        if ((1u << dim & STATE) && role != TG_ROLE_P && !(role == TG_ROLE_L && adds_up(k, dim)))
             tg_fault(k->check, TG0228, "use TG_P; TG_L is for sums over it",
                      "%s: %s is the dimension of its threads and not parallel", k->name, tg_dim_name(dim));
     }

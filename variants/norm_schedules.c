@@ -3,7 +3,8 @@
 
 #define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
 #define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
-/* All of dhv, four elements a thread. */
+/* Four elements of dhv a thread: of all of it, where its sum is wanted. */
+#define EACH .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}
 #define ROWS .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_L(128)}
 
 static const tg_point points[] = {
@@ -20,5 +21,33 @@ static const tg_schedule backward = {
              {ROW("weights", (DWEIGHT)), .warps = 2, .row = {[TG_MEMBER] = TG_L(1), [TG_DHV] = TG_P(64)}}},
 };
 
+/* Over the heads of a group: sums of heads, those of groups, then the rows. */
+#define GROUP_SUMS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_MEMBER] = TG_L(1)}
+static const tg_point group_points[] = {
+    {.name = "rows"},
+    {.name = "rows-256", .changes = "squares.warps=2 squares.dhv=256 norm.warps=2 norm.dhv=256"},
+    {.name = "rows-512", .changes = "squares.warps=4 squares.dhv=512 norm.warps=4 norm.dhv=512"},
+    {.name = NULL},
+};
+static const tg_schedule group_forward = {
+    SCHEDULE("rows"), .chunk = 64, .points = group_points,
+    .rows = {{ROW("squares", (SQUARES)), ROWS}, {ROW("means", (R)), GROUP_SUMS}, {ROW("norm", (H)), EACH}},
+};
+static const tg_point group_back_points[] = {
+    {.name = "rows"},
+    {.name = "rows-256", .changes = "squares.warps=2 squares.dhv=256 along.warps=2 along.dhv=256 norm.warps=2 norm.dhv=256"},
+    {.name = "rows-512", .changes = "squares.warps=4 squares.dhv=512 along.warps=4 along.dhv=512 norm.warps=4 norm.dhv=512"},
+    {.name = NULL},
+};
+static const tg_schedule group_backward = {
+    SCHEDULE("rows"), .chunk = 64, .points = group_back_points,
+    .rows = {{ROW("squares", (SQUARES)), ROWS}, {ROW("means", (R)), GROUP_SUMS},
+             {ROW("along", (ALONG)), ROWS}, {ROW("sums", (ALL_ALONG)), GROUP_SUMS},
+             {ROW("norm", (DX, DZ, OF_CHUNK)), EACH},
+             {ROW("weights", (DWEIGHT)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DHV] = TG_P(64)}}},
+};
+
+const tg_schedule *const tg_norm_group_forward[] = {&group_forward, NULL};
+const tg_schedule *const tg_norm_group_backward[] = {&group_backward, NULL};
 const tg_schedule *const tg_norm_forward[] = {&forward, NULL};
 const tg_schedule *const tg_norm_backward[] = {&backward, NULL};

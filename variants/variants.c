@@ -36,6 +36,9 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_rms_norm_sigmoid,
     &tg_conv4,
     &tg_conv4_bias,
+    &tg_srms_norm_group,
+    &tg_rms_norm_group,
+    &tg_rms_norm_group_silu,
     NULL,
 };
 

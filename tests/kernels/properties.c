@@ -1,4 +1,5 @@
 /* tests/kernels/properties.c - two calls that must give the same bits, forward and backward. */
+#include "dsl/slice.h"
 #include "results.h"
 #include "suites.h"
 
@@ -180,6 +181,16 @@ static void packed_alone(const struct spec *spec)
 
 /* ---- heads that share q and k ---- */
 
+/* What is made of all heads of a group is not what a head has alone. */
+static bool sums_heads(const struct spec *spec)
+{
+    const tg_algorithm *algorithm = tg_variant_find(spec->variant)->algorithm;
+    for (uint32_t s = 0; s < algorithm->n_body; s++)
+        if (tg_stmt_along(algorithm, &algorithm->body[s]) >> TG_MEMBER & 1)
+            return true;
+    return false;
+}
+
 /* The call without groups has copies of the shared heads. */
 static void repeat_heads(struct problem *problem, void *user)
 {
@@ -276,7 +287,8 @@ static void test_bits(const struct spec *spec)
     TEST("tensors left out are zeros", absent_tensors(spec))
     if (spec->variant == tg_mlstm_sig.name || spec->variant == tg_mlstm_exp.name)
         TEST("room for more tokens does not change bits", rooms_agree(spec))
-    TEST("heads that share q and k have the bits they have alone", groups_agree(spec))
+    if (!sums_heads(spec))
+        TEST("heads that share q and k have the bits they have alone", groups_agree(spec))
     if (spec->io == TG_BF16 && !spec->schedule && spec_has_schedule(spec, "tfla-keep"))
         TEST("states kept or made again give the same bits", kept_agree(spec))
 #undef TEST
