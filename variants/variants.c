@@ -39,6 +39,8 @@ const tg_variant *const tg_builtin_variants[] = {
     &tg_srms_norm_group,
     &tg_rms_norm_group,
     &tg_rms_norm_group_silu,
+    &tg_rotary,
+    &tg_lrpe,
     NULL,
 };
 
