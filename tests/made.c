@@ -17,6 +17,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
 bool __real_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
 bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
 
+LLVMErrorRef __real_LLVMRunPasses(LLVMModuleRef module, const char *passes, LLVMTargetMachineRef machine,
+                                  LLVMPassBuilderOptionsRef options);
+LLVMErrorRef __wrap_LLVMRunPasses(LLVMModuleRef module, const char *passes, LLVMTargetMachineRef machine,
+                                  LLVMPassBuilderOptionsRef options);
+
 static atomic_bool is_off;
 
 void made_take(bool is_taken)
@@ -37,16 +43,29 @@ void made_take(bool is_taken)
     atomic_store(&is_off, !is_taken);
 }
 
-/* Passes go by name: the GVN that lower/llvm.c asks for is left out with those of the code generator. */
-static const char left_out[] = "-opt-disable=slsr,gvn,nary-reassociate";
+/* What is made quickly: few passes before the code generator's, and of those none that make few instructions fewer. */
+static const char few_passes[] = "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,dce)";
+static const char *const left_out[] = {"tests",
+                                       "-opt-disable=slsr,gvn,nary-reassociate",
+                                       "-disable-lsr",
+                                       "-disable-machine-licm",
+                                       "-disable-machine-sink",
+                                       "-disable-block-placement",
+                                       "-disable-copyprop",
+                                       "-disable-peephole"};
 static bool is_quick;
 
 void made_quickly(void)
 {
-    const char *const arguments[] = {"tests", left_out};
     if (!is_quick)
-        LLVMParseCommandLineOptions(2, arguments, NULL);
+        LLVMParseCommandLineOptions(sizeof left_out / sizeof *left_out, left_out, NULL);
     is_quick = true;
+}
+
+LLVMErrorRef __wrap_LLVMRunPasses(LLVMModuleRef module, const char *passes, LLVMTargetMachineRef machine,
+                                  LLVMPassBuilderOptionsRef options)
+{
+    return __real_LLVMRunPasses(module, is_quick && machine ? few_passes : passes, machine, options);
 }
 
 static const char *folder(void)
@@ -149,18 +168,29 @@ static char *renamed(const char *text, const char *from, const char *to)
     return out;
 }
 
-static bool name_module(struct made *made, const struct emit *e)
+/* The library, as it is today. */
+static char llvm[4096];
+
+static void find_llvm(void)
 {
-    char how[4608], llvm[4096];
-    const struct plan *p = e->p;
     Dl_info info = {0};
     void (*const version)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
     void *address;
     memcpy(&address, &version, sizeof address);
     if (!dladdr(address, &info) || !state_of(info.dli_fname, llvm, sizeof llvm))
+        *llvm = '\0';
+}
+
+static bool name_module(struct made *made, const struct emit *e)
+{
+    char how[4608];
+    const struct plan *p = e->p;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_llvm);
+    if (!*llvm)
         return false;
     snprintf(how, sizeof how, "ptx %s %s %u %d %s%s", TEGULA_MADE_ID, p->target->arch, p->target->ptx, p->adds != 0,
-             llvm, is_quick ? left_out : "");
+             llvm, is_quick ? "quick" : "");
     LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
     name_file(made, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
     LLVMDisposeMemoryBuffer(bitcode);

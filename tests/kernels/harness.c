@@ -89,6 +89,15 @@ void emulator_seed(uint64_t seed)
     emulator_configure(&config);
 }
 
+void emulator_threads(int n)
+{
+    if (!machine_context.emulator)
+        return;
+    struct tgemu_config config = emulator_config();
+    config.threads = n;
+    emulator_configure(&config);
+}
+
 /* What is compiled and loaded from now on is for this target. */
 static void use_target(const tg_target *target)
 {

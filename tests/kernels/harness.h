@@ -72,6 +72,8 @@ void harness_close(void);
 bool on_emulator(void);
 /* Order of warps and asynchronous copies; nothing on a GPU. */
 void emulator_seed(uint64_t seed);
+/* How many of a launch run at once: no outputs depend on it; nothing on a GPU. */
+void emulator_threads(int n);
 /* After a fault, which ends a context: a new one. */
 void emulator_reset(void);
 /* What sinks received since the last trial_run or log_clear. */

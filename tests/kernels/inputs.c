@@ -71,10 +71,52 @@ static double bias_of(const struct host_tensor *tensor, size_t index)
     return 3.0 * (double)(index / row % heads % 3);
 }
 
-static double ordinary(const struct host_tensor *tensor, struct num_random random, size_t index)
+/* What a tensor's numbers are made from. */
+struct source {
+    const struct host_tensor *tensor;
+    enum kind kind;
+    struct num_random random;
+    const double *normals; /* the first numbers of the stream */
+    size_t n_normals;
+};
+
+/* Tests want the same numbers again, of a name's stream: kept, as far as most of them go. */
+static void find_normals(struct source *source)
 {
-    const double x = num_normal(random, index);
-    switch (kind_of(tensor)) {
+    enum { MAX_STREAMS = 64, MOST = 1 << 20 };
+    static struct {
+        uint64_t stream;
+        double *x;
+        size_t n;
+    } kept[MAX_STREAMS];
+    size_t i = 0;
+    while (i < MAX_STREAMS - 1 && kept[i].x && kept[i].stream != source->random.stream)
+        i++;
+    const size_t n = source->tensor->n < MOST ? source->tensor->n : MOST;
+    if (kept[i].stream != source->random.stream || kept[i].n < n) {
+        free(kept[i].x);
+        kept[i].stream = source->random.stream;
+        kept[i].n = 2 * n;
+        kept[i].x = malloc(2 * n * sizeof *kept[i].x);
+        if (!kept[i].x)
+            kept[i].n = 0;
+        num_fill_normal((struct num_array){kept[i].x, ST_F64, kept[i].n}, source->random, 0, 1);
+    }
+    source->normals = kept[i].x;
+    source->n_normals = kept[i].n;
+}
+
+static double normal(const struct source *source, size_t index)
+{
+    return index < source->n_normals ? source->normals[index] : num_normal(source->random, index);
+}
+
+static double ordinary(const struct source *source, size_t index)
+{
+    const struct host_tensor *tensor = source->tensor;
+    const struct num_random random = source->random;
+    const double x = normal(source, index);
+    switch (source->kind) {
     case FORGET:
         return x + bias_of(tensor, index);
     case LOG_DECAY:
@@ -99,9 +141,9 @@ static double ordinary(const struct host_tensor *tensor, struct num_random rando
 }
 
 /* `sign` is that of the gate: + lets in, or keeps. */
-static double saturated(const struct host_tensor *tensor, double ordinary_value, double sign)
+static double saturated(enum kind kind, double ordinary_value, double sign)
 {
-    switch (kind_of(tensor)) {
+    switch (kind) {
     case FORGET:
     case LET_IN:
     case LET_IN_EXP:
@@ -116,10 +158,10 @@ static double saturated(const struct host_tensor *tensor, double ordinary_value,
 
 /* Tokens are masked alike in all gates, of which one is shut: nothing is let in at one, nothing kept at the next. Both at
  * once would make the largest of the exponents of mLSTM-exp -inf. */
-static double masked(const struct host_tensor *tensor, double ordinary_value, size_t index)
+static double masked(enum kind kind, double ordinary_value, size_t index)
 {
     const double shut = index / 10 % 2 ? -INFINITY : -FLT_MAX;
-    switch (kind_of(tensor)) {
+    switch (kind) {
     case LET_IN:
     case LET_IN_EXP:
     case STEP:
@@ -132,25 +174,23 @@ static double masked(const struct host_tensor *tensor, double ordinary_value, si
     }
 }
 
-static double number(const struct host_tensor *tensor, enum gates gates, struct num_random random, size_t index)
+static double number(const struct source *source, enum gates gates, size_t index)
 {
-    const double x = ordinary(tensor, random, index);
-    const enum kind kind = kind_of(tensor);
+    const double x = ordinary(source, index);
+    const enum kind kind = source->kind;
     switch (gates) {
     case DECAY:
-        return kind == FORGET      ? num_normal(random, index) - 8
-               : kind == LOG_DECAY ? -8 - fabs(num_normal(random, index))
-                                   : x;
+        return kind == FORGET ? normal(source, index) - 8 : kind == LOG_DECAY ? -8 - fabs(normal(source, index)) : x;
     case EXTREME:
-        return saturated(tensor, x, num_bits(random, index) & 1 ? 1 : -1);
+        return saturated(kind, x, num_bits(source->random, index) & 1 ? 1 : -1);
     case OPEN:
-        return saturated(tensor, x, 1);
+        return saturated(kind, x, 1);
     case CLOSED:
-        return saturated(tensor, x, -1);
+        return saturated(kind, x, -1);
     case MASKED:
-        return masked(tensor, x, index);
+        return masked(kind, x, index);
     case CROSSING:
-        return kind == FORGET ? num_normal(random, index) + 6 : kind == LET_IN_EXP ? x + 5 : x;
+        return kind == FORGET ? normal(source, index) + 6 : kind == LET_IN_EXP ? x + 5 : x;
     default:
         return x;
     }
@@ -160,14 +200,15 @@ static double number(const struct host_tensor *tensor, enum gates gates, struct 
 
 static void fill(const struct host_tensor *tensor, const struct spec *spec)
 {
-    const struct num_random random = {7, num_stream(tensor->name)};
+    struct source source = {.tensor = tensor, .kind = kind_of(tensor), .random = {7, num_stream(tensor->name)}};
     const bool is_shared = spec->layout == SHARED && strcmp(tensor->name, "k") == 0;
     const size_t n_heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     const size_t head = n_heads > 0 ? tensor->n / n_heads : 0; /* elements of one head */
     const size_t sequence = head * (size_t)tensor->extent[1];
+    find_normals(&source);
     for (size_t e = 0; e < tensor->n; e++) {
         const size_t from = is_shared ? e / sequence * sequence + e % head : e;
-        num_store(tensor->data, tensor->dtype, e, number(tensor, spec->gates, random, from));
+        num_store(tensor->data, tensor->dtype, e, number(&source, spec->gates, from));
     }
 }
 
