@@ -5,10 +5,19 @@
  * thread block writes its part and the reader adds the parts in order: no atomics, the same bits every run. */
 #include "lower/emit.h"
 
+/* Is it a sum of squares of what is read straight from memory? That is read once then. */
+static bool is_of_squares(const struct plan *p, const struct op *op)
+{
+    const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    return a->direct && b->direct && a->operand == b->operand;
+}
+
 /* What element r of the tile a is multiplied by: the same element of b, or b's value of its column. */
 static LLVMValueRef factor(struct emit *e, const struct op *op, uint32_t r)
 {
     const struct value *a = &e->p->values[op->a], *b = &e->p->values[op->b];
+    if (is_of_squares(e->p, op))
+        return get(e, e->f32, e->registers[op->a][r]);
     if (b->space != SPACE_VECTOR)
         return get(e, e->f32, e->registers[op->b][r]);
     const uint32_t tile_n = r / 4 % fragment_shape(e->p, a).n;
@@ -38,7 +47,7 @@ static void load_operands(struct emit *e, const struct op *op, uint32_t row_clas
     if (row_class % 2)
         return;
     load_rows_of(e, op->a, row_class / 2);
-    if (op->b != op->a)
+    if (op->b != op->a && !is_of_squares(e->p, op))
         load_rows_of(e, op->b, row_class / 2);
 }
 
