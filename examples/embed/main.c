@@ -29,7 +29,7 @@ static struct {
     int (*cuMemcpyDtoH)(void *to, uint64_t from, size_t bytes);
 } engine;
 
-static mlstm_sig_driver driver;
+static tegula_driver driver; /* one table for all generated programs of an application */
 
 static void must(int result, const char *what)
 {
@@ -130,7 +130,7 @@ struct array {
     int type;
     size_t n;
     void *host;
-    mlstm_sig_tensor device; /* strides stay zero: contiguous */
+    tegula_tensor device; /* strides stay zero: contiguous */
 };
 
 static struct array make_array(int type, size_t n, float size)
@@ -248,6 +248,9 @@ static void forward(const struct arrays *a, float scale)
     if (bytes)
         must(engine.cuMemAlloc(&workspace, bytes), "cuMemAlloc");
     must(mlstm_sig_load(&module, &driver), "mlstm_sig_load");
+    char why[1000]; /* while you write such a program: which argument is wrong, and how */
+    if (mlstm_sig_check(&module, &sizes, &tensors, workspace, why, sizeof why) != MLSTM_SIG_OK)
+        fputs(why, stderr);
     must(mlstm_sig_launch(&module, &sizes, scale, &tensors, workspace, NULL), "mlstm_sig_launch");
     must(engine.cuCtxSynchronize(), "cuCtxSynchronize");
     mlstm_sig_unload(&module);

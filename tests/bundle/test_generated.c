@@ -394,6 +394,40 @@ static void both_choose_the_same(void **state)
     fake->cc_major = 9;
 }
 
+/* Whichever call of the driver fails while a set is loaded, nothing stays loaded, and the message names the call. */
+static void a_set_that_fails_to_load_leaves_nothing(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cuCtxGetDevice",      "cuDeviceGetAttribute", "cuModuleLoadDataEx",
+                                        "cuModuleGetFunction", "cuFuncGetAttribute",   "cuFuncLoad"};
+    const tg_set set = sample_set(".version 7.0\n", set_programs, set_branches);
+    const int n_modules = fake->n_modules;
+    int n_failed = 0;
+    fake->result = 700;
+    fake->error_text = "some text";
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int after = 0; after < 12; after++) {
+            tg_modules *modules;
+            int n_messages = 0;
+            fake->failing = calls[i];
+            fake->fail_after = after;
+            fake->log[0] = '\0';
+            const tg_status status = tg_set_load(driver, &set, &modules, &(tg_sink){count, &n_messages});
+            assert_true(status == TG_OK || (status == TG_E_DRIVER && !modules && n_messages == 1));
+            n_failed += status != TG_OK;
+            tg_set_unload(modules);
+            fake->fail_after = after;
+            const int result = open_choosing();
+            assert_true(result == TEGULA_OK || result == 700);
+            if (result == TEGULA_OK)
+                close_choosing();
+            assert_int_equal(fake->n_modules, n_modules);
+        }
+    fake->failing = NULL;
+    fake->fail_after = 0;
+    assert_true(n_failed > 12);
+}
+
 /* The size, what is there and what was asked for. */
 static void a_set_says_why_nothing_fits(void **state)
 {
@@ -646,6 +680,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_launch_the_same),
         cmocka_unit_test(both_choose_the_same),
+        cmocka_unit_test(a_set_that_fails_to_load_leaves_nothing),
         cmocka_unit_test(maps_are_kept_by_address),
         cmocka_unit_test(kept_maps_survive_threads),
         cmocka_unit_test(a_launch_takes_less_than_3_us),
