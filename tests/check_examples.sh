@@ -72,6 +72,23 @@ algorithm() {
         --shape B=3,NH=2,T=1,dqk=24,dhv=40
 }
 
+epilogue() {
+    local mine=$work/normed.so shape=B=2,NH=2,T=200,dqk=64,dhv=128
+    check "epilogue: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/algorithm/normed.c -o "$mine"
+    check "epilogue: in the kernel" "$tegula" check --device emu --load "$mine" normed-gla --shape $shape --schedule fused
+    check "epilogue: in one of its own" "$tegula" check --device emu --load "$mine" normed-gla --shape $shape --schedule apart
+    check "epilogue: groups, packed" "$tegula" check --device emu --load "$mine" normed-gla \
+        --shape B=3,NH=4,T=90,dqk=24,dhv=40 --group 2 --packed
+    check "epilogue: too wide for the kernel" "$tegula" check --device emu --load "$mine" normed-gla \
+        --shape B=1,NH=2,T=70,dqk=32,dhv=264
+    check "epilogue: says so" refuses "TG0530 schedule fused" "$tegula" explain --load "$mine" normed-gla --dqk 32 --dhv 264
+}
+
+# The command prints the text.
+refuses() {
+    "${@:2}" 2>&1 | grep -qF "$1"
+}
+
 # A quote in the name of a file is none in the PTX.
 quoted() {
     { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
@@ -89,5 +106,6 @@ schedule
 decays
 variant
 algorithm
+epilogue
 check "algorithm: a quote in the name of its file" quoted
 finish

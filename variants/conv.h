@@ -38,6 +38,7 @@ enum {
 };
 
 TG_API extern const tg_schedule *const tg_conv_forward[], *const tg_conv_backward[]; /* conv_schedules.c */
+TG_API extern const tg_space *const tg_conv_forward_spaces[], *const tg_conv_backward_spaces[];
 
 /* The same in fp64 (conv_oracle.c). The bias is 0 where the call has none, an absent state or gradient that arrives is 0, an
  * absent (NULL) output is skipped. */

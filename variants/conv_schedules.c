@@ -1,4 +1,4 @@
-/* variants/conv_schedules.c - the schedules of the convolution: threads with four channels each walk down the tokens of a chunk.
+/* variants/conv_schedules.c - the schedules of the convolution: threads with two or four channels each walk down the tokens of a chunk.
  * x of the tokens before is in the cache, for it has just been read. */
 #include "variants/conv.h"
 
@@ -32,5 +32,16 @@ static const tg_schedule backward = {
              {ROW("sums3", (DW3, DBIAS)), SUMS}},
 };
 
+/* Long chunks leave fewer sums of weights to be added up, short ones fill the GPU with few channels. */
+static const tg_vary vary[] = {{.field = TG_FIELD_CHUNK, .values = {32, 64, 128, 256, 512}, .line = __LINE__}};
+static const tg_space forward_space = {
+    TG_HEADER(tg_space), .name = "rows", .file = __FILE__, .schedule = &forward, .vary = vary, .n_vary = TG_COUNT(vary),
+};
+static const tg_space backward_space = {
+    TG_HEADER(tg_space), .name = "rows", .file = __FILE__, .schedule = &backward, .vary = vary, .n_vary = TG_COUNT(vary),
+};
+
 const tg_schedule *const tg_conv_forward[] = {&step, &forward, NULL};
 const tg_schedule *const tg_conv_backward[] = {&backward, NULL};
+const tg_space *const tg_conv_forward_spaces[] = {&forward_space, NULL};
+const tg_space *const tg_conv_backward_spaces[] = {&backward_space, NULL};

@@ -42,6 +42,8 @@ enum { EPS = 1 }; /* scalar after the scale, which has no effect */
 
 TG_API extern const tg_schedule *const tg_norm_forward[], *const tg_norm_backward[], *const tg_norm_group_forward[],
     *const tg_norm_group_backward[];
+TG_API extern const tg_space *const tg_norm_forward_spaces[], *const tg_norm_backward_spaces[], *const tg_norm_group_forward_spaces[],
+    *const tg_norm_group_backward_spaces[];
 
 /* ---- the same in fp64 (norm_oracle.c) ---- */
 

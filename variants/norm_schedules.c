@@ -4,8 +4,8 @@
 #define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
 #define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
 /* Four elements of dhv a thread: of all of it, where its sum is wanted. */
-#define EACH .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}
-#define ROWS .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_L(128)}
+#define EACH .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}
+#define ROWS .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_L(128)}
 
 static const tg_point points[] = {
     {.name = "rows"},
@@ -47,7 +47,20 @@ static const tg_schedule group_backward = {
              {ROW("weights", (DWEIGHT)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DHV] = TG_P(64)}}},
 };
 
+/* Long chunks leave fewer sums of weights to be added up, short ones fill the GPU with few rows. */
+static const tg_vary vary[] = {{.field = TG_FIELD_CHUNK, .values = {64, 128, 256, 512}, .line = __LINE__}};
+#define SPACE(of)                                                                                                      \
+    {                                                                                                                  \
+        TG_HEADER(tg_space), .name = "rows", .file = __FILE__, .schedule = of, .vary = vary, .n_vary = TG_COUNT(vary)  \
+    }
+static const tg_space forward_space = SPACE(&forward), backward_space = SPACE(&backward),
+                      group_forward_space = SPACE(&group_forward), group_backward_space = SPACE(&group_backward);
+
 const tg_schedule *const tg_norm_group_forward[] = {&group_forward, NULL};
 const tg_schedule *const tg_norm_group_backward[] = {&group_backward, NULL};
 const tg_schedule *const tg_norm_forward[] = {&forward, NULL};
 const tg_schedule *const tg_norm_backward[] = {&backward, NULL};
+const tg_space *const tg_norm_forward_spaces[] = {&forward_space, NULL};
+const tg_space *const tg_norm_backward_spaces[] = {&backward_space, NULL};
+const tg_space *const tg_norm_group_forward_spaces[] = {&group_forward_space, NULL};
+const tg_space *const tg_norm_group_backward_spaces[] = {&group_backward_space, NULL};
