@@ -143,6 +143,12 @@ static void points_take_what_was_chosen_for_them(void **state)
     tg_set_free(set);
 }
 
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+static const double most_nanoseconds = 20000;
+#else
+static const double most_nanoseconds = 1000;
+#endif
+
 /* The least of many runs, as others use the machine too. */
 static void a_choice_takes_less_than_a_microsecond(void **state)
 {
@@ -163,7 +169,7 @@ static void a_choice_takes_less_than_a_microsecond(void **state)
         least = fmin(least, (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec));
     }
     print_message("a choice takes %.0f ns\n", least / CALLS);
-    assert_true(sum > 0 && least / CALLS < 1000);
+    assert_true(sum > 0 && least / CALLS < most_nanoseconds);
     tg_set_free(set);
 }
 
