@@ -8,7 +8,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12 };
+enum { NAME = 256, NOTES = 16384, MAX_FAILURES_SHOWN = 12, GROUP = 24, MAX_GROUPS = 64 };
+
+/* Tests whose names begin with the same word. */
+struct group {
+    char name[GROUP];
+    int n_tests;
+    double seconds; /* of processors */
+};
 
 struct tap {
     const char *only, *without[4];
@@ -21,6 +28,7 @@ struct tap {
     int failures; /* of the test begun last */
     bool is_open;
     double start; /* processor seconds */
+    struct group groups[MAX_GROUPS];
 };
 
 static struct tap own, *tap = &own;
@@ -148,9 +156,33 @@ void tap_skip(const char *format, ...)
     va_end(list);
 }
 
+/* A group too many is counted with the last. */
+static void count_in_group(double seconds)
+{
+    int g = 0;
+    const size_t n = strcspn(tap->name, " ,:") < GROUP - 1 ? strcspn(tap->name, " ,:") : GROUP - 1;
+    while (g < MAX_GROUPS - 1 && tap->groups[g].n_tests &&
+           (strncmp(tap->groups[g].name, tap->name, n) != 0 || tap->groups[g].name[n]))
+        g++;
+    struct group *group = &tap->groups[g];
+    if (!group->n_tests)
+        snprintf(group->name, sizeof group->name, "%.*s", (int)n, tap->name);
+    group->n_tests++;
+    group->seconds += seconds;
+}
+
+static void print_groups(void)
+{
+    for (int g = 0; g < MAX_GROUPS && tap->groups[g].n_tests; g++)
+        if (tap->groups[g].seconds >= 1)
+            printf("# %s: %d tests, %.1f s of processors\n", tap->groups[g].name, tap->groups[g].n_tests,
+                   tap->groups[g].seconds);
+}
+
 void tap_end(void)
 {
     const double seconds = seconds_used() - tap->start;
+    count_in_group(seconds);
     printf("%s %d - %s%s%s\n", tap->failures ? "not ok" : "ok", tap->n_tests, tap->name, *tap->skip ? " # SKIP " : "",
            tap->skip);
     if (tap->failures > MAX_FAILURES_SHOWN)
@@ -168,6 +200,7 @@ int tap_finish(void)
 {
     if (tap->is_list)
         return EXIT_SUCCESS;
+    print_groups();
     printf("1..%d\n# %d tests, %d failed, %d skipped\n", tap->n_tests, tap->n_tests, tap->n_failed, tap->n_skipped);
     return tap->n_failed == 0 && tap->n_tests > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
