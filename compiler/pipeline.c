@@ -331,37 +331,12 @@ static uint32_t uniform_sums(const struct plan *p)
     return most;
 }
 
-static bool is_of_16_bits(const struct plan *p, const struct value *v)
-{
-    return tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand))) == 2;
-}
-
-/* Is the map made of what is loaded in fp32, of channels? */
-static bool is_of_gates(const struct plan *p, const tg_stmt *s)
-{
-    tg_operand reads[TG_MAX_READS];
-    bool is = false;
-    for (uint32_t k = 0, n = s->op == TG_STMT_MAP ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
-        const int r = plan_find(p, reads[k], -1);
-        const struct value *v = r < 0 ? NULL : &p->values[r];
-        if (v && v->space == SPACE_CHANNEL && v->n_dims == 2 && !is_of_16_bits(p, v))
-            is |= v->stmt < 0 || is_of_gates(p, &p->algorithm->body[v->stmt]);
-    }
-    return is;
-}
-
-bool plan_waits(const struct plan *p, const struct value *v)
-{
-    return v->space == SPACE_CHANNEL && v->n_dims == 2 && is_of_16_bits(p, v) &&
-           (v->stmt < 0 || is_of_gates(p, &p->algorithm->body[v->stmt]));
-}
-
 uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor)
 {
     tg_bits waiting = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_waits(p, &p->values[i]))
+        if (plan_waits(&p->values[i]))
             waiting |= TG_BIT(TG_OPERAND_TILE(p->values[i].operand));
     for (uint32_t t = 0; t < tensor; t++)
         n += waiting & TG_BIT(t) ? 1 : 0;

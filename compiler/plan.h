@@ -453,8 +453,11 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
 uint32_t plan_waiting_before(const struct plan *p,
                              uint32_t tensor); /* how many tensors before it wait there: pipeline.c */
-/* Does the value wait there? What is loaded in 16 bits, and a map of gates to 16 bits, which registers need not have then. */
-bool plan_waits(const struct plan *p, const struct value *v);
+/* Does the value wait there? */
+static inline bool plan_waits(const struct value *v)
+{
+    return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2 && tg_dtype_bytes(v->dtype) == 2;
+}
 /* Bytes of a tile. What is stored of positions by positions goes by way of the first: rows of 9 units of 16 bytes. */
 static inline uint32_t plan_channel_tile(const struct plan *p)
 {

@@ -28,12 +28,11 @@ struct channels channels_of(struct emit *e)
 
 /* ---- elements ---- */
 
-/* A map of rows that does not wait. */
+/* A map of rows. */
 static bool is_made_at_use(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
-    return !plan_waits(p, value) && value->stmt >= 0 && value->n_dims == 2 &&
-           p->algorithm->body[value->stmt].op == TG_STMT_MAP;
+    return value->stmt >= 0 && value->n_dims == 2 && p->algorithm->body[value->stmt].op == TG_STMT_MAP;
 }
 
 static LLVMValueRef map_element(const struct channels *c, struct expression *x, uint32_t i);
@@ -56,7 +55,7 @@ LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index)
         return made_at_use(e, v, index);
     if (value->n_dims == 1)
         index %= e->p->block[TG_DQK] / 32;
-    if (!plan_waits(e->p, value) && (value->stmt >= 0 || tg_dtype_bytes(value->dtype) != 2))
+    if (value->stmt >= 0 || tg_dtype_bytes(value->dtype) != 2)
         return get(e, e->f32, e->registers[v][index]);
     return unpack(e, as(e, get(e, e->f32, e->registers[v][index & ~1u]), e->i32), index & 1);
 }
@@ -127,8 +126,7 @@ static LLVMValueRef row_stride(struct emit *e, uint32_t tile)
 static void load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers)
 {
     struct emit *e = c->e;
-    const struct value *value = &e->p->values[v];
-    const tg_dtype dtype = plan_waits(e->p, value) ? e->p->shape.io : value->dtype;
+    const tg_dtype dtype = e->p->values[v].dtype;
     const uint32_t words = tg_dtype_bytes(dtype) == 2 ? c->each / 2 : c->each;
     LLVMValueRef x = LLVMBuildLoad2(e->b, channel_type(c, dtype), from, "");
     LLVMSetAlignment(x, c->each * tg_dtype_bytes(dtype));
@@ -141,15 +139,15 @@ void fetch_channels(const struct channels *c, uint32_t r)
     struct emit *e = c->e;
     LLVMValueRef place = channel_place(c, r);
     for (uint32_t v = 0; v < e->p->n_values; v++)
-        if (plan_waits(e->p, &e->p->values[v]))
+        if (plan_waits(&e->p->values[v]))
             load_row(c, v, byte_offset(e, place, waiting_place(e, v)), &e->registers[v][r * c->each]);
 }
 
 /* A value before it of the same tensor, at the other positions; -1: none. */
-static int same_before(const struct plan *p, uint32_t v)
+static int loaded_before(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < v; i++)
-        if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt == p->values[v].stmt &&
+        if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt < 0 &&
             TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
             return (int)i;
     return -1;
@@ -165,14 +163,14 @@ static void load_rows(const struct channels *c, uint32_t v)
     LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first),
                  into = waiting_place(e, v);
     for (uint32_t r = 0; r < ROWS; r++) {
-        if (plan_waits(e->p, value))
+        if (plan_waits(value))
             async_copy(e, byte_offset(e, channel_place(c, r), into), from, 2 * c->each, NULL);
         else
             load_row(c, v, from, &e->registers[v][r * c->each]);
         LLVMValueRef is_last = LLVMBuildNot(e->b, less(e, add(e, c->row, imm(e, r + 1)), e->at.length), "");
         from = byte_offset(e, from, choose(e, is_last, imm64(e, 0), stride));
     }
-    if (plan_waits(e->p, value))
+    if (plan_waits(value))
         call0(e, "llvm.nvvm.cp.async.commit.group");
 }
 
@@ -180,13 +178,13 @@ static void load_channels(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const int before = same_before(e->p, v);
+    const int before = loaded_before(e->p, v);
     if (value->n_dims == 1) {
         const uint32_t tile = TG_OPERAND_TILE(value->operand);
         load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL), e->registers[v]);
     } else if (before < 0) {
         load_rows(c, v);
-    } else if (!plan_waits(e->p, value)) {
+    } else if (!plan_waits(value)) {
         for (uint32_t i = 0; i < ROWS * c->each; i++)
             set(e, e->registers[v][i], get(e, e->f32, e->registers[before][i]));
     }
@@ -213,29 +211,10 @@ static LLVMValueRef map_element(const struct channels *c, struct expression *x, 
     return expression_element(e, x, &at);
 }
 
-/* Rows of a map to where they wait. */
-static void map_rows(const struct channels *c, uint32_t v)
-{
-    struct emit *e = c->e;
-    const struct value *value = &e->p->values[v];
-    struct expression *x = expression_begin(e, value->stmt, value, false);
-    for (uint32_t r = 0; x && r < ROWS; r++) {
-        LLVMValueRef row[8], to = byte_offset(e, channel_place(c, r), waiting_place(e, v));
-        for (uint32_t j = 0; j < c->each; j++)
-            row[j] = map_element(c, x, r * c->each + j);
-        LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, e->p->shape.io, row), to), 2 * c->each);
-    }
-    free(x);
-}
-
 static void map_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
-    if (plan_waits(e->p, v)) {
-        map_rows(c, op->v);
-        return;
-    }
     struct expression *x = is_made_at_use(e->p, op->v) ? NULL : expression_begin(e, op->stmt, v, false);
     for (uint32_t i = 0; x && i < c->each; i++)
         set(e, e->registers[op->v][i], map_element(c, x, i));
@@ -284,7 +263,7 @@ static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef
     const tg_stmt *s = &e->p->algorithm->body[op->stmt];
     bool waits = false;
     for (uint32_t v = 0; v < e->p->n_values; v++)
-        waits |= plan_waits(e->p, &e->p->values[v]) && channel_is_of(e->p, op->a, v);
+        waits |= plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
     if (waits)
         await_channels(e);
     for (uint32_t j = 0; j < c->each; j++)
@@ -423,7 +402,7 @@ static void put_row(struct pass *pass, uint32_t r)
         pass->stored[i].to = byte_offset(e, pass->stored[i].to, pass->stored[i].stride);
 }
 
-/* What an earlier product has made in the place of rows is read no more: they are brought there once more. */
+/* What an earlier product has made in the place of rows is read no more: they are copied there once more. */
 static void copy_again(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
@@ -434,8 +413,8 @@ static void copy_again(const struct channels *c, const struct op *op)
         return;
     barrier(e);
     for (uint32_t v = 0; v < e->p->n_values; v++)
-        if (plan_waits(e->p, &e->p->values[v]) && same_before(e->p, v) < 0)
-            (e->p->values[v].stmt < 0 ? load_rows : map_rows)(c, v);
+        if (plan_waits(&e->p->values[v]) && loaded_before(e->p, v) < 0)
+            load_rows(c, v);
 }
 
 /* A row is made before the one before it is put, which nothing may pass. */
@@ -483,7 +462,7 @@ static void store_channels(const struct channels *c, const struct op *op)
 
 static void copy_channels(const struct op *op, struct emit *e, uint32_t n)
 {
-    if (op->kind == OP_COPY && (is_made_at_use(e->p, op->v) || plan_waits(e->p, &e->p->values[op->v])))
+    if (op->kind == OP_COPY && is_made_at_use(e->p, op->v))
         return;
     for (uint32_t i = 0; i < n; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? channel_element(e, op->a, i) : real(e, 0));

@@ -191,7 +191,7 @@ static void put_part(const struct product *p, const struct product *other)
         const struct value *value = &e->p->values[v];
         const bool reads = channel_is_of(e->p, p->keys, v) || channel_is_of(e->p, p->queries, v) ||
                            (other && channel_is_of(e->p, other->queries, v));
-        for (uint32_t i = 0; reads && value->space == SPACE_CHANNEL && value->stmt < 0 && !plan_waits(e->p, value) &&
+        for (uint32_t i = 0; reads && value->space == SPACE_CHANNEL && value->stmt < 0 && !plan_waits(value) &&
                              i < ROWS * c->each && value->n_dims == 2;
              i++)
             set(e, e->registers[v][i], as(e, opaque(e, as(e, get(e, e->f32, e->registers[v][i]), e->i32)), e->f32));

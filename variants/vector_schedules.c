@@ -35,7 +35,7 @@ static const tg_schedule step = {
 #define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
 #define CHUNK_ROW                                                                                                      \
-    {ROW("pairs", (P, QB, KE, GT)), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 3,                                 \
+    {ROW("pairs", (P, QB, KE, GT)), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                                 \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
