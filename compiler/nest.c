@@ -244,9 +244,40 @@ static bool find_one_block(struct plan *p)
     return true;
 }
 
+static bool has_channels(const tg_algorithm *algorithm, tg_operand operand)
+{
+    return operand && (tg_operand_mask(algorithm, operand) >> TG_DQK & 1);
+}
+
+/* Are there gradients of what decays by channels in the row, and no other matrix products of these? Whole blocks of 64 or 128 then
+ * are in registers (SPACE_CHANNEL). */
+static bool find_spreads(const struct plan *p)
+{
+    const tg_algorithm *a = p->algorithm;
+    const uint32_t n = p->block[TG_DQK];
+    bool any = false, others = false;
+    for (uint32_t i = 0; i < a->n_body; i++) {
+        const tg_stmt *s = &a->body[i];
+        const bool is_of_heads = s->op == TG_STMT_TOTAL && tg_stmt_along(a, s) == 1u << TG_MEMBER;
+        if (!(p->slice.stmts >> i & 1) || s->op == TG_STMT_MAP || is_of_heads)
+            continue;
+        const bool spreads = tg_stmt_decays(s) && has_channels(a, s->out) && has_channels(a, s->decay),
+                   of_channels = has_channels(a, s->out) || has_channels(a, s->a) || has_channels(a, s->b),
+                   is_sum_of_rows = !has_channels(a, s->out) && !tg_stmt_product(a, s).n;
+        any |= spreads;
+        others |= (of_channels && !spreads && !is_sum_of_rows) || s->op != TG_STMT_CONTRACT;
+    }
+    return any && !others && p->row->mma == TG_MMA_SYNC && p->one_block && !p->by_member &&
+           p->row->warps == CHANNEL_WARPS && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS &&
+           (n == 64 || n == 128) && p->shape.dqk % n == 0;
+}
+
 /* A kernel on tensor cores that makes decays of channels: each of four warps has 16 positions, a lane 2 or 4 channels. */
 static bool find_channels(struct plan *p)
 {
+    p->spreads = p->by_channel = find_spreads(p);
+    if (p->spreads)
+        return true;
     for (uint32_t i = 0; p->row->mma == TG_MMA_SYNC && i < p->algorithm->n_body; i++)
         p->by_channel |= (p->slice.stmts >> i & 1) && p->algorithm->body[i].op == TG_STMT_SCAN &&
                          (tg_operand_mask(p->algorithm, p->algorithm->body[i].a) >> TG_DQK & 1);

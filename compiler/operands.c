@@ -31,6 +31,9 @@ static bool check_store(const struct plan *p, const struct op *op)
 static bool check_dot(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a], *b = &p->values[op->b];
+    if (a->space == SPACE_CHANNEL && p->values[op->v].space == SPACE_ROWS && p->values[op->v].n_dims == 1 &&
+        (b->space == SPACE_CHANNEL || !p->algorithm->body[op->stmt].b) && a->n_dims == 2 && b->n_dims == 2)
+        return true;
     if (a->space != SPACE_FRAGMENT)
         return refuse(p, op->a, "sum up products of");
     if (p->algorithm->body[op->stmt].b && b->space != SPACE_FRAGMENT && b->space != SPACE_VECTOR)

@@ -185,6 +185,35 @@ static void add_late_loads(struct plan *p, const struct op *ops, uint32_t i, tg_
     }
 }
 
+static bool reads_value(const struct plan *p, const struct op *op, uint32_t v)
+{
+    uint8_t reads[TG_MAX_READS];
+    bool found = op->kind == OP_CONTRACT && (op->a == v || op->b == v);
+    for (uint32_t k = 0, n = plan_reads(p, op, reads); k < n; k++)
+        found |= reads[k] == v;
+    return found;
+}
+
+/* Tiles of channels that no operation up to the first gradient of a product with a decay reads, which needs most registers: they are
+ * loaded behind it. */
+static tg_bits find_behind_spread(const struct plan *p)
+{
+    tg_bits behind = 0;
+    uint32_t first = 0;
+    while (first < p->n_ops && !plan_is_spread(p, &p->ops[first]))
+        first++;
+    for (uint32_t i = 0; first < p->n_ops && i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        bool early = v->space != SPACE_CHANNEL || v->stmt >= 0 || v->direct;
+        for (uint32_t k = 0; k < p->n_values && !early; k++) /* the same at other positions too: one load */
+            for (uint32_t at = 0; at <= first && TG_OPERAND_TILE(p->values[k].operand) == TG_OPERAND_TILE(v->operand);
+                 at++)
+                early |= reads_value(p, &p->ops[at], k);
+        behind |= early ? 0 : TG_BIT(i);
+    }
+    return behind;
+}
+
 static bool has_ring(const struct plan *p, uint32_t nest)
 {
     return p->row->mma != TG_MMA_NONE && p->nests[nest].n_loads > 0;
@@ -238,6 +267,7 @@ static void insert_copies(struct plan *p)
 {
     struct op old[PLAN_MAX_OPS];
     const uint32_t n = p->n_ops;
+    tg_bits behind = find_behind_spread(p);
     memcpy(old, p->ops, n * sizeof old[0]);
     p->n_ops = 0;
     bool root_shared = false, root_async = false;
@@ -245,7 +275,7 @@ static void insert_copies(struct plan *p)
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
             if (v->stmt < 0 && v->nest < 0 && !v->direct && v->shared_with < 0 && !is_loaded_late(p, v) &&
-                plan_is_async(p, v) == (pass == 0)) {
+                !(behind >> i & 1) && plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
                 root_async |= plan_is_async(p, v);
@@ -275,6 +305,10 @@ static void insert_copies(struct plan *p)
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
+        for (uint32_t v = 0; plan_is_spread(p, op) && v < p->n_values; v++)
+            if ((behind >> v & 1) || (behind && (v == op->c || v == op->w)))
+                add_load(p, v);
+        behind = plan_is_spread(p, op) ? 0 : behind;
         if (op->kind == OP_NEST && has_ring(p, op->n))
             begin_step(p, op);
         if (is_shared_out)
@@ -350,10 +384,11 @@ static uint32_t scratch_bytes(const struct plan *p)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool sums = op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DOT;
-        const uint32_t wanted = p->by_channel && sums  ? plan_channel_scratch(p)
-                                : sums                 ? 8 * (p->threads / 32)
-                                : op->kind == OP_SOLVE ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
-                                                       : 4 * plan_marked_columns(p, op);
+        const uint32_t wanted = p->spreads              ? plan_spread_scratch(p)
+                                : p->by_channel && sums ? plan_channel_scratch(p)
+                                : sums                  ? 8 * (p->threads / 32)
+                                : op->kind == OP_SOLVE  ? 4 * p->values[op->v].extent[0] * plan_solve_pitch(p, op)
+                                                        : 4 * plan_marked_columns(p, op);
         bytes = wanted > bytes ? wanted : bytes;
     }
     return round_up(bytes, 16);

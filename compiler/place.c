@@ -265,11 +265,43 @@ static bool check_weight(const struct plan *p, uint32_t v)
     return true;
 }
 
+/* Where lanes have channels, products of these are those with a decay. */
+static bool check_channels(const struct plan *p, const struct op *op)
+{
+    const bool of_channels =
+        op->kind == OP_CONTRACT && (p->values[op->v].space == SPACE_CHANNEL ||
+                                    p->values[op->a].space == SPACE_CHANNEL || p->values[op->b].space == SPACE_CHANNEL);
+    if (!of_channels || plan_is_decayed(p, op))
+        return true;
+    plan_refuse(p, "TG0535", p->algorithm->body[op->stmt].line, "let a row of its own make it",
+                "kernel %s has channels in registers: %s is a product of them without a decay", p->row->name,
+                plan_tensor(p, &p->values[op->v])->name);
+    return false;
+}
+
+/* Do nothing but maps read what is loaded of channels? They load it, a few rows at a time. */
+static bool is_of_maps_alone(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    bool alone = value->space == SPACE_CHANNEL && value->stmt < 0 && value->n_dims == 2;
+    for (uint32_t i = 0; alone && i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        uint8_t reads[TG_MAX_READS];
+        const uint32_t n = op->kind == OP_MAP ? 0 : plan_reads(p, op, reads);
+        for (uint32_t k = 0; k < n; k++)
+            alone &= reads[k] != v;
+        alone &= op->kind != OP_CONTRACT || (op->a != v && op->b != v);
+    }
+    return alone;
+}
+
 /* Products with a decay: positions x positions, or spread from a computed tile; one channel, in shared memory. */
 static bool check_decayed(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
+        if (!check_channels(p, op))
+            return false;
         if (!plan_is_decayed(p, op))
             continue;
         const struct value *out = &p->values[op->v], *gate = &p->values[op->c];
@@ -279,7 +311,9 @@ static bool check_decayed(const struct plan *p)
         const bool of_channels = op->kind == OP_CONTRACT && is_pair && out->dims[0] == TG_LQ &&
                                  gate->space == SPACE_CHANNEL && p->values[op->w].space == SPACE_CHANNEL &&
                                  p->values[op->a].space == SPACE_CHANNEL && p->values[op->b].space == SPACE_CHANNEL;
-        if (of_channels)
+        const bool spreads = plan_is_spread(p, op) && p->values[left].space == SPACE_FRAGMENT &&
+                             p->values[left == op->a ? op->b : op->a].space == SPACE_CHANNEL;
+        if (of_channels || spreads)
             continue;
         if (op->kind == OP_CONTRACT && gate->n_dims == 2 && gate->space == SPACE_MATRIX &&
             p->values[op->w].space == SPACE_MATRIX &&
@@ -508,6 +542,8 @@ bool pass_place(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_loaded(&p->values[i]) || (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0))
             plan_share_tile(p, i);
+    for (uint32_t i = 0; p->spreads && i < p->n_values; i++)
+        p->values[i].direct |= is_of_maps_alone(p, i);
     find_lower(p);
     return check_decayed(p) && plan_check_operands(p) && split_warps(p);
 }

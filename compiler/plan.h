@@ -63,7 +63,7 @@ struct value {
     bool lower;         /* positions x positions of a chunk: nobody wants what is above the diagonal, or it is zero */
     int8_t shared_with; /* the value that loads the same tile to the same place; -1: none */
     uint8_t place;      /* of what chunks write by tensor maps: the matrix in whose place it is put, or itself */
-    bool direct;        /* loaded straight into fragments, right before its only use */
+    bool direct;        /* loaded straight into registers, right before its only use, rows by rows */
     bool apart;         /* a state that threads share: its decay is a number of its own, until that gets small */
     bool staged; /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
     uint8_t stages;
@@ -253,9 +253,11 @@ struct plan {
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
 
-    bool by_channel; /* a kernel on tensor cores that makes decays of channels: values of dqk are SPACE_CHANNEL */
-    bool one_block;  /* a chunk is one block of positions: what is there at query positions is at key positions */
-    bool by_member;  /* a tile kernel that does its work for every head of a group, one after the other */
+    bool
+        by_channel; /* a kernel on tensor cores whose values of dqk are SPACE_CHANNEL: it makes decays of channels, or */
+    bool spreads;   /* ... gradients of products that decay by channels */
+    bool one_block; /* a chunk is one block of positions: what is there at query positions is at key positions */
+    bool by_member; /* a tile kernel that does its work for every head of a group, one after the other */
 
     uint32_t n_values;
     struct value values[PLAN_MAX_VALUES];
@@ -472,6 +474,19 @@ static inline uint32_t plan_channel_tiles(const struct plan *p)
 static inline uint32_t plan_channel_scratch(const struct plan *p)
 {
     return plan_channel_tiles(p) * plan_channel_tile(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
+}
+/* The same of gradients (lower/spread.c): an operand of 16 bits, sums of other blocks in fp32, two floats of each warp, and
+ * diagonal blocks of 16 x 16. Factors in fp32 may grow by so many bits, for others shrink by as many. */
+enum { SPREAD_TILES = 3, SPREAD_GROWTH = 60 };
+static inline uint32_t plan_spread_scratch(const struct plan *p)
+{
+    const uint32_t rows = SPREAD_TILES * CHANNEL_ROWS * 2 + 2 * 4;
+    return CHANNEL_WARPS * (rows * p->block[TG_DQK] + 4 * CHANNEL_ROWS * CHANNEL_ROWS);
+}
+/* Is it a product with a decay whose result keeps the channels, where lanes have them? */
+static inline bool plan_is_spread(const struct plan *p, const struct op *op)
+{
+    return p->spreads && op->kind == OP_CONTRACT && p->values[op->v].space == SPACE_CHANNEL;
 }
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */

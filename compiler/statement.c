@@ -535,7 +535,9 @@ static bool add_carry(struct builder *b, int i, const tg_stmt *s, uint32_t domai
 static int dot_operand(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
 {
     struct plan *p = b->p;
-    if (p->thread_dim || count_dims(p, operand) < 2 || nest_producer(p, operand) >= 0 || p->row->mma == TG_MMA_WGMMA)
+    const bool of_channels = p->by_channel && tg_operand_mask(p->algorithm, operand) >> TG_DQK & 1;
+    if (p->thread_dim || of_channels || count_dims(p, operand) < 2 || nest_producer(p, operand) >= 0 ||
+        p->row->mma == TG_MMA_WGMMA)
         return need(b, operand, s);
     const int v = plan_add_value(p, operand, -1, nest_domain(b, operand) ? b->nest : -1);
     if (v < 0)

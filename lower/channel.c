@@ -35,15 +35,13 @@ static bool is_made_at_use(const struct plan *p, uint32_t v)
     return value->stmt >= 0 && value->n_dims == 2 && p->algorithm->body[value->stmt].op == TG_STMT_MAP;
 }
 
-static LLVMValueRef map_element(const struct channels *c, struct expression *x, uint32_t i);
-
-static LLVMValueRef made_at_use(struct emit *e, uint32_t v, uint32_t index)
+LLVMValueRef channel_map_made(struct emit *e, uint32_t v, uint32_t index)
 {
     const int stmt = e->p->values[v].stmt;
     const struct value *made = &e->p->values[plan_find(e->p, e->p->algorithm->body[stmt].out, -1)];
     const struct channels c = channels_of(e);
     struct expression *x = expression_begin(e, stmt, made, false);
-    LLVMValueRef out = x ? map_element(&c, x, index) : real(e, 0);
+    LLVMValueRef out = x ? channel_map_element(&c, x, index) : real(e, 0);
     free(x);
     return out;
 }
@@ -51,8 +49,10 @@ static LLVMValueRef made_at_use(struct emit *e, uint32_t v, uint32_t index)
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index)
 {
     const struct value *value = &e->p->values[v];
+    if (e->p->spreads)
+        return spread_element(e, v, index);
     if (is_made_at_use(e->p, v))
-        return made_at_use(e, v, index);
+        return channel_map_made(e, v, index);
     if (value->n_dims == 1)
         index %= e->p->block[TG_DQK] / 32;
     if (value->stmt >= 0 || tg_dtype_bytes(value->dtype) != 2)
@@ -116,14 +116,12 @@ LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMV
 
 /* ---- memory ---- */
 
-/* Bytes from one position's row to the next. */
-static LLVMValueRef row_stride(struct emit *e, uint32_t tile)
+LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile)
 {
     return mul(e, tensor_stride(e, tile, 2), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
 }
 
-/* Elements of the lane side by side, in memory of either kind. */
-static void load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers)
+void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers)
 {
     struct emit *e = c->e;
     const tg_dtype dtype = e->p->values[v].dtype;
@@ -140,15 +138,14 @@ void fetch_channels(const struct channels *c, uint32_t r)
     LLVMValueRef place = channel_place(c, r);
     for (uint32_t v = 0; v < e->p->n_values; v++)
         if (plan_waits(&e->p->values[v]))
-            load_row(c, v, byte_offset(e, place, waiting_place(e, v)), &e->registers[v][r * c->each]);
+            channel_load_row(c, v, byte_offset(e, place, waiting_place(e, v)), &e->registers[v][r * c->each]);
 }
 
-/* A value before it of the same tensor, at the other positions; -1: none. */
-static int loaded_before(const struct plan *p, uint32_t v)
+int channel_same_before(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < v; i++)
         if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt < 0 &&
-            TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
+            !p->values[i].direct && TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
             return (int)i;
     return -1;
 }
@@ -159,14 +156,14 @@ static void load_rows(const struct channels *c, uint32_t v)
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
     const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef row = smaller(e, c->row, sub(e, e->at.length, imm(e, 1))), stride = row_stride(e, tile);
+    LLVMValueRef row = smaller(e, c->row, sub(e, e->at.length, imm(e, 1))), stride = channel_row_stride(e, tile);
     LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first),
                  into = waiting_place(e, v);
     for (uint32_t r = 0; r < ROWS; r++) {
         if (plan_waits(value))
             async_copy(e, byte_offset(e, channel_place(c, r), into), from, 2 * c->each, NULL);
         else
-            load_row(c, v, from, &e->registers[v][r * c->each]);
+            channel_load_row(c, v, from, &e->registers[v][r * c->each]);
         LLVMValueRef is_last = LLVMBuildNot(e->b, less(e, add(e, c->row, imm(e, r + 1)), e->at.length), "");
         from = byte_offset(e, from, choose(e, is_last, imm64(e, 0), stride));
     }
@@ -178,10 +175,10 @@ static void load_channels(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const int before = loaded_before(e->p, v);
+    const int before = channel_same_before(e->p, v);
     if (value->n_dims == 1) {
         const uint32_t tile = TG_OPERAND_TILE(value->operand);
-        load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL), e->registers[v]);
+        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL), e->registers[v]);
     } else if (before < 0) {
         load_rows(c, v);
     } else if (!plan_waits(value)) {
@@ -198,7 +195,7 @@ static void await_channels(struct emit *e)
 
 /* ---- maps ---- */
 
-static LLVMValueRef map_element(const struct channels *c, struct expression *x, uint32_t i)
+LLVMValueRef channel_map_element(const struct channels *c, struct expression *x, uint32_t i)
 {
     struct emit *e = c->e;
     LLVMValueRef row = add(e, c->row, imm(e, i / c->each)), channel = add(e, c->first, imm(e, i % c->each));
@@ -217,7 +214,7 @@ static void map_channels(const struct channels *c, const struct op *op)
     const struct value *v = &e->p->values[op->v];
     struct expression *x = is_made_at_use(e->p, op->v) ? NULL : expression_begin(e, op->stmt, v, false);
     for (uint32_t i = 0; x && i < c->each; i++)
-        set(e, e->registers[op->v][i], map_element(c, x, i));
+        set(e, e->registers[op->v][i], channel_map_element(c, x, i));
     free(x);
 }
 
@@ -367,7 +364,7 @@ static void find_stored(struct pass *pass)
         struct stored *s = &pass->stored[pass->n_stored++];
         s->op = op;
         s->to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, pass->c->row, pass->c->first);
-        s->stride = row_stride(e, op->tile);
+        s->stride = channel_row_stride(e, op->tile);
     }
 }
 
@@ -413,7 +410,7 @@ static void copy_again(const struct channels *c, const struct op *op)
         return;
     barrier(e);
     for (uint32_t v = 0; v < e->p->n_values; v++)
-        if (plan_waits(&e->p->values[v]) && loaded_before(e->p, v) < 0)
+        if (plan_waits(&e->p->values[v]) && channel_same_before(e->p, v) < 0)
             load_rows(c, v);
 }
 
@@ -471,6 +468,10 @@ static void copy_channels(const struct op *op, struct emit *e, uint32_t n)
 void emit_channels(struct emit *e, const struct op *op)
 {
     const struct channels c = channels_of(e);
+    if (e->p->spreads) {
+        emit_spread_rows(e, op);
+        return;
+    }
     switch (op->kind) {
     case OP_LOAD:
         load_channels(&c, op->v);

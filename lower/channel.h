@@ -22,6 +22,15 @@ void emit_channels(struct emit *e, const struct op *op);
 /* An element of such a value: by the warp's row and the lane's channel, row by row. */
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index);
 
+/* ---- spread.c, spread_rows.c: kernels of gradients --------------------------------------------------------- */
+/* The same of them. */
+void emit_spread_rows(struct emit *e, const struct op *op);
+LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index);
+/* With row r, the first of four, what is loaded of these alone for the map v. */
+void spread_load_with(const struct channels *c, uint32_t v, uint32_t r);
+/* A product with a decay whose result keeps the channels. */
+void emit_spread(struct emit *e, const struct op *op);
+
 /* ---- channel.c ---------------------------------------------------------------------------------------------- */
 /* One of the 64 rows by all channels in shared memory (plan_channel_tiles). */
 LLVMValueRef channel_tile(struct emit *e, uint32_t tile);
@@ -31,6 +40,15 @@ LLVMValueRef channel_place(const struct channels *c, uint32_t r);
 void fetch_channels(const struct channels *c, uint32_t r);
 /* The lane's channels in row `row` of the floats behind the tiles: a row a warp. */
 LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row);
+/* Bytes from one position's row to the next. */
+LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile);
+/* Elements of the lane side by side, in memory of either kind. */
+void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers);
+/* A value before it of the same tensor, at the other positions; -1: none. */
+int channel_same_before(const struct plan *p, uint32_t v);
+/* An element of what an expression makes; and of the map v by itself. */
+LLVMValueRef channel_map_element(const struct channels *c, struct expression *x, uint32_t i);
+LLVMValueRef channel_map_made(struct emit *e, uint32_t v, uint32_t index);
 /* Is value v made of u? Maps are made where they are read. */
 bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u);
 /* Goes through the rows for the operation `pass`: stores what waits for it and, where it is a product, makes its operands. */

@@ -52,6 +52,7 @@ struct emit {
     tg_arg_desc described[TG_MAX_ARGS]; /* the parameters: plan_args, asked for once, since it takes long */
     LLVMValueRef args[TG_MAX_ARGS];
     uint32_t n_args;
+    LLVMValueRef batch, head;        /* i32: of this thread block */
     LLVMValueRef base[TG_MAX_TILES]; /* address of the tensor's (batch, head); NULL when not a parameter */
     LLVMValueRef arena;              /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */

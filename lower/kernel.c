@@ -25,8 +25,8 @@ void debug_line(struct emit *e, int stmt)
 /* Does it make, store or multiply what lanes have of channels? */
 static bool is_of_channels(const struct plan *p, const struct op *op)
 {
-    if (op->kind == OP_CONTRACT)
-        return p->values[op->a].space == SPACE_CHANNEL;
+    if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
+        return p->values[op->a].space == SPACE_CHANNEL || p->values[op->v].space == SPACE_CHANNEL;
     const bool has_value = op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_MAP ||
                            op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_STORE;
     return has_value && p->values[op->v].space == SPACE_CHANNEL;
@@ -268,6 +268,8 @@ static void emit_body(struct emit *e)
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
     emit_bases(e, batch, head);
+    e->batch = batch;
+    e->head = head;
     emit_registers(e);
     if (e->p->groups)
         emit_walk(e, batch, head);

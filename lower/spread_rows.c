@@ -1,0 +1,285 @@
+/* lower/spread_rows.c - rows of channels in a kernel of gradients (lower/spread.c): each of four warps has 16 of the chunk's 64
+ * positions, a lane 2 or 4 channels side by side, of all 16.
+ *
+ * Registers are what is short. 16-bit tensors are in them as words, taken apart at each use; maps of what is loaded are made at each use;
+ * maps that are stored and no more are made row by row as they are stored, and what they alone read is loaded then, four
+ * rows at a time. Addresses are made anew for each tile. */
+#include "lower/channel.h"
+
+#include <stdlib.h>
+
+enum { ROWS = CHANNEL_ROWS };
+
+static bool is_packed(const struct value *v)
+{
+    return v->stmt < 0 && tg_dtype_bytes(v->dtype) == 2;
+}
+
+/* A map of loaded tiles, not stored? */
+static bool is_made_anew(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    const tg_stmt *s = value->stmt < 0 ? NULL : &p->algorithm->body[value->stmt];
+    tg_operand reads[TG_MAX_READS];
+    bool made = s && s->op == TG_STMT_MAP && value->n_dims == 2 && !(p->slice.stores >> TG_OPERAND_TILE(s->out) & 1);
+    for (uint32_t k = 0, n = made ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
+        const struct value *read = &p->values[plan_find(p, reads[k], -1)];
+        made &= read->stmt < 0;
+    }
+    return made;
+}
+
+LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index)
+{
+    const struct value *value = &e->p->values[v];
+    if (is_made_anew(e->p, v))
+        return channel_map_made(e, v, index);
+    if (value->n_dims == 1)
+        index %= e->p->block[TG_DQK] / 32;
+    if (!is_packed(value))
+        return get(e, e->f32, e->registers[v][index]);
+    return unpack(e, opaque(e, as(e, get(e, e->f32, e->registers[v][index & ~1u]), e->i32)), index & 1);
+}
+
+/* ---- memory ---- */
+
+/* The warp's first row, from which the addresses of a tile are made anew. */
+static LLVMValueRef row_for_addresses(const struct channels *c)
+{
+    emit_bases(c->e, opaque(c->e, c->e->batch), opaque(c->e, c->e->head));
+    return opaque(c->e, c->row);
+}
+
+/* So many rows from `first` on. Behind the end of the chunk the last row once more: nothing of it is stored or reached. */
+static void load_rows(const struct channels *c, uint32_t v, uint32_t first, uint32_t rows)
+{
+    struct emit *e = c->e;
+    const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
+    LLVMValueRef own = row_for_addresses(c);
+    LLVMValueRef begin = first ? add(e, own, imm(e, first)) : own;
+    LLVMValueRef row = smaller(e, begin, sub(e, e->at.length, imm(e, 1))), stride = channel_row_stride(e, tile);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first);
+    for (uint32_t r = first; r < first + rows; r++) {
+        channel_load_row(c, v, from, &e->registers[v][r * c->each]);
+        LLVMValueRef is_last = LLVMBuildNot(e->b, less(e, add(e, own, imm(e, r + 1)), e->at.length), "");
+        from = byte_offset(e, from, choose(e, is_last, imm64(e, 0), stride));
+    }
+}
+
+static void load_channels(const struct channels *c, uint32_t v)
+{
+    struct emit *e = c->e;
+    const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
+    const int before = channel_same_before(e->p, v);
+    for (uint32_t i = 0; before >= 0 && i < ROWS * c->each; i++)
+        set(e, e->registers[v][i], get(e, e->f32, e->registers[before][i]));
+    if (before >= 0)
+        return;
+    if (value->n_dims == 1) {
+        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL),
+                         e->registers[v]);
+        return;
+    }
+    load_rows(c, v, 0, ROWS);
+}
+
+/* ---- maps ---- */
+
+/* Is it what the sums of a gradient begin with? They take it where they are complete. */
+static bool is_begun_sum(const struct plan *p, const struct op *copy)
+{
+    for (const struct op *op = copy + 1; op < p->ops + p->n_ops; op++)
+        if (op->v == copy->v && plan_is_spread(p, op))
+            return true;
+    return false;
+}
+
+/* Does an operation take the value for more than to store it? In a kernel of gradients its copy stands for it. */
+static bool is_read(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        tg_operand reads[TG_MAX_READS];
+        const bool takes = op->stmt >= 0 && op->v != v && op->kind != OP_STORE;
+        const uint32_t n = takes ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0;
+        const bool copies = op->kind == OP_COPY && !is_begun_sum(p, op);
+        for (uint32_t k = 0; k < n; k++)
+            if (plan_find(p, reads[k], p->values[op->v].nest) == (int)v && !(copies && !is_read(p, op->v)))
+                return true;
+    }
+    return false;
+}
+
+/* Does nothing read the map but its store? Then it is made there, row by row: registers are what is short. */
+static bool is_only_stored(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    return value->n_dims == 2 && value->stmt >= 0 && p->algorithm->body[value->stmt].op == TG_STMT_MAP &&
+           !is_read(p, v);
+}
+
+/* What the value is a copy of, where that is made when it is stored; or itself. */
+static uint32_t stored_as(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_COPY && p->ops[i].v == v && is_only_stored(p, p->ops[i].a))
+            return p->ops[i].a;
+    return v;
+}
+
+void spread_load_with(const struct channels *c, uint32_t v, uint32_t r)
+{
+    const struct plan *p = c->e->p;
+    const struct value *map = &p->values[v];
+    const bool loads =
+        map->stmt >= 0 && map->n_dims == 2 && r % 4 == 0 && p->algorithm->body[map->stmt].op == TG_STMT_MAP;
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t k = 0, n = loads ? tg_stmt_reads(&p->algorithm->body[map->stmt], reads) : 0; k < n; k++) {
+        const uint32_t read = (uint32_t)plan_find(p, reads[k], map->nest);
+        if (p->values[read].direct)
+            load_rows(c, read, r, 4);
+        else if (is_made_anew(p, read))
+            spread_load_with(c, read, r);
+    }
+}
+
+static void map_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct value *v = &e->p->values[op->v];
+    const bool is_later = is_only_stored(e->p, op->v) || is_made_anew(e->p, op->v);
+    struct expression *x = is_later ? NULL : expression_begin(e, op->stmt, v, false);
+    for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++) {
+        if (i % c->each == 0)
+            spread_load_with(c, op->v, i / c->each);
+        set(e, e->registers[op->v][i], channel_map_element(c, x, i));
+    }
+    free(x);
+}
+
+/* ---- stores ---- */
+
+static void store_row(const struct channels *c, const struct op *op, LLVMValueRef words, LLVMValueRef to)
+{
+    const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(c->e->p, op->tile));
+    LLVMSetAlignment(LLVMBuildStore(c->e->b, words, to), c->each * bytes);
+}
+
+static LLVMValueRef words_of(const struct channels *c, const struct op *op, struct expression *x, uint32_t r)
+{
+    struct emit *e = c->e;
+    LLVMValueRef row[8];
+    for (uint32_t j = 0; j < c->each; j++)
+        row[j] = x ? channel_map_element(c, x, r * c->each + j) : spread_element(e, op->v, r * c->each + j);
+    return channel_words(c, plan_memory_dtype(e->p, op->tile), row);
+}
+
+static void store_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct value *v = &e->p->values[op->v];
+    if (v->n_dims == 1) { /* every warp has it */
+        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), ""));
+        LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, c->first, NULL);
+        store_row(c, op, words_of(c, op, NULL, 0), to);
+        end_if(e, after);
+        return;
+    }
+    const uint32_t made = stored_as(e->p, op->v);
+    struct expression *x =
+        is_only_stored(e->p, made) ? expression_begin(e, e->p->values[made].stmt, &e->p->values[made], false) : NULL;
+    LLVMValueRef row = row_for_addresses(c), stride = channel_row_stride(e, op->tile);
+    LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, c->first);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        if (x)
+            spread_load_with(c, made, r);
+        LLVMValueRef words = words_of(c, op, x, r);
+        LLVMBasicBlockRef after = begin_if(e, less(e, add(e, row, imm(e, r)), e->at.length));
+        store_row(c, op, words, to);
+        end_if(e, after);
+        to = byte_offset(e, to, stride);
+    }
+    free(x);
+}
+
+/* What a sum of products begins with, and what is made where it is read or stored, needs no copy. */
+static void copy_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    if (op->kind == OP_COPY && (is_made_anew(p, op->v) || is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
+        return;
+    for (uint32_t i = 0; i < (p->values[op->v].n_dims == 2 ? ROWS : 1) * c->each; i++)
+        set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
+}
+
+/* ---- sums over channels ---- */
+
+/* Of n sums a lane keeps half, those whose rows have the bit as the lane's number has it, and adds what the lane that keeps
+ * the others has of them. Sums stay in the order of their rows. */
+static void halve(struct emit *e, LLVMValueRef *sums, uint32_t n, uint32_t apart, uint32_t lane_bit)
+{
+    LLVMValueRef upper =
+        LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, e->lane, imm(e, lane_bit), ""), imm(e, 0), "");
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i & apart)
+            continue;
+        LLVMValueRef low = sums[i], high = sums[i + apart];
+        LLVMValueRef other = shuffle_xor(e, choose(e, upper, low, high), lane_bit);
+        sums[kept++] = LLVMBuildFAdd(e->b, choose(e, upper, high, low), other, "");
+    }
+}
+
+/* v += sum of a b over the channels of each row. Lane l has rows l / 4 and 8 more of v. */
+static void dot_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sums[ROWS];
+    for (uint32_t r = 0; r < ROWS; r++) {
+        sums[r] = real(e, 0);
+        for (uint32_t j = 0; j < c->each; j++) {
+            LLVMValueRef a = spread_element(e, op->a, r * c->each + j);
+            LLVMValueRef b = e->p->algorithm->body[op->stmt].b ? spread_element(e, op->b, r * c->each + j) : real(e, 1);
+            sums[r] = fma_of(e, a, b, sums[r]);
+        }
+    }
+    halve(e, sums, ROWS, 4, 16);
+    halve(e, sums, ROWS / 2, 2, 8);
+    halve(e, sums, ROWS / 4, 1, 4);
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t by = 2; by; by /= 2)
+            sums[i] = LLVMBuildFAdd(e->b, sums[i], shuffle_xor(e, sums[i], by), "");
+        LLVMValueRef *to = &e->registers[op->v][2 * i];
+        set(e, *to, LLVMBuildFAdd(e->b, get(e, e->f32, *to), sums[i], ""));
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- */
+
+void emit_spread_rows(struct emit *e, const struct op *op)
+{
+    const struct channels c = channels_of(e);
+    switch (op->kind) {
+    case OP_LOAD:
+        load_channels(&c, op->v);
+        break;
+    case OP_ZERO:
+    case OP_COPY:
+        copy_channels(&c, op);
+        break;
+    case OP_MAP:
+        map_channels(&c, op);
+        break;
+    case OP_STORE:
+        store_channels(&c, op);
+        break;
+    case OP_DOT:
+        dot_channels(&c, op);
+        break;
+    default:
+        emit_spread(e, op);
+    }
+}
