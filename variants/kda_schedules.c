@@ -69,6 +69,15 @@ static const tg_schedule fused = {
     {ROW("dQ", (DQ, QDQ)), PRODUCTS(2), KEYS},                                                                         \
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
+    GATE_GRADIENT_ROWS
+/* The same by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
+#define BY_CHANNELS(blocks_) .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = blocks_, KEYS
+#define CHANNEL_KEY_ROWS                                                                                               \
+    {ROW("dQ", (DQ, QDQ)), BY_CHANNELS(3)},                                                                            \
+    {ROW("dKr", (DKR, RDK, KZ, RV)), BY_CHANNELS(3)},                                                                  \
+    {ROW("dK", (DK, WDK, RK)), BY_CHANNELS(2)},                                                                        \
+    GATE_GRADIENT_ROWS
+#define GATE_GRADIENT_ROWS                                                                                             \
     {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},                                                                   \
     {ROW("dbeta", (DBETA_RAW)), POSITIONS},                                                                            \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
@@ -142,8 +151,7 @@ static const tg_schedule walk_gates = {
     {ROW("dQi", (DQI, GI, SQ, SR, SF)), KEY_WALK},                                                                     \
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
     {ROW("dKi", (NI, DS0, SK)), KEY_WALK},                                                                             \
-    {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
-    KEY_ROWS
+    {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define NARROW_WALKS "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
@@ -152,7 +160,17 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS},
+    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS, CHANNEL_KEY_ROWS},
+};
+/* Where heads share q and k. */
+static const tg_point back_walk_keys_points[] = {
+    {.name = "walk-keys"},
+    {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_keys = {
+    SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
+    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS, KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
@@ -160,9 +178,9 @@ static const tg_point back_walk_gates_points[] = {
 };
 static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS, KEY_ROWS},
 };
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk, &walk_gates, &fused, &portable, NULL};
-const tg_schedule *const tg_kda_walked[] = {&back_walk, &back_walk_gates, NULL};
+const tg_schedule *const tg_kda_walked[] = {&back_walk, &back_walk_keys, &back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

@@ -10,7 +10,8 @@
 #define DOTS(dim)        .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [dim] = TG_L(64)}
 /* ... and what a token reads of itself, where it is read before it is written. */
 #define GATE_ROW                                                                                                       \
-    {ROW("gates", (B, GT, BE)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS},       \
+    {ROW("gates", (B, GT, BE)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS}, OWN_ROW
+#define OWN_ROW                                                                                                        \
     {ROW("own", (BONUS)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}
 #define STATE(position, block) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(block), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
 
@@ -34,9 +35,14 @@ static const tg_schedule step = {
 #define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
+#define ALL_CHANNELS(blocks_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = blocks_
 #define CHUNK_ROW                                                                                                      \
-    {ROW("pairs", (P, QB, KE, GT)), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                                 \
-     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
+    {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
+/* ... and what the gradients need of them. */
+#define BACK_CHUNK_ROW                                                                                                 \
+    {ROW("pairs", (P, QB, KE, B, GT, BE)), .lacks = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}, \
+    {ROW("pairs", (P, QB, KE, K, B, GT)), .has = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}, \
+    OWN_ROW
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
@@ -122,24 +128,39 @@ static const tg_schedule walk_gates = {
  * alone all chunks do at once. */
 #define KEY_WALK .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define KEYS     PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
+/* ... by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
+#define BY_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
+#define BACK_WALKS(keys_)                                                                                              \
+    {ROW("vdh", (VDH)), DOTS(TG_DHV)},                                                                                 \
+    {ROW("dV", (DV)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},        \
+    {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},                                                                    \
+    {ROW("dQ", (DQ, QDQ)), keys_},                                                                                     \
+    {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
+    {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},                                                                   \
+    {ROW("dK", (DK, KDK, RK)), keys_},                                                                                 \
+    {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
+    DGATE_ROWS
+#define NARROW_WALKS "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
-    {.name = "walk-narrow", .changes = "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"},
+    {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {GATE_ROW, PAIR_ROW, {ROW("vdh", (VDH)), DOTS(TG_DHV)},
-             {ROW("dV", (DV)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
-             {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},
-             {ROW("dQ", (DQ, QDQ)), KEYS},
-             {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},
-             {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},
-             {ROW("dK", (DK, KDK, RK)), KEYS},
-             {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},
-             DGATE_ROWS},
+    .rows = {BACK_CHUNK_ROW, BACK_WALKS(BY_CHANNELS)},
+};
+/* Where dqk is neither 64 nor 128, or heads share q and k. */
+static const tg_point back_walk_gates_points[] = {
+    {.name = "walk-gates"},
+    {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_gates = {
+    SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
+    .rows = {GATE_ROW, PAIR_ROW, BACK_WALKS(KEYS)},
 };
 
-const tg_schedule *const tg_vector_walked[] = {&back_walk, NULL};
+const tg_schedule *const tg_vector_walked[] = {&back_walk, &back_walk_gates, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};
