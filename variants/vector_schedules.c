@@ -35,7 +35,7 @@ static const tg_schedule step = {
 #define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
-#define ALL_CHANNELS(blocks_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = blocks_
+#define ALL_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2
 #define CHUNK_ROW                                                                                                      \
     {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
 /* ... and what the gradients need of them. */

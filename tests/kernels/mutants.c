@@ -107,6 +107,7 @@ enum call_id {
     KDA_BACK,
     KDA_CHUNK,
     KDA_STRONG,
+    KDA_WALK_BACK,
     DELTA_BACK,
     N_CALLS
 };
@@ -422,6 +423,21 @@ static const struct call_under_test calls[N_CALLS] = {
                     false,
                     {0},
                     close_channel},
+    /* Lanes that have channels; the second chunk ends in its third block. */
+    [KDA_WALK_BACK] = {"kda walk, backward",
+                       {.variant = "kda",
+                        .io = TG_BF16,
+                        .batch = 1,
+                        .heads = 1,
+                        .tokens = 100,
+                        .dqk = 64,
+                        .dhv = 64,
+                        .schedule = "",
+                        .backward = "walk-narrow",
+                        .has_s0 = true},
+                       true,
+                       {0},
+                       NULL},
     /* A NaN in dh, which the zeros of two tiles in memory keep from the tokens behind it. */
     [DELTA_BACK] = {"delta-net back",
                     {.variant = "delta-net",
