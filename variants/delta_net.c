@@ -5,7 +5,7 @@
 
 #define VARIANT delta_net
 #define VARIANT_NAME "delta-net"
-#define VARIANT_TITLE "DeltaNet: the delta rule without a decay (reference 6)"
+#define VARIANT_TITLE "DeltaNet: the delta rule without a decay"
 #define VARIANT_ALIASES "delta",
 #define LOG2_DECAY TG_NUM(0)
 #define GATES

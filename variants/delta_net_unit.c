@@ -3,7 +3,7 @@
 
 #define VARIANT delta_net_unit
 #define VARIANT_NAME "delta-net-unit"
-#define VARIANT_TITLE "DeltaNet with unit rows of q and k (reference 6.6)"
+#define VARIANT_TITLE "DeltaNet with unit rows of q and k"
 #define VARIANT_ALIASES
 #define UNIT_ROWS
 #define LOG2_DECAY TG_NUM(0)

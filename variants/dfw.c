@@ -3,7 +3,7 @@
 
 #define VARIANT dfw
 #define VARIANT_NAME "dfw"
-#define VARIANT_TITLE "linear attention with log decays of key and of value dimensions (reference 2.4)"
+#define VARIANT_TITLE "linear attention with log decays of key and of value dimensions"
 #define LEFT "gl"
 #define LOG2_LEFT TG_MUL(TG_KV(GL), TG_NUM(LOG2_E))
 #define RIGHT "gr"

@@ -5,7 +5,7 @@
 
 #define VARIANT gated_delta
 #define VARIANT_NAME "gated-delta"
-#define VARIANT_TITLE "Gated DeltaNet: the delta rule with a log decay of a token (reference 6)"
+#define VARIANT_TITLE "Gated DeltaNet: the delta rule with a log decay of a token"
 #define VARIANT_ALIASES "gdn",
 #include "variants/delta_given.inc"
 

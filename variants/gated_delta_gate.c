@@ -5,7 +5,7 @@
 
 #define VARIANT gated_delta_gate
 #define VARIANT_NAME "gated-delta-gate"
-#define VARIANT_TITLE "Gated DeltaNet with unit rows of q and k, sigmoid(beta) and a softplus gate (reference 6.6)"
+#define VARIANT_TITLE "Gated DeltaNet with unit rows of q and k, sigmoid(beta) and a softplus gate"
 #define VARIANT_ALIASES
 #define UNIT_ROWS
 #define SIGMOID_BETA

@@ -4,7 +4,7 @@
 
 #define VARIANT gated_delta_unit
 #define VARIANT_NAME "gated-delta-unit"
-#define VARIANT_TITLE "Gated DeltaNet with unit rows of q and k (reference 6.6)"
+#define VARIANT_TITLE "Gated DeltaNet with unit rows of q and k"
 #define VARIANT_ALIASES
 #define UNIT_ROWS
 #include "variants/delta_given.inc"

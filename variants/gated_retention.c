@@ -10,7 +10,7 @@ enum { TAU = 1 };
 
 #define VARIANT gated_retention
 #define VARIANT_NAME "gated-retention"
-#define VARIANT_TITLE "gated retention: forget gate with temperature (reference 3)"
+#define VARIANT_TITLE "gated retention: forget gate with temperature"
 #define VARIANT_ALIASES "gret",
 #define SCALARS {"tau", 16}
 #define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},

@@ -12,7 +12,7 @@ enum { TAU = 1 };
 
 #define VARIANT gla
 #define VARIANT_NAME "gla"
-#define VARIANT_TITLE "gated linear attention: a decay of a key dimension (reference 5.1)"
+#define VARIANT_TITLE "gated linear attention: a decay of a key dimension"
 #define VARIANT_ALIASES
 #define GATE_TENSORS [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}},
 #define GATES                                                                                                          \

@@ -13,7 +13,7 @@ enum { GAMMA = 1 };
 
 #define VARIANT hgrn2
 #define VARIANT_NAME "hgrn2"
-#define VARIANT_TITLE "HGRN2: keys are what is forgotten (reference 5.2)"
+#define VARIANT_TITLE "HGRN2: keys are what is forgotten"
 #define VARIANT_ALIASES
 #define SCALARS {"gamma", 0},
 #define REST TG_SUB(TG_NUM(1), TG_SCALAR(GAMMA))

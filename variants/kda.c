@@ -5,7 +5,7 @@
 
 #define VARIANT kda
 #define VARIANT_NAME "kda"
-#define VARIANT_TITLE "KDA: the delta rule with a log decay of a key dimension (reference 6)"
+#define VARIANT_TITLE "KDA: the delta rule with a log decay of a key dimension"
 #define VARIANT_ALIASES "kda_varlen",
 #define SCALARS
 #define KEY TG_KV(K)

@@ -5,7 +5,7 @@
 
 #define VARIANT kda_gate
 #define VARIANT_NAME "kda-gate"
-#define VARIANT_TITLE "KDA with unit rows of q and k, sigmoid(beta) and a softplus gate (reference 6.6)"
+#define VARIANT_TITLE "KDA with unit rows of q and k, sigmoid(beta) and a softplus gate"
 #define VARIANT_ALIASES "kda_full",
 #define SCALARS
 #define LOG_DECAY TG_MUL(TG_SOFTPLUS(TG_KV(SHIFTED)), TG_NEG(TG_TILE(RATE)))

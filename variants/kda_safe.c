@@ -7,7 +7,7 @@
 
 #define VARIANT kda_safe
 #define VARIANT_NAME "kda-safe"
-#define VARIANT_TITLE "KDA with unit rows of q and k, sigmoid(beta) and a bounded gate (reference 6.6)"
+#define VARIANT_TITLE "KDA with unit rows of q and k, sigmoid(beta) and a bounded gate"
 #define VARIANT_ALIASES "kda_lb",
 #define SCALARS {"lower_bound", -5}
 #define STEEP TG_MUL(TG_KV(SHIFTED), TG_TILE(RATE))

@@ -11,7 +11,7 @@ enum { LOG_LAMBDA = SCALAR_TILES };
 
 #define VARIANT lightning
 #define VARIANT_NAME "lightning"
-#define VARIANT_TITLE "Lightning attention, RetNet: a fixed decay of a head (reference 3.1)"
+#define VARIANT_TITLE "Lightning attention, RetNet: a fixed decay of a head"
 #define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
 #define LOG2_DECAY TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))
 

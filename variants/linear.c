@@ -5,7 +5,7 @@
 
 #define VARIANT linear
 #define VARIANT_NAME "linear"
-#define VARIANT_TITLE "linear attention, no decay (reference 3)"
+#define VARIANT_TITLE "linear attention, no decay"
 #define VARIANT_ALIASES "la",
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

@@ -6,7 +6,7 @@
 
 #define VARIANT mlstm_sig_norm
 #define VARIANT_NAME "mlstm-sig-norm"
-#define VARIANT_TITLE "mLSTM with sigmoid input gate and normaliser (reference 4.1)"
+#define VARIANT_TITLE "mLSTM with sigmoid input gate and normaliser"
 #define VARIANT_ALIASES "mlstmsign",
 #define NORMALISED
 #define SCALARS {"eps", 0}, {"exact", 1}

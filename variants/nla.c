@@ -3,7 +3,7 @@
 
 #define VARIANT nla
 #define VARIANT_NAME "nla"
-#define VARIANT_TITLE "normalised linear attention, a + b q.k (reference 7)"
+#define VARIANT_TITLE "normalised linear attention, a + b q.k"
 #define VARIANT_ALIASES
 
 #include "variants/nla.inc"

@@ -3,7 +3,7 @@
 
 #define VARIANT nla_full
 #define VARIANT_NAME "nla-full"
-#define VARIANT_TITLE "normalised linear attention, a + b q.k, not causal (reference 7)"
+#define VARIANT_TITLE "normalised linear attention, a + b q.k, not causal"
 #define VARIANT_ALIASES "nla_full",
 #define FULL
 

@@ -3,7 +3,7 @@
 
 #define VARIANT rms_norm
 #define VARIANT_NAME "rms-norm"
-#define VARIANT_TITLE "RMSNorm: a root-mean-square norm with weights (reference 8)"
+#define VARIANT_TITLE "RMSNorm: a root-mean-square norm with weights"
 #define WEIGHTED
 
 #include "variants/norm.inc"

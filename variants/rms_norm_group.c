@@ -3,7 +3,7 @@
 
 #define VARIANT rms_norm_group
 #define VARIANT_NAME "rms-norm-group"
-#define VARIANT_TITLE "RMSNorm over all heads of a group (reference 8)"
+#define VARIANT_TITLE "RMSNorm over all heads of a group"
 #define OVER_GROUP
 #define WEIGHTED
 

@@ -3,7 +3,7 @@
 
 #define VARIANT rms_norm_group_silu
 #define VARIANT_NAME "rms-norm-group-silu"
-#define VARIANT_TITLE "RMSNorm over all heads of a group, and an output gate, SiLU of z (reference 8)"
+#define VARIANT_TITLE "RMSNorm over all heads of a group, and an output gate, SiLU of z"
 #define OVER_GROUP
 #define WEIGHTED
 #define GATED NORM_SILU

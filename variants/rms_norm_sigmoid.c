@@ -3,7 +3,7 @@
 
 #define VARIANT rms_norm_sigmoid
 #define VARIANT_NAME "rms-norm-sigmoid"
-#define VARIANT_TITLE "RMSNorm and an output gate, sigmoid of z (reference 8)"
+#define VARIANT_TITLE "RMSNorm and an output gate, sigmoid of z"
 #define WEIGHTED
 #define GATED NORM_SIGMOID
 #define ACTIVATION TG_KV(GATE)

@@ -3,7 +3,7 @@
 
 #define VARIANT rms_norm_silu
 #define VARIANT_NAME "rms-norm-silu"
-#define VARIANT_TITLE "RMSNorm and an output gate, SiLU of z (reference 8)"
+#define VARIANT_TITLE "RMSNorm and an output gate, SiLU of z"
 #define WEIGHTED
 #define GATED NORM_SILU
 #define ACTIVATION TG_MUL(TG_KV(Z), TG_KV(GATE))

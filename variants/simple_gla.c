@@ -7,7 +7,7 @@ enum { LOG_A = SCALAR_TILES, DLOG_A = DGATE };
 
 #define VARIANT simple_gla
 #define VARIANT_NAME "simple-gla"
-#define VARIANT_TITLE "simple GLA: log decay of a token given (reference 3)"
+#define VARIANT_TITLE "simple GLA: log decay of a token given"
 #define VARIANT_ALIASES "sgla", "sgla_varlen",
 #define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}},
 #define LOG2_DECAY TG_MUL(TG_KV(LOG_A), TG_NUM(LOG2_E))

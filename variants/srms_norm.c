@@ -3,6 +3,6 @@
 
 #define VARIANT srms_norm
 #define VARIANT_NAME "srms-norm"
-#define VARIANT_TITLE "SRMSNorm: a root-mean-square norm without weights (reference 8)"
+#define VARIANT_TITLE "SRMSNorm: a root-mean-square norm without weights"
 
 #include "variants/norm.inc"

@@ -3,7 +3,7 @@
 
 #define VARIANT srms_norm_group
 #define VARIANT_NAME "srms-norm-group"
-#define VARIANT_TITLE "SRMSNorm over all heads of a group (reference 8)"
+#define VARIANT_TITLE "SRMSNorm over all heads of a group"
 #define OVER_GROUP
 
 #include "variants/norm.inc"

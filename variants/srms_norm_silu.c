@@ -3,7 +3,7 @@
 
 #define VARIANT srms_norm_silu
 #define VARIANT_NAME "srms-norm-silu"
-#define VARIANT_TITLE "SRMSNorm and an output gate, SiLU of z (reference 8)"
+#define VARIANT_TITLE "SRMSNorm and an output gate, SiLU of z"
 #define GATED NORM_SILU
 #define ACTIVATION TG_MUL(TG_KV(Z), TG_KV(GATE))
 /* s (1 + z (1 - s)) */

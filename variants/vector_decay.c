@@ -7,7 +7,7 @@ enum { G = VECTOR_TILES, DG = DGATE };
 
 #define VARIANT vector_decay
 #define VARIANT_NAME "vector-decay"
-#define VARIANT_TITLE "linear attention with a log decay of a key dimension (reference 5)"
+#define VARIANT_TITLE "linear attention with a log decay of a key dimension"
 #define VARIANT_ALIASES
 #define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
 #define GATES TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_MUL(TG_KV(G), TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))),
