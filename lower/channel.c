@@ -144,8 +144,8 @@ void fetch_channels(const struct channels *c, uint32_t r)
 int channel_same_before(const struct plan *p, uint32_t v)
 {
     for (uint32_t i = 0; i < v; i++)
-        if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt < 0 &&
-            !p->values[i].direct && TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
+        if (p->values[i].space == SPACE_CHANNEL && p->values[i].stmt < 0 && !p->values[i].direct &&
+            TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand))
             return (int)i;
     return -1;
 }
@@ -178,7 +178,8 @@ static void load_channels(const struct channels *c, uint32_t v)
     const int before = channel_same_before(e->p, v);
     if (value->n_dims == 1) {
         const uint32_t tile = TG_OPERAND_TILE(value->operand);
-        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL), e->registers[v]);
+        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL),
+                         e->registers[v]);
     } else if (before < 0) {
         load_rows(c, v);
     } else if (!plan_waits(value)) {
