@@ -525,8 +525,9 @@ static inline bool plan_walks_tokens(const struct plan *p, const struct nest *ne
 }
 /* Is it what that loop reads of dqk, where threads share it out? It stays in shared memory, in fp32. */
 bool plan_is_shared_row(const struct plan *p, const struct value *v);
+/* Is it loaded at another token, of what a SHIFT shifts? */
+bool plan_is_shifted(const struct plan *p, uint32_t tile);
 /* Is it a sum over dqk to which each of the threads that share it out has a part? */
-bool plan_is_shifted(const struct plan *p, uint32_t tile); /* it is loaded at another token of what a SHIFT shifts */
 bool plan_sums_shared(const struct plan *p, const struct op *op);
 /* Of a product by something of dqk, the factor that has no dqk; -1: it is no such product. */
 int plan_factor_beside(const struct plan *p, const struct op *op);
