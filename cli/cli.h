@@ -440,11 +440,13 @@ void kernel_free(struct kernel *kernel);
 /* Path of ptxas: --ptxas, else on PATH; NULL if there is none, or it shall be none. The second looks at --ptxas alone. */
 const char *ptxas_find(struct context *context);
 const char *ptxas_given(const struct context *context);
-/* tg_compile. A ptxas that was found, not given, and does not do for these kernels is left out: says so, and sets
- * how->ptxas to NULL. */
+/* tg_compile and tg_compile_set. A ptxas that was found, not given, and does not do for these kernels is left out: says so,
+ * and sets how->ptxas to NULL. */
 tg_status program_compile(const struct context *context, const tg_variant *variant, const tg_schedule *schedule,
                           const tg_target *target, const tg_shape_class *shape, tg_compile_options *how,
                           tg_program **program, const tg_sink *sink);
+tg_status set_compile(const struct context *context, const tg_variant *variant, const tg_set_part *parts, uint32_t n,
+                      tg_compile_options *how, tg_set **set, const tg_sink *sink);
 
 /* ---- call.c: a launch with its device memory ---- */
 

@@ -226,7 +226,7 @@ static void print_one(const struct set_parts *parts, const tg_set *set, double s
     printf("%s, schedule %s (%s for B %lld, NH %lld, T %lld), %s, %s, dqk %u, dhv %u: %.0f ms%s\n", p->variant,
            p->schedule, c->origin, (long long)c->sizes.batch, (long long)c->sizes.heads, (long long)c->sizes.tokens,
            p->arch, tg_dtype_name((tg_dtype)p->io_dtype), p->dqk, p->dhv, 1e3 * seconds,
-           has_ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
+           has_ptxas ? " with ptxas" : " (without ptxas: no cubin)");
     print_kernels(p, "  ");
 }
 
@@ -238,7 +238,7 @@ static void print_text(const struct set_parts *parts, const tg_set *set, double 
     }
     printf("%s, %s, %u programs of which each call takes one: %.0f ms%s\n", set->programs->variant,
            tg_dtype_name((tg_dtype)set->programs->io_dtype), set->n_programs, 1e3 * seconds,
-           has_ptxas ? " with ptxas" : " (no ptxas found: no cubin)");
+           has_ptxas ? " with ptxas" : " (without ptxas: no cubin)");
     print_set(parts, set);
     printf("other calls take the program that the cost model thinks fastest\n");
 }
@@ -257,10 +257,10 @@ static int compile_to(struct context *context, struct output *output, const tg_v
                       const struct set_parts *parts)
 {
     tg_set *set = NULL;
-    const tg_compile_options how = {.ptxas = ptxas_find(context)};
+    tg_compile_options how = {.ptxas = ptxas_find(context)};
     const double start = now();
     progress_begin(context, "compiling %s for %s", variant->name, parts->row[0].target->arch);
-    const tg_status status = tg_compile_set(variant, parts->row, parts->n, &how, &set, &context->sink);
+    const tg_status status = set_compile(context, variant, parts->row, parts->n, &how, &set, &context->sink);
     const double seconds = now() - start;
     progress_end(context);
     if (status != TG_OK)

@@ -44,20 +44,62 @@ static void emit_but_ptxas(void *user, const tg_diag *diag)
         to->sink->emit(to->sink->user, diag);
 }
 
-tg_status program_compile(const struct context *context, const tg_variant *variant, const tg_schedule *schedule,
-                          const tg_target *target, const tg_shape_class *shape, tg_compile_options *how,
-                          tg_program **program, const tg_sink *sink)
+typedef tg_status compile_fn(void *user, const tg_compile_options *how, const tg_sink *sink);
+
+static tg_status try_ptxas(const struct context *context, tg_compile_options *how, compile_fn *compile, void *user,
+                           const tg_sink *sink)
 {
     if (!how->ptxas || ptxas_given(context))
-        return tg_compile(variant, schedule, target, shape, how, program, sink);
+        return compile(user, how, sink);
     struct without_ptxas without = {.sink = sink};
-    const tg_status status =
-        tg_compile(variant, schedule, target, shape, how, program, &(tg_sink){emit_but_ptxas, &without});
+    const tg_status status = compile(user, how, &(tg_sink){emit_but_ptxas, &without});
     if (status != TG_E_COMPILE || !without.is_refused)
         return status;
     remark("%s does not assemble these kernels: going on without it (--ptxas %s says why)", how->ptxas, how->ptxas);
     how->ptxas = NULL;
-    return tg_compile(variant, schedule, target, shape, how, program, sink);
+    return compile(user, how, sink);
+}
+
+struct one {
+    const tg_variant *variant;
+    const tg_schedule *schedule;
+    const tg_target *target;
+    const tg_shape_class *shape;
+    tg_program **program;
+};
+
+static tg_status compile_one(void *user, const tg_compile_options *how, const tg_sink *sink)
+{
+    const struct one *one = user;
+    return tg_compile(one->variant, one->schedule, one->target, one->shape, how, one->program, sink);
+}
+
+tg_status program_compile(const struct context *context, const tg_variant *variant, const tg_schedule *schedule,
+                          const tg_target *target, const tg_shape_class *shape, tg_compile_options *how,
+                          tg_program **program, const tg_sink *sink)
+{
+    struct one one = {variant, schedule, target, shape, program};
+    return try_ptxas(context, how, compile_one, &one, sink);
+}
+
+struct several {
+    const tg_variant *variant;
+    const tg_set_part *parts;
+    uint32_t n;
+    tg_set **set;
+};
+
+static tg_status compile_several(void *user, const tg_compile_options *how, const tg_sink *sink)
+{
+    const struct several *several = user;
+    return tg_compile_set(several->variant, several->parts, several->n, how, several->set, sink);
+}
+
+tg_status set_compile(const struct context *context, const tg_variant *variant, const tg_set_part *parts, uint32_t n,
+                      tg_compile_options *how, tg_set **set, const tg_sink *sink)
+{
+    struct several several = {variant, parts, n, set};
+    return try_ptxas(context, how, compile_several, &several, sink);
 }
 
 static tg_status program_make(struct context *context, const tg_variant *variant, const tg_schedule *schedule,
