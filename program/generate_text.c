@@ -1,0 +1,214 @@
+/* program/generate_text.c - text that grows, templates with keys, and the names that C and C++ leave free. */
+#include "program/generate.h"
+#include "program/fail.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct text *text, size_t more)
+{
+    if (text->is_failed || more < text->capacity - text->length)
+        return !text->is_failed;
+    size_t capacity = 2 * text->capacity + more + 1;
+    char *data = realloc(text->data, capacity);
+    text->is_failed = data == NULL;
+    if (!data)
+        return false;
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+static void append_bytes(struct text *text, const char *bytes, size_t n)
+{
+    if (!reserve(text, n))
+        return;
+    memcpy(text->data + text->length, bytes, n);
+    text->length += n;
+    text->data[text->length] = '\0';
+}
+
+void gen_append(struct text *text, const char *format, ...)
+{
+    char line[512]; /* pieces are short: names have fixed widths */
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    if (n >= 0)
+        append_bytes(text, line, strlen(line));
+}
+
+struct text *gen_add_key(struct keys *keys, const char *name)
+{
+    struct key *key = &keys->row[keys->n++];
+    key->name = name;
+    gen_append(&key->value, "%s", ""); /* an empty value is text too */
+    return &key->value;
+}
+
+static const struct text *find_key(const struct keys *keys, const char *name, size_t length)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (strlen(keys->row[i].name) == length && memcmp(keys->row[i].name, name, length) == 0)
+            return &keys->row[i].value;
+    return NULL;
+}
+
+/* Replaces every @key@ of the template. */
+char *gen_expand(const char *template_text, const struct keys *keys)
+{
+    struct text out = {0};
+    const char *rest = template_text;
+    for (const char *at; (at = strchr(rest, '@')) != NULL;) {
+        size_t length = strcspn(at + 1, "@");
+        const struct text *value = find_key(keys, at + 1, length);
+        append_bytes(&out, rest, (size_t)(at - rest));
+        if (value && !value->is_failed)
+            append_bytes(&out, value->data, value->length);
+        else
+            out.is_failed = true;
+        rest = at + length + 2;
+    }
+    append_bytes(&out, rest, strlen(rest));
+    if (!out.is_failed)
+        return out.data;
+    free(out.data);
+    return NULL;
+}
+
+/* Keywords of C11, and of C++ up to 20, and macros of <iso646.h>. */
+bool gen_is_keyword(const char *name)
+{
+    static const char *const words[] = {
+        "alignas",
+        "alignof",
+        "and",
+        "and_eq",
+        "asm",
+        "auto",
+        "bitand",
+        "bitor",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "char16_t",
+        "char32_t",
+        "char8_t",
+        "class",
+        "co_await",
+        "co_return",
+        "co_yield",
+        "compl",
+        "concept",
+        "const",
+        "const_cast",
+        "consteval",
+        "constexpr",
+        "constinit",
+        "continue",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "dynamic_cast",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "not",
+        "not_eq",
+        "nullptr",
+        "operator",
+        "or",
+        "or_eq",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "reinterpret_cast",
+        "requires",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "static_cast",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "thread_local",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "wchar_t",
+        "while",
+        "xor",
+        "xor_eq",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_identifier(const char *name)
+{
+    if (!(isalpha((unsigned char)*name) || *name == '_'))
+        return false;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return *name == '\0';
+}
+
+/* What C and C++ keep for themselves, or our common header has. */
+static bool is_reserved(const char *name)
+{
+    return gen_is_keyword(name) || *name == '_' || strstr(name, "__") || strcmp(name, "tegula") == 0 ||
+           strcmp(name, "tegula_embed") == 0;
+}
+
+tg_status tg_c_name_check(const char *name, const tg_sink *sink)
+{
+    enum { MAX_PREFIX = 64 };
+    if (!name || !is_identifier(name) || strlen(name) > MAX_PREFIX)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", "letters, digits and _ make an identifier",
+                       "name: expected a C identifier of at most %d characters, found %.80s", MAX_PREFIX,
+                       name ? name : "NULL");
+    if (is_reserved(name))
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0731", "put something before or behind it",
+                       "name: expected one that C, C++ and tegula_embed.h leave free, found %s", name);
+    return TG_OK;
+}
