@@ -228,14 +228,25 @@ static void put_heads(struct order *o)
     fetch_left(o);
 }
 
+/* Two that have the same loaded matrix on the left are not under way at once: its part in registers is of one of them. */
 static void put_products_into_state(struct order *o)
 {
     const bool by_head = o->p->sums_heads;
+    tg_bits lefts = 0;
     if (by_head)
         order_put(o, OP_HEADS);
-    for (uint32_t i = o->begin; i < o->end; i++)
-        if (order_changes_state(o->p, &o->from[i]))
-            order_put_product(o, i);
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        struct op op = o->from[i];
+        if (!order_changes_state(o->p, &op))
+            continue;
+        order_resolve(o->p, &op);
+        if (lefts >> op.a & 1) {
+            order_await(o, o->p->state);
+            lefts = 0;
+        }
+        lefts |= plan_is_loaded(&o->p->values[op.a]) ? TG_BIT(op.a) : 0;
+        order_put_product(o, i);
+    }
     if (by_head)
         order_put(o, OP_END_HEADS);
 }

@@ -633,6 +633,27 @@ static uint32_t registers_of(const struct plan *p)
     return ADDRESSES + elements + beside + vectors * VECTOR + (depth > WALK_TILE ? OPERAND : 0);
 }
 
+/* Parts of a sum are added up by maps that make vectors, not for every element of a tile. */
+static bool check_sums_read(const struct plan *p)
+{
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        const tg_stmt *s = v->stmt < 0 ? NULL : &p->algorithm->body[v->stmt];
+        for (uint32_t k = 0, n = s && s->op == TG_STMT_MAP && v->n_dims > 1 ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
+            const struct value *from = &p->values[plan_find(p, reads[k], v->nest)];
+            if (from->space != SPACE_PARTS)
+                continue;
+            plan_refuse(
+                p, "TG0510", s->line, "make a vector of it first, by a MAP of its own, and read that",
+                "kernel %s on warpgroups: %s is a sum that warpgroups have parts of; a map of a tile cannot read it",
+                p->row->name, plan_tensor(p, from)->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool pass_walk(struct plan *p)
 {
     if (!find_owner(p) || !check_blocks(p))
@@ -654,6 +675,8 @@ bool pass_walk(struct plan *p)
             return false;
         }
     }
+    if (!check_sums_read(p))
+        return false;
     find_uniforms(p);
     p->own_heads = has_own_heads(p);
     if (p->n_nests != 1)

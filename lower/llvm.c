@@ -77,10 +77,10 @@ static bool optimise(struct emit *e, LLVMTargetMachineRef machine)
     return false;
 }
 
-static uint32_t count_mma(const char *ptx)
+static uint32_t count(const char *ptx, const char *word)
 {
     uint32_t n = 0;
-    for (const char *at = ptx; (at = strstr(at, "mma.sync")) != NULL; at++)
+    for (const char *at = ptx; (at = strstr(at, word)) != NULL; at++)
         n++;
     return n;
 }
@@ -98,7 +98,7 @@ static bool write_ptx(struct emit *e, LLVMTargetMachineRef machine, struct lower
     LLVMDisposeMemoryBuffer(buffer);
     if (!out->ptx)
         return failed(e->p, "writing PTX", "out of memory");
-    out->n_mma = count_mma(out->ptx);
+    out->n_mma = count(out->ptx, "mma.sync") + count(out->ptx, "wgmma.mma_async.");
     return true;
 }
 

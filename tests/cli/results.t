@@ -138,3 +138,10 @@ check x.safetensors --device emu
 -- stdout
 (at most 2.50e-01)
 FAILED, against the file
+
+-- case instructions of warpgroups are matrix instructions too
+-- args
+explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --schedule walk --ptxas none
+-- exit 0
+-- stdout
+tegula_mlstm_sig_walk: 384 threads, shared 213 KiB, 40 mma

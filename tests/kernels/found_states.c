@@ -1,6 +1,6 @@
 /* tests/kernels/found_states.c - what random declarations have found in kernels on mma.sync that carry a state: sums of
- * products that are added to it while positions go block by block; a map that is taken at the other position; and what is
- * behind the end of an inverse. */
+ * products that are added to it while positions go block by block; a map that is taken at the other position; what is
+ * behind the end of an inverse; and on warpgroups two products into the state by one matrix, and sums that tiles read. */
 #include "harness.h"
 #include "suites.h"
 
@@ -157,8 +157,84 @@ static void try_end(void)
     tap_end();
 }
 
+/* ---- on warpgroups ---- */
+
+enum { WQ = 1, WK, WV, WONE, WTWO, WSTATES, WS, WINTER, WSUM, WH };
+static const tg_tensor walk_tensors[] = {
+    [WQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [WK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [WV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [WONE] = {"one", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [WTWO] = {"two", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [WSTATES] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [WS] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+    [WINTER] = {"inter", TG_F32, 0, {TG_T, TG_DHV}},
+    [WSUM] = {"sum", TG_F32, 0, {TG_T}},
+    [WH] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
+};
+static const tg_stmt two_products[] = {
+    TG_CONTRACT_TO(WONE, TG_AT_KV(WK), TG_AT_KV(WV)),
+    TG_CONTRACT_ONTO(WTWO, WONE, TG_AT_KV(WQ), TG_AT_KV(WV)),
+    TG_CARRY_TO(WSTATES, WS, 0, 0, WTWO, 0),
+    TG_CONTRACT_TO(TG_AT_Q(WINTER), TG_AT_Q(WQ), WSTATES),
+    TG_MAP_TO(TG_AT_Q(WH), TG_MUL(TG_Q(WINTER), TG_NUM(0.25f))),
+};
+static const tg_stmt sum_read[] = {
+    TG_CARRY_TO(WSTATES, WS, 0, 0, TG_AT_KV(WK), TG_AT_KV(WV)),
+    TG_CONTRACT_TO(TG_AT_Q(WINTER), TG_AT_Q(WQ), WSTATES),
+    TG_CONTRACT_TO(TG_AT_Q(WSUM), TG_AT_Q(WQ), TG_AT_Q(WK)),
+    TG_MAP_TO(TG_AT_Q(WH), TG_MUL(TG_Q(WINTER), TG_Q(WSUM))),
+};
+static const tg_algorithm walked = {
+    TG_HEADER(tg_algorithm), .name = "walked",
+    .title = "walked",       .file = __FILE__,
+    .tensors = walk_tensors, .n_tensors = TG_COUNT(walk_tensors),
+    .body = two_products,    .n_body = TG_COUNT(two_products),
+};
+static const tg_schedule walk = {
+    TG_HEADER(tg_schedule),
+    .name = "walk",
+    .file = __FILE__,
+    .algorithm = &walked,
+    .chunk = CHUNK,
+    .n_rows = 1,
+    .rows = {{.name = "walk",
+              .outputs = {WS, WH},
+              .mma = TG_MMA_WGMMA,
+              .warps = 4,
+              .stages = 2,
+              .row = {[TG_CHUNK] = TG_W(1),
+                      [TG_LQ] = TG_L(CHUNK),
+                      [TG_LKV] = TG_L(CHUNK),
+                      [TG_DQK] = TG_L(0),
+                      [TG_DHV] = TG_P(64)}}},
+};
+
+static void try_walk(void)
+{
+    if (!tap_begin("two products into a state by the same matrix, on warpgroups"))
+        return;
+    try_declared(&walked, &walk, (struct spec){.heads = 2, .tokens = 100, .dqk = 64, .dhv = 64});
+    tap_end();
+}
+
+static void refuse_sum(void)
+{
+    tg_algorithm algorithm = walked;
+    tg_schedule schedule = walk;
+    algorithm.body = sum_read;
+    algorithm.n_body = TG_COUNT(sum_read);
+    schedule.algorithm = &algorithm;
+    if (!tap_begin("refused: a sum in parts that a map of a tile reads, on warpgroups"))
+        return;
+    expect_refused(&schedule, "TG0510", "sum is a sum that warpgroups have parts of; a map of a tile cannot read it");
+    tap_end();
+}
+
 void suite_found_states(void)
 {
+    try_walk();
+    refuse_sum();
     try_end();
     refuse_across();
     try_products();
