@@ -105,6 +105,20 @@ static bool check_chunk(const tg_schedule *s, const tg_sink *sink)
     return false;
 }
 
+/* A table as it is declared may have segments that nothing cuts; bound (tg_variant_schedule) it has none. */
+static bool check_bound(const tg_schedule *schedule, const tg_sink *sink)
+{
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE && schedule->rows[r].row[TG_SEG].block == 0) {
+            tg_report(sink, TG_ERROR, "TG0225", schedule->file, schedule->rows[r].line,
+                      "take it from tg_variant_schedule",
+                      "schedule %s: kernel %s has segments of no length: a table, not one of its points",
+                      schedule->name, schedule->rows[r].name);
+            return false;
+        }
+    return true;
+}
+
 tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                         const tg_sink *sink)
 {
@@ -113,7 +127,7 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
     const tg_status status = tg_schedule_check(schedule, sink);
     if (status != TG_OK)
         return status;
-    if (!plan_check_shape(shape, sink))
+    if (!plan_check_shape(shape, sink) || !check_bound(schedule, sink))
         return TG_E_ARGUMENT;
     bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink) && check_added(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);

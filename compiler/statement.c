@@ -749,6 +749,27 @@ static bool add_shift(const struct plan *p, const tg_stmt *s)
     return false;
 }
 
+/* Does it read a state that has begun to change, block by block of positions? Sums by themselves go before that
+ * (move_before_carry), nothing else does. */
+static bool reads_changed_state(const struct builder *b, const tg_stmt *s)
+{
+    const struct plan *p = b->p;
+    tg_operand reads[TG_MAX_READS];
+    bool any = false;
+    if (p->thread_dim || p->one_block || b->carry_at < 0 || s->op == TG_STMT_CARRY ||
+        (s->op == TG_STMT_CONTRACT && !is_matrix_product(p, s)))
+        return false;
+    for (uint32_t k = 0, n = tg_stmt_reads(s, reads); k < n; k++) {
+        const int from = nest_producer(p, reads[k]);
+        any |= from >= 0 && b->in_nest[from] == b->nest && p->algorithm->body[from].op == TG_STMT_CARRY;
+    }
+    if (any)
+        plan_refuse(p, "TG0508", s->line, "let a row of its own write it, or make a chunk one block of positions",
+                    "kernel %s changes its state block by block of positions; %s reads it as it arrives", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
+    return any;
+}
+
 bool nest_add(struct builder *b, int i)
 {
     struct plan *p = b->p;
@@ -766,6 +787,8 @@ bool nest_add(struct builder *b, int i)
     b->domain[i] = domain;
     b->free[i] = free;
     b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
+    if (reads_changed_state(b, s))
+        return false;
     if (!p->thread_dim && is_addend(p, s))
         return true; /* with the state's statement */
     switch (s->op) {

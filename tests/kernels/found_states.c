@@ -157,7 +157,7 @@ static void try_end(void)
     tap_end();
 }
 
-/* ---- on warpgroups ---- */
+/* ---- on warpgroups, and what of it mma.sync cannot do ---- */
 
 enum { WQ = 1, WK, WV, WONE, WTWO, WSTATES, WS, WINTER, WSUM, WH };
 static const tg_tensor walk_tensors[] = {
@@ -231,10 +231,34 @@ static void refuse_sum(void)
     tap_end();
 }
 
+static void refuse_read(void)
+{
+    tg_schedule schedule = walk;
+    schedule.rows[0].mma = TG_MMA_SYNC;
+    schedule.rows[0].row[TG_LQ] = (tg_axis_role)TG_P(16);
+    schedule.rows[0].row[TG_LKV] = (tg_axis_role)TG_L(16);
+    if (!tap_begin("refused: what reads a state that changes block by block of positions"))
+        return;
+    expect_refused(&schedule, "TG0508", "changes its state block by block of positions; inter reads it as it arrives");
+    tap_end();
+}
+
+static void refuse_table(void)
+{
+    tg_schedule schedule = walk;
+    schedule.rows[0].row[TG_SEG] = (tg_axis_role)TG_P(0);
+    if (!tap_begin("refused: a table whose segments have no length"))
+        return;
+    expect_refused(&schedule, "TG0225", "kernel walk has segments of no length: a table, not one of its points");
+    tap_end();
+}
+
 void suite_found_states(void)
 {
     try_walk();
     refuse_sum();
+    refuse_read();
+    refuse_table();
     try_end();
     refuse_across();
     try_products();
