@@ -1,5 +1,5 @@
-/* compiler/nest.h - what the two files of pass nest share: nest.c makes the loops, statement.c puts the operations of
- * each statement into them. Internal to the pass. */
+/* compiler/nest.h - what the files of pass nest share: nest.c makes the loops, statement.c puts the operations of each
+ * statement into them, fetch.c its operands, carry.c those of states. Internal to the pass. */
 #ifndef TEGULA_NEST_H
 #define TEGULA_NEST_H
 
@@ -29,5 +29,33 @@ bool nest_enter(struct builder *b, const tg_stmt *s, uint32_t domain);
 /* statement.c: the operations of statement `i`. */
 bool nest_add(struct builder *b, int i);
 void nest_store(struct builder *b, int v, int stmt, uint8_t guard); /* if it is an output of the row */
+void nest_insert_before(struct builder *b, struct op op);           /* before the open nest */
+/* A map that an earlier loop has made is made again: cheaper than memory. Its value, or -1. */
+int nest_make_again(struct builder *b, tg_operand operand);
+bool nest_is_matrix_product(const struct plan *p, const tg_stmt *s);
+/* Does a matrix product take the map's result, which is then computed while the product fetches its operand? */
+bool nest_feeds_product(const struct plan *p, const tg_stmt *map);
+
+/* fetch.c: the value of an operand of `s` here, loaded from memory when this kernel has not computed it in reach; -1
+ * after a refusal. */
+int nest_fetch(struct builder *b, tg_operand operand, const tg_stmt *s);
+/* The same for a dot product: a computed tile, or one loaded straight into fragments for it. */
+int nest_fetch_for_sum(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard);
+/* The two ends of a product's decay, where it has one, into op->c and op->w. */
+bool nest_fetch_decay(struct builder *b, const tg_stmt *s, struct op *op);
+uint32_t nest_count_dims(const struct plan *p, tg_operand operand); /* that it has on chip */
+
+/* carry.c: the operations of statement `i`, which carries a state. */
+bool nest_carry(struct builder *b, int i, uint32_t domain);
+int nest_begin_state(struct builder *b, int i); /* for what reads it before its statement; its value, or -1 */
+/* The open nest walks the chunks in the direction of statement `i`, if that has one: as all others in it. */
+bool nest_set_way(struct builder *b, int i);
+/* Is the product made for nothing but to be added to a state, by itself or with others? It needs no tile then. */
+bool nest_is_addend(const struct plan *p, const tg_stmt *product);
+/* Moves the operations from `from` on to where the open nest's state begins to change: they read it as it arrived. */
+void nest_move_before_carry(struct builder *b, uint32_t from);
+/* Refuses a statement that reads a state which has begun to change, block by block of positions. Sums by themselves go
+ * before that, nothing else does. True after a refusal. */
+bool nest_reads_changed_state(const struct builder *b, const tg_stmt *s);
 
 #endif
