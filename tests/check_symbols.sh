@@ -15,9 +15,9 @@ needed_but() {
     needed "$1" | grep -vE "^($2)\.so"
 }
 
-# exports_but FILE PATTERN: the symbols it shows that do not match.
+# exports_but FILE PATTERN: the symbols it shows that do not match; the names of versions (A) are none.
 exports_but() {
-    nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | grep -vE "^($2)"
+    nm -D --defined-only "$1" | awk '$(NF - 1) != "A" {print $NF}' | sed 's/@.*//' | grep -vE "^($2)"
 }
 
 needs_cuda() {
