@@ -10,16 +10,16 @@ enum { RUNS = 30, MOST_RUNS = 100000 };
 #define SIZES(b, nh, t, qk, hv) .batch = (b), .heads = (nh), .tokens = (t), .dqk = (qk), .dhv = (hv)
 
 /* 65,536 tokens at four lengths: the protocol of the TFLA paper's figure 5. */
-static const struct shape default_shapes[] = {{SIZES(128, 16, 512, 128, 256)},
-                                              {SIZES(32, 16, 2048, 128, 256)},
-                                              {SIZES(8, 16, 8192, 128, 256)},
-                                              {SIZES(1, 16, 65536, 128, 256)}};
+static const tg_shape default_shapes[] = {{SIZES(128, 16, 512, 128, 256)},
+                                          {SIZES(32, 16, 2048, 128, 256)},
+                                          {SIZES(8, 16, 8192, 128, 256)},
+                                          {SIZES(1, 16, 65536, 128, 256)}};
 
 /* Each variant at the sizes of its models; then decode steps, which read and write a state for a
  * token. */
 static const struct row {
     const char *variant;
-    struct shape shape;
+    tg_shape shape;
 } family[] = {
     {"mlstm-sig", {SIZES(8, 16, 8192, 128, 256)}},
     {"mlstm-sig", {SIZES(1, 16, 65536, 128, 256)}},
@@ -58,7 +58,7 @@ static const struct row {
     {"gated-delta", {SIZES(512, 32, 8, 128, 128), .most_tokens = 8}},
 };
 
-static void bench_row(struct bench *bench, const tg_variant *variant, const struct shape *shape)
+static void bench_row(struct bench *bench, const tg_variant *variant, const tg_shape *shape)
 {
     struct timing forward, backward;
     struct wish wish;
@@ -75,7 +75,7 @@ static void bench_shapes(struct bench *bench, const tg_variant *variant)
     const bool is_given = options->n_shapes > 0;
     const uint32_t n = is_given ? options->n_shapes : sizeof default_shapes / sizeof default_shapes[0];
     for (uint32_t i = 0; i < n; i++) {
-        struct shape shape = is_given ? options->shapes[i] : default_shapes[i];
+        tg_shape shape = is_given ? options->shapes[i] : default_shapes[i];
         if (options_shape(bench->context, &shape))
             bench_row(bench, variant, &shape);
         else

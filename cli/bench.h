@@ -32,7 +32,7 @@ struct timing {
 
 /* The forward and, where gradients are wanted and there are any, the backward; else the latter's
  * variant is NULL. False after a message; the worst exit code is kept. */
-bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+bool bench_time(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish,
                 struct timing *forward, struct timing *backward);
 /* The wish of the i-th --schedule, or for i = 0 of none; past the last false. */
 bool bench_wish(const struct bench *bench, uint32_t i, struct wish *wish);
@@ -40,11 +40,11 @@ bool bench_wish(const struct bench *bench, uint32_t i, struct wish *wish);
 /* ---- bench_show.c ---- */
 
 /* A row of the table, or a line of JSON, which then says `figure` unless that is NULL. */
-void bench_show(const struct bench *bench, const struct shape *shape, const struct timing *forward,
+void bench_show(const struct bench *bench, const tg_shape *shape, const struct timing *forward,
                 const struct timing *backward, const char *figure);
 /* What the columns of rows are, unless there is JSON. */
 void bench_head(const struct bench *bench);
-json_t *bench_json(const struct bench *bench, const struct shape *shape, const struct timing *timing);
+json_t *bench_json(const struct bench *bench, const tg_shape *shape, const struct timing *timing);
 
 /* ---- bench_roofline.c, bench_paper.c ---- */
 

@@ -8,18 +8,18 @@
 
 /* Section 5.2 and appendix E.3: embedding dimension 4096, 65,536 tokens, lengths from 512 up;
  * figure 6 with 8 heads of 512. */
-static const struct shape shape_5 = {.batch = 1, .heads = 16, .tokens = 65536, .dqk = 128, .dhv = 256};
-static const struct shape shape_6 = {.batch = 8, .heads = 8, .tokens = 8192, .dqk = 256, .dhv = 512};
+static const tg_shape shape_5 = {.batch = 1, .heads = 16, .tokens = 65536, .dqk = 128, .dhv = 256};
+static const tg_shape shape_6 = {.batch = 8, .heads = 8, .tokens = 8192, .dqk = 256, .dhv = 512};
 enum { MOST_PARTS = 128, LEAST_TOKENS = 16, LEAST_CHUNK = 64, MOST_CHUNK = 4096 };
 
 struct paper {
     struct bench *bench;
     const tg_variant *variant;
-    struct shape shape;
+    tg_shape shape;
     struct plot plot;
 };
 
-static bool time_point(struct paper *paper, const struct shape *shape, struct wish wish, double x, const char *figure)
+static bool time_point(struct paper *paper, const tg_shape *shape, struct wish wish, double x, const char *figure)
 {
     struct timing forward, backward;
     if (!bench_time(paper->bench, paper->variant, shape, wish, &forward, &backward))
@@ -37,7 +37,7 @@ static void time_lengths(struct paper *paper, struct wish wish)
     const int64_t all = paper->shape.batch * paper->shape.tokens;
     plot_series(&paper->plot, "%s", wish.schedule ? wish.schedule : paper->variant->name);
     for (int64_t part = MOST_PARTS; part >= 1; part /= 2) {
-        struct shape shape = paper->shape;
+        tg_shape shape = paper->shape;
         if (all % part != 0 || all / part < LEAST_TOKENS)
             continue;
         shape.batch = part;
@@ -69,7 +69,7 @@ static bool choose_both(const struct paper *paper, struct wish wish, struct choi
 {
     struct context *context = paper->bench->context;
     const tg_target *target = context->machine.target;
-    const tg_shape_class class = shape_class_of(&paper->shape, paper->bench->io);
+    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
     const tg_variant *backward = paper->variant->backward;
     choices[1].schedule.n_rows = 0;
     wish.chunk = 0;
@@ -80,7 +80,7 @@ static bool choose_both(const struct paper *paper, struct wish wish, struct choi
 
 static bool are_accepted(const struct paper *paper, const struct choice choices[2], int64_t chunk)
 {
-    const tg_shape_class class = shape_class_of(&paper->shape, paper->bench->io);
+    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
     bool ok = true;
     for (int i = 0; i < 2; i++) {
         tg_schedule schedule = choices[i].schedule;
@@ -134,7 +134,7 @@ static void draw_chunks(const struct paper *paper, const tg_writer *writer)
 
 struct figure {
     const char *name;
-    const struct shape *shape;
+    const tg_shape *shape;
     void (*time)(struct paper *paper, struct wish wish);
     void (*draw)(const struct paper *paper, const tg_writer *writer);
 };

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const struct shape usual = {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
+static const tg_shape usual = {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
 
 struct roofline {
     struct bench *bench;
@@ -46,7 +46,7 @@ static json_t *floor_json(const char *name, double ms, const tg_cost *cost)
                      limit(cost));
 }
 
-static json_t *timing_json(const struct roofline *roofline, const struct shape *shape, const struct timing *timing)
+static json_t *timing_json(const struct roofline *roofline, const tg_shape *shape, const struct timing *timing)
 {
     json_t *json = bench_json(roofline->bench, shape, timing), *kernels = json_array();
     const tg_cost operation = operation_cost(roofline, timing);
@@ -86,7 +86,7 @@ static void print_kernels(const struct timing *timing)
     printf("  its kernels, which take %.4f ms one by one\n", sum);
 }
 
-static void print_timing(const struct roofline *roofline, const struct shape *shape, const struct timing *timing)
+static void print_timing(const struct roofline *roofline, const tg_shape *shape, const struct timing *timing)
 {
     char text[SCHEDULE_TEXT];
     const tg_cost operation = operation_cost(roofline, timing);
@@ -114,7 +114,7 @@ static void print_head(const struct roofline *roofline)
 /* ---- as a figure ---- */
 
 /* Without matrix products a kernel has no place in it. */
-static void add_points(struct roofline *roofline, const struct shape *shape, const struct timing *timing)
+static void add_points(struct roofline *roofline, const tg_shape *shape, const struct timing *timing)
 {
     char text[SCHEDULE_TEXT];
     schedule_text(timing->variant, &timing->choice.schedule, text);
@@ -152,7 +152,7 @@ static int draw(struct roofline *roofline)
 
 /* ---- the command ---- */
 
-static void show(struct roofline *roofline, const struct shape *shape, const struct timing *forward,
+static void show(struct roofline *roofline, const tg_shape *shape, const struct timing *forward,
                  const struct timing *backward)
 {
     if (roofline->bench->context->options.json) {
@@ -172,7 +172,7 @@ static void show(struct roofline *roofline, const struct shape *shape, const str
         add_points(roofline, shape, backward);
 }
 
-static void bench_shape(struct roofline *roofline, const tg_variant *variant, struct shape shape)
+static void bench_shape(struct roofline *roofline, const tg_variant *variant, tg_shape shape)
 {
     struct bench *bench = roofline->bench;
     struct timing forward, backward;

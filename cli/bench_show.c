@@ -1,7 +1,7 @@
 /* cli/bench_show.c - rows and lines of JSON of `tegula bench`. */
 #include "bench.h"
 
-json_t *bench_json(const struct bench *bench, const struct shape *shape, const struct timing *timing)
+json_t *bench_json(const struct bench *bench, const tg_shape *shape, const struct timing *timing)
 {
     const struct context *context = bench->context;
     char text[SCHEDULE_TEXT];
@@ -25,7 +25,7 @@ void bench_head(const struct bench *bench)
            "B", "NH", "T", "dqk", "dhv");
 }
 
-static void print_shape(const struct timing *timing, const struct shape *shape)
+static void print_shape(const struct timing *timing, const tg_shape *shape)
 {
     char group[24] = "";
     if (shape->group > 1)
@@ -43,7 +43,7 @@ static void print_timing(const struct timing *timing)
            bytes_text(timing->workspace, size), text, timing->choice.origin);
 }
 
-static void print_row(const struct shape *shape, const struct timing *forward, const struct timing *backward)
+static void print_row(const tg_shape *shape, const struct timing *forward, const struct timing *backward)
 {
     char size[32], text[SCHEDULE_TEXT];
     print_shape(forward, shape);
@@ -58,7 +58,7 @@ static void print_row(const struct shape *shape, const struct timing *forward, c
     fflush(stdout);
 }
 
-void bench_show(const struct bench *bench, const struct shape *shape, const struct timing *forward,
+void bench_show(const struct bench *bench, const tg_shape *shape, const struct timing *forward,
                 const struct timing *backward, const char *figure)
 {
     if (!bench->context->options.json) {

@@ -1,11 +1,11 @@
 /* cli/bench_time.c - one call of `tegula bench`, timed: forward, backward, and their kernels. */
 #include "bench.h"
 
-static bool estimate(struct bench *bench, const struct shape *shape, struct timing *timing)
+static bool estimate(struct bench *bench, const tg_shape *shape, struct timing *timing)
 {
     const struct context *context = bench->context;
     const tg_schedule *schedule = &timing->choice.schedule;
-    const tg_shape_class class = shape_class_of(shape, bench->io);
+    const tg_shape_class class = tg_shape_class_of(shape, bench->io);
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
     const tg_target *target = context->machine.target;
     tg_cost costs[TG_MAX_ROWS];
@@ -17,25 +17,26 @@ static bool estimate(struct bench *bench, const struct shape *shape, struct timi
     return true;
 }
 
-static tg_status time_kernels(struct bench *bench, struct call *call, struct timing *timing)
+static tg_status time_kernels(struct bench *bench, tg_call *call, struct timing *timing)
 {
     const struct context *context = bench->context;
-    const tg_status status = call_time_kernels(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    const tg_status status =
+        tg_call_time_kernels(call, bench->runs, context->options.flush, bench->times, &context->sink);
     if (status != TG_OK)
         return status;
-    timing->n_kernels = call->kernel->program->n_kernels;
+    timing->n_kernels = tg_module_program(call->module)->n_kernels;
     for (uint32_t i = 0; i < timing->n_kernels; i++)
-        timing->kernels[i].median = median_of(bench->times + (size_t)i * bench->runs, bench->runs);
+        timing->kernels[i].median = tg_median(bench->times + (size_t)i * bench->runs, bench->runs);
     return TG_OK;
 }
 
-static tg_status time_call(struct bench *bench, struct call *call, struct timing *timing)
+static tg_status time_call(struct bench *bench, tg_call *call, struct timing *timing)
 {
     const struct context *context = bench->context;
-    const tg_status status = call_time(call, bench->runs, context->options.flush, bench->times, &context->sink);
+    const tg_status status = tg_call_time(call, bench->runs, context->options.flush, bench->times, &context->sink);
     if (status != TG_OK)
         return status;
-    timing->median = median_of(bench->times, bench->runs);
+    timing->median = tg_median(bench->times, bench->runs);
     timing->least = (double)bench->times[0];
     timing->most = (double)bench->times[bench->runs - 1];
     timing->workspace = (double)call->workspace_bytes;
@@ -43,34 +44,34 @@ static tg_status time_call(struct bench *bench, struct call *call, struct timing
     return bench->by_kernel ? time_kernels(bench, call, timing) : TG_OK;
 }
 
-static int time_kernel(struct bench *bench, const struct shape *shape, const struct kernel *kernel,
-                       struct timing *timing)
+static int time_kernel(struct bench *bench, const tg_shape *shape, const struct kernel *kernel, struct timing *timing)
 {
     struct context *context = bench->context;
     const int64_t chunk = timing->choice.schedule.chunk;
-    struct problem problem;
-    struct call call;
+    tg_problem problem;
+    tg_call call;
     int code = CODE_USAGE;
     if (problem_layout(context, timing->variant, shape, bench->io, &problem) &&
-        problem_keep(context, kernel->program, chunk, &problem) && estimate(bench, shape, timing)) {
-        tg_status status = call_open_pattern(&call, &context->machine, kernel, &problem, chunk, &context->sink);
+        tg_problem_keep(kernel->program, chunk, &problem, &context->sink) == TG_OK && estimate(bench, shape, timing)) {
+        tg_status status =
+            tg_call_open_pattern(&call, &context->machine, kernel->module, &problem, chunk, &context->sink);
         if (status == TG_OK) {
             status = time_call(bench, &call, timing);
-            call_close(&call);
+            tg_call_close(&call);
         }
         if (shape->most_tokens)
             timing->cost.bytes = timing->tensors;
         code = code_of_status(status);
     }
-    problem_free(&problem);
+    tg_problem_free(&problem);
     return code;
 }
 
-static int time_program(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+static int time_program(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish,
                         struct timing *timing)
 {
     struct context *context = bench->context;
-    const tg_shape_class class = shape_class_of(shape, bench->io);
+    const tg_shape_class class = tg_shape_class_of(shape, bench->io);
     struct kernel kernel;
     timing->variant = variant;
     if (!schedule_choose(context, variant, context->machine.target, &class, shape, wish, &timing->choice))
@@ -85,11 +86,11 @@ static int time_program(struct bench *bench, const tg_variant *variant, const st
 }
 
 /* With --keep-states the two that hand states over, where a wish does not say otherwise. */
-static bool keep_states(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish[2],
+static bool keep_states(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish[2],
                         char texts[2][SCHEDULE_TEXT])
 {
     const struct context *context = bench->context;
-    const tg_shape_class class = shape_class_of(shape, bench->io);
+    const tg_shape_class class = tg_shape_class_of(shape, bench->io);
     struct keeping pair;
     if (!context->options.keep_states || wish[0].schedule || wish[1].schedule)
         return true;
@@ -105,7 +106,7 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const st
     return true;
 }
 
-bool bench_time(struct bench *bench, const tg_variant *variant, const struct shape *shape, struct wish wish,
+bool bench_time(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish,
                 struct timing *forward, struct timing *backward)
 {
     /* A decode step has no gradients. */

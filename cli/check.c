@@ -19,7 +19,7 @@ static bool leg_read(struct check *check, struct leg *leg)
         return problem_read(context, leg->variant, check->file, check->path, is_fed, &leg->problem);
     if (context->options.dtype && !dtype_parse(context, context->options.dtype, &io))
         return false;
-    const tg_shape_class class = shape_class_of(check->shape, io);
+    const tg_shape_class class = tg_shape_class_of(check->shape, io);
     return shape_class_check(context, &class) &&
            problem_random(context, leg->variant, check->shape, io, (uint64_t)context->options.seed, &leg->problem);
 }
@@ -46,7 +46,7 @@ static bool leg_choose(struct check *check, struct leg *leg)
 {
     struct context *context = check->context;
     const struct options *options = &context->options;
-    const tg_shape_class class = shape_class_of(&leg->problem.shape, leg->problem.io);
+    const tg_shape_class class = tg_shape_class_of(&leg->problem.shape, leg->problem.io);
     char keeping[SCHEDULE_TEXT];
     struct wish wish = wish_of(options);
     if (leg->variant != check->wanted)
@@ -70,7 +70,7 @@ static bool leg_choose(struct check *check, struct leg *leg)
 static bool leg_is_fed(struct check *check, const struct leg *leg)
 {
     for (uint32_t i = 0; i < leg->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &leg->problem.tensors[i];
+        const tg_host_tensor *tensor = &leg->problem.tensors[i];
         if (!(tensor->flags & TG_IN) || tensor->data || tensor->flags & TG_OPTIONAL)
             continue;
         complain(check->context, tensor->is_kept ? "run both with --keep-states" : "check the forward's variant",
@@ -84,28 +84,28 @@ static int leg_launch(struct check *check, struct leg *leg, const struct kernel 
 {
     struct context *context = check->context;
     const int64_t chunk = leg->choice.schedule.chunk;
-    struct call call;
-    if (!problem_keep(context, kernel->program, chunk, &leg->problem))
+    tg_call call;
+    if (tg_problem_keep(kernel->program, chunk, &leg->problem, &context->sink) != TG_OK)
         return CODE_USAGE;
     if (leg != &check->forward && check->forward.variant &&
-        !problem_feed(context, &check->forward.problem, &leg->problem))
+        tg_problem_feed(&check->forward.problem, &leg->problem, &context->sink) != TG_OK)
         return CODE_USAGE;
     if (!leg_is_fed(check, leg))
         return CODE_USAGE;
-    tg_status status = call_open(&call, &context->machine, kernel, &leg->problem, chunk, &context->sink);
+    tg_status status = tg_call_open(&call, &context->machine, kernel->module, &leg->problem, chunk, &context->sink);
     if (status != TG_OK)
         return code_of_status(status);
-    status = call_run(&call, &context->sink);
+    status = tg_call_run(&call, &context->sink);
     if (status == TG_OK)
-        status = call_fetch(&call, &leg->problem, &context->sink);
-    call_close(&call);
+        status = tg_call_fetch(&call, &leg->problem, &context->sink);
+    tg_call_close(&call);
     return code_of_status(status);
 }
 
 static int leg_run(struct check *check, struct leg *leg, bool is_told)
 {
     struct context *context = check->context;
-    const tg_shape_class class = shape_class_of(&leg->problem.shape, leg->problem.io);
+    const tg_shape_class class = tg_shape_class_of(&leg->problem.shape, leg->problem.io);
     struct kernel kernel;
     if (!leg_choose(check, leg))
         return CODE_USAGE;
@@ -121,11 +121,11 @@ static int leg_run(struct check *check, struct leg *leg, bool is_told)
 static void leg_free(struct leg *leg)
 {
     if (leg->variant)
-        problem_free(&leg->problem);
+        tg_problem_free(&leg->problem);
     if (leg->has_truth)
-        truth_free(&leg->truth);
+        tg_truth_free(&leg->truth);
     if (leg->has_deviation)
-        truth_free(&leg->deviation);
+        tg_truth_free(&leg->deviation);
 }
 
 /* ---- forward, backward, and the backward by the paper's convention ---- */
@@ -138,8 +138,8 @@ static int worse(int a, int b)
 /* With exact = 0 the normaliser is a constant: what arrives for n has nowhere to go. */
 static void drop_normaliser(struct check *check, struct leg *leg)
 {
-    const int exact = problem_scalar(&leg->problem, "exact");
-    struct host_tensor *dn = problem_tensor(&leg->problem, "dn");
+    const int exact = tg_problem_scalar(&leg->problem, "exact");
+    tg_host_tensor *dn = tg_problem_tensor(&leg->problem, "dn");
     if (exact < 0 || leg->problem.scalars[exact] != 0 || !dn || !dn->data)
         return;
     free(dn->data);
@@ -153,7 +153,7 @@ static int run_gradients(struct check *check, const tg_variant *backward, bool i
     if (!leg_read(check, &leg))
         return CODE_USAGE;
     if (is_paper)
-        leg.problem.scalars[problem_scalar(&leg.problem, "exact")] = 0;
+        leg.problem.scalars[tg_problem_scalar(&leg.problem, "exact")] = 0;
     drop_normaliser(check, &leg);
     int code = leg_run(check, &leg, true);
     if (code == CODE_OK)
@@ -192,7 +192,7 @@ static int check_backward(struct check *check, const tg_variant *backward)
 /* For a backward alone the forward runs where something of it is taken, but is not compared. */
 static bool needs_forward(const struct check *check, const tg_variant *backward, const tg_variant *forward)
 {
-    struct problem problem;
+    tg_problem problem;
     bool is_needed = check->context->options.keep_states;
     if (!forward || !problem_declare(check->context, backward, TG_F32, &problem))
         return false;
@@ -282,7 +282,7 @@ static int check_opened(struct check *check)
 
 static int check_random(struct check *check)
 {
-    struct shape shape = *check->shape;
+    tg_shape shape = *check->shape;
     if (!options_shape(check->context, &shape))
         return CODE_USAGE;
     check->shape = &shape;
@@ -307,7 +307,7 @@ static void print_json(struct check *check, int code)
 }
 
 /* `shape` NULL: a file. */
-static int check_one(struct context *context, const tg_variant *variant, const char *path, const struct shape *shape)
+static int check_one(struct context *context, const tg_variant *variant, const char *path, const tg_shape *shape)
 {
     struct check check = {.context = context, .path = path, .wanted = variant, .shape = shape};
     if (context->options.json) {
@@ -373,7 +373,7 @@ int command_check(struct context *context)
         return CODE_USAGE;
     for (uint32_t i = 0; i < n; i++) {
         const bool is_file = i < options->n_args - first;
-        const struct shape *shape = is_file ? NULL : &options->shapes[i - options->n_args + first];
+        const tg_shape *shape = is_file ? NULL : &options->shapes[i - options->n_args + first];
         int one = check_one(context, variant, is_file ? options->args[first + i] : "random inputs", shape);
         n_ok += one == CODE_OK;
         code = worse(code, one);

@@ -7,9 +7,9 @@
 /* One program of a check: the forward, or the gradients. */
 struct leg {
     const tg_variant *variant; /* NULL: not there */
-    struct problem problem;
+    tg_problem problem;
     struct choice choice;
-    struct truth truth, deviation;
+    tg_truth truth, deviation;
     bool has_truth, has_deviation;
     bool is_paper; /* gradients by the TFLA paper's convention: the normaliser is a constant */
 };
@@ -19,7 +19,7 @@ struct check {
     const char *path;
     const tg_variant *wanted; /* what is checked: a forward and, if asked for, its gradients; or these */
     struct st_file *file;     /* NULL: random inputs of `shape` */
-    const struct shape *shape;
+    const tg_shape *shape;
     struct leg forward;                      /* also where it only computes what the gradients take */
     bool has_head;                           /* the file's name is printed */
     json_t *tensors, *skipped, *differences; /* arrays, with --json */

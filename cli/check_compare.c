@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* out.h, grad.q; or grad_paper.q. */
-static void output_name(const struct leg *leg, const struct host_tensor *tensor, char full[80])
+static void output_name(const struct leg *leg, const tg_host_tensor *tensor, char full[80])
 {
     char name[64];
     tensor_file_name(tensor, name);
@@ -14,7 +14,7 @@ static void output_name(const struct leg *leg, const struct host_tensor *tensor,
 }
 
 static const struct st_tensor *truth_in_file(const struct check *check, const struct leg *leg,
-                                             const struct host_tensor *tensor)
+                                             const tg_host_tensor *tensor)
 {
     const struct options *options = &check->context->options;
     char full[80];
@@ -27,7 +27,7 @@ static const struct st_tensor *truth_in_file(const struct check *check, const st
     return st_find(check->file, full);
 }
 
-static bool truth_fits(struct check *check, const struct st_tensor *truth, const struct host_tensor *tensor)
+static bool truth_fits(struct check *check, const struct st_tensor *truth, const tg_host_tensor *tensor)
 {
     bool fits = truth->rank == tensor->rank - tensor->first_axis || is_for_all_heads(tensor, truth);
     for (int i = 0; fits && i < truth->rank; i++)
@@ -38,24 +38,49 @@ static bool truth_fits(struct check *check, const struct st_tensor *truth, const
     return fits;
 }
 
-static bool reference_of(struct check *check, struct leg *leg, const struct host_tensor *tensor,
-                         struct num_const_array *reference, const char **against)
+static bool reference_of(struct check *check, struct leg *leg, const tg_host_tensor *tensor, tg_const_array *reference,
+                         const char **against)
 {
     const struct st_tensor *truth = truth_in_file(check, leg, tensor);
     if (truth) {
-        *reference = num_of_tensor(truth);
+        *reference = st_array(truth);
         *against = "file";
         return truth_fits(check, truth, tensor);
     }
-    if (!leg->has_truth && !truth_compute(check->context, &leg->problem, &leg->truth))
+    if (!leg->has_truth && !truth_compute(check->context, &leg->problem, 0, &leg->truth))
         return false;
     leg->has_truth = true;
-    *reference = (struct num_const_array){leg->truth.out[tensor->tile], ST_F64, tensor->n};
-    *against = variant_oracle(leg->variant) ? "oracle" : "statements";
+    *reference = (tg_const_array){leg->truth.out[tensor->tile], TG_NUM_F64, tensor->n};
+    *against = tg_variant_oracle(leg->variant) ? "oracle" : "statements";
     return true;
 }
 
-static void print_worst(const struct host_tensor *tensor, const struct tensor_error *error)
+/* Error levels of a golden file; 0 when not given. `is_paper`: of the gradients by the TFLA paper's convention. */
+static tg_levels levels_of_file(const struct st_file *file, const tg_host_tensor *tensor, tg_dtype io, bool is_paper)
+{
+    tg_levels levels = {0, 0};
+    const char *text = st_meta(file, "error_levels");
+    char name[64];
+    /* The files' own names: the output is "o", a final state "final_S", a gradient "g_q". fp32
+     * levels are of exact fp32 products, which 3xTF32 is not; section 4 gives that case one number.
+     */
+    if (!text || io == TG_F32)
+        return levels;
+    if (tensor->is_gradient)
+        snprintf(name, sizeof name, "%s_%s", is_paper ? "gp" : "g", tensor->name + 1);
+    else if (strcmp(tensor->name, "h") == 0)
+        snprintf(name, sizeof name, "o");
+    else
+        snprintf(name, sizeof name, "final_%s", tensor->name);
+    json_t *json = json_loads(text, 0, NULL);
+    json_t *pair = json_object_get(json_object_get(json, "bf16_mma"), name);
+    levels.rms = json_number_value(json_array_get(pair, 0));
+    levels.max = json_number_value(json_array_get(pair, 1));
+    json_decref(json);
+    return levels;
+}
+
+static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *error)
 {
     int64_t worst = error->worst_index, at[2 + TG_MAX_AXES] = {0};
     for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
@@ -68,22 +93,22 @@ static void print_worst(const struct host_tensor *tensor, const struct tensor_er
     printf("]%s\n", error->finite_mismatch ? ": not finite on one side only" : "");
 }
 
-static void report(struct check *check, const struct leg *leg, const struct host_tensor *tensor,
-                   const struct verdict *verdict)
+static void report(struct check *check, const struct leg *leg, const tg_host_tensor *tensor, const tg_verdict *verdict,
+                   const char *against)
 {
     char name[80];
     output_name(leg, tensor, name);
     if (check->tensors) {
-        json_array_append_new(check->tensors, json_pack("{s:s, s:o, s:o, s:s, s:b}", "name", name, "rms_ratio",
-                                                        json_number(verdict->error.rms_ratio), "max_ratio",
-                                                        json_number(verdict->error.max_ratio), "against",
-                                                        verdict->against, "ok", verdict->ok));
+        json_array_append_new(check->tensors,
+                              json_pack("{s:s, s:o, s:o, s:s, s:b}", "name", name, "rms_ratio",
+                                        json_number(verdict->error.rms_ratio), "max_ratio",
+                                        json_number(verdict->error.max_ratio), "against", against, "ok", verdict->ok));
         return;
     }
     progress_hide(check->context);
     printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
            verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio, verdict->max_limit,
-           verdict->ok ? "ok" : "FAILED", verdict->against);
+           verdict->ok ? "ok" : "FAILED", against);
     if (!verdict->ok)
         print_worst(tensor, &verdict->error);
 }
@@ -114,37 +139,37 @@ static bool compute_deviation(struct check *check, struct leg *leg)
 {
     struct context *context = check->context;
     const int64_t chunk = leg->choice.schedule.chunk;
-    struct truth truth;
+    tg_truth truth;
     if (leg->has_deviation)
         return true;
-    if (!truth_interpret(context, &leg->problem, chunk, &truth))
+    if (!truth_compute(context, &leg->problem, chunk, &truth))
         return false;
     leg->has_deviation = truth_deviation(context, &leg->problem, chunk, &truth, SAMPLES, &leg->deviation);
-    truth_free(&truth);
+    tg_truth_free(&truth);
     return leg->has_deviation;
 }
 
 /* A parameter of which the file has one number for all heads: its gradient is the sum of theirs. */
-static struct host_tensor over_heads(const struct host_tensor *tensor, float *sum)
+static tg_host_tensor over_heads(const tg_host_tensor *tensor, float *sum)
 {
-    struct host_tensor one = *tensor;
+    tg_host_tensor one = *tensor;
     double total = 0;
     for (size_t i = 0; i < tensor->n; i++)
-        total += num_load(tensor->data, tensor->dtype, i);
+        total += tg_num_load(tensor->data, tensor->dtype, i);
     *sum = (float)total;
     one.data = sum;
-    one.dtype = ST_F32;
+    one.dtype = TG_NUM_F32;
     one.n = 1;
     one.bytes = sizeof *sum;
     one.extent[1] = 1;
     return one;
 }
 
-static int judge_output(struct check *check, struct leg *leg, const struct host_tensor *tensor)
+static int judge_output(struct check *check, struct leg *leg, const tg_host_tensor *tensor)
 {
-    struct num_const_array reference;
-    struct levels levels = {0, 0};
-    struct host_tensor one = *tensor;
+    tg_const_array reference;
+    tg_levels levels = {0, 0};
+    tg_host_tensor one = *tensor;
     const char *against;
     float sum;
     if (!reference_of(check, leg, tensor, &reference, &against))
@@ -153,11 +178,10 @@ static int judge_output(struct check *check, struct leg *leg, const struct host_
         levels = levels_of_file(check->file, tensor, leg->problem.io, leg->is_paper);
     if (reference.n < tensor->n)
         one = over_heads(tensor, &sum);
-    struct verdict verdict = judge(&leg->problem, &one, reference, levels);
-    verdict.against = against;
-    if (reference.n == tensor->n && verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
-        judge_few(reference, leg->deviation.out[tensor->tile], &verdict);
-    report(check, leg, tensor, &verdict);
+    tg_verdict verdict = tg_judge(&leg->problem, &one, reference, levels);
+    if (reference.n == tensor->n && tg_verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
+        tg_judge_few(reference, leg->deviation.out[tensor->tile], &verdict);
+    report(check, leg, tensor, &verdict, against);
     return verdict.ok ? CODE_OK : CODE_FAILED;
 }
 
@@ -165,7 +189,7 @@ int check_compare(struct check *check, struct leg *leg)
 {
     int n_compared = 0, code = CODE_OK;
     for (uint32_t i = 0; i < leg->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &leg->problem.tensors[i];
+        const tg_host_tensor *tensor = &leg->problem.tensors[i];
         if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept)
             continue;
         const int one = judge_output(check, leg, tensor);
@@ -181,9 +205,9 @@ int check_compare(struct check *check, struct leg *leg)
 }
 
 /* What of a call is not as usual: " group=2 packed exact=0". */
-static void print_kind(const struct problem *problem)
+static void print_kind(const tg_problem *problem)
 {
-    const struct shape *shape = &problem->shape;
+    const tg_shape *shape = &problem->shape;
     const double by_width = 1 / sqrt((double)shape->dqk);
     if (shape->group > 1)
         printf(" group=%lld", (long long)shape->group);
@@ -198,7 +222,7 @@ static void print_kind(const struct problem *problem)
 
 void check_print_head(struct check *check, const struct leg *leg)
 {
-    const struct shape *shape = &leg->problem.shape;
+    const tg_shape *shape = &leg->problem.shape;
     char text[SCHEDULE_TEXT];
     if (check->tensors)
         return;

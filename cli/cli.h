@@ -17,7 +17,7 @@
 #include "compiler/compiler.h"
 #include "interpreter/interpreter.h"
 #include "runtime/runtime.h"
-#include "numbers.h"
+#include "tuning/tuning.h"
 #include "safetensors.h"
 
 enum exit_code {
@@ -29,15 +29,6 @@ enum exit_code {
 struct context;
 struct progress;
 
-/* What a call looks like. Zero is the ordinary case for all but the first five. */
-struct shape {
-    int64_t batch, heads, tokens, dqk, dhv; /* packed: batch is the number of sequences */
-    int64_t group;                          /* heads that share a head of the TG_SHARED tensors */
-    int64_t most_tokens;                    /* a decode step: calls have at most so many tokens; 0: any number */
-    bool packed;                            /* sequences of different lengths one behind the other */
-    bool pooled;                            /* states are slots of a pool */
-};
-
 /* ---- options.c ---- */
 
 enum { MAX_SHAPES = 15, MAX_SCHEDULES = 8, MAX_SETTINGS = 8 };
@@ -48,22 +39,16 @@ struct setting {
     double value;
 };
 
-/* Boundaries of packed sequences: n + 1 numbers; sequence s is [at[s], at[s + 1]). */
-struct cuts {
-    int64_t *at; /* NULL: none */
-    int64_t n;   /* sequences */
-};
-
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
     const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule, *paper, *svg;
     const char *schedules[MAX_SCHEDULES]; /* `schedule` is the last of them */
     uint32_t n_schedules;
-    struct shape shapes[MAX_SHAPES];
+    tg_shape shapes[MAX_SHAPES];
     uint32_t n_shapes;
     struct setting settings[MAX_SETTINGS];
     uint32_t n_settings;
-    struct cuts cuts;
+    tg_cuts cuts;
     int64_t dqk, dhv, chunk, seed, runs, keep, group, tokens; /* 0: not given */
     double scale, budget_seconds, eps;                        /* 0: not given */
     bool json, time, flush, no_cache, no_wisdom, help;
@@ -135,7 +120,7 @@ bool options_parse(struct context *context, int argc, char **argv);
 void options_free(struct options *options);
 /* What --group, --packed, --cu, --pool and --tokens say of a shape that --shape gives. False after
  * a message. */
-bool options_shape(struct context *context, struct shape *shape);
+bool options_shape(struct context *context, tg_shape *shape);
 void options_print_help(const struct command *command, FILE *to);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
 /* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near.
@@ -144,23 +129,20 @@ const char *nearest_name(const char *wrong, const char *const *names);
 
 /* ---- context.c ---- */
 
-/* A GPU or the emulator, opened, with its primary context current once it is ready. */
-struct machine {
-    tg_driver *driver; /* NULL: not opened */
-    tg_device device;
-    const tg_target *target; /* what to compile for */
-    bool is_emulator, is_ready;
-    bool is_waking; /* a thread makes the context */
-    pthread_t waking;
+/* The making of the driver's context, by a thread of its own. */
+struct waking {
+    pthread_t thread;
+    bool is_running, is_ready;
     int n_held; /* times the context is acquired */
 };
 
 struct context {
     const struct command *command;
     struct options options;
-    tg_sink sink;   /* prints to stderr and, with --json, also collects into `errors` */
-    json_t *errors; /* array; NULL without --json */
-    struct machine machine;
+    tg_sink sink;       /* prints to stderr and, with --json, also collects into `errors` */
+    json_t *errors;     /* array; NULL without --json */
+    tg_machine machine; /* no driver: not opened */
+    struct waking waking;
     void *plugin;                             /* dlopen handle of --load */
     void *emulator;                           /* dlopen handle, to configure it */
     const tg_variant *const *plugin_variants; /* of --load, and what they are added to */
@@ -235,10 +217,6 @@ const tg_variant *variant_by_name(struct context *context, const char *name);
 const tg_variant *variant_lookup(const struct context *context, const char *name); /* no message */
 /* The variant whose gradients this one computes; NULL if none. */
 const tg_variant *variant_forward(const struct context *context, const tg_variant *variant);
-/* The variant's oracle, or that of a built-in variant with the same algorithm; NULL if neither: then
- * the truth is what its statements say. */
-typedef void oracle_fn(const tg_oracle_call *call);
-oracle_fn *variant_oracle(const tg_variant *variant);
 /* Calls back for every variant: built in, then loaded. */
 void variants_each(const struct context *context, void (*visit)(void *user, const tg_variant *variant), void *user);
 
@@ -253,7 +231,7 @@ struct keeping {
     tg_schedule forward, backward;
 };
 bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
-                       const tg_shape_class *class, const struct shape *shape, struct keeping *pair);
+                       const tg_shape_class *class, const tg_shape *shape, struct keeping *pair);
 
 /* What a user asks for: --schedule, NULL when not given, and --chunk, 0 when not given. */
 struct wish {
@@ -270,23 +248,22 @@ struct choice {
     char origin[64];
 };
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish, struct choice *choice);
+                     const tg_shape_class *shape, const tg_shape *sizes, struct wish wish, struct choice *choice);
 /* Puts the chunk on top, unless it is 0. */
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct shape *sizes, const char *text,
-                        tg_schedule *schedule);
+                        const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule);
 /* The other way round: "tfla chunk=256", as wisdom keeps it. */
 enum { SCHEDULE_TEXT = 256 };
 void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, and --dqk and --dhv or one --shape, else bf16, 128 and 256; --group and the like. `sizes`: the calls that
  * a schedule is for, those of --shape or usual ones. */
-bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct shape *sizes);
+bool shape_class_wanted(struct context *context, tg_shape_class *shape, tg_shape *sizes);
 /* The shapes of every --shape, else one of the widths of --dqk and --dhv without sizes; with --group and the like. */
-bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uint32_t *n);
+bool shapes_wanted(struct context *context, tg_shape shapes[MAX_SHAPES], uint32_t *n);
 
 /* ---- wisdom.c: what tuning has found ---- */
 
@@ -295,7 +272,7 @@ bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uin
 bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant]);
 /* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
 bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
-                  const struct shape *sizes, tg_wisdom *entry);
+                  const tg_shape *sizes, tg_wisdom *entry);
 /* The user's own; "" where there is no place for it. */
 const char *wisdom_path(const struct context *context);
 /* wisdom/h200.txt, built in; and what messages call it. */
@@ -303,12 +280,12 @@ extern const char shipped_wisdom[], shipped_name[];
 /* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the
  * user's own wisdom, else what is shipped. */
 bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
-                         const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice);
+                         const tg_shape_class *shape, const tg_shape *sizes, int64_t chunk, struct choice *choice);
 
 /* What is known of these sizes on a GPU of the target's capability, which need not be here: of --wisdom when that is
  * given, else what is shipped. */
 bool schedule_measured(struct context *context, const tg_variant *variant, const tg_target *target,
-                       const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice);
+                       const tg_shape_class *shape, const tg_shape *sizes, int64_t chunk, struct choice *choice);
 
 /* ---- parts.c: what a set of programs is made of ---- */
 
@@ -318,7 +295,7 @@ enum { MAX_CHOSEN = 128 };
 struct chosen {
     uint32_t part, program; /* of the set's parts, and of the part's schedules */
     bool is_default;        /* for no sizes of its own */
-    struct shape sizes;
+    tg_shape sizes;
     char schedule[SCHEDULE_TEXT], origin[64];
 };
 
@@ -333,95 +310,36 @@ struct set_parts {
 bool parts_wanted(struct context *context, const tg_variant *variant, struct set_parts *parts);
 void parts_free(struct set_parts *parts);
 
-/* ---- problem.c: the tensors of a call, on the host ---- */
+/* ---- problem.c: problems as the options say; all but the first false after a message ---- */
 
-struct host_tensor {
-    const char *name;
-    uint32_t tile;       /* in the algorithm; of a kept one too */
-    uint8_t flags;       /* as declared; of a kept one TG_IN or TG_OUT */
-    bool has_tokens;     /* T is the axis after NH */
-    bool is_gradient;    /* dX of a backward: of the output X as an input, of the input X as an output
-                       */
-    bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
-    bool is_unit;        /* keys of a delta rule, which of longer ones has no bounded state */
-    bool is_fed;         /* of a backward: what its forward computed */
-    bool is_kept;        /* an intermediate that the schedule keeps in the caller's memory */
-    int first_axis;      /* files leave out the axes before it: parameters are [NH] there */
-    enum st_dtype dtype;
-    int rank;
-    int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes...; 1 where there is one for all */
-    size_t n, bytes;
-    void *data; /* NULL: an absent optional input, or an output not yet computed */
-};
-
-struct problem {
-    const tg_variant *variant;
-    struct shape shape;
-    tg_dtype io;
-    union {
-        double scale;
-        double scalars[TG_MAX_SCALARS]; /* as in the algorithm; [0] is the scale */
-    };
-    const tg_scalar *declared; /* [n_scalars] */
-    uint32_t n_scalars;
-    struct cuts cuts;    /* of packed sequences; the problem owns them */
-    bool is_rounded;     /* --dtype changed some input: what the file says of outputs no longer holds */
-    bool is_token_major; /* [B, T, NH, ...] in device memory */
-    bool is_wide;        /* cu and index are int64 in device memory */
-    bool is_prefixed;    /* the file says in.q, not q */
-    uint64_t seed;       /* of the slots of a pool */
-    struct host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
-    uint32_t n_tensors;
-};
-
-/* Names, types and extents of all tensors; default scalars; when packed sequences of equal length,
- * as far as T allows. No data. */
-bool problem_layout(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
-                    struct problem *problem);
-/* The two halves of it: without extents, for those who have yet to learn the shape. */
-bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io, struct problem *problem);
-bool problem_size(struct context *context, const struct shape *shape, struct problem *problem);
-/* --set, --scale, --layout and --int64. */
-bool problem_options(struct context *context, struct problem *problem);
-/* Gives inputs that a forward computed (h, qn, kept states) what `forward` holds. */
-bool problem_feed(struct context *context, const struct problem *forward, struct problem *problem);
-/* Adds the intermediates that the kernel's schedule keeps. */
-bool problem_keep(struct context *context, const tg_program *program, int64_t chunk, struct problem *problem);
-struct host_tensor *problem_tensor(struct problem *problem, const char *name);
-int problem_scalar(const struct problem *problem, const char *name); /* -1: none */
-/* Complains of a scalar that the variant does not have, found `where`; false. */
-bool problem_unknown_scalar(struct context *context, const struct problem *problem, const char *where,
-                            const char *name);
-bool problem_allocate(struct context *context, struct host_tensor *tensor);
-void problem_free(struct problem *problem);
-bool cuts_copy(struct context *context, const struct cuts *from, struct cuts *to);
-/* Checks that they begin with 0, do not fall and end with `tokens`. `label` is of the message. */
-bool cuts_check(struct context *context, const char *label, const struct cuts *cuts, int64_t tokens);
 /* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q. */
-void tensor_file_name(const struct host_tensor *tensor, char full[64]);
+void tensor_file_name(const tg_host_tensor *tensor, char full[64]);
 /* {"B": 1, ...}, with "group", "packed" and "pooled" where they are not as usual. */
-json_t *shape_json(const struct shape *shape);
-/* Widths beyond what any kernel takes become one that shape_class_check refuses. */
-tg_shape_class shape_class_of(const struct shape *shape, tg_dtype io);
+json_t *shape_json(const tg_shape *shape);
+/* --set, --scale, --layout and --int64. */
+bool problem_options(struct context *context, tg_problem *problem);
+/* Complains of a scalar that the variant does not have, found `where`. */
+bool problem_unknown_scalar(struct context *context, const tg_problem *problem, const char *where, const char *name);
+/* As tg_problem_random with --cu and those, and the others of its kind. */
+bool problem_random(struct context *context, const tg_variant *variant, const tg_shape *shape, tg_dtype io,
+                    uint64_t seed, tg_problem *problem);
+bool problem_layout(struct context *context, const tg_variant *variant, const tg_shape *shape, tg_dtype io,
+                    tg_problem *problem);
+bool problem_declare(struct context *context, const tg_variant *variant, tg_dtype io, tg_problem *problem);
+/* As tg_truth_compute and tg_truth_deviation, with progress. */
+bool truth_compute(struct context *context, const tg_problem *problem, int64_t chunk, tg_truth *truth);
+bool truth_deviation(struct context *context, const tg_problem *problem, int64_t chunk, const tg_truth *truth,
+                     uint32_t samples, tg_truth *square);
 
 /* ---- problem_file.c ---- */
 
 /* Reads and checks; all mistakes of the file are reported. What a forward computes for the backward
  * need not be there when `is_fed`. */
 bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
-                  bool is_fed, struct problem *problem);
+                  bool is_fed, tg_problem *problem);
 /* One number where the tensor has one a head: it stands for all of them. */
-bool is_for_all_heads(const struct host_tensor *tensor, const struct st_tensor *found);
-const struct st_tensor *tensor_in_file(const struct st_file *file, const struct host_tensor *tensor);
-
-/* ---- problem_random.c ---- */
-
-/* Reproducible random inputs, optional ones included, but for what a forward computes. Half of the
- * heads forget slowly, so that what is carried from chunk to chunk matters. */
-bool problem_random(struct context *context, const tg_variant *variant, const struct shape *shape, tg_dtype io,
-                    uint64_t seed, struct problem *problem);
-/* One number of such a tensor: a decay is a decay. */
-double random_number(const struct host_tensor *tensor, struct num_random random, size_t index);
+bool is_for_all_heads(const tg_host_tensor *tensor, const struct st_tensor *found);
+const struct st_tensor *tensor_in_file(const struct st_file *file, const tg_host_tensor *tensor);
 
 /* ---- kernel.c: from schedule to something that runs ---- */
 
@@ -447,91 +365,6 @@ tg_status program_compile(const struct context *context, const tg_variant *varia
                           tg_program **program, const tg_sink *sink);
 tg_status set_compile(const struct context *context, const tg_variant *variant, const tg_set_part *parts, uint32_t n,
                       tg_compile_options *how, tg_set **set, const tg_sink *sink);
-
-/* ---- call.c: a launch with its device memory ---- */
-
-/* Where the states of the sequences lie: more slots than sequences, in a random order. */
-struct pool {
-    int64_t *slot; /* [batch]; NULL: there is no pool */
-    int64_t n_slots;
-};
-
-struct call {
-    const struct machine *machine;
-    const struct kernel *kernel;
-    tg_sizes sizes;
-    float scalars[TG_MAX_SCALARS];
-    bool is_token_major;
-    tg_tensor_arg args[TG_MAX_TENSORS];
-    bool is_borrowed[TG_MAX_TENSORS]; /* the memory is another argument's */
-    uint32_t n_args;
-    struct pool pool;
-    double tensor_bytes; /* of those that are there, each once */
-    uint64_t workspace;
-    uint64_t workspace_bytes;
-};
-
-/* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. Pooled
- * states lie in slots chosen by the problem's seed, the final one where the initial one was. */
-tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
-                    const struct problem *problem, int64_t chunk, const tg_sink *sink);
-/* The same with inputs made of a short random pattern: for timing, at any size. */
-tg_status call_open_pattern(struct call *call, const struct machine *machine, const struct kernel *kernel,
-                            const struct problem *problem, int64_t chunk, const tg_sink *sink);
-tg_status call_run(struct call *call, const tg_sink *sink); /* launches and waits */
-/* Another kernel of the same variant, or another chunk size, on the same tensors. */
-tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk, const tg_sink *sink);
-/* Milliseconds, ascending, into times[runs]. */
-tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
-/* The same of each kernel, into times[n_kernels][runs]. */
-tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
-double median_of(const float *ascending, uint32_t n);
-tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink);
-void call_close(struct call *call);
-
-/* ---- oracle.c: the fp64 truth, and how far from it is allowed ---- */
-
-/* Outputs in fp64, by tile; free with truth_free. */
-struct truth {
-    double *out[256];
-};
-/* By the variant's oracle, else by its statements. */
-bool truth_compute(struct context *context, const struct problem *problem, struct truth *truth);
-/* By the statements, in chunks of so many tokens. */
-bool truth_interpret(struct context *context, const struct problem *problem, int64_t chunk, struct truth *truth);
-void truth_free(struct truth *truth);
-
-/* Error levels of a golden file, [rms, max] over rms(truth); 0 when not given. */
-struct levels {
-    double rms, max;
-};
-/* `is_paper`: of the gradients by the TFLA paper's convention. */
-struct levels levels_of_file(const struct st_file *file, const struct host_tensor *tensor, tg_dtype io, bool is_paper);
-
-struct verdict {
-    const char *name; /* of the tensor */
-    struct tensor_error error;
-    double rms_limit, max_limit; /* on rms_ratio and max_ratio */
-    bool ok;
-    const char *against; /* "file", "oracle" or "statements" */
-};
-/* How much further off than with one chain of products the variant's results are; 1 for most. */
-double chain_slack(const struct problem *problem);
-struct verdict judge(const struct problem *problem, const struct host_tensor *tensor, struct num_const_array reference,
-                     struct levels levels);
-/* Compares every output with the oracle's; the worst verdict. */
-struct verdict judge_all(const struct problem *problem, const struct truth *truth);
-
-/* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
-
-/* Mean squares of it, of so many samples, element by element, of every output; free with truth_free. `chunk`: the truth
- * is that of the statements, which read all inputs; 0: that of truth_compute. */
-bool truth_deviation(struct context *context, const struct problem *problem, int64_t chunk, const struct truth *truth,
-                     uint32_t times, struct truth *square);
-/* A tensor of so few numbers that what its parts are worth must be known before it is called wrong; then it is
- * judged again with that, and with the truth. */
-bool verdict_is_of_few(const struct verdict *verdict, const struct host_tensor *tensor);
-void judge_few(struct num_const_array reference, const double *square, struct verdict *verdict);
 
 /* ---- facts.c: what is known of a compiled kernel ---- */
 

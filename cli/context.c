@@ -150,11 +150,13 @@ void context_init(struct context *context)
     default_paths(context);
 }
 
-static void machine_close(struct machine *machine)
+static void machine_close(struct context *context)
 {
-    if (machine->is_waking)
-        pthread_join(machine->waking, NULL);
-    for (; machine->n_held > 0; machine->n_held--)
+    tg_machine *machine = &context->machine;
+    struct waking *waking = &context->waking;
+    if (waking->is_running)
+        pthread_join(waking->thread, NULL);
+    for (; waking->n_held > 0; waking->n_held--)
         tg_context_release(machine->driver, machine->device.ordinal);
     if (machine->driver)
         tg_driver_close(machine->driver);
@@ -163,7 +165,7 @@ static void machine_close(struct machine *machine)
 void context_close(struct context *context)
 {
     options_free(&context->options);
-    machine_close(&context->machine);
+    machine_close(context);
     if (context->errors && json_array_size(context->errors) > 0)
         json_print(json_pack("{s:b, s:O}", "ok", 0, "errors", context->errors));
     json_decref(context->errors);
@@ -192,14 +194,15 @@ void emulator_path(char *path, size_t size)
  * fails again in machine_ready, which says so. */
 static void *wake(void *user)
 {
-    struct machine *machine = user;
-    machine->n_held = tg_context_acquire(machine->driver, machine->device.ordinal, &silent_sink) == TG_OK;
+    struct context *context = user;
+    const tg_machine *machine = &context->machine;
+    context->waking.n_held = tg_context_acquire(machine->driver, machine->device.ordinal, &silent_sink) == TG_OK;
     return NULL;
 }
 
 static bool machine_use(struct context *context, const char *path, int ordinal, const tg_sink *sink)
 {
-    struct machine *machine = &context->machine;
+    tg_machine *machine = &context->machine;
     int count = 0;
     if (tg_driver_open(path, &machine->driver, sink) != TG_OK) {
         machine->driver = NULL;
@@ -215,7 +218,7 @@ static bool machine_use(struct context *context, const char *path, int ordinal, 
     }
     if (tg_device_query(machine->driver, ordinal, &machine->device, sink) != TG_OK)
         goto failed;
-    machine->is_waking = pthread_create(&machine->waking, NULL, wake, machine) == 0;
+    context->waking.is_running = pthread_create(&context->waking.thread, NULL, wake, context) == 0;
     return true;
 failed:
     tg_driver_close(machine->driver);
@@ -303,7 +306,7 @@ static bool target_of_arch(struct context *context, const char *arch, const tg_t
 /* The emulator runs any PTX it knows; a GPU only that of its own compute capability or older. */
 static bool machine_target(struct context *context)
 {
-    struct machine *machine = &context->machine;
+    tg_machine *machine = &context->machine;
     if (context->options.arch)
         return target_of_arch(context, context->options.arch, &machine->target);
     int cc = machine->device.cc_major * 10 + machine->device.cc_minor;
@@ -317,16 +320,17 @@ static bool machine_target(struct context *context)
 
 bool machine_ready(struct context *context)
 {
-    struct machine *machine = &context->machine;
-    if (machine->is_ready)
+    const tg_machine *machine = &context->machine;
+    struct waking *waking = &context->waking;
+    if (waking->is_ready)
         return true;
-    if (machine->is_waking)
-        pthread_join(machine->waking, NULL);
-    machine->is_waking = false;
+    if (waking->is_running)
+        pthread_join(waking->thread, NULL);
+    waking->is_running = false;
     if (tg_context_acquire(machine->driver, machine->device.ordinal, &context->sink) != TG_OK)
         return false;
-    machine->n_held++;
-    machine->is_ready = true;
+    waking->n_held++;
+    waking->is_ready = true;
     return true;
 }
 

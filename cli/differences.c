@@ -20,12 +20,12 @@
 static const double step = 0x1p-17, tolerance = 1e-5, roundings = 256 * 0x1p-52;
 /* The scalars are the declared ones, whatever the call has: with exact = 0, or with a max state and an eps that is not 0,
  * gradients are by convention others. Groups of heads, several sequences, several chunks of which the last is not full. */
-static const struct shape small = {.batch = 2, .heads = 4, .tokens = 11, .dqk = 3, .dhv = 2, .group = 2};
+static const tg_shape small = {.batch = 2, .heads = 4, .tokens = 11, .dqk = 3, .dhv = 2, .group = 2};
 enum { CHUNK = 4, N_DIRECTIONS = 4 };
 
 /* One of the two algorithms and its tensors in fp64, by tile. */
 struct side {
-    struct problem problem;
+    tg_problem problem;
     double *numbers[256];
 };
 
@@ -35,11 +35,11 @@ struct differences {
     const double *weight[256]; /* of the forward's outputs; NULL: nothing arrives for it */
 };
 
-static struct host_tensor *named(struct problem *problem, const char *prefix, const char *name)
+static tg_host_tensor *named(tg_problem *problem, const char *prefix, const char *name)
 {
     char full[64];
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    return problem_tensor(problem, full);
+    return tg_problem_tensor(problem, full);
 }
 
 static bool side_open(struct differences *d, const tg_variant *variant, struct side *side)
@@ -49,11 +49,11 @@ static bool side_open(struct differences *d, const tg_variant *variant, struct s
     for (uint32_t i = 1; ok && i < side->problem.n_scalars; i++)
         side->problem.scalars[i] = (double)side->problem.declared[i].value;
     for (uint32_t i = 0; ok && i < side->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &side->problem.tensors[i];
+        const tg_host_tensor *tensor = &side->problem.tensors[i];
         double *numbers = side->numbers[tensor->tile] = calloc(tensor->n + 1, sizeof *numbers);
         if (numbers && tensor->data)
-            num_convert((struct num_array){numbers, ST_F64, tensor->n},
-                        (struct num_const_array){tensor->data, tensor->dtype, tensor->n});
+            tg_num_convert((tg_array){numbers, TG_NUM_F64, tensor->n},
+                           (tg_const_array){tensor->data, tensor->dtype, tensor->n});
         ok = numbers != NULL;
     }
     return ok;
@@ -63,7 +63,7 @@ static void side_close(struct side *side)
 {
     for (int tile = 0; tile < 256; tile++)
         free(side->numbers[tile]);
-    problem_free(&side->problem);
+    tg_problem_free(&side->problem);
 }
 
 static bool interpret(struct differences *d, struct side *side, const tg_algorithm *algorithm)
@@ -92,7 +92,7 @@ static bool interpret(struct differences *d, struct side *side, const tg_algorit
 static bool has_constant_state(struct differences *d)
 {
     for (uint32_t i = 0; i < d->forward.problem.n_tensors; i++) {
-        const struct host_tensor *output = &d->forward.problem.tensors[i];
+        const tg_host_tensor *output = &d->forward.problem.tensors[i];
         if (output->flags & TG_OUT && !output->has_tokens && !named(&d->backward.problem, "d", output->name))
             return true;
     }
@@ -104,9 +104,9 @@ static void hand_over(struct differences *d)
 {
     const bool without_states = has_constant_state(d);
     for (uint32_t i = 0; i < d->forward.problem.n_tensors; i++) {
-        const struct host_tensor *output = &d->forward.problem.tensors[i];
-        const struct host_tensor *fed = named(&d->backward.problem, "", output->name);
-        const struct host_tensor *arriving = named(&d->backward.problem, "d", output->name);
+        const tg_host_tensor *output = &d->forward.problem.tensors[i];
+        const tg_host_tensor *fed = named(&d->backward.problem, "", output->name);
+        const tg_host_tensor *arriving = named(&d->backward.problem, "d", output->name);
         if (!(output->flags & TG_OUT))
             continue;
         if (fed)
@@ -124,7 +124,7 @@ static double weighted(const struct differences *d, double *magnitude)
     double sum = 0;
     *magnitude = 0;
     for (uint32_t i = 0; i < d->forward.problem.n_tensors; i++) {
-        const struct host_tensor *output = &d->forward.problem.tensors[i];
+        const tg_host_tensor *output = &d->forward.problem.tensors[i];
         for (size_t e = 0; d->weight[output->tile] && e < output->n; e++) {
             const double term = d->weight[output->tile][e] * d->forward.numbers[output->tile][e];
             sum += term;
@@ -146,7 +146,7 @@ static void move(double *x, const double *u, size_t n, double by)
         x[e] += by * u[e];
 }
 
-static bool difference(struct differences *d, const struct host_tensor *input, const double *u, double by,
+static bool difference(struct differences *d, const tg_host_tensor *input, const double *u, double by,
                        struct slope *slope)
 {
     const tg_algorithm *algorithm = d->forward.problem.variant->algorithm;
@@ -164,19 +164,19 @@ static bool difference(struct differences *d, const struct host_tensor *input, c
 }
 
 /* Each element by itself where they are few. */
-static void direct(const struct host_tensor *input, size_t number, uint64_t seed, double *u)
+static void direct(const tg_host_tensor *input, size_t number, uint64_t seed, double *u)
 {
-    const struct num_random random = {seed + number, num_stream(input->name)};
+    const tg_random random = {seed + number, tg_num_stream(input->name)};
     double sum = 0;
     for (size_t e = 0; e < input->n; e++) {
-        u[e] = input->n <= N_DIRECTIONS ? e == number : num_normal(random, e);
+        u[e] = input->n <= N_DIRECTIONS ? e == number : tg_num_normal(random, e);
         sum += u[e] * u[e];
     }
     for (size_t e = 0; e < input->n; e++)
         u[e] /= sqrt(sum);
 }
 
-static struct slope expect(const struct host_tensor *input, const double *gradient, const double *u)
+static struct slope expect(const tg_host_tensor *input, const double *gradient, const double *u)
 {
     struct slope slope = {0, 0, 0};
     double sum = 0;
@@ -193,8 +193,8 @@ static bool is_right(const struct slope *slope)
     return fabs(slope->found - slope->expected) <= slope->limit;
 }
 
-static int try_direction(struct differences *d, const struct host_tensor *input, const double *gradient,
-                         const double *u, struct slope *slope)
+static int try_direction(struct differences *d, const tg_host_tensor *input, const double *gradient, const double *u,
+                         struct slope *slope)
 {
     *slope = expect(input, gradient, u);
     if (!difference(d, input, u, step, slope))
@@ -209,8 +209,7 @@ static int try_direction(struct differences *d, const struct host_tensor *input,
 }
 
 /* The worst of its directions. */
-static int try_input(struct differences *d, const struct host_tensor *input, const double *gradient,
-                     struct slope *worst)
+static int try_input(struct differences *d, const tg_host_tensor *input, const double *gradient, struct slope *worst)
 {
     double *u = malloc((input->n + 1) * sizeof *u);
     int code = u ? CODE_OK : CODE_USAGE;
@@ -229,7 +228,7 @@ static int try_input(struct differences *d, const struct host_tensor *input, con
 
 /* ---- all of them ---- */
 
-static void report(struct check *check, const struct host_tensor *gradient, const struct slope *slope, int code)
+static void report(struct check *check, const tg_host_tensor *gradient, const struct slope *slope, int code)
 {
     const double error = fabs(slope->found - slope->expected);
     if (check->differences)
@@ -247,8 +246,8 @@ static int try_algorithm(struct check *check, struct differences *d, const tg_al
 {
     int worst = interpret(d, &d->backward, algorithm) ? CODE_OK : CODE_USAGE;
     for (uint32_t i = 0; i < d->forward.problem.n_tensors && worst != CODE_USAGE; i++) {
-        const struct host_tensor *input = &d->forward.problem.tensors[i];
-        const struct host_tensor *gradient = named(&d->backward.problem, "d", input->name);
+        const tg_host_tensor *input = &d->forward.problem.tensors[i];
+        const tg_host_tensor *gradient = named(&d->backward.problem, "d", input->name);
         struct slope slope;
         if (!(input->flags & TG_IN) || !gradient || !(gradient->flags & TG_OUT))
             continue;

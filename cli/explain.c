@@ -47,7 +47,7 @@ struct direction {
     const tg_variant *variant;
     const tg_target *target;
     const tg_shape_class *shape;
-    const struct shape *sizes; /* of the calls that schedules are for */
+    const tg_shape *sizes; /* of the calls that schedules are for */
     struct wish wish;
     struct dump *dump; /* NULL: its stages are not wanted */
     json_t *json;      /* object, with --json */
@@ -71,7 +71,7 @@ static void keep_reason(void *user, const tg_diag *diag)
 
 /* By the cost model, for calls of these sizes. */
 static double predicted_ms(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
-                           const struct shape *of_call)
+                           const tg_shape *of_call)
 {
     const tg_sizes sizes = {of_call->batch, of_call->heads, of_call->tokens, schedule->chunk};
     tg_cost cost = {0};
@@ -80,7 +80,7 @@ static double predicted_ms(const tg_schedule *schedule, const tg_target *target,
 }
 
 static json_t *schedule_json(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
-                             const struct shape *sizes)
+                             const tg_shape *sizes)
 {
     struct reasons reasons = {.list = json_array()};
     const tg_sink sink = {keep_reason, &reasons};
@@ -101,7 +101,7 @@ static void print_all(const struct direction *direction)
 {
     const tg_target *target = direction->target;
     const tg_shape_class *shape = direction->shape;
-    const struct shape *sizes = direction->sizes;
+    const tg_shape *sizes = direction->sizes;
     struct text accepted = {0};
     tg_writer writer = text_writer(&accepted);
     tg_schedule s;
@@ -237,7 +237,7 @@ static int explain_backward(const struct direction *forward, json_t *json)
 }
 
 static int explain_both(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct shape *sizes, struct dump *dump)
+                        const tg_shape_class *shape, const tg_shape *sizes, struct dump *dump)
 {
     const bool is_json = context->options.json;
     struct direction forward = {.context = context,
@@ -269,7 +269,7 @@ int command_explain(struct context *context)
 {
     struct dump dump = {.stages = NULL};
     tg_shape_class shape;
-    struct shape sizes;
+    tg_shape sizes;
     const tg_variant *variant = variant_by_name(context, context->options.args[0]);
     if (!variant || !stage_parse(context, &dump) || !shape_class_wanted(context, &shape, &sizes))
         return CODE_USAGE;

@@ -10,16 +10,6 @@
 
 enum { MAX_NAMES = 256 };
 
-oracle_fn *variant_oracle(const tg_variant *variant)
-{
-    if (variant->oracle)
-        return variant->oracle;
-    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
-        if ((*v)->algorithm == variant->algorithm)
-            return (*v)->oracle;
-    return NULL;
-}
-
 static const tg_variant *forward_in(const tg_variant *const *list, const tg_variant *variant)
 {
     for (; list && *list; list++)
@@ -160,7 +150,7 @@ bool shape_class_check(struct context *context, const tg_shape_class *shape)
     return ok;
 }
 
-bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uint32_t *n)
+bool shapes_wanted(struct context *context, tg_shape shapes[MAX_SHAPES], uint32_t *n)
 {
     struct options *options = &context->options;
     if (options->n_shapes && (options->dqk || options->dhv)) {
@@ -174,19 +164,19 @@ bool shapes_wanted(struct context *context, struct shape shapes[MAX_SHAPES], uin
     }
     *n = options->n_shapes ? options->n_shapes : 1;
     if (!options->n_shapes)
-        shapes[0] = (struct shape){.dqk = options->dqk ? options->dqk : 128,
-                                   .dhv = options->dhv ? options->dhv : 256,
-                                   .group = options->group,
-                                   .most_tokens = options->tokens,
-                                   .packed = options->packed,
-                                   .pooled = options->pool};
+        shapes[0] = (tg_shape){.dqk = options->dqk ? options->dqk : 128,
+                               .dhv = options->dhv ? options->dhv : 256,
+                               .group = options->group,
+                               .most_tokens = options->tokens,
+                               .packed = options->packed,
+                               .pooled = options->pool};
     return true;
 }
 
 /* The widths of --dqk and --dhv, or all that --shape says. */
-static bool shape_wanted(struct context *context, struct shape *shape)
+static bool shape_wanted(struct context *context, tg_shape *shape)
 {
-    struct shape shapes[MAX_SHAPES];
+    tg_shape shapes[MAX_SHAPES];
     uint32_t n;
     if (context->options.n_shapes > 1) {
         complain(context, "run the command once more for the other", "%u --shape options; a schedule is for one",
@@ -199,13 +189,13 @@ static bool shape_wanted(struct context *context, struct shape *shape)
     return true;
 }
 
-bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct shape *sizes)
+bool shape_class_wanted(struct context *context, tg_shape_class *shape, tg_shape *sizes)
 {
     const struct options *options = &context->options;
     tg_dtype io = TG_BF16;
     if (!shape_wanted(context, sizes) || (options->dtype && !dtype_parse(context, options->dtype, &io)))
         return false;
-    *shape = shape_class_of(sizes, io);
+    *shape = tg_shape_class_of(sizes, io);
     if (!shape_class_check(context, shape))
         return false;
     if (!options->n_shapes) {
@@ -218,7 +208,7 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape, struct s
 }
 
 static bool schedule_default(struct context *context, const tg_variant *variant, const tg_target *target,
-                             const tg_shape_class *shape, const struct shape *sizes, const char *changes,
+                             const tg_shape_class *shape, const tg_shape *sizes, const char *changes,
                              tg_schedule *schedule)
 {
     tg_sizes of_call = tg_sizes_usual(shape); /* where nobody says what it will be called with */
@@ -230,7 +220,7 @@ static bool schedule_default(struct context *context, const tg_variant *variant,
 }
 
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
-                        const tg_shape_class *shape, const struct shape *sizes, const char *text, tg_schedule *schedule)
+                        const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule)
 {
     char base[SCHEDULE_TEXT], whole[2 * SCHEDULE_TEXT];
     text += strspn(text, " ");
@@ -266,7 +256,7 @@ struct wish wish_of(const struct options *options)
 }
 
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
-                     const tg_shape_class *shape, const struct shape *sizes, struct wish wish, struct choice *choice)
+                     const tg_shape_class *shape, const tg_shape *sizes, struct wish wish, struct choice *choice)
 {
     if (!shape_class_check(context, shape))
         return false;

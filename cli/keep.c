@@ -20,7 +20,7 @@ static bool match(const tg_schedule *forward, const tg_schedule *backward)
 
 /* How long the model thinks that it takes; below 0: it does not fit. */
 static double seconds_of(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *class,
-                         const struct shape *shape)
+                         const tg_shape *shape)
 {
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
     tg_cost cost;
@@ -32,7 +32,7 @@ static double seconds_of(const tg_schedule *schedule, const tg_target *target, c
 
 /* The fastest backward that takes what the forward leaves. */
 static void pair_with(const tg_schedule *first, const tg_variant *backward, const tg_target *target,
-                      const tg_shape_class *class, const struct shape *shape, double *least, struct keeping *pair)
+                      const tg_shape_class *class, const tg_shape *shape, double *least, struct keeping *pair)
 {
     tg_schedule then;
     const double forward = first->kept[0] ? seconds_of(first, target, class, shape) : -1;
@@ -46,7 +46,7 @@ static void pair_with(const tg_schedule *first, const tg_variant *backward, cons
 }
 
 bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
-                       const tg_shape_class *class, const struct shape *shape, struct keeping *pair)
+                       const tg_shape_class *class, const tg_shape *shape, struct keeping *pair)
 {
     double least = -1;
     tg_schedule first;

@@ -154,7 +154,7 @@ static bool parse_count(struct context *context, const char *label, const char *
 }
 
 /* All five sizes, in any order. */
-static bool shape_parse(struct context *context, const char *text, struct shape *shape)
+static bool shape_parse(struct context *context, const char *text, tg_shape *shape)
 {
     static const char *const names[] = {"B", "NH", "T", "dqk", "dhv", NULL};
     static const char *const hint = "write all five, in any order: --shape B=8,NH=16,T=8192,dqk=128,dhv=256";
@@ -196,7 +196,7 @@ static bool shape_parse(struct context *context, const char *text, struct shape 
         }
     }
     *shape =
-        (struct shape){.batch = values[0], .heads = values[1], .tokens = values[2], .dqk = values[3], .dhv = values[4]};
+        (tg_shape){.batch = values[0], .heads = values[1], .tokens = values[2], .dqk = values[3], .dhv = values[4]};
     return true;
 }
 
@@ -222,12 +222,12 @@ static bool setting_parse(struct context *context, const char *text)
 
 static bool cuts_parse(struct context *context, const char *text)
 {
-    struct cuts *cuts = &context->options.cuts;
+    tg_cuts *cuts = &context->options.cuts;
     size_t n = 1;
     for (const char *at = text; *at; at++)
         n += *at == ',';
     free(cuts->at);
-    *cuts = (struct cuts){calloc(n, sizeof *cuts->at), (int64_t)n - 1};
+    *cuts = (tg_cuts){calloc(n, sizeof *cuts->at), (int64_t)n - 1};
     for (size_t i = 0; cuts->at && i < n; i++) {
         char *end;
         errno = 0;
@@ -245,22 +245,22 @@ static bool cuts_parse(struct context *context, const char *text)
 void options_free(struct options *options)
 {
     free(options->cuts.at);
-    options->cuts = (struct cuts){NULL, 0};
+    options->cuts = (tg_cuts){NULL, 0};
 }
 
-static bool shape_cuts(struct context *context, struct shape *shape)
+static bool shape_cuts(struct context *context, tg_shape *shape)
 {
-    const struct cuts *cuts = &context->options.cuts;
+    const tg_cuts *cuts = &context->options.cuts;
     if (shape->batch != 1 && shape->batch != cuts->n) {
         complain(context, "write B=1, or the number of sequences", "--cu has %lld sequences, --shape B=%lld",
                  (long long)cuts->n, (long long)shape->batch);
         return false;
     }
     shape->batch = cuts->n;
-    return cuts_check(context, "--cu", cuts, shape->tokens);
+    return tg_cuts_check("--cu", cuts, shape->tokens, &context->sink) == TG_OK;
 }
 
-bool options_shape(struct context *context, struct shape *shape)
+bool options_shape(struct context *context, tg_shape *shape)
 {
     const struct options *options = &context->options;
     shape->group = options->group;

@@ -53,7 +53,7 @@ static uint8_t add_schedule(tg_set_part *part, const tg_schedule *schedule)
 
 /* The schedule of a part for these sizes; not `is_default`: for them and for what is near. */
 static bool add_choice(struct context *context, const tg_variant *variant, struct set_parts *parts, tg_set_part *part,
-                       const struct shape *sizes, bool is_default)
+                       const tg_shape *sizes, bool is_default)
 {
     const struct wish wish = wish_of(&context->options);
     struct choice choice;
@@ -84,10 +84,10 @@ static bool add_choice(struct context *context, const tg_variant *variant, struc
 }
 
 /* What nobody gave sizes for. */
-static struct shape usual_sizes(const tg_shape_class *class, const struct shape *like)
+static tg_shape usual_sizes(const tg_shape_class *class, const tg_shape *like)
 {
     const tg_sizes usual = tg_sizes_usual(class);
-    struct shape shape = *like;
+    tg_shape shape = *like;
     shape.batch = usual.batch;
     shape.heads = usual.heads;
     shape.tokens = usual.tokens;
@@ -96,7 +96,7 @@ static struct shape usual_sizes(const tg_shape_class *class, const struct shape 
 
 /* Each --schedule, the first being the default: by name, for any sizes. */
 static bool add_named(struct context *context, const tg_variant *variant, struct set_parts *parts, tg_set_part *part,
-                      const struct shape *sizes)
+                      const tg_shape *sizes)
 {
     struct options *options = &context->options;
     const char *const last = options->schedule;
@@ -111,20 +111,20 @@ static bool add_named(struct context *context, const tg_variant *variant, struct
 
 /* The first choices of a pair of widths on an architecture. */
 static bool begin_part(struct context *context, const tg_variant *variant, struct set_parts *parts,
-                       const tg_target *target, const tg_shape_class *class, const struct shape *shape)
+                       const tg_target *target, const tg_shape_class *class, const tg_shape *shape)
 {
-    const struct shape usual = usual_sizes(class, shape);
+    const tg_shape usual = usual_sizes(class, shape);
     const bool is_named = context->options.n_schedules > 0;
     tg_set_part *part = make_part(context, parts, target, class);
     return part && (is_named ? add_named(context, variant, parts, part, context->options.n_shapes ? shape : &usual)
                              : add_choice(context, variant, parts, part, &usual, true));
 }
 
-static bool add_target(struct context *context, const tg_variant *variant, const struct shape *shapes, uint32_t n,
+static bool add_target(struct context *context, const tg_variant *variant, const tg_shape *shapes, uint32_t n,
                        tg_dtype io, const tg_target *target, struct set_parts *parts)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const tg_shape_class class = shape_class_of(&shapes[i], io);
+        const tg_shape_class class = tg_shape_class_of(&shapes[i], io);
         if (!shape_class_check(context, &class) ||
             (!find_part(parts, target, &class) && !begin_part(context, variant, parts, target, &class, &shapes[i])))
             return false;
@@ -139,7 +139,7 @@ bool parts_wanted(struct context *context, const tg_variant *variant, struct set
 {
     struct options *options = &context->options;
     const tg_target *targets[MAX_TARGETS];
-    struct shape shapes[MAX_SHAPES];
+    tg_shape shapes[MAX_SHAPES];
     uint32_t n_shapes, n_targets;
     tg_dtype io = TG_BF16;
     *parts = (struct set_parts){.n = 0};

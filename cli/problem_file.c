@@ -15,20 +15,20 @@ struct reader {
     struct context *context;
     const struct st_file *file;
     const char *path;
-    struct problem *problem;
+    tg_problem *problem;
     bool is_fed;
     int64_t value[N_SIZES];
     const char *from[N_SIZES];  /* which tensor told it; NULL: none yet */
     const struct st_tensor *io; /* the first tensor of the input type */
 };
 
-static const uint8_t *axes_of(const struct reader *reader, const struct host_tensor *tensor)
+static const uint8_t *axes_of(const struct reader *reader, const tg_host_tensor *tensor)
 {
     return reader->problem->variant->algorithm->tensors[tensor->tile].axes;
 }
 
 /* What an axis of a tensor is the size of. */
-static int size_of_axis(const struct reader *reader, const struct host_tensor *tensor, int axis)
+static int size_of_axis(const struct reader *reader, const tg_host_tensor *tensor, int axis)
 {
     const uint8_t *axes = axes_of(reader, tensor);
     if (axis == 0)
@@ -52,7 +52,7 @@ static const char *size_label(int size)
     return labels[size] ? labels[size] : "?";
 }
 
-static void name_shape(const struct reader *reader, const struct host_tensor *tensor, char text[SHAPE_TEXT])
+static void name_shape(const struct reader *reader, const tg_host_tensor *tensor, char text[SHAPE_TEXT])
 {
     size_t n = (size_t)snprintf(text, SHAPE_TEXT, "[");
     for (int i = tensor->first_axis; i < tensor->rank; i++)
@@ -71,7 +71,7 @@ static void number_shape(const struct st_tensor *found, char text[SHAPE_TEXT])
 }
 
 /* in.q or q; what the forward computed may be there as its output. */
-const struct st_tensor *tensor_in_file(const struct st_file *file, const struct host_tensor *tensor)
+const struct st_tensor *tensor_in_file(const struct st_file *file, const tg_host_tensor *tensor)
 {
     char full[64];
     tensor_file_name(tensor, full);
@@ -87,17 +87,17 @@ const struct st_tensor *tensor_in_file(const struct st_file *file, const struct 
 
 /* ---- sizes and types ---- */
 
-static bool is_float(enum st_dtype type)
+static bool is_float(tg_num_type type)
 {
-    return type == ST_BF16 || type == ST_F16 || type == ST_F32 || type == ST_F64;
+    return type == TG_NUM_BF16 || type == TG_NUM_F16 || type == TG_NUM_F32 || type == TG_NUM_F64;
 }
 
-bool is_for_all_heads(const struct host_tensor *tensor, const struct st_tensor *found)
+bool is_for_all_heads(const tg_host_tensor *tensor, const struct st_tensor *found)
 {
     return tensor->flags & TG_NO_BATCH && tensor->rank == 2 && found->rank == 0;
 }
 
-static bool learn_extents(struct reader *reader, const struct host_tensor *tensor, const struct st_tensor *found)
+static bool learn_extents(struct reader *reader, const tg_host_tensor *tensor, const struct st_tensor *found)
 {
     char expected[SHAPE_TEXT], actual[SHAPE_TEXT];
     if (is_for_all_heads(tensor, found))
@@ -124,7 +124,7 @@ static bool learn_extents(struct reader *reader, const struct host_tensor *tenso
     return true;
 }
 
-static bool learn_type(struct reader *reader, const struct host_tensor *tensor, const struct st_tensor *found)
+static bool learn_type(struct reader *reader, const tg_host_tensor *tensor, const struct st_tensor *found)
 {
     struct context *context = reader->context;
     const tg_algorithm *algorithm = reader->problem->variant->algorithm;
@@ -132,12 +132,11 @@ static bool learn_type(struct reader *reader, const struct host_tensor *tensor, 
     const bool is_converted = context->options.dtype != NULL;
     if (!is_float(found->dtype)) {
         complain(context, "convert it to BF16, F16 or F32 before saving",
-                 "%s: %s is %s, expected a floating-point type", reader->path, found->name,
-                 st_dtype_name(found->dtype));
+                 "%s: %s is %s, expected a floating-point type", reader->path, found->name, tg_num_name(found->dtype));
         return false;
     }
     /* Narrowing is rounding, and that only on request. Widening is exact. */
-    if (found->dtype == ST_F64 && !is_converted) {
+    if (found->dtype == TG_NUM_F64 && !is_converted) {
         complain(context, "save it as F32, or choose the type to round to with --dtype", "%s: %s is F64, expected %s",
                  reader->path, found->name, is_io ? "BF16, F16 or F32" : "F32");
         return false;
@@ -149,12 +148,11 @@ static bool learn_type(struct reader *reader, const struct host_tensor *tensor, 
     if (reader->io->dtype == found->dtype || is_converted)
         return true;
     complain(context, "save both in one type, or convert with --dtype", "%s: %s is %s, expected %s like %s",
-             reader->path, found->name, st_dtype_name(found->dtype), st_dtype_name(reader->io->dtype),
-             reader->io->name);
+             reader->path, found->name, tg_num_name(found->dtype), tg_num_name(reader->io->dtype), reader->io->name);
     return false;
 }
 
-static bool miss(struct reader *reader, const struct host_tensor *tensor)
+static bool miss(struct reader *reader, const tg_host_tensor *tensor)
 {
     char expected[SHAPE_TEXT], hint[256], full[64];
     if (tensor->flags & TG_OPTIONAL || (reader->is_fed && tensor->is_fed))
@@ -171,7 +169,7 @@ static bool learn_sizes(struct reader *reader)
 {
     bool ok = true;
     for (uint32_t i = 0; i < reader->problem->n_tensors; i++) {
-        const struct host_tensor *tensor = &reader->problem->tensors[i];
+        const tg_host_tensor *tensor = &reader->problem->tensors[i];
         if (!(tensor->flags & TG_IN))
             continue;
         const struct st_tensor *found = tensor_in_file(reader->file, tensor);
@@ -206,7 +204,7 @@ static bool learn_group(struct reader *reader, int64_t *group)
 
 static bool read_cuts(struct reader *reader, const json_t *list)
 {
-    struct cuts *cuts = &reader->problem->cuts;
+    tg_cuts *cuts = &reader->problem->cuts;
     size_t i, n = json_array_size(list);
     json_t *number;
     bool ok = n >= 1;
@@ -226,7 +224,7 @@ static bool read_cuts(struct reader *reader, const json_t *list)
 
 static bool read_number(struct reader *reader, const char *name, const json_t *value)
 {
-    const int scalar = problem_scalar(reader->problem, name);
+    const int scalar = tg_problem_scalar(reader->problem, name);
     if (scalar < 0)
         return problem_unknown_scalar(reader->context, reader->problem, reader->path, name);
     if (json_is_number(value)) {
@@ -265,9 +263,9 @@ static bool read_scalars(struct reader *reader)
 /* --cu takes the place of the file's. Their number is that of the sequences. */
 static bool learn_cuts(struct reader *reader)
 {
-    const struct cuts *wanted = &reader->context->options.cuts;
-    struct cuts *cuts = &reader->problem->cuts;
-    if (wanted->at && !cuts_copy(reader->context, wanted, cuts))
+    const tg_cuts *wanted = &reader->context->options.cuts;
+    tg_cuts *cuts = &reader->problem->cuts;
+    if (wanted->at && tg_cuts_copy(wanted, cuts, &reader->context->sink) != TG_OK)
         return false;
     if (!cuts->at && reader->context->options.packed) {
         complain(reader->context, "give the boundaries with --cu", "--packed: %s has no `cu` in the metadata `scalars`",
@@ -285,24 +283,24 @@ static bool learn_cuts(struct reader *reader)
 
 /* ---- numbers ---- */
 
-static bool read_tensor(struct reader *reader, const struct st_tensor *found, struct host_tensor *tensor)
+static bool read_tensor(struct reader *reader, const struct st_tensor *found, tg_host_tensor *tensor)
 {
     bool *is_rounded = &reader->problem->is_rounded;
-    if (!problem_allocate(reader->context, tensor))
+    if (tg_problem_allocate(tensor, &reader->context->sink) != TG_OK)
         return false;
     if (is_for_all_heads(tensor, found)) {
         for (size_t i = 0; i < tensor->n; i++)
-            num_store(tensor->data, tensor->dtype, i, num_load(found->data, found->dtype, 0));
+            tg_num_store(tensor->data, tensor->dtype, i, tg_num_load(found->data, found->dtype, 0));
         return true;
     }
     if (found->dtype == tensor->dtype) {
         memcpy(tensor->data, found->data, tensor->bytes);
         return true;
     }
-    num_convert((struct num_array){tensor->data, tensor->dtype, tensor->n}, num_of_tensor(found));
+    tg_num_convert((tg_array){tensor->data, tensor->dtype, tensor->n}, st_array(found));
     for (size_t i = 0; i < tensor->n && !*is_rounded && !tensor->is_fed; i++) {
-        double before = num_load(found->data, found->dtype, i);
-        double after = num_load(tensor->data, tensor->dtype, i);
+        double before = tg_num_load(found->data, found->dtype, i);
+        double after = tg_num_load(tensor->data, tensor->dtype, i);
         *is_rounded = before != after && !(isnan(before) && isnan(after));
     }
     return true;
@@ -310,9 +308,9 @@ static bool read_tensor(struct reader *reader, const struct st_tensor *found, st
 
 static bool read_tensors(struct reader *reader)
 {
-    struct problem *problem = reader->problem;
+    tg_problem *problem = reader->problem;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
+        tg_host_tensor *tensor = &problem->tensors[i];
         if (!(tensor->flags & TG_IN) || (reader->is_fed && tensor->is_fed))
             continue;
         const struct st_tensor *found = tensor_in_file(reader->file, tensor);
@@ -329,23 +327,23 @@ static bool io_type(struct context *context, const struct st_tensor *first, tg_d
 {
     if (context->options.dtype)
         return dtype_parse(context, context->options.dtype, io);
-    *io = !first ? TG_F32 : first->dtype == ST_BF16 ? TG_BF16 : first->dtype == ST_F16 ? TG_F16 : TG_F32;
+    *io = !first ? TG_F32 : first->dtype == TG_NUM_BF16 ? TG_BF16 : first->dtype == TG_NUM_F16 ? TG_F16 : TG_F32;
     return true;
 }
 
 /* The types of the tensors hang on the input type, which the file tells. */
-static void retype(struct problem *problem, tg_dtype io)
+static void retype(tg_problem *problem, tg_dtype io)
 {
     problem->io = io;
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         if (problem->variant->algorithm->tensors[problem->tensors[i].tile].dtype == TG_IO)
-            problem->tensors[i].dtype = io == TG_BF16 ? ST_BF16 : io == TG_F16 ? ST_F16 : ST_F32;
+            problem->tensors[i].dtype = io == TG_BF16 ? TG_NUM_BF16 : io == TG_F16 ? TG_NUM_F16 : TG_NUM_F32;
 }
 
 /* Of in.s0 for in.S0: what is misspelt would be taken for absent. */
 static bool check_name(const struct reader *reader, const char *name)
 {
-    const struct problem *problem = reader->problem;
+    const tg_problem *problem = reader->problem;
     char full[64], likely[64] = "";
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         tensor_file_name(&problem->tensors[i], full);
@@ -373,8 +371,8 @@ static bool check_names(const struct reader *reader)
 static bool read_all(struct reader *reader)
 {
     struct context *context = reader->context;
-    struct problem *problem = reader->problem;
-    struct shape shape = {.most_tokens = context->options.tokens, .pooled = context->options.pool};
+    tg_problem *problem = reader->problem;
+    tg_shape shape = {.most_tokens = context->options.tokens, .pooled = context->options.pool};
     tg_dtype io;
     if (!check_names(reader) || !read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) ||
         !learn_group(reader, &shape.group) || !io_type(context, reader->io, &io))
@@ -386,12 +384,13 @@ static bool read_all(struct reader *reader)
     shape.dqk = reader->value[SIZE_AXES + TG_DQK];
     shape.dhv = reader->value[SIZE_AXES + TG_DHV];
     shape.packed = problem->cuts.at != NULL;
-    return (!shape.packed || cuts_check(context, reader->path, &problem->cuts, shape.tokens)) &&
-           problem_size(context, &shape, problem) && problem_options(context, problem) && read_tensors(reader);
+    const tg_sink *sink = &context->sink;
+    return (!shape.packed || tg_cuts_check(reader->path, &problem->cuts, shape.tokens, sink) == TG_OK) &&
+           tg_problem_size(&shape, problem, sink) == TG_OK && problem_options(context, problem) && read_tensors(reader);
 }
 
 bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
-                  bool is_fed, struct problem *problem)
+                  bool is_fed, tg_problem *problem)
 {
     struct reader reader = {.context = context, .file = file, .path = path, .problem = problem};
     reader.is_fed = is_fed;
@@ -399,6 +398,6 @@ bool problem_read(struct context *context, const tg_variant *variant, const stru
         return false;
     if (read_all(&reader))
         return true;
-    problem_free(problem);
+    tg_problem_free(problem);
     return false;
 }

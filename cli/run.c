@@ -12,7 +12,7 @@ enum phase { START, OPEN_DRIVER, READ, COMPILE, LOAD, COPY_IN, RUN, COPY_OUT, N_
 struct run {
     struct context *context;
     const tg_variant *variant;
-    struct problem problem;
+    tg_problem problem;
     struct choice choice;
     struct kernel kernel;
     double phases[N_PHASES]; /* seconds */
@@ -85,7 +85,7 @@ static bool read_input(struct run *run)
 static bool has_all_inputs(struct run *run)
 {
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &run->problem.tensors[i];
+        const tg_host_tensor *tensor = &run->problem.tensors[i];
         if (!tensor->is_kept || !(tensor->flags & TG_IN))
             continue;
         complain(run->context, "choose another with --schedule; `tegula check --keep-states` does both",
@@ -98,25 +98,25 @@ static bool has_all_inputs(struct run *run)
 static tg_status run_kernel(struct run *run)
 {
     struct context *context = run->context;
-    struct call call;
-    tg_status status =
-        call_open(&call, &context->machine, &run->kernel, &run->problem, run->choice.schedule.chunk, &context->sink);
+    tg_call call;
+    tg_status status = tg_call_open(&call, &context->machine, run->kernel.module, &run->problem,
+                                    run->choice.schedule.chunk, &context->sink);
     if (status != TG_OK)
         return status;
     phase_end(run, COPY_IN);
     progress(context, "running on %s", context->machine.device.name);
-    status = call_run(&call, &context->sink);
+    status = tg_call_run(&call, &context->sink);
     phase_end(run, RUN);
     run->first_result = run->mark - context->process_start;
     if (status == TG_OK)
-        status = call_fetch(&call, &run->problem, &context->sink);
-    call_close(&call);
+        status = tg_call_fetch(&call, &run->problem, &context->sink);
+    tg_call_close(&call);
     phase_end(run, COPY_OUT);
     return status;
 }
 
 /* As files say it: numbers by name, and the boundaries of packed sequences. */
-static void scalars_text(const struct problem *problem, struct text *text)
+static void scalars_text(const tg_problem *problem, struct text *text)
 {
     tg_writer writer = text_writer(text);
     for (uint32_t i = 0; i < problem->n_scalars; i++)
@@ -126,13 +126,13 @@ static void scalars_text(const struct problem *problem, struct text *text)
     tg_printf(&writer, problem->cuts.at ? "]}" : "}");
 }
 
-static bool is_output(const struct host_tensor *tensor)
+static bool is_output(const tg_host_tensor *tensor)
 {
     return tensor->flags & TG_OUT && tensor->data;
 }
 
 /* As the inputs are called: out.h beside in.q, h beside q. */
-static void name_output(const struct run *run, const struct host_tensor *tensor, char name[64])
+static void name_output(const struct run *run, const tg_host_tensor *tensor, char name[64])
 {
     if (run->problem.is_prefixed)
         tensor_file_name(tensor, name);
@@ -140,7 +140,7 @@ static void name_output(const struct run *run, const struct host_tensor *tensor,
         snprintf(name, 64, "%s", tensor->name);
 }
 
-static struct st_tensor output_of(const struct host_tensor *tensor, const char *name)
+static struct st_tensor output_of(const tg_host_tensor *tensor, const char *name)
 {
     struct st_tensor output = {.name = name,
                                .dtype = tensor->dtype,
@@ -204,7 +204,7 @@ static void report(const struct run *run)
                                                 "allocate and copy in",
                                                 "run",
                                                 "copy out"};
-    const struct shape *shape = &run->problem.shape;
+    const tg_shape *shape = &run->problem.shape;
     const double ours = run->phases[COMPILE] + run->phases[LOAD];
     const bool json = run->context->options.json;
     char text[SCHEDULE_TEXT];
@@ -239,8 +239,8 @@ static void report(const struct run *run)
 static int run_opened(struct run *run)
 {
     struct context *context = run->context;
-    const struct shape *shape = &run->problem.shape;
-    const tg_shape_class class = shape_class_of(shape, run->problem.io);
+    const tg_shape *shape = &run->problem.shape;
+    const tg_shape_class class = tg_shape_class_of(shape, run->problem.io);
     if (!schedule_choose(context, run->variant, context->machine.target, &class, shape, wish_of(&context->options),
                          &run->choice))
         return CODE_USAGE;
@@ -253,7 +253,8 @@ static int run_opened(struct run *run)
     run->phases[LOAD] = run->kernel.load_seconds;
     run->phases[OPEN_DRIVER] += run->mark - begin - run->kernel.compile_seconds - run->kernel.load_seconds;
     int code = CODE_USAGE;
-    if (problem_keep(context, run->kernel.program, run->choice.schedule.chunk, &run->problem) && has_all_inputs(run))
+    if (tg_problem_keep(run->kernel.program, run->choice.schedule.chunk, &run->problem, &context->sink) == TG_OK &&
+        has_all_inputs(run))
         code = code_of_status(run_kernel(run));
     if (code == CODE_OK && !write_output(run))
         code = CODE_USAGE;
@@ -286,6 +287,6 @@ int command_run(struct context *context)
         code = run_opened(&run);
         progress_end(context);
     }
-    problem_free(&run.problem);
+    tg_problem_free(&run.problem);
     return code;
 }

@@ -24,14 +24,6 @@ static const uint64_t max_header_bytes = 100 * 1000 * 1000;
 
 enum { LENGTH_BYTES = 8, SHAPE_TEXT = ST_MAX_RANK * 22 + 3 };
 
-static const struct {
-    const char *name;
-    size_t bytes;
-} dtypes[ST_N_DTYPES] = {
-    [ST_BF16] = {"BF16", 2}, [ST_F16] = {"F16", 2}, [ST_F32] = {"F32", 4},
-    [ST_F64] = {"F64", 8},   [ST_I32] = {"I32", 4}, [ST_I64] = {"I64", 8},
-};
-
 struct st_file {
     struct st_tensor *tensors;
     size_t n_tensors;
@@ -46,22 +38,17 @@ struct report {
     size_t size;
 };
 
-const char *st_dtype_name(enum st_dtype dtype)
-{
-    return dtypes[dtype].name;
-}
-
-size_t st_dtype_bytes(enum st_dtype dtype)
-{
-    return dtypes[dtype].bytes;
-}
-
 int64_t st_elements(const struct st_tensor *tensor)
 {
     int64_t n = 1;
     for (int d = 0; d < tensor->rank; d++)
         n *= tensor->shape[d];
     return n;
+}
+
+tg_const_array st_array(const struct st_tensor *tensor)
+{
+    return (tg_const_array){tensor->data, tensor->dtype, (size_t)st_elements(tensor)};
 }
 
 /* Names come from the file and may hold anything: control characters must not reach a terminal,
@@ -125,7 +112,7 @@ static void print_shape(char text[SHAPE_TEXT], const struct st_tensor *tensor)
  * element count fits too, a zero elsewhere in the shape does not excuse an overflow. */
 static bool shape_bytes(const struct st_tensor *tensor, size_t *bytes)
 {
-    int64_t total = (int64_t)st_dtype_bytes(tensor->dtype);
+    int64_t total = (int64_t)tg_num_bytes(tensor->dtype);
     bool is_empty = false;
     for (int d = 0; d < tensor->rank; d++) {
         if (tensor->shape[d] == 0) {
@@ -204,9 +191,9 @@ static bool read_dtype(const json_t *value, struct st_tensor *tensor, const stru
 {
     if (!json_is_string(value))
         return fail(report, "tensor '%.80s': dtype: expected a string, found %s", tensor->name, kind_name(value));
-    for (int d = 0; d < ST_N_DTYPES; d++) {
-        if (strcmp(json_string_value(value), dtypes[d].name) == 0) {
-            tensor->dtype = (enum st_dtype)d;
+    for (int d = 0; d < TG_N_NUM_TYPES; d++) {
+        if (strcmp(json_string_value(value), tg_num_name((tg_num_type)d)) == 0) {
+            tensor->dtype = (tg_num_type)d;
             return true;
         }
     }
@@ -276,13 +263,13 @@ static bool read_tensor(const struct st_file *file, const json_t *entry, struct 
     print_shape(shape, tensor);
     if (!shape_bytes(tensor, &tensor->bytes))
         return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes", tensor->name, shape,
-                    st_dtype_name(tensor->dtype));
+                    tg_num_name(tensor->dtype));
     if (tensor->bytes != offsets[1] - offsets[0])
         return fail(report,
                     "tensor '%.80s': data_offsets: expected %zu bytes for %s %s, found %zu in "
                     "[%zu, %zu]",
-                    tensor->name, tensor->bytes, st_dtype_name(tensor->dtype), shape, offsets[1] - offsets[0],
-                    offsets[0], offsets[1]);
+                    tensor->name, tensor->bytes, tg_num_name(tensor->dtype), shape, offsets[1] - offsets[0], offsets[0],
+                    offsets[1]);
     tensor->data = file->data + offsets[0];
     return true;
 }
@@ -476,8 +463,8 @@ static bool check_tensor(const struct st_tensor *tensor, size_t index, const str
         return fail(report, "tensor %zu: name: expected a string, found null", index);
     if (strcmp(tensor->name, "__metadata__") == 0)
         return fail(report, "tensor %zu: name: '__metadata__' is reserved by the format", index);
-    if ((int)tensor->dtype < 0 || tensor->dtype >= ST_N_DTYPES)
-        return fail(report, "tensor '%.80s': dtype: expected 0 to %d, found %d", tensor->name, (int)ST_N_DTYPES - 1,
+    if ((int)tensor->dtype < 0 || tensor->dtype >= TG_N_NUM_TYPES)
+        return fail(report, "tensor '%.80s': dtype: expected 0 to %d, found %d", tensor->name, (int)TG_N_NUM_TYPES - 1,
                     (int)tensor->dtype);
     if (tensor->rank < 0 || tensor->rank > ST_MAX_RANK)
         return fail(report, "tensor '%.80s': rank: expected 0 to %d, found %d", tensor->name, (int)ST_MAX_RANK,
@@ -491,10 +478,10 @@ static bool check_tensor(const struct st_tensor *tensor, size_t index, const str
     size_t bytes = 0;
     if (!shape_bytes(tensor, &bytes))
         return fail(report, "tensor '%.80s': shape: %s of %s has more than 2^63 bytes", tensor->name, shape,
-                    st_dtype_name(tensor->dtype));
+                    tg_num_name(tensor->dtype));
     if (bytes != tensor->bytes)
         return fail(report, "tensor '%.80s': bytes: expected %zu for %s %s, found %zu", tensor->name, bytes,
-                    st_dtype_name(tensor->dtype), shape, tensor->bytes);
+                    tg_num_name(tensor->dtype), shape, tensor->bytes);
     if (bytes > 0 && !tensor->data)
         return fail(report, "tensor '%.80s': data: expected %zu bytes, found null", tensor->name, bytes);
     return true;
@@ -505,7 +492,7 @@ static json_t *tensor_entry(const struct st_tensor *tensor, uint64_t begin)
     json_t *shape = json_array();
     for (int d = 0; d < tensor->rank; d++)
         json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(tensor->dtype), "shape", shape, "data_offsets",
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", tg_num_name(tensor->dtype), "shape", shape, "data_offsets",
                      (json_int_t)begin, (json_int_t)(begin + tensor->bytes));
 }
 
@@ -542,7 +529,7 @@ static bool place_tensors(const struct st_contents *contents, uint64_t *begin, c
     uint64_t end = 0;
     for (size_t width = 8; width >= 2; width /= 2) {
         for (size_t i = 0; i < contents->n_tensors; i++) {
-            if (st_dtype_bytes(contents->tensors[i].dtype) != width)
+            if (tg_num_bytes(contents->tensors[i].dtype) != width)
                 continue;
             begin[i] = end;
             end += contents->tensors[i].bytes;
@@ -618,7 +605,7 @@ static bool write_contents(int fd, const struct st_contents *contents, const voi
         return false;
     for (size_t width = 8; width >= 2; width /= 2) /* the order of place_tensors */
         for (size_t i = 0; i < contents->n_tensors; i++)
-            if (st_dtype_bytes(contents->tensors[i].dtype) == width &&
+            if (tg_num_bytes(contents->tensors[i].dtype) == width &&
                 !write_all(fd, contents->tensors[i].data, contents->tensors[i].bytes))
                 return false;
     return fsync(fd) == 0; /* a rename may reach the disk before the bytes it names */

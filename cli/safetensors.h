@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ST_MAX_RANK = 8 };
+#include "tuning/numbers.h"
 
-enum st_dtype { ST_BF16, ST_F16, ST_F32, ST_F64, ST_I32, ST_I64, ST_N_DTYPES };
+enum { ST_MAX_RANK = 8 };
 
 struct st_tensor {
     const char *name;
-    enum st_dtype dtype;
+    tg_num_type dtype;
     int rank;
     int64_t shape[ST_MAX_RANK];
     const void *data; /* little-endian, C order; the format does not promise any alignment */
@@ -32,9 +32,8 @@ struct st_pair {
 
 struct st_file;
 
-const char *st_dtype_name(enum st_dtype dtype);
-size_t st_dtype_bytes(enum st_dtype dtype);
 int64_t st_elements(const struct st_tensor *tensor);
+tg_const_array st_array(const struct st_tensor *tensor);
 
 /* The file is read whole. Names, metadata and data live until st_close. */
 bool st_open(const char *path, struct st_file **file, char *err, size_t err_size);

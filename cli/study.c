@@ -13,7 +13,7 @@ static const double most_deviation = 0.02; /* of a gain behind the norm, in 16 b
 
 /* A program and the tensors of its sweeps. */
 struct leg {
-    struct problem problem;
+    tg_problem problem;
     struct choice choice;
     struct kernel kernel;
     bool is_open, is_built;
@@ -24,13 +24,13 @@ static void leg_close(struct leg *leg)
     if (leg->is_built)
         kernel_free(&leg->kernel);
     if (leg->is_open)
-        problem_free(&leg->problem);
+        tg_problem_free(&leg->problem);
 }
 
 static bool leg_open(const struct study *study, const tg_variant *variant, struct wish wish, struct leg *leg)
 {
     struct context *context = study->context;
-    const tg_shape_class class = shape_class_of(&study->shape, study->io);
+    const tg_shape_class class = tg_shape_class_of(&study->shape, study->io);
     leg->is_open = problem_layout(context, variant, &study->shape, study->io, &leg->problem);
     return leg->is_open &&
            schedule_choose(context, variant, context->machine.target, &class, &study->shape, wish, &leg->choice) &&
@@ -40,57 +40,57 @@ static bool leg_open(const struct study *study, const tg_variant *variant, struc
 
 static bool leg_run(const struct study *study, struct leg *leg)
 {
-    struct call call;
+    tg_call call;
     const tg_sink *sink = &study->context->sink;
-    tg_status status =
-        call_open(&call, &study->context->machine, &leg->kernel, &leg->problem, leg->choice.schedule.chunk, sink);
+    tg_status status = tg_call_open(&call, &study->context->machine, leg->kernel.module, &leg->problem,
+                                    leg->choice.schedule.chunk, sink);
     if (status != TG_OK)
         return false;
-    status = call_run(&call, sink);
+    status = tg_call_run(&call, sink);
     if (status == TG_OK)
-        status = call_fetch(&call, &leg->problem, sink);
-    call_close(&call);
+        status = tg_call_fetch(&call, &leg->problem, sink);
+    tg_call_close(&call);
     return status == TG_OK;
 }
 
 /* ---- inputs ---- */
 
 /* The numbers of one head, in every head that the tensor has. */
-static void fill_alike(const struct study *study, struct host_tensor *tensor)
+static void fill_alike(const struct study *study, tg_host_tensor *tensor)
 {
     const size_t heads = (size_t)tensor->extent[1], n = tensor->n / heads;
-    const struct num_random random = {(uint64_t)study->context->options.seed, num_stream(tensor->name)};
+    const tg_random random = {(uint64_t)study->context->options.seed, tg_num_stream(tensor->name)};
     for (size_t head = 0; head < heads; head++) {
-        char *at = (char *)tensor->data + head * n * st_dtype_bytes(tensor->dtype);
-        num_fill_normal((struct num_array){at, tensor->dtype, n}, random, 0, 1);
+        char *at = (char *)tensor->data + head * n * tg_num_bytes(tensor->dtype);
+        tg_num_fill_normal((tg_array){at, tensor->dtype, n}, random, 0, 1);
     }
 }
 
 /* f is that of the head; i is given. */
-static void fill_gates(struct problem *problem, double input)
+static void fill_gates(tg_problem *problem, double input)
 {
-    struct host_tensor *f = problem_tensor(problem, "f"), *i = problem_tensor(problem, "i");
+    tg_host_tensor *f = tg_problem_tensor(problem, "f"), *i = tg_problem_tensor(problem, "i");
     const size_t tokens = (size_t)problem->shape.tokens;
     for (size_t at = 0; at < f->n; at++) {
-        num_store(f->data, f->dtype, at, FORGET_LEAST + (double)(at / tokens));
-        num_store(i->data, i->dtype, at, input);
+        tg_num_store(f->data, f->dtype, at, FORGET_LEAST + (double)(at / tokens));
+        tg_num_store(i->data, i->dtype, at, input);
     }
 }
 
-static bool fill_rows(const struct study *study, struct problem *problem)
+static bool fill_rows(const struct study *study, tg_problem *problem)
 {
     for (uint32_t t = 0; t < problem->n_tensors; t++) {
-        struct host_tensor *tensor = &problem->tensors[t];
+        tg_host_tensor *tensor = &problem->tensors[t];
         if (!(tensor->flags & TG_IN) || tensor->flags & TG_OPTIONAL)
             continue;
-        if (!problem_allocate(study->context, tensor))
+        if (tg_problem_allocate(tensor, &study->context->sink) != TG_OK)
             return false;
         fill_alike(study, tensor);
     }
     return true;
 }
 
-static bool is_gate(const struct host_tensor *tensor)
+static bool is_gate(const tg_host_tensor *tensor)
 {
     return strcmp(tensor->name, "f") == 0 || strcmp(tensor->name, "i") == 0;
 }
@@ -98,12 +98,12 @@ static bool is_gate(const struct host_tensor *tensor)
 /* Rows of q, k and v, and two gates of a token. */
 static bool has_gates(const struct study *study, const tg_variant *variant)
 {
-    struct problem problem;
+    tg_problem problem;
     uint32_t gates = 0, rows = 0, others = 0;
     if (!problem_declare(study->context, variant, study->io, &problem))
         return false;
     for (uint32_t t = 0; t < problem.n_tensors; t++) {
-        const struct host_tensor *tensor = &problem.tensors[t];
+        const tg_host_tensor *tensor = &problem.tensors[t];
         if (!(tensor->flags & TG_IN) || tensor->flags & TG_OPTIONAL)
             continue;
         if (tensor->has_tokens && is_gate(tensor))
@@ -113,7 +113,7 @@ static bool has_gates(const struct study *study, const tg_variant *variant)
         else
             others++;
     }
-    if (gates == 2 && rows == 3 && others == 0 && problem_tensor(&problem, "h"))
+    if (gates == 2 && rows == 3 && others == 0 && tg_problem_tensor(&problem, "h"))
         return true;
     complain(study->context, "choose mlstm-exp, mlstm-sig or mlstm-sig-norm",
              "%s does not take q, k, v and the gates f and i", variant->name);
@@ -122,18 +122,18 @@ static bool has_gates(const struct study *study, const tg_variant *variant)
 
 /* ---- gains ---- */
 
-static double largest(const void *row, enum st_dtype dtype, size_t first, size_t n)
+static double largest(const void *row, tg_num_type dtype, size_t first, size_t n)
 {
     double most = 0;
     for (size_t i = first; i < first + n; i++) {
-        const double x = fabs(num_load(row, dtype, i));
+        const double x = fabs(tg_num_load(row, dtype, i));
         most = x > most || isnan(x) ? x : most;
     }
     return most;
 }
 
 /* Of each head: the mean over the tokens of max|h_t| / max|v_t|. */
-static void measure(const struct study *study, const void *h, enum st_dtype dtype, const struct host_tensor *v,
+static void measure(const struct study *study, const void *h, tg_num_type dtype, const tg_host_tensor *v,
                     double gain[N_FORGETS])
 {
     const size_t tokens = (size_t)study->shape.tokens, dhv = (size_t)study->shape.dhv;
@@ -152,9 +152,9 @@ static void normalise(const struct study *study, struct leg *norm, const double 
 {
     const double *in[256] = {NULL};
     double *out[256] = {NULL};
-    in[problem_tensor(&norm->problem, "x")->tile] = h;
-    out[problem_tensor(&norm->problem, "h")->tile] = to;
-    const struct shape *shape = &study->shape;
+    in[tg_problem_tensor(&norm->problem, "x")->tile] = h;
+    out[tg_problem_tensor(&norm->problem, "h")->tile] = to;
+    const tg_shape *shape = &study->shape;
     const tg_oracle_call call = {.batch = 1,
                                  .heads = shape->heads,
                                  .tokens = shape->tokens,
@@ -164,40 +164,40 @@ static void normalise(const struct study *study, struct leg *norm, const double 
                                  .scalars = norm->problem.scalars,
                                  .in = in,
                                  .out = out};
-    variant_oracle(study->norm)(&call);
+    tg_variant_oracle(study->norm)(&call);
 }
 
 static bool sweep_truth(const struct study *study, struct transfer *transfer, struct leg legs[2], int input)
 {
-    const struct host_tensor *h = problem_tensor(&legs[0].problem, "h"), *v = problem_tensor(&legs[0].problem, "v");
-    struct truth truth;
-    if (!truth_compute(study->context, &legs[0].problem, &truth))
+    const tg_host_tensor *h = tg_problem_tensor(&legs[0].problem, "h"), *v = tg_problem_tensor(&legs[0].problem, "v");
+    tg_truth truth;
+    if (!truth_compute(study->context, &legs[0].problem, 0, &truth))
         return false;
     double *normal = malloc(h->n * sizeof *normal);
     const bool ok = normal != NULL;
     if (ok) {
         normalise(study, &legs[1], truth.out[h->tile], normal);
-        measure(study, truth.out[h->tile], ST_F64, v, transfer->gain[BEFORE][TRUTH][input]);
-        measure(study, normal, ST_F64, v, transfer->gain[AFTER][TRUTH][input]);
+        measure(study, truth.out[h->tile], TG_NUM_F64, v, transfer->gain[BEFORE][TRUTH][input]);
+        measure(study, normal, TG_NUM_F64, v, transfer->gain[AFTER][TRUTH][input]);
     } else {
         complain(study->context, "use a smaller --shape", "no host memory for the truth");
     }
     free(normal);
-    truth_free(&truth);
+    tg_truth_free(&truth);
     return ok;
 }
 
 /* The norm's kernel takes what the variant's has left. */
 static bool sweep_kernel(const struct study *study, struct transfer *transfer, struct leg legs[2], int input)
 {
-    const struct host_tensor *v = problem_tensor(&legs[0].problem, "v");
+    const tg_host_tensor *v = tg_problem_tensor(&legs[0].problem, "v");
     if (!leg_run(study, &legs[0]))
         return false;
-    const struct host_tensor *h = problem_tensor(&legs[0].problem, "h");
-    memcpy(problem_tensor(&legs[1].problem, "x")->data, h->data, h->bytes);
+    const tg_host_tensor *h = tg_problem_tensor(&legs[0].problem, "h");
+    memcpy(tg_problem_tensor(&legs[1].problem, "x")->data, h->data, h->bytes);
     if (!leg_run(study, &legs[1]))
         return false;
-    const struct host_tensor *normal = problem_tensor(&legs[1].problem, "h");
+    const tg_host_tensor *normal = tg_problem_tensor(&legs[1].problem, "h");
     measure(study, h->data, h->dtype, v, transfer->gain[BEFORE][KERNEL][input]);
     measure(study, normal->data, normal->dtype, v, transfer->gain[AFTER][KERNEL][input]);
     return true;
@@ -214,7 +214,7 @@ static int study_variant(struct study *study, const tg_variant *variant)
         fill_rows(study, &legs[1].problem)) {
         code = CODE_OK;
         transfer->choice = legs[0].choice;
-        legs[1].problem.scalars[problem_scalar(&legs[1].problem, "eps")] = study->eps;
+        legs[1].problem.scalars[tg_problem_scalar(&legs[1].problem, "eps")] = study->eps;
     }
     for (int input = 0; code == CODE_OK && input < N_INPUTS; input++) {
         progress(study->context, "%s: input gate %d", variant->name, INPUT_LEAST + input);
@@ -235,7 +235,7 @@ static bool take_shape(struct study *study)
 {
     struct context *context = study->context;
     const struct options *options = &context->options;
-    study->shape = (struct shape){.batch = 1, .heads = 1, .tokens = 512, .dqk = 128, .dhv = 128};
+    study->shape = (tg_shape){.batch = 1, .heads = 1, .tokens = 512, .dqk = 128, .dhv = 128};
     if (options->n_shapes > 1) {
         complain(context, "run the command once more for the other", "%u --shape options; a study has one",
                  options->n_shapes);
@@ -249,7 +249,7 @@ static bool take_shape(struct study *study)
         return false;
     }
     study->shape.heads = N_FORGETS;
-    const tg_shape_class class = shape_class_of(&study->shape, study->io);
+    const tg_shape_class class = tg_shape_class_of(&study->shape, study->io);
     return shape_class_check(context, &class);
 }
 

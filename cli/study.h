@@ -23,7 +23,7 @@ struct study {
     struct context *context;
     tg_dtype io;
     double eps;
-    struct shape shape;     /* of a sweep: a head for each value of f */
+    tg_shape shape;         /* of a sweep: a head for each value of f */
     const tg_variant *norm; /* without weights */
     struct transfer transfers[MOST_VARIANTS];
     uint32_t n_transfers;

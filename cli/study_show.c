@@ -70,7 +70,7 @@ static void print_half_way(const struct transfer *transfer)
 
 static void print_text(const struct study *study)
 {
-    const struct shape *shape = &study->shape;
+    const tg_shape *shape = &study->shape;
     for (uint32_t v = 0; v < study->n_transfers; v++) {
         const struct transfer *transfer = &study->transfers[v];
         char schedule[SCHEDULE_TEXT];

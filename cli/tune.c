@@ -415,7 +415,7 @@ int command_tune(struct context *context)
     tuner.shape = options->shapes[0];
     if (!options_shape(context, &tuner.shape))
         return CODE_USAGE;
-    tuner.class = shape_class_of(&tuner.shape, io);
+    tuner.class = tg_shape_class_of(&tuner.shape, io);
     if (!shape_class_check(context, &tuner.class) || !choose_target(&tuner))
         return CODE_USAGE;
     tuner.deadline = now() + (options->budget_seconds > 0 ? options->budget_seconds : default_budget);

@@ -16,13 +16,13 @@ struct candidate {
     tg_cost cost;
     double milliseconds; /* the median, or the model's */
     double workspace;    /* bytes */
-    struct verdict verdict;
+    tg_verdict verdict;
 };
 
 /* A small problem of the same widths, and what it should give. */
 struct reference_case {
-    struct problem problem;
-    struct truth truth;
+    tg_problem problem;
+    tg_truth truth;
 };
 
 /* Code that is compiled and waits for its turn. */
@@ -36,7 +36,7 @@ struct tuner {
     struct context *context;
     const tg_variant *variant;
     const tg_target *target;
-    struct shape shape;
+    tg_shape shape;
     tg_shape_class class;
     bool is_prediction;
     double deadline; /* on the clock of `now` */
@@ -46,8 +46,8 @@ struct tuner {
     struct candidate *untuned; /* what a call would get without tuning; NULL: it is not known */
 
     /* tune_try.c */
-    struct problem timed; /* the full shape; no data on the host */
-    struct call call;
+    tg_problem timed; /* the full shape; no data on the host */
+    tg_call call;
     bool is_call_open;
     struct kernel kernel; /* of the last candidate: other chunk sizes run the same code */
     char kernel_text[SCHEDULE_TEXT];

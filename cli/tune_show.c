@@ -104,7 +104,7 @@ static void print_chart(const struct tuner *tuner)
 
 void tuner_print(const struct tuner *tuner)
 {
-    const struct shape *shape = &tuner->shape;
+    const tg_shape *shape = &tuner->shape;
     printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld", tuner->variant->name, tg_dtype_name(tuner->class.io),
            (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
            (long long)shape->dhv);

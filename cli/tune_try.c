@@ -33,41 +33,41 @@ static int64_t verified_tokens(const struct tuner *tuner, int64_t chunk)
 
 static void case_free(struct reference_case *reference)
 {
-    problem_free(&reference->problem);
-    truth_free(&reference->truth);
+    tg_problem_free(&reference->problem);
+    tg_truth_free(&reference->truth);
 }
 
 /* What a backward takes of its forward, from the forward's oracle: it is not the forward that is
  * tuned. */
-static bool feed(struct tuner *tuner, const struct shape *shape, struct problem *problem)
+static bool feed(struct tuner *tuner, const tg_shape *shape, tg_problem *problem)
 {
     const tg_variant *variant = variant_forward(tuner->context, tuner->variant);
-    struct problem forward;
-    struct truth truth;
+    tg_problem forward;
+    tg_truth truth;
     if (!variant)
         return true;
     if (!problem_random(tuner->context, variant, shape, tuner->class.io, (uint64_t)tuner->context->options.seed,
                         &forward))
         return false;
-    bool ok = truth_compute(tuner->context, &forward, &truth);
+    bool ok = truth_compute(tuner->context, &forward, 0, &truth);
     for (uint32_t i = 0; i < forward.n_tensors && ok; i++) {
-        struct host_tensor *tensor = &forward.tensors[i];
+        tg_host_tensor *tensor = &forward.tensors[i];
         if (!(tensor->flags & TG_OUT))
             continue;
-        ok = problem_allocate(tuner->context, tensor);
+        ok = tg_problem_allocate(tensor, &tuner->context->sink) == TG_OK;
         if (ok)
-            num_convert((struct num_array){tensor->data, tensor->dtype, tensor->n},
-                        (struct num_const_array){truth.out[tensor->tile], ST_F64, tensor->n});
+            tg_num_convert((tg_array){tensor->data, tensor->dtype, tensor->n},
+                           (tg_const_array){truth.out[tensor->tile], TG_NUM_F64, tensor->n});
     }
-    ok = ok && problem_feed(tuner->context, &forward, problem);
-    truth_free(&truth);
-    problem_free(&forward);
+    ok = ok && tg_problem_feed(&forward, problem, &tuner->context->sink) == TG_OK;
+    tg_truth_free(&truth);
+    tg_problem_free(&forward);
     return ok;
 }
 
 static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
 {
-    struct shape shape = tuner->shape;
+    tg_shape shape = tuner->shape;
     for (uint32_t i = 0; i < tuner->n_cases; i++)
         if (tuner->cases[i].problem.shape.tokens == tokens)
             return &tuner->cases[i];
@@ -81,8 +81,8 @@ static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
                         &reference->problem))
         return NULL;
     if (!feed(tuner, &shape, &reference->problem) ||
-        !truth_compute(tuner->context, &reference->problem, &reference->truth)) {
-        problem_free(&reference->problem);
+        !truth_compute(tuner->context, &reference->problem, 0, &reference->truth)) {
+        tg_problem_free(&reference->problem);
         return NULL;
     }
     tuner->n_cases++;
@@ -91,23 +91,23 @@ static struct reference_case *case_for(struct tuner *tuner, int64_t tokens)
 
 static bool is_right(struct tuner *tuner, struct candidate *candidate)
 {
-    struct call call;
+    tg_call call;
     int64_t chunk = candidate->schedule.chunk;
     struct reference_case *reference = case_for(tuner, verified_tokens(tuner, chunk));
     if (!reference)
         return false;
-    struct problem *problem = &reference->problem;
+    tg_problem *problem = &reference->problem;
     tg_status status =
-        call_open(&call, &tuner->context->machine, &tuner->kernel, problem, chunk, &tuner->context->sink);
+        tg_call_open(&call, &tuner->context->machine, tuner->kernel.module, problem, chunk, &tuner->context->sink);
     if (status != TG_OK)
         return false;
-    status = call_run(&call, &tuner->context->sink);
+    status = tg_call_run(&call, &tuner->context->sink);
     if (status == TG_OK)
-        status = call_fetch(&call, problem, &tuner->context->sink);
-    call_close(&call);
+        status = tg_call_fetch(&call, problem, &tuner->context->sink);
+    tg_call_close(&call);
     if (status != TG_OK)
         return false;
-    candidate->verdict = judge_all(problem, &reference->truth);
+    candidate->verdict = tg_judge_all(problem, &reference->truth);
     return candidate->verdict.ok;
 }
 
@@ -117,11 +117,11 @@ static bool bind(struct tuner *tuner, int64_t chunk)
 {
     const tg_sink *sink = &tuner->context->sink;
     if (tuner->is_call_open)
-        return call_rebind(&tuner->call, &tuner->kernel, chunk, sink) == TG_OK;
+        return tg_call_rebind(&tuner->call, tuner->kernel.module, chunk, sink) == TG_OK;
     if (!problem_layout(tuner->context, tuner->variant, &tuner->shape, tuner->class.io, &tuner->timed))
         return false;
-    tuner->is_call_open =
-        call_open_pattern(&tuner->call, &tuner->context->machine, &tuner->kernel, &tuner->timed, chunk, sink) == TG_OK;
+    tuner->is_call_open = tg_call_open_pattern(&tuner->call, &tuner->context->machine, tuner->kernel.module,
+                                               &tuner->timed, chunk, sink) == TG_OK;
     return tuner->is_call_open;
 }
 
@@ -129,9 +129,9 @@ static bool time_it(struct tuner *tuner, struct candidate *candidate, uint32_t r
 {
     float *times = malloc(runs * sizeof *times);
     bool ok = times && bind(tuner, candidate->schedule.chunk) &&
-              call_time(&tuner->call, runs, true, times, &tuner->context->sink) == TG_OK;
+              tg_call_time(&tuner->call, runs, true, times, &tuner->context->sink) == TG_OK;
     if (ok) {
-        candidate->milliseconds = median_of(times, runs);
+        candidate->milliseconds = tg_median(times, runs);
         candidate->workspace = (double)tg_workspace_bytes(tuner->kernel.program, &tuner->call.sizes);
     }
     free(times);
@@ -190,10 +190,10 @@ bool tuner_time_again(struct tuner *tuner, struct candidate *candidate, uint32_t
 void tuner_free(struct tuner *tuner)
 {
     if (tuner->is_call_open)
-        call_close(&tuner->call);
+        tg_call_close(&tuner->call);
     tuner_forget_kernels(tuner);
     for (uint32_t i = 0; i < tuner->n_cases; i++)
         case_free(&tuner->cases[i]);
-    problem_free(&tuner->timed);
+    tg_problem_free(&tuner->timed);
     free(tuner->candidates);
 }

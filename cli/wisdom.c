@@ -36,7 +36,7 @@ bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char na
 }
 
 bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
-                  const struct shape *sizes, tg_wisdom *entry)
+                  const tg_shape *sizes, tg_wisdom *entry)
 {
     const tg_device *device = &context->machine.device;
     *entry = (tg_wisdom){.cc = device->cc_major * 10 + device->cc_minor,
@@ -126,7 +126,7 @@ static bool take_shipped(struct context *context, const struct wanted *wanted, t
 }
 
 bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,
-                         const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice)
+                         const tg_shape_class *shape, const tg_shape *sizes, int64_t chunk, struct choice *choice)
 {
     struct wanted wanted = {variant, target, shape, {.cc = 0}, chunk};
     if (context->options.no_wisdom || !context->machine.driver || context->machine.is_emulator ||
@@ -144,7 +144,7 @@ bool schedule_remembered(struct context *context, const tg_variant *variant, con
 }
 
 bool schedule_measured(struct context *context, const tg_variant *variant, const tg_target *target,
-                       const tg_shape_class *shape, const struct shape *sizes, int64_t chunk, struct choice *choice)
+                       const tg_shape_class *shape, const tg_shape *sizes, int64_t chunk, struct choice *choice)
 {
     struct wanted wanted = {variant, target, shape, {.cc = 0}, chunk};
     if (context->options.no_wisdom || !wisdom_entry(context, variant, shape, sizes, &wanted.like))

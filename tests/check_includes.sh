@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/check_includes.sh - who may include whom (the layers of the design):
 #   variants -> dsl -> program; interpreter -> dsl; lower -> compiler -> dsl; runtime -> program only; emulator nothing of
-#   ours; llvm-c/* only in lower/; CUDA declarations only in runtime/ and emulator/.
+#   ours; tuning: the public headers of compiler, interpreter, variants, runtime;
+#   llvm-c/* only in lower/; CUDA declarations only in runtime/ and emulator/.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/check_lib.sh
@@ -23,7 +24,7 @@ wrong_libraries() {
 
 sources_except() {
     local folder
-    for folder in program dsl interpreter compiler lower variants runtime emulator cli; do
+    for folder in program dsl interpreter compiler lower variants runtime tuning emulator cli; do
         [[ " $* " == *" $folder "* ]] || ls "$folder"/*.[ch]
     done
 }
@@ -50,9 +51,11 @@ check "lower includes compiler, dsl, program" none wrong_includes lower lower/ c
 check "variants includes dsl" none wrong_includes variants variants/ dsl/
 check "runtime includes the program format only" none wrong_includes runtime runtime/ program/
 check "emulator includes nothing of ours" none wrong_includes emulator emulator/
+check "tuning includes public headers only" none wrong_includes tuning tuning/ \
+    compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h
 check "cli includes public headers only" none wrong_includes cli \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
-    emulator/tegula_emu.h
+    tuning/tuning.h tuning/numbers.h emulator/tegula_emu.h
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
 check "codes.def lists the codes of compiler and interpreter" none unlisted_codes

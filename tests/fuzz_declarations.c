@@ -71,7 +71,7 @@ static void shrink(struct context *context, uint64_t seed, struct declaration *d
     const enum outcome outcome = result->outcome;
     for (int i = 0; i < MOST_SHRUNK; i++) {
         const struct declaration before = *d;
-        struct shape *s = &d->shape;
+        tg_shape *s = &d->shape;
         struct result smaller;
         if (i == 0)
             s->batch = 1, s->packed = false;
@@ -209,7 +209,7 @@ static uint64_t fewest(const struct progress_of_all *all)
 /* Before anything is lowered, which may crash. */
 static void print_plans(const struct declaration *d)
 {
-    const tg_shape_class class = shape_class_of(&d->shape, d->io);
+    const tg_shape_class class = tg_shape_class_of(&d->shape, d->io);
     const tg_writer writer = file_writer(stdout);
     struct tg_slices slices;
     if (tg_schedule_check(&d->schedule, &silent_sink) != TG_OK ||

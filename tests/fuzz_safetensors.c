@@ -43,7 +43,7 @@ static size_t check_tensor(const struct st_file *file, size_t index, const uint8
     const uint8_t *bytes = tensor->data;
     REQUIRE(st_find(file, tensor->name) == tensor);
     REQUIRE(tensor->rank >= 0 && tensor->rank <= ST_MAX_RANK);
-    REQUIRE((size_t)st_elements(tensor) * st_dtype_bytes(tensor->dtype) == tensor->bytes);
+    REQUIRE((size_t)st_elements(tensor) * tg_num_bytes(tensor->dtype) == tensor->bytes);
     if (data)
         REQUIRE(bytes >= data + 8 && tensor->bytes <= (size_t)(data + size - bytes));
     for (size_t i = 0; i < tensor->bytes; i++)

@@ -15,7 +15,7 @@
  *   -- stderr, -- stdout      every line must be part of that output; "! line" must not
  *   -- file NAME              the same of a file that is there afterwards
  * Each case runs in an empty folder of its own, with its caches there. */
-#include "numbers.h"
+#include "tuning/numbers.h"
 #include "safetensors.h"
 
 #include <errno.h>
@@ -75,19 +75,19 @@ static void add_tensor(struct maker *maker, const char *line)
     if (maker->n_tensors == MAX_TENSORS || sscanf(line, "%63s %15s %127s", name, type, shape) != 3)
         die("not a tensor", line);
     *tensor = (struct st_tensor){.name = name};
-    while (tensor->dtype < ST_N_DTYPES && strcmp(st_dtype_name(tensor->dtype), type) != 0)
+    while (tensor->dtype < TG_N_NUM_TYPES && strcmp(tg_num_name(tensor->dtype), type) != 0)
         tensor->dtype++;
-    if (tensor->dtype == ST_N_DTYPES)
+    if (tensor->dtype == TG_N_NUM_TYPES)
         die("not a type", line);
     for (char *at = strtok(shape, ","); at && tensor->rank < ST_MAX_RANK; at = strtok(NULL, ","))
         tensor->shape[tensor->rank++] = atoll(at);
     size_t n = (size_t)st_elements(tensor);
-    tensor->bytes = n * st_dtype_bytes(tensor->dtype);
+    tensor->bytes = n * tg_num_bytes(tensor->dtype);
     void *numbers = calloc(tensor->bytes + 1, 1);
     if (!numbers)
         die("no memory", line);
-    if (tensor->dtype < ST_I32)
-        num_fill_normal((struct num_array){numbers, tensor->dtype, n}, (struct num_random){1, num_stream(name)}, 0, 1);
+    if (tensor->dtype < TG_NUM_I32)
+        tg_num_fill_normal((tg_array){numbers, tensor->dtype, n}, (tg_random){1, tg_num_stream(name)}, 0, 1);
     tensor->data = numbers;
     maker->n_tensors++;
 }

@@ -41,14 +41,14 @@ static const struct variation variations[] = {
 };
 
 /* What the forward computed, as the backward takes it. */
-static void feed(const struct problem *forward, const struct truth *truth, struct problem *backward)
+static void feed(const tg_problem *forward, const tg_truth *truth, tg_problem *backward)
 {
     for (uint32_t i = 0; i < backward->n_tensors; i++) {
-        struct host_tensor *to = &backward->tensors[i];
-        struct host_tensor *from = problem_tensor((struct problem *)forward, to->name);
+        tg_host_tensor *to = &backward->tensors[i];
+        tg_host_tensor *from = tg_problem_tensor((tg_problem *)forward, to->name);
         if (!to->is_fed || !from)
             continue;
-        to->dtype = ST_F64;
+        to->dtype = TG_NUM_F64;
         to->data = malloc((to->n + 1) * sizeof(double));
         if (to->data)
             memcpy(to->data, truth->out[from->tile], to->n * sizeof(double));
@@ -56,7 +56,7 @@ static void feed(const struct problem *forward, const struct truth *truth, struc
 }
 
 /* All that are optional, or the one of that name. */
-static void drop(struct problem *problem, const char *name)
+static void drop(tg_problem *problem, const char *name)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         if (problem->tensors[i].flags & TG_OPTIONAL && (!name || strcmp(problem->tensors[i].name, name) == 0)) {
@@ -65,11 +65,11 @@ static void drop(struct problem *problem, const char *name)
         }
 }
 
-static void compare(const struct problem *problem, const struct truth *oracle, const struct truth *statements)
+static void compare(const tg_problem *problem, const tg_truth *oracle, const tg_truth *statements)
 {
     const double tolerance = has_constants(problem->variant->algorithm) ? float_constant_tolerance : fp64_tolerance;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         double largest = 0, furthest = 0;
         if (!(tensor->flags & TG_OUT))
             continue;
@@ -82,29 +82,29 @@ static void compare(const struct problem *problem, const struct truth *oracle, c
     }
 }
 
-static bool make(const tg_variant *variant, const struct variation *s, struct problem *problem)
+static bool make(const tg_variant *variant, const struct variation *s, tg_problem *problem)
 {
-    const struct shape shape = {
+    const tg_shape shape = {
         .batch = 3, .heads = 6, .tokens = 53, .dqk = 6, .dhv = 5, .group = s->group, .packed = s->packed};
     if (!tap_expect(problem_random(&context, variant, &shape, TG_F32, 11, problem), "no problem"))
         return false;
     if (s->without_states)
         drop(problem, NULL);
-    if (s->paper && problem_scalar(problem, "exact") >= 0) {
-        problem->scalars[problem_scalar(problem, "exact")] = 0;
+    if (s->paper && tg_problem_scalar(problem, "exact") >= 0) {
+        problem->scalars[tg_problem_scalar(problem, "exact")] = 0;
         drop(problem, "dn"); /* which then has nowhere to go */
     }
     return true;
 }
 
-static bool both(const struct problem *problem, const struct variation *s, struct truth *oracle)
+static bool both(const tg_problem *problem, const struct variation *s, tg_truth *oracle)
 {
-    struct truth statements;
-    if (!tap_expect(truth_compute(&context, problem, oracle), "no oracle"))
+    tg_truth statements;
+    if (!tap_expect(truth_compute(&context, problem, 0, oracle), "no oracle"))
         return false;
-    if (tap_expect(truth_interpret(&context, problem, s->chunk, &statements), "not interpreted"))
+    if (tap_expect(truth_compute(&context, problem, s->chunk, &statements), "not interpreted"))
         compare(problem, oracle, &statements);
-    truth_free(&statements);
+    tg_truth_free(&statements);
     return true;
 }
 
@@ -119,35 +119,35 @@ static const tg_algorithm *other_algorithm(const tg_variant *variant)
 }
 
 static void test_backward(const tg_variant *variant, const tg_algorithm *algorithm, const struct variation *s,
-                          const struct problem *forward, const struct truth *computed)
+                          const tg_problem *forward, const tg_truth *computed)
 {
     tg_variant backward = *variant->backward;
-    struct problem problem;
-    struct truth truth;
+    tg_problem problem;
+    tg_truth truth;
     if (!algorithm || !make(variant->backward, s, &problem))
         return;
     backward.algorithm = algorithm;
     problem.variant = &backward;
     feed(forward, computed, &problem);
     if (both(&problem, s, &truth))
-        truth_free(&truth);
-    problem_free(&problem);
+        tg_truth_free(&truth);
+    tg_problem_free(&problem);
 }
 
 static void test_variation(const tg_variant *variant, const struct variation *s)
 {
     const tg_variant *backward = variant->backward;
-    struct problem forward;
-    struct truth truth;
+    tg_problem forward;
+    tg_truth truth;
     if (!tap_begin("%s, group %d%s%s%s, chunk %d", variant->name, (int)s->group, s->packed ? ", packed" : "",
                    s->without_states ? ", without states" : "", s->paper ? ", den constant" : "", (int)s->chunk))
         return;
     if (make(variant, s, &forward) && both(&forward, s, &truth)) {
         test_backward(variant, backward->algorithm, s, &forward, &truth);
         test_backward(variant, other_algorithm(backward), s, &forward, &truth);
-        truth_free(&truth);
+        tg_truth_free(&truth);
     }
-    problem_free(&forward);
+    tg_problem_free(&forward);
     tap_end();
 }
 
@@ -156,13 +156,13 @@ static void test_variation(const tg_variant *variant, const struct variation *s)
 static void test_state(const tg_variant *variant, int64_t chunk)
 {
     const struct variation variation = {.group = 1, .chunk = chunk};
-    struct problem problem;
-    struct truth truth;
+    tg_problem problem;
+    tg_truth truth;
     if (!tap_begin("%s, chunk %d", variant->name, (int)chunk))
         return;
     if (make(variant, &variation, &problem) && both(&problem, &variation, &truth))
-        truth_free(&truth);
-    problem_free(&problem);
+        tg_truth_free(&truth);
+    tg_problem_free(&problem);
     tap_end();
 }
 

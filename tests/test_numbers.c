@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "numbers.h"
+#include "safetensors.h"
+#include "tuning/numbers.h"
 
 #include <float.h>
 #include <math.h>
@@ -40,8 +41,8 @@ struct format {
 };
 
 static const struct format formats[] = {
-    {"bf16", 8, 7, num_bf16_to_f32, num_bf16_from_f32, num_bf16_from_f64},
-    {"f16", 5, 10, num_f16_to_f32, num_f16_from_f32, num_f16_from_f64},
+    {"bf16", 8, 7, tg_num_bf16_to_f32, tg_num_bf16_from_f32, tg_num_bf16_from_f64},
+    {"f16", 5, 10, tg_num_f16_to_f32, tg_num_f16_from_f32, tg_num_f16_from_f64},
 };
 
 /* The value of a pattern by the definition; infinity is as far as one exponent more would be. */
@@ -150,7 +151,7 @@ static void test_rounding_of_extremes(void **state)
     expect_rounds(&formats[1], (double)FLT_MAX, 0x7c00);
     expect_rounds(&formats[0], (double)FLT_MAX, 0x7f80);
     /* by way of f32 this would be a tie, and go down */
-    assert_int_equal(num_bf16_from_f64(1 + 0x1p-8 + 0x1p-40), 0x3f81);
+    assert_int_equal(tg_num_bf16_from_f64(1 + 0x1p-8 + 0x1p-40), 0x3f81);
 }
 
 /* The fast way from f32 against the general one, over f32 in steps that visit every low half. */
@@ -159,36 +160,36 @@ static void test_bf16_fast_path(void **state)
     (void)state;
     for (uint64_t bits = 0; bits < (UINT64_C(1) << 32); bits += 4093) {
         float x = f32_from_bits((uint32_t)bits);
-        if (num_bf16_from_f32(x) != num_bf16_from_f64((double)x))
-            fail_msg("0x%08x: expected 0x%04x, found 0x%04x", (unsigned)bits, num_bf16_from_f64((double)x),
-                     num_bf16_from_f32(x));
+        if (tg_num_bf16_from_f32(x) != tg_num_bf16_from_f64((double)x))
+            fail_msg("0x%08x: expected 0x%04x, found 0x%04x", (unsigned)bits, tg_num_bf16_from_f64((double)x),
+                     tg_num_bf16_from_f32(x));
     }
 }
 
 static void test_load_and_store(void **state)
 {
     (void)state;
-    static const enum st_dtype types[4] = {ST_BF16, ST_F16, ST_F32, ST_F64};
+    static const tg_num_type types[4] = {TG_NUM_BF16, TG_NUM_F16, TG_NUM_F32, TG_NUM_F64};
     unsigned char bytes[1 + 3 * 8];
     for (size_t t = 0; t < 4; t++) {
         void *odd = bytes + 1; /* arrays of a file are not aligned */
         memset(bytes, 0xee, sizeof(bytes));
-        num_store(odd, types[t], 0, -1.5);
-        num_store(odd, types[t], 1, (double)NAN);
-        num_store(odd, types[t], 2, 1e300);
-        assert_true(num_load(odd, types[t], 0) == -1.5);
-        assert_true(isnan(num_load(odd, types[t], 1)));
-        assert_true(num_load(odd, types[t], 2) == (types[t] == ST_F64 ? 1e300 : INFINITY));
+        tg_num_store(odd, types[t], 0, -1.5);
+        tg_num_store(odd, types[t], 1, (double)NAN);
+        tg_num_store(odd, types[t], 2, 1e300);
+        assert_true(tg_num_load(odd, types[t], 0) == -1.5);
+        assert_true(isnan(tg_num_load(odd, types[t], 1)));
+        assert_true(tg_num_load(odd, types[t], 2) == (types[t] == TG_NUM_F64 ? 1e300 : INFINITY));
         assert_int_equal(bytes[0], 0xee);
-        for (size_t end = 1 + 3 * st_dtype_bytes(types[t]); end < sizeof(bytes); end++)
+        for (size_t end = 1 + 3 * tg_num_bytes(types[t]); end < sizeof(bytes); end++)
             assert_int_equal(bytes[end], 0xee);
     }
     const int32_t ints[2] = {INT32_MIN, 7};
     const int64_t longs[2] = {-3, INT64_C(1) << 60};
-    assert_true(num_load(ints, ST_I32, 0) == -2147483648.0);
-    assert_true(num_load(ints, ST_I32, 1) == 7);
-    assert_true(num_load(longs, ST_I64, 0) == -3);
-    assert_true(num_load(longs, ST_I64, 1) == 0x1p60);
+    assert_true(tg_num_load(ints, TG_NUM_I32, 0) == -2147483648.0);
+    assert_true(tg_num_load(ints, TG_NUM_I32, 1) == 7);
+    assert_true(tg_num_load(longs, TG_NUM_I64, 0) == -3);
+    assert_true(tg_num_load(longs, TG_NUM_I64, 1) == 0x1p60);
 }
 
 static void test_convert(void **state)
@@ -197,26 +198,26 @@ static void test_convert(void **state)
     const float in[4] = {1.00390625f, -0.0f, 1e-30f, INFINITY};
     uint16_t half[4];
     double wide[4];
-    num_convert((struct num_array){half, ST_BF16, 4}, (struct num_const_array){in, ST_F32, 4});
+    tg_num_convert((tg_array){half, TG_NUM_BF16, 4}, (tg_const_array){in, TG_NUM_F32, 4});
     const uint16_t expected[4] = {0x3f80, 0x8000, 0x0da2, 0x7f80};
     assert_memory_equal(half, expected, sizeof(expected));
-    num_convert((struct num_array){wide, ST_F64, 4}, (struct num_const_array){half, ST_BF16, 4});
+    tg_num_convert((tg_array){wide, TG_NUM_F64, 4}, (tg_const_array){half, TG_NUM_BF16, 4});
     assert_true(wide[0] == 1 && signbit(wide[1]) && wide[3] > DBL_MAX);
     uint32_t signalling = 0x7fa00001; /* a copy within a type keeps every bit */
     uint32_t copy = 0;
-    num_convert((struct num_array){&copy, ST_F32, 1}, (struct num_const_array){&signalling, ST_F32, 1});
+    tg_num_convert((tg_array){&copy, TG_NUM_F32, 1}, (tg_const_array){&signalling, TG_NUM_F32, 1});
     assert_int_equal(copy, signalling);
-    num_convert((struct num_array){NULL, ST_F32, 0}, (struct num_const_array){NULL, ST_F64, 0});
+    tg_num_convert((tg_array){NULL, TG_NUM_F32, 0}, (tg_const_array){NULL, TG_NUM_F64, 0});
 }
 
 /* ---- comparison ---- */
 
-static struct tensor_error compare(const double *x, const double *ref, size_t n)
+static tg_tensor_error compare(const double *x, const double *ref, size_t n)
 {
-    return num_compare((struct num_const_array){x, ST_F64, n}, (struct num_const_array){ref, ST_F64, n});
+    return tg_num_compare((tg_const_array){x, TG_NUM_F64, n}, (tg_const_array){ref, TG_NUM_F64, n});
 }
 
-static void assert_error(struct tensor_error e, double rms, double max, int64_t worst)
+static void assert_error(tg_tensor_error e, double rms, double max, int64_t worst)
 {
     if (fabs(e.rms_ratio - rms) > 1e-14 * rms || fabs(e.max_ratio - max) > 1e-14 * max || e.worst_index != worst ||
         e.finite_mismatch)
@@ -224,7 +225,7 @@ static void assert_error(struct tensor_error e, double rms, double max, int64_t 
                  e.max_ratio, (long long)e.worst_index, e.finite_mismatch ? ", finite mismatch" : "");
 }
 
-static void assert_mismatch(struct tensor_error e, int64_t worst)
+static void assert_mismatch(tg_tensor_error e, int64_t worst)
 {
     assert_true(e.finite_mismatch);
     assert_true(isinf(e.rms_ratio) && isinf(e.max_ratio));
@@ -285,7 +286,7 @@ static void test_compare_types(void **state)
     (void)state;
     const uint16_t x[2] = {0x3f80, 0x4000}; /* bf16 1, 2 */
     const float ref[2] = {1, 4};
-    assert_error(num_compare((struct num_const_array){x, ST_BF16, 2}, (struct num_const_array){ref, ST_F32, 2}),
+    assert_error(tg_num_compare((tg_const_array){x, TG_NUM_BF16, 2}, (tg_const_array){ref, TG_NUM_F32, 2}),
                  2 / sqrt(17), 0.5, 1);
 }
 
@@ -294,9 +295,9 @@ static void test_compare_tensors(void **state)
     (void)state;
     const float ref[3] = {1, 2, 2};
     const double x[3] = {1, 2, 5};
-    const struct st_tensor a = {"x", ST_F64, 2, {3, 1}, x, sizeof(x)};
-    const struct st_tensor b = {"ref", ST_F32, 1, {3}, ref, sizeof(ref)};
-    assert_error(num_compare(num_of_tensor(&a), num_of_tensor(&b)), 1, 1.5, 2);
+    const struct st_tensor a = {"x", TG_NUM_F64, 2, {3, 1}, x, sizeof(x)};
+    const struct st_tensor b = {"ref", TG_NUM_F32, 1, {3}, ref, sizeof(ref)};
+    assert_error(tg_num_compare(st_array(&a), st_array(&b)), 1, 1.5, 2);
 }
 
 /* ---- random numbers ---- */
@@ -318,7 +319,7 @@ static void test_philox_known_answers(void **state)
     };
     for (size_t i = 0; i < 3; i++) {
         uint32_t out[4];
-        num_philox(rows[i].counter, rows[i].key, out);
+        tg_num_philox(rows[i].counter, rows[i].key, out);
         assert_memory_equal(out, rows[i].out, sizeof(out));
     }
 }
@@ -326,27 +327,27 @@ static void test_philox_known_answers(void **state)
 static void test_bits_are_philox(void **state)
 {
     (void)state;
-    const struct num_random random = {UINT64_C(0x299f31d0a4093822), UINT64_C(0x0370734413198a2e)};
+    const tg_random random = {UINT64_C(0x299f31d0a4093822), UINT64_C(0x0370734413198a2e)};
     const uint64_t block = UINT64_C(0x05a308d3243f6a88);
     const uint32_t counter[4] = {0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344};
     const uint32_t key[2] = {0xa4093822, 0x299f31d0};
     uint32_t out[4];
-    num_philox(counter, key, out);
-    assert_true(num_bits(random, 2 * block) == (out[0] | (uint64_t)out[1] << 32));
-    assert_true(num_bits(random, 2 * block + 1) == (out[2] | (uint64_t)out[3] << 32));
-    assert_true(num_stream("") == UINT64_C(0xcbf29ce484222325)); /* FNV-1a, published */
-    assert_true(num_stream("foobar") == UINT64_C(0x85944171f73967e8));
+    tg_num_philox(counter, key, out);
+    assert_true(tg_num_bits(random, 2 * block) == (out[0] | (uint64_t)out[1] << 32));
+    assert_true(tg_num_bits(random, 2 * block + 1) == (out[2] | (uint64_t)out[3] << 32));
+    assert_true(tg_num_stream("") == UINT64_C(0xcbf29ce484222325)); /* FNV-1a, published */
+    assert_true(tg_num_stream("foobar") == UINT64_C(0x85944171f73967e8));
 }
 
 /* The quantile is right if the distribution function gives the probability back. */
 static void test_normal_is_the_quantile(void **state)
 {
     (void)state;
-    const struct num_random random = {1, 2};
+    const tg_random random = {1, 2};
     double widest = 0;
     for (uint64_t i = 0; i < 1000000; i++) {
-        double u = num_uniform(random, i);
-        double z = num_normal(random, i);
+        double u = tg_num_uniform(random, i);
+        double z = tg_num_normal(random, i);
         double tail = u < 0.5 ? u : 1 - u;
         if (u <= 0 || u >= 1 || fabs(0.5 * erfc(fabs(z) / sqrt(2)) - tail) > 2e-15 * fmax(1, z * z) * tail ||
             (z < 0) != (u < 0.5))
@@ -360,11 +361,11 @@ static void test_moments(void **state)
 {
     (void)state;
     enum { N = 1000000 };
-    const struct num_random random = {20260101, num_stream("in.q")};
+    const tg_random random = {20260101, tg_num_stream("in.q")};
     double *z = malloc(N * sizeof(*z));
     double *u = malloc(N * sizeof(*u));
-    num_fill_normal((struct num_array){z, ST_F64, N}, random, 0, 1);
-    num_fill_uniform((struct num_array){u, ST_F64, N}, random, 0, 1);
+    tg_num_fill_normal((tg_array){z, TG_NUM_F64, N}, random, 0, 1);
+    tg_num_fill_uniform((tg_array){u, TG_NUM_F64, N}, random, 0, 1);
     double sum[5] = {0};
     double lag = 0;
     double mean = 0;
@@ -389,17 +390,17 @@ static void test_moments(void **state)
 static void test_fill_equals_single_draws(void **state)
 {
     (void)state;
-    const struct num_random random = {7, 9};
-    const struct num_random other = {7, 10};
+    const tg_random random = {7, 9};
+    const tg_random other = {7, 10};
     float normal[101];
     float uniform[101];
-    num_fill_normal((struct num_array){normal, ST_F32, 101}, random, 3, 0.5);
-    num_fill_uniform((struct num_array){uniform, ST_F32, 101}, random, -2, 6);
+    tg_num_fill_normal((tg_array){normal, TG_NUM_F32, 101}, random, 3, 0.5);
+    tg_num_fill_uniform((tg_array){uniform, TG_NUM_F32, 101}, random, -2, 6);
     int n_same = 0;
     for (size_t i = 0; i < 101; i++) {
-        assert_true(f32_bits(normal[i]) == f32_bits((float)(3 + 0.5 * num_normal(random, i))));
-        assert_true(f32_bits(uniform[i]) == f32_bits((float)(-2 + 8 * num_uniform(random, i))));
-        n_same += num_bits(random, i) == num_bits(other, i);
+        assert_true(f32_bits(normal[i]) == f32_bits((float)(3 + 0.5 * tg_num_normal(random, i))));
+        assert_true(f32_bits(uniform[i]) == f32_bits((float)(-2 + 8 * tg_num_uniform(random, i))));
+        n_same += tg_num_bits(random, i) == tg_num_bits(other, i);
     }
     assert_int_equal(n_same, 0);
 }
@@ -409,15 +410,15 @@ static void test_fill_equals_single_draws(void **state)
 static void test_values_are_pinned(void **state)
 {
     (void)state;
-    const struct num_random random = {0, 0};
+    const tg_random random = {0, 0};
     static const double normals[] = {0x1.2d769e93cb51fp+0,  0x1.11fbd69d8e301p-2,  -0x1.69580971eeeebp-2,
                                      -0x1.c913544cdba35p+0, -0x1.e082db6bb1547p-2, -0x1.370f3670d2175p-1};
     for (size_t i = 0; i < sizeof(normals) / sizeof(normals[0]); i++)
-        if (num_normal(random, i) != normals[i])
-            fail_msg("normal %zu: expected %a, found %a", i, normals[i], num_normal(random, i));
+        if (tg_num_normal(random, i) != normals[i])
+            fail_msg("normal %zu: expected %a, found %a", i, normals[i], tg_num_normal(random, i));
     uint64_t hash = 0;
     for (uint64_t i = 0; i < 100000; i++) {
-        double z = num_normal(random, i);
+        double z = tg_num_normal(random, i);
         uint64_t bits;
         memcpy(&bits, &z, 8);
         hash = (hash ^ bits) * UINT64_C(0x100000001b3);

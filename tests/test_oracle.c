@@ -5,7 +5,8 @@
  * - both against results of another program, in tests/data.
  * test_oracle [--only TEXT], from the repository's root. */
 #include "kernels/tap.h"
-#include "numbers.h"
+#include "safetensors.h"
+#include "tuning/numbers.h"
 #include "tests/oracle_problem.h"
 
 #include <jansson.h>
@@ -200,16 +201,15 @@ static void make_random(struct problem *p, const struct kind *kind, const struct
             continue;
         const size_t n = count(&p->call, tile);
         p->in[tile] = allocate(n);
-        num_fill_normal((struct num_array){p->in[tile], ST_F64, n}, (struct num_random){2, stream_of(t)}, t->mean,
-                        t->sigma);
+        tg_num_fill_normal((tg_array){p->in[tile], TG_NUM_F64, n}, (tg_random){2, stream_of(t)}, t->mean, t->sigma);
     }
     make_outputs(p);
 }
 
 static void expect_close(const char *what, const double *x, const double *truth, size_t n, double tolerance)
 {
-    const struct tensor_error e =
-        num_compare((struct num_const_array){x, ST_F64, n}, (struct num_const_array){truth, ST_F64, n});
+    const tg_tensor_error e =
+        tg_num_compare((tg_const_array){x, TG_NUM_F64, n}, (tg_const_array){truth, TG_NUM_F64, n});
     const int64_t at = e.worst_index;
     tap_expect(e.rms_ratio <= tolerance, "%s: error %.1e, wanted %.0e; [%lld] is %g, not %g", what, e.rms_ratio,
                tolerance, (long long)at, at < 0 ? 0 : x[at], at < 0 ? 0 : truth[at]);
@@ -438,7 +438,7 @@ static double *load(const struct st_tensor *t)
 {
     const size_t n = (size_t)st_elements(t);
     double *x = allocate(n);
-    num_convert((struct num_array){x, ST_F64, n}, num_of_tensor(t));
+    tg_num_convert((tg_array){x, TG_NUM_F64, n}, st_array(t));
     return x;
 }
 

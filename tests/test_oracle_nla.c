@@ -4,7 +4,7 @@
  * - both against results of another program, in tests/data.
  * test_oracle_nla [--only TEXT], from the repository's root. */
 #include "kernels/tap.h"
-#include "numbers.h"
+#include "tuning/numbers.h"
 #include "safetensors.h"
 #include "variants/nla.h"
 
@@ -245,8 +245,7 @@ static void make_random(struct problem *p, const struct setting *s)
             continue;
         const size_t n = count(&p->call, tile);
         p->in[tile] = allocate(n);
-        num_fill_normal((struct num_array){p->in[tile], ST_F64, n}, (struct num_random){2, (uint64_t)tile}, t->mean,
-                        t->sigma);
+        tg_num_fill_normal((tg_array){p->in[tile], TG_NUM_F64, n}, (tg_random){2, (uint64_t)tile}, t->mean, t->sigma);
     }
     make_outputs(p);
 }
@@ -254,8 +253,8 @@ static void make_random(struct problem *p, const struct setting *s)
 static void expect_close(const char *role, const char *name, const double *x, const double *truth, size_t n,
                          double tolerance)
 {
-    const struct tensor_error e =
-        num_compare((struct num_const_array){x, ST_F64, n}, (struct num_const_array){truth, ST_F64, n});
+    const tg_tensor_error e =
+        tg_num_compare((tg_const_array){x, TG_NUM_F64, n}, (tg_const_array){truth, TG_NUM_F64, n});
     const int64_t at = e.worst_index;
     tap_expect(!e.finite_mismatch && e.rms_ratio <= tolerance, "%s.%s: error %.1e, wanted %.0e; [%lld] is %g, not %g",
                role, name, e.rms_ratio, tolerance, (long long)at, at < 0 ? 0 : x[at], at < 0 ? 0 : truth[at]);
@@ -404,14 +403,14 @@ static void load(struct problem *p, const struct st_tensor *t, int tile)
     const size_t n = count(&p->call, tile), have = (size_t)st_elements(t);
     p->in[tile] = allocate(n);
     for (size_t i = 0; i < n; i++)
-        p->in[tile][i] = num_load(t->data, t->dtype, have == n ? i : 0);
+        p->in[tile][i] = tg_num_load(t->data, t->dtype, have == n ? i : 0);
 }
 
 static void compare(const struct problem *p, const struct st_tensor *t, const char *role, int tile)
 {
     const size_t n = (size_t)st_elements(t), own = count(&p->call, tile);
     double *truth = allocate(n), sum = 0;
-    num_convert((struct num_array){truth, ST_F64, n}, num_of_tensor(t));
+    tg_num_convert((tg_array){truth, TG_NUM_F64, n}, st_array(t));
     for (size_t i = 0; i < own; i++)
         sum += p->out[tile][i];
     expect_close(role, tensors[tile].name, n < own ? &sum : p->out[tile], truth, n, golden_tolerance);

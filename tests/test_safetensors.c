@@ -275,13 +275,13 @@ static void test_golden(void **state)
 
     const struct st_tensor *q = st_find(file, "in.q");
     const int64_t shape[4] = {1, 2, 150, 32};
-    assert_int_equal(q->dtype, ST_BF16);
+    assert_int_equal(q->dtype, TG_NUM_BF16);
     assert_int_equal(q->rank, 4);
     assert_memory_equal(q->shape, shape, sizeof(shape));
     assert_int_equal(q->bytes, 19200);
     assert_int_equal(st_elements(q), 9600);
     const struct st_tensor *f = st_find(file, "in.f");
-    assert_int_equal(f->dtype, ST_F32);
+    assert_int_equal(f->dtype, TG_NUM_F32);
     assert_ptr_equal(f->data, (const char *)q->data + 57600);
     st_close(file);
 }
@@ -319,14 +319,14 @@ static const int64_t longs[2] = {INT64_MIN, 7};
 static const int32_t ints[1] = {-5};
 
 static const struct st_tensor all_types[] = {
-    {"in.q", ST_BF16, 2, {1, 3}, words, 6},
-    {"half", ST_F16, 1, {3}, words, 6},
-    {"in.f", ST_F32, 3, {2, 1, 2}, floats, 16},
-    {"scalar", ST_F64, 0, {0}, doubles, 8},
-    {"long", ST_I64, 8, {1, 1, 1, 1, 1, 1, 1, 2}, longs, 16},
-    {"int \"quoted\" \xc3\xa9", ST_I32, 1, {1}, ints, 4},
-    {"none", ST_F32, 2, {5, 0}, NULL, 0},
-    {"", ST_F32, 1, {4}, floats, 16},
+    {"in.q", TG_NUM_BF16, 2, {1, 3}, words, 6},
+    {"half", TG_NUM_F16, 1, {3}, words, 6},
+    {"in.f", TG_NUM_F32, 3, {2, 1, 2}, floats, 16},
+    {"scalar", TG_NUM_F64, 0, {0}, doubles, 8},
+    {"long", TG_NUM_I64, 8, {1, 1, 1, 1, 1, 1, 1, 2}, longs, 16},
+    {"int \"quoted\" \xc3\xa9", TG_NUM_I32, 1, {1}, ints, 4},
+    {"none", TG_NUM_F32, 2, {5, 0}, NULL, 0},
+    {"", TG_NUM_F32, 1, {4}, floats, 16},
 };
 static const struct st_pair all_meta[] = {
     {"variant", "mlstmsig"},
@@ -356,7 +356,7 @@ static void test_round_trip(void **state)
         assert_int_equal(out->bytes, in->bytes);
         if (in->bytes > 0)
             assert_memory_equal(out->data, in->data, in->bytes);
-        assert_int_equal((uintptr_t)out->data % st_dtype_bytes(out->dtype), 0);
+        assert_int_equal((uintptr_t)out->data % tg_num_bytes(out->dtype), 0);
     }
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(st_meta(file, all_meta[i].key), all_meta[i].value);
@@ -452,16 +452,16 @@ static void test_write_refuses(void **state)
         struct st_tensor tensors[2];
         const char *expect;
     } rows[] = {
-        {{{NULL, ST_F32, 1, {1}, floats, 4}}, "tensor 0: name: expected a string"},
-        {{{"__metadata__", ST_F32, 1, {1}, floats, 4}}, "reserved by the format"},
-        {{{"x", (enum st_dtype)6, 1, {1}, floats, 4}}, "dtype: expected 0 to 5, found 6"},
-        {{{"x", ST_F32, 9, {1}, floats, 4}}, "rank: expected 0 to 8, found 9"},
-        {{{"x", ST_F32, -1, {1}, floats, 4}}, "rank: expected 0 to 8, found -1"},
-        {{{"x", ST_F32, 2, {1, -1}, floats, 4}}, "shape[1]: expected 0 or more, found -1"},
-        {{{"x", ST_F32, 2, {INT64_MAX, 2}, floats, 4}}, "has more than 2^63 bytes"},
-        {{{"x", ST_F32, 1, {2}, floats, 4}}, "bytes: expected 8 for F32 [2], found 4"},
-        {{{"x", ST_F32, 1, {1}, NULL, 4}}, "data: expected 4 bytes, found null"},
-        {{{"x\xff", ST_F32, 1, {1}, floats, 4}}, "expected names and values in UTF-8"},
+        {{{NULL, TG_NUM_F32, 1, {1}, floats, 4}}, "tensor 0: name: expected a string"},
+        {{{"__metadata__", TG_NUM_F32, 1, {1}, floats, 4}}, "reserved by the format"},
+        {{{"x", (tg_num_type)6, 1, {1}, floats, 4}}, "dtype: expected 0 to 5, found 6"},
+        {{{"x", TG_NUM_F32, 9, {1}, floats, 4}}, "rank: expected 0 to 8, found 9"},
+        {{{"x", TG_NUM_F32, -1, {1}, floats, 4}}, "rank: expected 0 to 8, found -1"},
+        {{{"x", TG_NUM_F32, 2, {1, -1}, floats, 4}}, "shape[1]: expected 0 or more, found -1"},
+        {{{"x", TG_NUM_F32, 2, {INT64_MAX, 2}, floats, 4}}, "has more than 2^63 bytes"},
+        {{{"x", TG_NUM_F32, 1, {2}, floats, 4}}, "bytes: expected 8 for F32 [2], found 4"},
+        {{{"x", TG_NUM_F32, 1, {1}, NULL, 4}}, "data: expected 4 bytes, found null"},
+        {{{"x\xff", TG_NUM_F32, 1, {1}, floats, 4}}, "expected names and values in UTF-8"},
     };
     char path[512];
     char err[1024];

@@ -2,7 +2,7 @@
  * tests/data, and its gradients against finite differences of its values (with groups of heads and packed sequences).
  * test_vector [--only TEXT], from the repository's root. */
 #include "kernels/tap.h"
-#include "numbers.h"
+#include "tuning/numbers.h"
 #include "safetensors.h"
 #include "variants/variants.h"
 
@@ -86,7 +86,7 @@ static void fill_inputs(struct problem *p)
         const char *name = p->algorithm->tensors[t].name;
         const bool falls = name && (strcmp(name, "gl") == 0 || strcmp(name, "gr") == 0);
         for (size_t i = 0; p->in[t] && i < p->n[t]; i++) {
-            const double x = num_normal((struct num_random){7, num_stream(name)}, i);
+            const double x = tg_num_normal((tg_random){7, tg_num_stream(name)}, i);
             p->in[t][i] = falls ? -fabs(x) : x;
         }
     }
@@ -157,7 +157,7 @@ static void load(struct problem *p, const struct st_file *file, const char *role
         snprintf(name, sizeof name, "%s%s", prefix, t->name + strlen(role));
         const uint32_t tile = find_tile(p->algorithm, name);
         if (tap_expect(tile && p->in[tile] && p->n[tile] == (size_t)st_elements(t), "%s: unknown", t->name))
-            num_convert((struct num_array){p->in[tile], ST_F64, p->n[tile]}, num_of_tensor(t));
+            tg_num_convert((tg_array){p->in[tile], TG_NUM_F64, p->n[tile]}, st_array(t));
     }
 }
 
@@ -172,7 +172,7 @@ static void compare(const struct problem *p, const struct st_file *file, const c
         snprintf(name, sizeof name, "%s%s", prefix, t->name + strlen(role));
         const uint32_t tile = find_tile(p->algorithm, name);
         double *truth = calloc((size_t)st_elements(t) + 1, sizeof *truth), error = 0, sum = 0;
-        num_convert((struct num_array){truth, ST_F64, (size_t)st_elements(t)}, num_of_tensor(t));
+        tg_num_convert((tg_array){truth, TG_NUM_F64, (size_t)st_elements(t)}, st_array(t));
         for (size_t k = 0; k < p->n[tile]; k++) {
             error += (p->out[tile][k] - truth[k]) * (p->out[tile][k] - truth[k]);
             sum += truth[k] * truth[k];

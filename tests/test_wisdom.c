@@ -52,8 +52,8 @@ static void remember(const char *schedule, int64_t batch, int64_t heads, int64_t
 static void expect(int64_t batch, int64_t heads, int64_t tokens, int64_t chunk, const char *schedule,
                    const char *origin)
 {
-    const struct shape sizes = {.batch = batch, .heads = heads, .tokens = tokens, .dqk = 128, .dhv = 256};
-    const tg_shape_class class = shape_class_of(&sizes, TG_BF16);
+    const tg_shape sizes = {.batch = batch, .heads = heads, .tokens = tokens, .dqk = 128, .dhv = 256};
+    const tg_shape_class class = tg_shape_class_of(&sizes, TG_BF16);
     const struct wish wish = {NULL, chunk};
     char text[SCHEDULE_TEXT];
     struct choice choice;
@@ -144,8 +144,8 @@ static void suite_shipped(void)
 static void suite_loaded(void)
 {
     tg_variant mine = tg_mlstm_sig;
-    const struct shape sizes = {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
-    const tg_shape_class class = shape_class_of(&sizes, TG_BF16);
+    const tg_shape sizes = {.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
+    const tg_shape_class class = tg_shape_class_of(&sizes, TG_BF16);
     struct choice choice;
     if (!tap_begin("what is shipped is not for variants that are loaded"))
         return;

@@ -16,7 +16,7 @@ struct combination {
 /* Picks of a stream of random numbers. */
 static uint64_t pick(uint64_t *draw, uint64_t n)
 {
-    return num_bits((struct num_random){11, num_stream("combinations")}, (*draw)++) % n;
+    return tg_num_bits((tg_random){11, tg_num_stream("combinations")}, (*draw)++) % n;
 }
 
 /* Half of the draws are of mlstm-sig, whose rows the fields name. */

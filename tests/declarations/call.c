@@ -7,12 +7,12 @@
 
 static struct draw draw_of(uint64_t seed, const char *stream)
 {
-    return (struct draw){{seed, num_stream(stream)}, 0};
+    return (struct draw){{seed, tg_num_stream(stream)}, 0};
 }
 
 uint32_t draw_below(struct draw *draw, uint32_t n)
 {
-    return (uint32_t)(num_bits(draw->random, draw->n++) >> 33) % n;
+    return (uint32_t)(tg_num_bits(draw->random, draw->n++) >> 33) % n;
 }
 
 bool draw_chance(struct draw *draw, uint32_t percent)
@@ -22,7 +22,7 @@ bool draw_chance(struct draw *draw, uint32_t percent)
 
 void declare_call(struct draw *draw, struct declaration *d)
 {
-    struct shape *s = &d->shape;
+    tg_shape *s = &d->shape;
     d->target = tg_target_find(DRAW(draw, 0, 1) ? "sm_90a" : "sm_80");
     d->io = (tg_dtype)DRAW(draw, TG_BF16, TG_BF16, TG_F16, TG_F32);
     s->group = DRAW(draw, 1, 1, 2);
@@ -174,7 +174,7 @@ void declare(uint64_t seed, struct declaration *d)
 
 void print_declaration(const struct declaration *d)
 {
-    const struct shape *s = &d->shape;
+    const tg_shape *s = &d->shape;
     const tg_writer writer = file_writer(stdout);
     tg_algorithm_print(&d->algorithm, &writer);
     tg_schedule_print(&d->schedule, &writer);

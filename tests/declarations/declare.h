@@ -9,7 +9,7 @@
 /* ---- random choices, the same for the same seed ---- */
 
 struct draw {
-    struct num_random random;
+    tg_random random;
     uint64_t n;
 };
 uint32_t draw_below(struct draw *draw, uint32_t n);
@@ -32,7 +32,7 @@ struct declaration {
     tg_variant variant;
     const tg_target *target;
     tg_dtype io;
-    struct shape shape;
+    tg_shape shape;
     bool without_optional;
     bool is_mutant; /* of a built-in variant */
 };

@@ -38,7 +38,7 @@ static void say(struct result *result, enum outcome outcome, const char *what)
 
 struct noise {
     const struct declaration *d;
-    struct num_random random;
+    tg_random random;
     bool is_operand[256];
     bool is_decayed[256]; /* ... of a product with a decay, whose factors are rounded with it */
     double amount;        /* 0: exact */
@@ -61,7 +61,7 @@ static double disturb(void *user, uint32_t tile, uint64_t element, double value)
     struct noise *noise = user;
     const bool is_rounded = noise->is_operand[tile];
     const double part = is_rounded ? operand_rounding(noise->d->io) : 0x1p-22;
-    const double off = 2 * num_uniform(noise->random, element) - 1;
+    const double off = 2 * tg_num_uniform(noise->random, element) - 1;
     noise->largest = isfinite(value) ? fmax(noise->largest, fabs(value)) : INFINITY;
     return value + noise->amount * off * (part * fabs(value) + (is_rounded ? least(noise->d->io) : 0));
 }
@@ -92,30 +92,29 @@ static void free_numbers(struct numbers *numbers)
         free(numbers->of[tile]);
 }
 
-static bool make_numbers(const struct problem *problem, struct noise *noise, struct numbers *numbers)
+static bool make_numbers(const tg_problem *problem, struct noise *noise, struct numbers *numbers)
 {
     bool ok = true;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         double *to = NULL;
         if (!(tensor->flags & TG_OUT) && !tensor->data)
             continue;
         to = numbers->of[tensor->tile] = calloc(tensor->n + 1, sizeof *to);
         ok &= to != NULL;
         for (size_t e = 0; to && !(tensor->flags & TG_OUT) && e < tensor->n; e++) {
-            to[e] = num_load(tensor->data, tensor->dtype, e);
-            if (tensor->dtype == ST_F32 || noise->is_decayed[tensor->tile]) /* else it is exact */
+            to[e] = tg_num_load(tensor->data, tensor->dtype, e);
+            if (tensor->dtype == TG_NUM_F32 || noise->is_decayed[tensor->tile]) /* else it is exact */
                 to[e] = disturb(noise, tensor->tile, e, to[e]);
         }
     }
     return ok;
 }
 
-static tg_status interpret(const struct problem *problem, struct noise *noise, struct numbers *numbers,
-                           const tg_sink *sink)
+static tg_status interpret(const tg_problem *problem, struct noise *noise, struct numbers *numbers, const tg_sink *sink)
 {
     const struct declaration *d = noise->d;
-    const struct shape *s = &problem->shape;
+    const tg_shape *s = &problem->shape;
     const double *in[256] = {NULL};
     double *out[256] = {NULL};
     *numbers = (struct numbers){{NULL}};
@@ -156,19 +155,19 @@ static void add_distance(struct distance *d, double x, size_t n)
     d->max = fmax(d->max, fabs(x));
 }
 
-static double output_rounding(const struct host_tensor *tensor)
+static double output_rounding(const tg_host_tensor *tensor)
 {
-    return tensor->dtype == ST_BF16 ? 0x1p-8 : tensor->dtype == ST_F16 ? 0x1p-11 : 0x1p-18;
+    return tensor->dtype == TG_NUM_BF16 ? 0x1p-8 : tensor->dtype == TG_NUM_F16 ? 0x1p-11 : 0x1p-18;
 }
 
 /* Is the tensor what it should be? UNJUDGED where roundings alone make it something else. */
-static enum outcome compare(const struct problem *problem, const struct host_tensor *tensor,
-                            const struct numbers *exact, const struct numbers noisy[N_NOISY], struct result *result)
+static enum outcome compare(const tg_problem *problem, const tg_host_tensor *tensor, const struct numbers *exact,
+                            const struct numbers noisy[N_NOISY], struct result *result)
 {
     const double *truth = exact->of[tensor->tile], rounding = output_rounding(tensor);
     struct distance size = {0, 0}, found = {0, 0}, spread = {0, 0};
     for (size_t e = 0; e < tensor->n; e++) {
-        const double x = num_load(tensor->data, tensor->dtype, e) - truth[e];
+        const double x = tg_num_load(tensor->data, tensor->dtype, e) - truth[e];
         add_distance(&size, truth[e], tensor->n);
         add_distance(&found, isfinite(x) ? x : INFINITY, tensor->n);
         for (int i = 0; i < N_NOISY; i++)
@@ -185,12 +184,12 @@ static enum outcome compare(const struct problem *problem, const struct host_ten
     return WRONG;
 }
 
-static void compare_all(const struct problem *problem, const struct numbers *exact, const struct numbers noisy[N_NOISY],
+static void compare_all(const tg_problem *problem, const struct numbers *exact, const struct numbers noisy[N_NOISY],
                         struct result *result)
 {
     result->outcome = RIGHT;
     for (uint32_t i = 0; i < problem->n_tensors && result->outcome != WRONG; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->n == 0)
             continue;
         const enum outcome one = compare(problem, tensor, exact, noisy, result);
@@ -198,9 +197,9 @@ static void compare_all(const struct problem *problem, const struct numbers *exa
     }
 }
 
-static void judge_numbers(const struct declaration *d, const struct problem *problem, struct result *result)
+static void judge_numbers(const struct declaration *d, const tg_problem *problem, struct result *result)
 {
-    struct noise noise = {.d = d, .random = {1, num_stream("noise")}};
+    struct noise noise = {.d = d, .random = {1, tg_num_stream("noise")}};
     struct numbers exact, noisy[N_NOISY];
     find_operands(d, &noise);
     tg_status status = interpret(problem, &noise, &exact, &(tg_sink){note, result});
@@ -224,27 +223,27 @@ static void judge_numbers(const struct declaration *d, const struct problem *pro
 
 /* ---- from the checker to the device ---- */
 
-static void run(struct context *context, const struct declaration *d, const struct kernel *kernel,
-                struct problem *problem, struct result *result)
+static void run(struct context *context, const struct declaration *d, const struct kernel *kernel, tg_problem *problem,
+                struct result *result)
 {
     const tg_sink sink = {note, result};
-    struct call call;
-    tg_status status = call_open(&call, &context->machine, kernel, problem, d->schedule.chunk, &sink);
+    tg_call call;
+    tg_status status = tg_call_open(&call, &context->machine, kernel->module, problem, d->schedule.chunk, &sink);
     if (status != TG_OK) {
         result->outcome = result->text[0] ? REFUSED : SILENT;
         return;
     }
-    status = call_run(&call, &sink);
+    status = tg_call_run(&call, &sink);
     if (status == TG_OK)
-        status = call_fetch(&call, problem, &sink);
+        status = tg_call_fetch(&call, problem, &sink);
     if (status == TG_OK)
         judge_numbers(d, problem, result);
     else
         say(result, FAULTY, "a launch failed without a message");
-    call_close(&call);
+    tg_call_close(&call);
 }
 
-static void drop_optional(struct problem *problem)
+static void drop_optional(tg_problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         if (problem->tensors[i].flags & TG_IN && problem->tensors[i].flags & TG_OPTIONAL) {
@@ -256,9 +255,9 @@ static void drop_optional(struct problem *problem)
 void judge_declaration(struct context *context, uint64_t seed, const struct declaration *d, struct result *result)
 {
     const tg_sink sink = {note, result};
-    const tg_shape_class class = shape_class_of(&d->shape, d->io);
+    const tg_shape_class class = tg_shape_class_of(&d->shape, d->io);
     struct kernel kernel;
-    struct problem problem;
+    tg_problem problem;
     *result = (struct result){.outcome = REFUSED};
     if (tg_schedule_check(&d->schedule, &sink) != TG_OK ||
         tg_plan_check(&d->schedule, d->target, &class, &sink) != TG_OK) {
@@ -277,7 +276,7 @@ void judge_declaration(struct context *context, uint64_t seed, const struct decl
         if (d->without_optional)
             drop_optional(&problem);
         run(context, d, &kernel, &problem, result);
-        problem_free(&problem);
+        tg_problem_free(&problem);
     }
     kernel_free(&kernel);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Two results of which each may be wrong by its tolerance, in different directions. */
-static double limit_of(const struct spec *spec, const struct host_tensor *tensor)
+static double limit_of(const struct spec *spec, const tg_host_tensor *tensor)
 {
     const double gradient = tensor->is_gradient ? 2 : 1;
     return 1.5 * (spec->io == TG_F32 ? 2e-5 : gradient * (spec->io == TG_F16 ? 1e-3 : 4e-3));
@@ -17,7 +17,7 @@ static double limit_of(const struct spec *spec, const struct host_tensor *tensor
 static void agree(struct results *x, struct results *y, const struct spec *spec, const char *what)
 {
     for (uint32_t i = 0; i < x->n; i++) {
-        const struct host_tensor *other = results_find(y, x->tensors[i].name);
+        const tg_host_tensor *other = results_find(y, x->tensors[i].name);
         if (other)
             expect_near(&x->tensors[i], other, limit_of(spec, &x->tensors[i]), what);
     }
@@ -61,7 +61,7 @@ static void schedules_agree(const struct spec *spec)
 struct stream {
     struct trial whole;
     struct results made; /* the whole's outputs, filled part by part */
-    struct host_tensor states[TG_MAX_TENSORS];
+    tg_host_tensor states[TG_MAX_TENSORS];
     uint32_t n_states;
 };
 
@@ -74,10 +74,10 @@ static bool stream_open(struct stream *stream, const struct spec *spec)
         return false;
     }
     for (uint32_t i = 0; i < stream->whole.problem.n_tensors; i++) {
-        const struct host_tensor *tensor = &stream->whole.problem.tensors[i];
+        const tg_host_tensor *tensor = &stream->whole.problem.tensors[i];
         if (!(tensor->flags & TG_OUT))
             continue;
-        struct host_tensor *made = &stream->made.tensors[stream->made.n++];
+        tg_host_tensor *made = &stream->made.tensors[stream->made.n++];
         *made = *tensor;
         made->data = calloc(1, made->bytes + 1);
     }
@@ -91,7 +91,7 @@ static void stream_close(struct stream *stream)
 }
 
 /* The final state of an initial one: C of C0. */
-static struct host_tensor *final_of(struct stream *stream, const struct host_tensor *initial)
+static tg_host_tensor *final_of(struct stream *stream, const tg_host_tensor *initial)
 {
     char name[16];
     const size_t n = strlen(initial->name) - 1;
@@ -102,11 +102,11 @@ static struct host_tensor *final_of(struct stream *stream, const struct host_ten
 }
 
 /* Tokens from..from + part.T of every sequence; states as the call before left them. */
-static void copy_part(struct stream *stream, struct problem *part, int64_t from, bool to_whole)
+static void copy_part(struct stream *stream, tg_problem *part, int64_t from, bool to_whole)
 {
     for (uint32_t i = 0; i < part->n_tensors; i++) {
-        struct host_tensor *tensor = &part->tensors[i];
-        struct host_tensor *whole = problem_tensor(&stream->whole.problem, tensor->name);
+        tg_host_tensor *tensor = &part->tensors[i];
+        tg_host_tensor *whole = tg_problem_tensor(&stream->whole.problem, tensor->name);
         if (to_whole)
             whole = results_find(&stream->made, tensor->name);
         else if (from > 0 && final_of(stream, tensor))
@@ -116,7 +116,7 @@ static void copy_part(struct stream *stream, struct problem *part, int64_t from,
         const int64_t batch = whole->flags & TG_NO_BATCH ? 1 : part->shape.batch;
         for (int64_t s = 0; s < batch; s++) {
             const struct part at = {&stream->whole.problem, s, from};
-            struct host_tensor one = *tensor; /* the entry of that sequence */
+            tg_host_tensor one = *tensor; /* the entry of that sequence */
             one.bytes /= (size_t)batch;
             one.data = (char *)tensor->data + (size_t)s * one.bytes;
             part_of_tensor(&at, whole, &one, to_whole);
@@ -161,25 +161,25 @@ static void two_calls(const struct spec *spec, int64_t first, bool exact)
 
 /* A step computes in fp32 from first to last; what is 16 bits wide of it are its inputs and h. A
  * state after n steps is off by n roundings of 2^-24 at most, h by that and its own. */
-static double step_limit(const struct spec *spec, const struct host_tensor *tensor)
+static double step_limit(const struct spec *spec, const tg_host_tensor *tensor)
 {
     const double n = (double)spec->tokens;
-    const double rounding = tensor->dtype == ST_BF16 ? 0x1p-9 : tensor->dtype == ST_F16 ? 0x1p-12 : 0;
+    const double rounding = tensor->dtype == TG_NUM_BF16 ? 0x1p-9 : tensor->dtype == TG_NUM_F16 ? 0x1p-12 : 0;
     return rounding + 0x1p-24 * n;
 }
 
 static void steps_right(struct stream *stream, const struct spec *spec)
 {
-    struct truth truth;
-    if (!tap_expect(truth_compute(&machine_context, &stream->whole.problem, &truth), "no oracle"))
+    tg_truth truth;
+    if (!tap_expect(truth_compute(&machine_context, &stream->whole.problem, 0, &truth), "no oracle"))
         return;
     for (uint32_t i = 0; i < stream->made.n; i++) {
-        struct host_tensor *x = &stream->made.tensors[i], y = *x;
-        y.dtype = ST_F64;
+        tg_host_tensor *x = &stream->made.tensors[i], y = *x;
+        y.dtype = TG_NUM_F64;
         y.data = truth.out[x->tile];
         expect_near(x, &y, step_limit(spec, x), "steps against the oracle");
     }
-    truth_free(&truth);
+    tg_truth_free(&truth);
 }
 
 /* Calls of `most` tokens and a last one of what is left, on states that stay in their slots. */

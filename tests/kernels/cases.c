@@ -42,20 +42,20 @@ enum { N_SCHEDULES = 3, N_CHANGES = 36, N_WIDTHS = 7, N_LENGTHS = 6, N_DRAWS = 1
 /* Three of four draws keep to what the type needs; what the compiler refuses is no failure. */
 static void draw_spec(uint64_t at, struct spec *spec, char text[SCHEDULE_TEXT])
 {
-    const struct num_random random = {at, num_stream("schedules")};
+    const tg_random random = {at, tg_num_stream("schedules")};
     uint64_t n = 0;
-    const uint64_t which = num_bits(random, n++) % N_SCHEDULES;
+    const uint64_t which = tg_num_bits(random, n++) % N_SCHEDULES;
     *spec = (struct spec){.name = "", .batch = 1, .heads = 2, .gates = ORDINARY, .has_s0 = true, .schedule = text};
-    spec->io = which == 2 ? TG_F32 : num_bits(random, n++) % 4 ? TG_BF16 : TG_F16;
-    spec->dqk = widths[num_bits(random, n++) % N_WIDTHS];
-    spec->dhv = widths[num_bits(random, n++) % N_WIDTHS];
-    spec->tokens = lengths[num_bits(random, n++) % N_LENGTHS];
-    spec->layout = (enum layout)(num_bits(random, n++) % 3);
-    spec->chunk = 128 << num_bits(random, n++) % 3;
+    spec->io = which == 2 ? TG_F32 : tg_num_bits(random, n++) % 4 ? TG_BF16 : TG_F16;
+    spec->dqk = widths[tg_num_bits(random, n++) % N_WIDTHS];
+    spec->dhv = widths[tg_num_bits(random, n++) % N_WIDTHS];
+    spec->tokens = lengths[tg_num_bits(random, n++) % N_LENGTHS];
+    spec->layout = (enum layout)(tg_num_bits(random, n++) % 3);
+    spec->chunk = 128 << tg_num_bits(random, n++) % 3;
     size_t length = (size_t)snprintf(text, SCHEDULE_TEXT, "%s", schedules[which]);
-    for (uint64_t c = 1 + num_bits(random, n++) % MOST_CHANGES; c > 0; c--)
-        length +=
-            (size_t)snprintf(text + length, SCHEDULE_TEXT - length, " %s", changes[num_bits(random, n++) % N_CHANGES]);
+    for (uint64_t c = 1 + tg_num_bits(random, n++) % MOST_CHANGES; c > 0; c--)
+        length += (size_t)snprintf(text + length, SCHEDULE_TEXT - length, " %s",
+                                   changes[tg_num_bits(random, n++) % N_CHANGES]);
 }
 
 static bool is_accepted(const struct spec *spec)

@@ -280,15 +280,14 @@ static void try_inverse(void)
 }
 
 /* Rows of the tensor from token `begin` to `end` may change, and those of `token` are bad. */
-static void check_rows(struct problem *problem, const char *name, const char *clean, size_t begin, size_t end,
-                       size_t token)
+static void check_rows(tg_problem *problem, const char *name, const char *clean, size_t begin, size_t end, size_t token)
 {
-    const struct host_tensor *x = problem_tensor(problem, name);
-    const size_t width = (size_t)problem->shape.dhv, bytes = st_dtype_bytes(x->dtype);
+    const tg_host_tensor *x = tg_problem_tensor(problem, name);
+    const size_t width = (size_t)problem->shape.dhv, bytes = tg_num_bytes(x->dtype);
     bool is_bad = false;
     for (size_t e = 0; e < x->n; e++) {
         const bool same = memcmp((const char *)x->data + e * bytes, clean + e * bytes, bytes) == 0;
-        is_bad |= e / width == token && !isfinite(num_load(x->data, x->dtype, e));
+        is_bad |= e / width == token && !isfinite(tg_num_load(x->data, x->dtype, e));
         tap_expect(same || (e / width >= begin && e / width < end), "reached %s of token %zu", name, e / width);
     }
     tap_expect(is_bad, "did not reach %s of its own token", name);
@@ -304,9 +303,9 @@ static void try_bad_inverse(const char *input)
     if (trial_open(&trial, &inverse_spec)) {
         char *nv = trial_runs(&trial) ? tensor_copy(&trial.problem, "nv") : NULL,
              *tv = nv ? tensor_copy(&trial.problem, "tv") : NULL;
-        const struct host_tensor *x = problem_tensor(&trial.problem, input);
+        const tg_host_tensor *x = tg_problem_tensor(&trial.problem, input);
         const size_t width = x->rank > 3 ? (size_t)x->extent[3] : 1;
-        num_store(x->data, x->dtype, TOKEN * width + (width > 1 ? COLUMN : 0), (double)NAN);
+        tg_num_store(x->data, x->dtype, TOKEN * width + (width > 1 ? COLUMN : 0), (double)NAN);
         if (tv && trial_runs(&trial)) {
             check_rows(&trial.problem, "nv", nv, TOKEN, 100, TOKEN);
             if (width > 1)
@@ -560,12 +559,12 @@ static void refuse_chunks(void)
         .body = chunk_body,       .n_body = TG_COUNT(chunk_body),
     };
     const tg_variant variant = {TG_HEADER(tg_variant), .name = "sums", .algorithm = &algorithm};
-    const struct shape shape = {.batch = 1, .heads = 1, .tokens = 130, .dqk = 32, .dhv = 16, .group = 1};
-    struct problem problem = {0};
+    const tg_shape shape = {.batch = 1, .heads = 1, .tokens = 130, .dqk = 32, .dhv = 16, .group = 1};
+    tg_problem problem = {0};
     if (!tap_begin("refused: a tensor of the caller's with a row for each chunk"))
         return;
     if (!tap_expect(!problem_random(&machine_context, &variant, &shape, TG_BF16, 1, &problem), "it is made"))
-        problem_free(&problem);
+        tg_problem_free(&problem);
     tap_end();
 }
 

@@ -235,9 +235,9 @@ bool spec_has_schedule(const struct spec *spec, const char *name)
 }
 
 /* "0 5 5 40" */
-static struct cuts parse_cuts(const char *text)
+static tg_cuts parse_cuts(const char *text)
 {
-    struct cuts cuts = {malloc((strlen(text) + 1) * sizeof *cuts.at), -1};
+    tg_cuts cuts = {malloc((strlen(text) + 1) * sizeof *cuts.at), -1};
     char *end = (char *)text;
     while (cuts.at && *end) {
         cuts.at[++cuts.n] = strtoll(end, &end, 10);
@@ -247,7 +247,7 @@ static struct cuts parse_cuts(const char *text)
 }
 
 /* "eps=0.01 exact=0"; what only one direction has is left to it. */
-static void set_scalars(struct problem *problem, const struct spec *spec)
+static void set_scalars(tg_problem *problem, const struct spec *spec)
 {
     if (spec->scale > 0)
         problem->scale = spec->scale;
@@ -255,7 +255,7 @@ static void set_scalars(struct problem *problem, const struct spec *spec)
         char name[16];
         const size_t n = strcspn(at, "=");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        const int scalar = problem_scalar(problem, name);
+        const int scalar = tg_problem_scalar(problem, name);
         tap_expect(scalar >= 0, "no scalar %s", name);
         char *end;
         problem->scalars[scalar < 0 ? 0 : scalar] = strtod(at + n + 1, &end);
@@ -266,15 +266,15 @@ static void set_scalars(struct problem *problem, const struct spec *spec)
 static bool make_problem(struct trial *trial, const tg_variant *variant)
 {
     const struct spec *spec = trial->spec;
-    struct shape shape = {.batch = spec->batch,
-                          .heads = spec->heads,
-                          .tokens = spec->tokens,
-                          .dqk = spec->dqk,
-                          .dhv = spec->dhv,
-                          .group = spec->group ? spec->group : 1,
-                          .packed = spec->cuts != NULL,
-                          .pooled = spec->is_pooled};
-    struct problem *problem = &trial->problem;
+    tg_shape shape = {.batch = spec->batch,
+                      .heads = spec->heads,
+                      .tokens = spec->tokens,
+                      .dqk = spec->dqk,
+                      .dhv = spec->dhv,
+                      .group = spec->group ? spec->group : 1,
+                      .packed = spec->cuts != NULL,
+                      .pooled = spec->is_pooled};
+    tg_problem *problem = &trial->problem;
     if (!problem_declare(&machine_context, variant, spec->io, problem))
         return false;
     if (spec->cuts) {
@@ -282,7 +282,7 @@ static bool make_problem(struct trial *trial, const tg_variant *variant)
         shape.batch = problem->cuts.n;
         shape.tokens = problem->cuts.at[problem->cuts.n];
     }
-    if (!problem_size(&machine_context, &shape, problem))
+    if (tg_problem_size(&shape, problem, &machine_context.sink) != TG_OK)
         return false;
     set_scalars(problem, spec);
     return true;
@@ -291,12 +291,12 @@ static bool make_problem(struct trial *trial, const tg_variant *variant)
 /* Half as many slots again as there are sequences, and some, in a random order. */
 static bool make_pool(struct trial *trial)
 {
-    const struct num_random random = {3, num_stream("slots")};
+    const tg_random random = {3, tg_num_stream("slots")};
     const int64_t batch = trial->problem.shape.batch;
     trial->n_slots = batch + batch / 2 + 3;
     trial->slot = malloc((size_t)trial->n_slots * sizeof *trial->slot);
     for (int64_t i = 0; trial->slot && i < trial->n_slots; i++) {
-        const int64_t other = (int64_t)(num_bits(random, (uint64_t)i) % (uint64_t)(i + 1));
+        const int64_t other = (int64_t)(tg_num_bits(random, (uint64_t)i) % (uint64_t)(i + 1));
         trial->slot[i] = trial->slot[other];
         trial->slot[other] = i;
     }
@@ -327,7 +327,7 @@ static bool compile(struct trial *trial, const tg_variant *variant, const char *
         snprintf(with_chunk, sizeof with_chunk, "chunk=%d", (int)trial->spec->chunk);
     const char *text = schedule_text && *schedule_text ? schedule_text : with_chunk;
     const tg_target *target = target_of(variant, text);
-    tg_shape_class class = shape_class_of(&trial->problem.shape, trial->spec->io);
+    tg_shape_class class = tg_shape_class_of(&trial->problem.shape, trial->spec->io);
     tg_schedule schedule;
     machine_context.sink = log_sink;
     if (target != own_target && !on_emulator()) {
@@ -352,7 +352,8 @@ static bool open_direction(struct trial *trial, const struct spec *spec, const t
     return tap_expect(make_problem(trial, variant), "no problem: %s", log_text()) &&
            (!spec->is_pooled || tap_expect(make_pool(trial), "no memory for the pool")) &&
            compile(trial, variant, schedule) &&
-           tap_expect(problem_keep(&machine_context, trial->kernel.program, spec->chunk, &trial->problem),
+           tap_expect(tg_problem_keep(trial->kernel.program, spec->chunk, &trial->problem, &machine_context.sink) ==
+                          TG_OK,
                       "kept states: %s", log_text());
 }
 
@@ -365,19 +366,19 @@ bool trial_open(struct trial *trial, const struct spec *spec)
 }
 
 /* The forward's inputs are the backward's, by name. */
-static bool take_inputs(struct problem *problem, const struct problem *forward)
+static bool take_inputs(tg_problem *problem, const tg_problem *forward)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
-        const struct host_tensor *from = problem_tensor((struct problem *)forward, tensor->name);
+        tg_host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *from = tg_problem_tensor((tg_problem *)forward, tensor->name);
         if (!(tensor->flags & TG_IN) || !from || !(from->flags & TG_IN) || !from->data)
             continue;
         if (!tap_expect(from->bytes == tensor->bytes, "%s: another size", tensor->name) ||
-            !problem_allocate(&machine_context, tensor))
+            tg_problem_allocate(tensor, &machine_context.sink) != TG_OK)
             return false;
         memcpy(tensor->data, from->data, tensor->bytes);
     }
-    return problem_feed(&machine_context, forward, problem);
+    return tg_problem_feed(forward, problem, &machine_context.sink) == TG_OK;
 }
 
 bool trial_open_backward(struct trial *trial, const struct trial *forward)
@@ -395,7 +396,7 @@ void trial_close(struct trial *trial)
 {
     use_target(own_target);
     trial->kernel = (struct kernel){.program = NULL}; /* the harness's: others may want it */
-    problem_free(&trial->problem);
+    tg_problem_free(&trial->problem);
     free(trial->slot);
     trial->slot = NULL;
 }

@@ -56,7 +56,7 @@ struct spec {
 struct trial {
     const struct spec *spec;
     struct kernel kernel; /* the harness's, who frees it */
-    struct problem problem;
+    tg_problem problem;
     int64_t chunk;
     enum layout layout;
     bool without_final; /* do not ask for final states */
@@ -103,20 +103,20 @@ void try_both_ways(const struct spec *spec, uint64_t seed);
 /* ---- inputs.c ---- */
 
 /* Fills the inputs that the spec has and no forward gives. */
-bool fill_inputs(struct problem *problem, const struct spec *spec);
+bool fill_inputs(tg_problem *problem, const struct spec *spec);
 
 /* A copy of a tensor's bytes, to compare with later; the caller frees it. */
-void *tensor_copy(struct problem *problem, const char *name);
+void *tensor_copy(tg_problem *problem, const char *name);
 /* Takes an optional input away. */
-void tensor_drop(struct problem *problem, const char *name);
+void tensor_drop(tg_problem *problem, const char *name);
 
 /* ---- judge.c ---- */
 
 /* Compares all outputs with the oracle, as a whole and head by head; says what is wrong. */
-bool outputs_right(struct problem *problem);
+bool outputs_right(tg_problem *problem);
 /* The same with the oracle's outputs at hand. Not told: stops at what is beyond the plain limits.
  */
-bool outputs_match(struct problem *problem, const struct truth *truth, bool is_told);
+bool outputs_match(tg_problem *problem, const tg_truth *truth, bool is_told);
 
 /* A declaration of one schedule, with a sequence; the spec says how long it is, and its heads and widths. */
 void try_declared(const tg_algorithm *algorithm, const tg_schedule *schedule, struct spec spec);

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *tensor_copy(struct problem *problem, const char *name)
+void *tensor_copy(tg_problem *problem, const char *name)
 {
-    const struct host_tensor *tensor = problem_tensor(problem, name);
+    const tg_host_tensor *tensor = tg_problem_tensor(problem, name);
     void *copy = malloc(tensor->bytes + 1);
     if (copy && tensor->data)
         memcpy(copy, tensor->data, tensor->bytes);
     return copy;
 }
 
-void tensor_drop(struct problem *problem, const char *name)
+void tensor_drop(tg_problem *problem, const char *name)
 {
-    struct host_tensor *tensor = problem_tensor(problem, name);
+    tg_host_tensor *tensor = tg_problem_tensor(problem, name);
     free(tensor->data);
     tensor->data = NULL;
 }
@@ -38,7 +38,7 @@ enum kind {
     FRACTION,
 };
 
-static enum kind kind_of(const struct host_tensor *tensor)
+static enum kind kind_of(const tg_host_tensor *tensor)
 {
     static const struct {
         const char *name;
@@ -64,7 +64,7 @@ static double log_sigmoid(double x)
 }
 
 /* The forget gate's bias: memories of 2, 20 and 400 tokens. */
-static double bias_of(const struct host_tensor *tensor, size_t index)
+static double bias_of(const tg_host_tensor *tensor, size_t index)
 {
     const size_t row = tensor->has_tokens && tensor->extent[2] ? (size_t)tensor->extent[2] : 1;
     const size_t heads = tensor->extent[1] ? (size_t)tensor->extent[1] : 1;
@@ -73,9 +73,9 @@ static double bias_of(const struct host_tensor *tensor, size_t index)
 
 /* What a tensor's numbers are made from. */
 struct source {
-    const struct host_tensor *tensor;
+    const tg_host_tensor *tensor;
     enum kind kind;
-    struct num_random random;
+    tg_random random;
     const double *normals; /* the first numbers of the stream */
     size_t n_normals;
 };
@@ -100,7 +100,7 @@ static void find_normals(struct source *source)
         kept[i].x = malloc(2 * n * sizeof *kept[i].x);
         if (!kept[i].x)
             kept[i].n = 0;
-        num_fill_normal((struct num_array){kept[i].x, ST_F64, kept[i].n}, source->random, 0, 1);
+        tg_num_fill_normal((tg_array){kept[i].x, TG_NUM_F64, kept[i].n}, source->random, 0, 1);
     }
     source->normals = kept[i].x;
     source->n_normals = kept[i].n;
@@ -108,13 +108,13 @@ static void find_normals(struct source *source)
 
 static double normal(const struct source *source, size_t index)
 {
-    return index < source->n_normals ? source->normals[index] : num_normal(source->random, index);
+    return index < source->n_normals ? source->normals[index] : tg_num_normal(source->random, index);
 }
 
 static double ordinary(const struct source *source, size_t index)
 {
-    const struct host_tensor *tensor = source->tensor;
-    const struct num_random random = source->random;
+    const tg_host_tensor *tensor = source->tensor;
+    const tg_random random = source->random;
     const double x = normal(source, index);
     switch (source->kind) {
     case FORGET:
@@ -124,17 +124,17 @@ static double ordinary(const struct source *source, size_t index)
     case LET_IN_EXP: /* little enough that the floor divides where q.n crosses zero */
         return x - 3;
     case STEP: /* softplus gives 0.001 .. 0.1 */
-        return log(expm1(0.001 * pow(100, num_uniform(random, index))));
+        return log(expm1(0.001 * pow(100, tg_num_uniform(random, index))));
     case LOG_RATE: /* as Mamba-2 is initialised */
-        return log(16) * num_uniform(random, index);
+        return log(16) * tg_num_uniform(random, index);
     case NEAR_ONE:
         return 1 + 0.1 * x;
     case COUNT: /* so many that the denominator stays far from 0 */
-        return 8 + floor(8 * num_uniform(random, index));
+        return 8 + floor(8 * tg_num_uniform(random, index));
     case SMALL:
         return 0.1 * x;
     case FRACTION:
-        return num_uniform(random, index);
+        return tg_num_uniform(random, index);
     default:
         return tensor->is_unit ? x / sqrt((double)tensor->extent[3]) : x;
     }
@@ -182,7 +182,7 @@ static double number(const struct source *source, enum gates gates, size_t index
     case DECAY:
         return kind == FORGET ? normal(source, index) - 8 : kind == LOG_DECAY ? -8 - fabs(normal(source, index)) : x;
     case EXTREME:
-        return saturated(kind, x, num_bits(source->random, index) & 1 ? 1 : -1);
+        return saturated(kind, x, tg_num_bits(source->random, index) & 1 ? 1 : -1);
     case OPEN:
         return saturated(kind, x, 1);
     case CLOSED:
@@ -198,9 +198,9 @@ static double number(const struct source *source, enum gates gates, size_t index
 
 /* ---- tensors ---- */
 
-static void fill(const struct host_tensor *tensor, const struct spec *spec)
+static void fill(const tg_host_tensor *tensor, const struct spec *spec)
 {
-    struct source source = {.tensor = tensor, .kind = kind_of(tensor), .random = {7, num_stream(tensor->name)}};
+    struct source source = {.tensor = tensor, .kind = kind_of(tensor), .random = {7, tg_num_stream(tensor->name)}};
     const bool is_shared = spec->layout == SHARED && strcmp(tensor->name, "k") == 0;
     const size_t n_heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     const size_t head = n_heads > 0 ? tensor->n / n_heads : 0; /* elements of one head */
@@ -208,12 +208,12 @@ static void fill(const struct host_tensor *tensor, const struct spec *spec)
     find_normals(&source);
     for (size_t e = 0; e < tensor->n; e++) {
         const size_t from = is_shared ? e / sequence * sequence + e % head : e;
-        num_store(tensor->data, tensor->dtype, e, number(&source, spec->gates, from));
+        tg_num_store(tensor->data, tensor->dtype, e, number(&source, spec->gates, from));
     }
 }
 
 /* Initial states have the gradients of final ones as their other ends. */
-static bool is_there(const struct spec *spec, const struct host_tensor *tensor)
+static bool is_there(const struct spec *spec, const tg_host_tensor *tensor)
 {
     if (spec->without && strcmp(spec->without, tensor->name) == 0)
         return false;
@@ -222,13 +222,13 @@ static bool is_there(const struct spec *spec, const struct host_tensor *tensor)
     return tensor->is_gradient ? !spec->no_final : spec->has_s0;
 }
 
-bool fill_inputs(struct problem *problem, const struct spec *spec)
+bool fill_inputs(tg_problem *problem, const struct spec *spec)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
+        tg_host_tensor *tensor = &problem->tensors[i];
         if (!(tensor->flags & TG_IN) || tensor->data || tensor->is_fed || tensor->is_kept || !is_there(spec, tensor))
             continue;
-        if (!problem_allocate(&machine_context, tensor))
+        if (tg_problem_allocate(tensor, &machine_context.sink) != TG_OK)
             return tap_expect(false, "no memory for %s", tensor->name);
         if (spec->zero_states && tensor->flags & TG_OPTIONAL)
             memset(tensor->data, 0, tensor->bytes);

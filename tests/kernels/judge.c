@@ -32,9 +32,9 @@ static const double max_slack = 10;
 enum { SAMPLES = 6, FEW = 8 }; /* of roundings; heads */
 
 struct judgement {
-    struct problem *problem;
-    struct truth truth;
-    struct truth levels; /* what the parts of the outputs are worth; made when something is beyond its limit */
+    tg_problem *problem;
+    tg_truth truth;
+    tg_truth levels; /* what the parts of the outputs are worth; made when something is beyond its limit */
     bool has_levels;
     bool is_told;
 };
@@ -49,12 +49,12 @@ struct judgement {
 static const double fp32_sum = 0x1p-22;
 
 /* The square of a token's part, or of its products where they cancel. */
-static double row_square(const struct host_tensor *x, const double *dx, size_t row)
+static double row_square(const tg_host_tensor *x, const double *dx, size_t row)
 {
     const size_t n = (size_t)x->extent[3];
     double sum = 0, squares = 0;
     for (size_t i = row * n; i < (row + 1) * n; i++) {
-        const double product = num_load(x->data, x->dtype, i) * dx[i];
+        const double product = tg_num_load(x->data, x->dtype, i) * dx[i];
         sum += product;
         squares += product * product;
     }
@@ -65,16 +65,16 @@ static double row_square(const struct host_tensor *x, const double *dx, size_t r
 /* sqrt of the sum of the squares of all parts of a value head. */
 static double parts_of(const struct judgement *j, size_t head)
 {
-    const struct problem *p = j->problem;
+    const tg_problem *p = j->problem;
     const size_t group = (size_t)p->shape.group;
     double sum = 0;
     for (uint32_t i = 0; i < p->n_tensors; i++) {
-        const struct host_tensor *x = &p->tensors[i];
+        const tg_host_tensor *x = &p->tensors[i];
         char name[32];
         if (x->tile != Q && x->tile != K && strcmp(x->name, "q") != 0 && strcmp(x->name, "k") != 0)
             continue;
         snprintf(name, sizeof name, "d%s", x->name);
-        const double *dx = j->truth.out[problem_tensor((struct problem *)p, name)->tile];
+        const double *dx = j->truth.out[tg_problem_tensor((tg_problem *)p, name)->tile];
         const size_t heads = (size_t)x->extent[1], tokens = (size_t)x->extent[2];
         for (size_t b = 0; b < (size_t)x->extent[0]; b++)
             for (size_t t = 0; t < tokens; t++)
@@ -83,25 +83,25 @@ static double parts_of(const struct judgement *j, size_t head)
     return sqrt(sum);
 }
 
-static double input_of(const struct problem *p, const char *name, size_t index)
+static double input_of(const tg_problem *p, const char *name, size_t index)
 {
-    const struct host_tensor *x = problem_tensor((struct problem *)p, name);
-    return x && x->data ? num_load(x->data, x->dtype, index) : 0;
+    const tg_host_tensor *x = tg_problem_tensor((tg_problem *)p, name);
+    return x && x->data ? tg_num_load(x->data, x->dtype, index) : 0;
 }
 
 /* The largest dt of any token, at a head's rate. */
-static double largest_step(const struct problem *p)
+static double largest_step(const tg_problem *p)
 {
-    const struct host_tensor *dt = problem_tensor((struct problem *)p, "dt_raw");
-    const struct host_tensor *x = dt ? dt : problem_tensor((struct problem *)p, "a_raw");
+    const tg_host_tensor *dt = tg_problem_tensor((tg_problem *)p, "dt_raw");
+    const tg_host_tensor *x = dt ? dt : tg_problem_tensor((tg_problem *)p, "a_raw");
     double most = 0;
     for (size_t e = 0; x && e < x->n; e++)
-        most = fmax(most, num_load(x->data, x->dtype, e));
+        most = fmax(most, tg_num_load(x->data, x->dtype, e));
     return 1 + most; /* softplus(z) < 1 + z */
 }
 
 /* What the gradient of this input is, times that of the log decay. */
-static double factor_of(const struct problem *p, const struct host_tensor *tensor, size_t head)
+static double factor_of(const tg_problem *p, const tg_host_tensor *tensor, size_t head)
 {
     const char *name = tensor->name;
     const double n = (double)(p->shape.packed ? p->shape.tokens : p->shape.batch * p->shape.tokens);
@@ -118,7 +118,7 @@ static double factor_of(const struct problem *p, const struct host_tensor *tenso
 }
 
 /* The error that summing in fp32 leaves in an element of a head. */
-static double cancelled(const struct judgement *j, const struct host_tensor *tensor, size_t head)
+static double cancelled(const struct judgement *j, const tg_host_tensor *tensor, size_t head)
 {
     const double factor = factor_of(j->problem, tensor, head);
     return factor > 0 ? fp32_sum * factor * parts_of(j, head) : 0;
@@ -135,7 +135,7 @@ static void make_levels(struct judgement *j)
 
 /* Elements [at, at + n) of an output. */
 struct stretch {
-    const struct host_tensor *tensor;
+    const tg_host_tensor *tensor;
     size_t at, n;
     size_t first_head, n_heads; /* of value heads, sequence by sequence */
     double limit;               /* of the RMS of the error over that of the truth */
@@ -161,7 +161,7 @@ static double largest(const double *x, size_t n)
 /* Below this there is nothing: f16 ends at 2^-24 (weighted keys of closed gates are zero there, and
  * so is a state that is made of nothing else), and fp32 at 2^-126, which a factor of a product may
  * reach before the product does. */
-static double least(const struct problem *problem)
+static double least(const tg_problem *problem)
 {
     return problem->io == TG_F16 ? 0x1p-24 : 0x1p-100;
 }
@@ -175,7 +175,7 @@ static struct errors errors_of(const struct stretch *s, const double *truth, dou
 {
     struct errors e = {0, 0, false};
     for (size_t i = s->at; i < s->at + s->n; i++) {
-        const double x = num_load(s->tensor->data, s->tensor->dtype, i), error = fabs(x - truth[i]);
+        const double x = tg_num_load(s->tensor->data, s->tensor->dtype, i), error = fabs(x - truth[i]);
         if (isfinite(x) != isfinite(truth[i]) || isnan(x) != isnan(truth[i]))
             e.mismatch = true;
         if (!isfinite(truth[i]) || !isfinite(x))
@@ -238,16 +238,15 @@ static bool stretch_right(struct judgement *j, const struct stretch *s, const ch
 }
 
 /* Sums over tokens (parameters have no other elements in a head) are judged as one tensor. */
-static bool output_right(struct judgement *j, const struct host_tensor *tensor)
+static bool output_right(struct judgement *j, const tg_host_tensor *tensor)
 {
     const tg_dtype io = j->problem->io;
-    struct verdict v =
-        judge(j->problem, tensor, (struct num_const_array){j->truth.out[tensor->tile], ST_F64, tensor->n},
-              (struct levels){0, 0});
+    tg_verdict v = tg_judge(j->problem, tensor, (tg_const_array){j->truth.out[tensor->tile], TG_NUM_F64, tensor->n},
+                            (tg_levels){0, 0});
     const size_t heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     struct stretch s = {tensor, 0, tensor->n, 0, heads, v.rms_limit, 0};
     if (io == TG_F16)
-        s.limit = (tensor->is_gradient ? 2 * rms_f16 : rms_f16) * chain_slack(j->problem);
+        s.limit = (tensor->is_gradient ? 2 * rms_f16 : rms_f16) * tg_chain_slack(j->problem);
     s.max_limit = max_slack * s.limit * fmax(least(j->problem), largest(j->truth.out[tensor->tile], tensor->n));
     bool ok = stretch_right(j, &s, "");
     s.limit *= head_slack;
@@ -264,25 +263,25 @@ static bool output_right(struct judgement *j, const struct host_tensor *tensor)
     return ok;
 }
 
-bool outputs_match(struct problem *problem, const struct truth *truth, bool is_told)
+bool outputs_match(tg_problem *problem, const tg_truth *truth, bool is_told)
 {
     struct judgement j = {.problem = problem, .truth = *truth, .is_told = is_told};
     bool ok = true;
     for (uint32_t i = 0; i < problem->n_tensors && (ok || is_told); i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         if (tensor->flags & TG_OUT && tensor->data && !tensor->is_kept)
             ok &= output_right(&j, tensor);
     }
-    truth_free(&j.levels);
+    tg_truth_free(&j.levels);
     return ok;
 }
 
-bool outputs_right(struct problem *problem)
+bool outputs_right(tg_problem *problem)
 {
-    struct truth truth;
-    if (!truth_compute(&machine_context, problem, &truth))
+    tg_truth truth;
+    if (!truth_compute(&machine_context, problem, 0, &truth))
         return tap_expect(false, "no oracle: %s", log_text());
     const bool ok = outputs_match(problem, &truth, true);
-    truth_free(&truth);
+    tg_truth_free(&truth);
     return ok;
 }

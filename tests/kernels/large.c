@@ -57,13 +57,13 @@ struct big {
     uint64_t workspace;
 };
 
-static void multiply(struct host_tensor *tensor, double factor)
+static void multiply(tg_host_tensor *tensor, double factor)
 {
     for (size_t e = 0; e < tensor->n; e++)
-        num_store(tensor->data, tensor->dtype, e, factor * num_load(tensor->data, tensor->dtype, e));
+        tg_num_store(tensor->data, tensor->dtype, e, factor * tg_num_load(tensor->data, tensor->dtype, e));
 }
 
-static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
+static tg_status big_tensor(struct big *big, tg_host_tensor *tensor)
 {
     const tg_driver *driver = machine_context.machine.driver;
     const size_t n = (size_t)BIG_HEADS * BIG_BATCH;
@@ -85,7 +85,7 @@ static tg_status big_tensor(struct big *big, struct host_tensor *tensor)
 
 static void big_compare(const struct big *big, const char *name)
 {
-    struct host_tensor *expected = problem_tensor(&big->one->problem, name);
+    tg_host_tensor *expected = tg_problem_tensor(&big->one->problem, name);
     const size_t n = (size_t)BIG_HEADS * BIG_BATCH;
     char *found = malloc(expected->bytes);
     for (uint32_t i = 0; i < big->n_args && found; i++) {
@@ -108,7 +108,7 @@ static tg_status big_run(struct big *big)
 {
     const tg_driver *driver = machine_context.machine.driver;
     const tg_sizes sizes = {BIG_BATCH, BIG_HEADS, BIG_T, big->one->chunk};
-    struct problem *problem = &big->one->problem;
+    tg_problem *problem = &big->one->problem;
     const float scale = (float)problem->scale;
     tg_status status = TG_OK;
     log_clear();

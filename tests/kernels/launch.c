@@ -10,7 +10,7 @@
 enum { GUARD = 4096, CANARY = 0xa5, POISON = 0xff, MAX_RANK = 2 + TG_MAX_AXES };
 
 struct device_tensor {
-    struct host_tensor *host;
+    tg_host_tensor *host;
     uint64_t base;
     unsigned char *image; /* what lies there, guards included */
     size_t guard, bytes;  /* bytes: with both guards */
@@ -22,7 +22,7 @@ struct device_tensor {
 
 /* ---- layout ---- */
 
-static bool is_slot(const struct trial *trial, const struct host_tensor *host)
+static bool is_slot(const struct trial *trial, const tg_host_tensor *host)
 {
     const int index = tg_program_tensor(trial->kernel.program, host->name);
     return index >= 0 && tg_tensor_is_slot(trial->kernel.program, (uint32_t)index);
@@ -30,14 +30,14 @@ static bool is_slot(const struct trial *trial, const struct host_tensor *host)
 
 /* The last axis is dqk or dhv, whose elements are adjacent and whose rows start at multiples of 16
  * bytes. */
-static bool is_dense(const struct trial *trial, const struct host_tensor *host)
+static bool is_dense(const struct trial *trial, const tg_host_tensor *host)
 {
     const uint8_t *axes = trial->problem.variant->algorithm->tensors[host->tile].axes;
     const uint8_t last = host->rank > 2 ? axes[host->rank - 3] : (uint8_t)TG_AXIS_NONE;
     return last == TG_DQK || last == TG_DHV;
 }
 
-static void set_contiguous(const struct host_tensor *host, int64_t *stride)
+static void set_contiguous(const tg_host_tensor *host, int64_t *stride)
 {
     int64_t step = 1;
     for (int i = host->rank; i-- > 0;) {
@@ -47,9 +47,9 @@ static void set_contiguous(const struct host_tensor *host, int64_t *stride)
 }
 
 /* Gaps behind every row, matrix, head and sequence. */
-static void set_padded(const struct host_tensor *host, bool dense, int64_t *stride)
+static void set_padded(const tg_host_tensor *host, bool dense, int64_t *stride)
 {
-    const int64_t unit = dense ? 16 / (int64_t)st_dtype_bytes(host->dtype) : 1;
+    const int64_t unit = dense ? 16 / (int64_t)tg_num_bytes(host->dtype) : 1;
     int64_t step = dense ? 1 : 3;
     for (int i = host->rank, gap = 1; i-- > 0; gap++) {
         stride[i] = step;
@@ -57,7 +57,7 @@ static void set_padded(const struct host_tensor *host, bool dense, int64_t *stri
     }
 }
 
-static void set_strides(const struct trial *trial, const struct host_tensor *host, int64_t *stride)
+static void set_strides(const struct trial *trial, const tg_host_tensor *host, int64_t *stride)
 {
     set_contiguous(host, stride);
     if (trial->layout == TOKENS && host->has_tokens) {
@@ -82,7 +82,7 @@ static size_t offset_of(const struct device_tensor *device, size_t element)
         offset += index * device->stride[i];
         element /= (size_t)device->host->extent[i];
     }
-    return device->guard + (size_t)offset * st_dtype_bytes(device->host->dtype);
+    return device->guard + (size_t)offset * tg_num_bytes(device->host->dtype);
 }
 
 /* Elements that lie next to each other, from each multiple of their number on. */
@@ -104,7 +104,7 @@ static size_t end_of(const struct device_tensor *device, int64_t n_slots)
     int64_t last = 0;
     for (int i = 0; i < device->host->rank; i++)
         last += ((i == 0 && device->slot ? n_slots : device->host->extent[i]) - 1) * device->stride[i];
-    return device->host->n ? (size_t)(last + 1) * st_dtype_bytes(device->host->dtype) : 0;
+    return device->host->n ? (size_t)(last + 1) * tg_num_bytes(device->host->dtype) : 0;
 }
 
 static int fill_byte(const struct device_tensor *device)
@@ -113,9 +113,9 @@ static int fill_byte(const struct device_tensor *device)
 }
 
 /* The image: inputs with NaN around them, outputs poisoned with a number around them. */
-static bool image_open(struct device_tensor *device, const struct trial *trial, struct host_tensor *host)
+static bool image_open(struct device_tensor *device, const struct trial *trial, tg_host_tensor *host)
 {
-    const size_t element = st_dtype_bytes(host->dtype);
+    const size_t element = tg_num_bytes(host->dtype);
     *device = (struct device_tensor){.host = host, .guard = guard_of(trial->layout)};
     device->slot = is_slot(trial, host) ? trial->slot : NULL;
     set_strides(trial, host, device->stride);
@@ -170,7 +170,7 @@ static tg_status complain_of_touched(const struct device_tensor *device, int bac
 /* Takes the elements out of the image; what remains must be what was there before the launch. */
 static tg_status image_read(struct device_tensor *device, char *to)
 {
-    const size_t element = st_dtype_bytes(device->host->dtype), n = adjacent(device);
+    const size_t element = tg_num_bytes(device->host->dtype), n = adjacent(device);
     const bool is_input = device->host->flags & TG_IN;
     const int background = fill_byte(device);
     for (size_t e = 0; e < device->host->n; e += n) {
@@ -196,8 +196,7 @@ struct device_call {
 };
 
 /* The input whose other end a pooled output is; NULL when it was not given. */
-static struct device_tensor *initial_of(struct device_call *call, const struct trial *trial,
-                                        const struct host_tensor *host)
+static struct device_tensor *initial_of(struct device_call *call, const struct trial *trial, const tg_host_tensor *host)
 {
     const tg_program *program = trial->kernel.program;
     const int index = tg_program_tensor(program, host->name);
@@ -208,7 +207,7 @@ static struct device_tensor *initial_of(struct device_call *call, const struct t
     return NULL;
 }
 
-static bool is_wanted(const struct trial *trial, const struct host_tensor *host)
+static bool is_wanted(const struct trial *trial, const tg_host_tensor *host)
 {
     if (tg_program_tensor(trial->kernel.program, host->name) < 0)
         return false; /* a schedule may have no use for an input */
@@ -217,7 +216,7 @@ static bool is_wanted(const struct trial *trial, const struct host_tensor *host)
     return !(trial->without_final && host->flags & TG_OPTIONAL && !host->has_tokens);
 }
 
-static tg_status call_tensor(struct device_call *call, const struct trial *trial, struct host_tensor *host)
+static tg_status call_tensor(struct device_call *call, const struct trial *trial, tg_host_tensor *host)
 {
     const tg_driver *driver = machine_context.machine.driver;
     if (!is_wanted(trial, host))
@@ -263,7 +262,7 @@ static tg_status call_table(struct device_call *call, const struct trial *trial,
 
 static tg_status call_tables(struct device_call *call, const struct trial *trial)
 {
-    const struct cuts *cuts = &trial->problem.cuts;
+    const tg_cuts *cuts = &trial->problem.cuts;
     tg_status status = TG_OK;
     call->n_args = call->n;
     if (cuts->at)
@@ -314,7 +313,7 @@ static tg_status call_fetch_all(struct device_call *call)
     tg_status status = check_workspace(call);
     for (uint32_t i = 0; i < call->n && status == TG_OK; i++) {
         struct device_tensor *device = &call->tensors[i];
-        struct host_tensor *host = device->host;
+        tg_host_tensor *host = device->host;
         if (device->is_overwritten)
             continue;
         if (host->flags & TG_OUT && !host->data)
@@ -340,7 +339,7 @@ static void call_free(struct device_call *call)
 /* Inputs before outputs, which may lie in their memory. */
 static tg_status call_make(struct device_call *call, struct trial *trial, const tg_sizes *sizes)
 {
-    struct problem *problem = &trial->problem;
+    tg_problem *problem = &trial->problem;
     tg_status status = tg_sizes_check(trial->kernel.program, sizes, &log_sink);
     for (uint8_t direction = TG_IN; direction <= TG_OUT; direction++)
         for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++)
@@ -354,8 +353,8 @@ static tg_status call_make(struct device_call *call, struct trial *trial, const 
 tg_status trial_run(struct trial *trial)
 {
     struct device_call call = {.n = 0};
-    const struct problem *problem = &trial->problem;
-    const struct shape *shape = &problem->shape;
+    const tg_problem *problem = &trial->problem;
+    const tg_shape *shape = &problem->shape;
     const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, trial->chunk};
     float scalars[TG_MAX_SCALARS];
     for (uint32_t i = 0; i < problem->n_scalars; i++)

@@ -19,59 +19,59 @@ struct call_under_test {
     struct spec spec;
     bool is_backward;
     int64_t chunks[MOST_CHUNKS]; /* up to the first 0 but for the first */
-    void (*change)(struct problem *problem);
+    void (*change)(tg_problem *problem);
 };
 
 struct place {
     int64_t head, token, column;
 };
 
-static void place_nans_at(struct problem *problem, const struct place *nans, size_t n)
+static void place_nans_at(tg_problem *problem, const struct place *nans, size_t n)
 {
-    const struct host_tensor *v = problem_tensor(problem, "v");
+    const tg_host_tensor *v = tg_problem_tensor(problem, "v");
     for (size_t i = 0; i < n; i++) {
         const int64_t row = nans[i].head * problem->shape.tokens + nans[i].token;
-        num_store(v->data, v->dtype, (size_t)(row * problem->shape.dhv + nans[i].column), (double)NAN);
+        tg_num_store(v->data, v->dtype, (size_t)(row * problem->shape.dhv + nans[i].column), (double)NAN);
     }
 }
 
 /* The NaNs lie in two steps of one row block, and one is cleaned by another warp than the one that
  * clears its column's mark. */
-static void place_nans(struct problem *problem)
+static void place_nans(tg_problem *problem)
 {
     static const struct place nans[] = {{1, 80, 9}, {1, 101, 5}};
     place_nans_at(problem, nans, 2);
 }
 
 /* In both tiles of a warpgroup. */
-static void place_nans_of_tiles(struct problem *problem)
+static void place_nans_of_tiles(tg_problem *problem)
 {
     static const struct place nans[] = {{0, 80, 9}, {0, 101, 77}};
     place_nans_at(problem, nans, 2);
 }
 
-static void place_nan_of_gradient(struct problem *problem)
+static void place_nan_of_gradient(tg_problem *problem)
 {
-    const struct host_tensor *dh = problem_tensor(problem, "dh");
-    num_store(dh->data, dh->dtype, (size_t)(80 * problem->shape.dhv + 9), (double)NAN);
+    const tg_host_tensor *dh = tg_problem_tensor(problem, "dh");
+    tg_num_store(dh->data, dh->dtype, (size_t)(80 * problem->shape.dhv + 9), (double)NAN);
 }
 
 /* One channel forgets almost all of every token, the others little. */
-static void close_channel(struct problem *problem)
+static void close_channel(tg_problem *problem)
 {
-    const struct host_tensor *g = problem_tensor(problem, "g");
+    const tg_host_tensor *g = tg_problem_tensor(problem, "g");
     for (size_t e = 5; e < g->n; e += (size_t)problem->shape.dqk)
-        num_store(g->data, g->dtype, e, -40);
+        tg_num_store(g->data, g->dtype, e, -40);
 }
 
 /* All of the last sequence: the one before must not notice. */
-static void spoil_last(struct problem *problem)
+static void spoil_last(tg_problem *problem)
 {
     static const char *const names[] = {"q", "k", "v"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct host_tensor *x = problem_tensor(problem, names[i]);
+        const tg_host_tensor *x = tg_problem_tensor(problem, names[i]);
         for (int64_t e = problem->cuts.at[2] * x->extent[3]; e < (int64_t)x->n; e++)
-            num_store(x->data, x->dtype, (size_t)e, (double)NAN);
+            tg_num_store(x->data, x->dtype, (size_t)e, (double)NAN);
     }
 }
 
@@ -460,7 +460,7 @@ struct under_test {
     const struct call_under_test *call;
     bool is_tried, is_open;
     struct trial forward, trial; /* the forward of a backward, or nothing */
-    struct truth truth;
+    tg_truth truth;
 };
 
 static bool open_trial(struct under_test *u)
@@ -488,7 +488,7 @@ static bool open_call(struct under_test *u)
         return false;
     if (u->call->change)
         u->call->change(&u->trial.problem);
-    if (tap_expect(truth_compute(&machine_context, &u->trial.problem, &u->truth), "no oracle"))
+    if (tap_expect(truth_compute(&machine_context, &u->trial.problem, 0, &u->truth), "no oracle"))
         return true;
     close_trials(u);
     return false;
@@ -506,7 +506,7 @@ static void close_call(struct under_test *u)
 {
     if (!u->is_open)
         return;
-    truth_free(&u->truth);
+    tg_truth_free(&u->truth);
     close_trials(u);
 }
 

@@ -47,20 +47,20 @@ static struct reach reach_of(const struct bad *bad)
     return reach;
 }
 
-static bool is_bad(const struct host_tensor *tensor, size_t index)
+static bool is_bad(const tg_host_tensor *tensor, size_t index)
 {
-    return !isfinite(num_load(tensor->data, tensor->dtype, index));
+    return !isfinite(tg_num_load(tensor->data, tensor->dtype, index));
 }
 
-static bool same_bits(const struct host_tensor *tensor, const struct host_tensor *clean, size_t index)
+static bool same_bits(const tg_host_tensor *tensor, const tg_host_tensor *clean, size_t index)
 {
-    const size_t bytes = st_dtype_bytes(tensor->dtype);
+    const size_t bytes = tg_num_bytes(tensor->dtype);
     return memcmp((const char *)tensor->data + index * bytes, (const char *)clean->data + index * bytes, bytes) == 0;
 }
 
 static void check_h(struct results *results, struct results *of_clean, const struct reach *reach)
 {
-    const struct host_tensor *h = results_find(results, "h"), *clean = results_find(of_clean, "h");
+    const tg_host_tensor *h = results_find(results, "h"), *clean = results_find(of_clean, "h");
     const size_t dhv = (size_t)h->extent[3];
     for (size_t e = 0; e < h->n; e++) {
         const int64_t column = (int64_t)(e % dhv), token = (int64_t)(e / dhv % T);
@@ -76,7 +76,7 @@ static void check_h(struct results *results, struct results *of_clean, const str
 
 static void check_s(struct results *results, struct results *of_clean, const struct reach *reach)
 {
-    const struct host_tensor *s = results_find(results, "S"), *clean = results_find(of_clean, "S");
+    const tg_host_tensor *s = results_find(results, "S"), *clean = results_find(of_clean, "S");
     const size_t dhv = (size_t)s->extent[3], dqk = (size_t)s->extent[2];
     for (size_t e = 0; e < s->n; e++) {
         const bool may = e / dhv / dqk == HEAD && reach->state && reach->first[e % dhv] < T;
@@ -85,15 +85,15 @@ static void check_s(struct results *results, struct results *of_clean, const str
     }
 }
 
-static void place_bad(struct problem *problem, void *user)
+static void place_bad(tg_problem *problem, void *user)
 {
     const struct bad *bad = user;
-    const struct host_tensor *input = problem_tensor(problem, bad->input);
+    const tg_host_tensor *input = tg_problem_tensor(problem, bad->input);
     const size_t width = input->rank > 3 ? (size_t)input->extent[3] : 1;
     for (int i = 0; i < bad->n; i++) {
         const size_t row = HEAD * (size_t)input->extent[2] + (size_t)bad->at[i].row;
         const size_t column = width > 1 ? (size_t)bad->at[i].column : 0;
-        num_store(input->data, input->dtype, row * width + column, bad->number);
+        tg_num_store(input->data, input->dtype, row * width + column, bad->number);
     }
 }
 

@@ -21,10 +21,10 @@ struct bad {
     bool is_walk;
 };
 
-static void place_nan(struct problem *problem, void *user)
+static void place_nan(tg_problem *problem, void *user)
 {
     const struct bad *bad = user;
-    struct host_tensor *tensor = problem_tensor(problem, bad->input);
+    tg_host_tensor *tensor = tg_problem_tensor(problem, bad->input);
     if (!tensor || !tensor->data || !(tensor->flags & TG_IN))
         return;
     const size_t heads = (size_t)tensor->extent[1], row = tensor->n / heads;
@@ -34,8 +34,8 @@ static void place_nan(struct problem *problem, void *user)
         at += (size_t)bad->token * (row / (size_t)tensor->extent[2]);
     else if (!(tensor->flags & TG_NO_BATCH))
         at = (SEQUENCE * heads + head) * (row / (size_t)tensor->extent[0]);
-    num_store(tensor->data, tensor->dtype,
-              at + (tensor->rank > 3 || (!tensor->has_tokens && tensor->rank > 2) ? COLUMN : 0), (double)NAN);
+    tg_num_store(tensor->data, tensor->dtype,
+                 at + (tensor->rank > 3 || (!tensor->has_tokens && tensor->rank > 2) ? COLUMN : 0), (double)NAN);
 }
 
 /* Of an element of an output. */
@@ -43,7 +43,7 @@ struct place {
     int64_t sequence, head, token; /* -1: all */
 };
 
-static struct place place_of(const struct host_tensor *tensor, const struct problem *problem, size_t element)
+static struct place place_of(const tg_host_tensor *tensor, const tg_problem *problem, size_t element)
 {
     struct place place = {-1, 0, -1};
     const size_t heads = (size_t)tensor->extent[1];
@@ -61,7 +61,7 @@ static struct place place_of(const struct host_tensor *tensor, const struct prob
 
 /* Does a head read the input at HEAD? Shared ones are read by the group, and gradients of shared
  * ones come from it. */
-static bool reads(const struct host_tensor *output, int64_t group, bool is_shared, int64_t head)
+static bool reads(const tg_host_tensor *output, int64_t group, bool is_shared, int64_t head)
 {
     if (output->flags & TG_SHARED)
         return head == HEAD / group;
@@ -70,7 +70,7 @@ static bool reads(const struct host_tensor *output, int64_t group, bool is_share
 
 /* Sums over the later tokens are made of a chunk's sum less that over the earlier ones, so a NaN
  * reaches all of its chunk. */
-static bool is_of_decay(const struct host_tensor *output)
+static bool is_of_decay(const tg_host_tensor *output)
 {
     return strcmp(output->name, "df") == 0 || strcmp(output->name, "da") == 0 || strcmp(output->name, "ddt_raw") == 0;
 }
@@ -78,14 +78,14 @@ static bool is_of_decay(const struct host_tensor *output)
 /* What of an output a NaN may reach, as its name and the input's say. */
 struct reach {
     const struct bad *bad;
-    const struct host_tensor *output;
+    const tg_host_tensor *output;
     bool is_shared, is_query, is_of_decay;
 };
 
 static bool may_reach(const struct reach *reach, struct place at)
 {
     const struct bad *bad = reach->bad;
-    const struct host_tensor *output = reach->output;
+    const tg_host_tensor *output = reach->output;
     const bool is_gradient = output->is_gradient;
     if (!reads(output, bad->group, reach->is_shared, at.head) || (at.sequence >= 0 && at.sequence != SEQUENCE))
         return false;
@@ -99,19 +99,19 @@ static bool may_reach(const struct reach *reach, struct place at)
     return is_gradient || (reach->is_query ? at.token == bad->token : at.token >= bad->token);
 }
 
-static void check(const struct bad *bad, const struct problem *problem, bool is_shared, struct results *clean,
+static void check(const struct bad *bad, const tg_problem *problem, bool is_shared, struct results *clean,
                   struct results *found)
 {
     const bool is_query = strcmp(bad->input, "q") == 0 || strcmp(bad->input, "Cm") == 0;
     for (uint32_t i = 0; i < found->n; i++) {
-        const struct host_tensor *x = &found->tensors[i], *y = results_find(clean, x->name);
-        const size_t bytes = st_dtype_bytes(x->dtype);
+        const tg_host_tensor *x = &found->tensors[i], *y = results_find(clean, x->name);
+        const size_t bytes = tg_num_bytes(x->dtype);
         const struct reach reach = {bad, x, is_shared, is_query, is_of_decay(x)};
         size_t n_reached = 0;
         for (size_t e = 0; e < x->n; e++) {
             const bool same = memcmp((const char *)x->data + e * bytes, (const char *)y->data + e * bytes, bytes) == 0;
             const struct place at = place_of(x, problem, e);
-            n_reached += isfinite(num_load(x->data, x->dtype, e)) ? 0 : 1;
+            n_reached += isfinite(tg_num_load(x->data, x->dtype, e)) ? 0 : 1;
             tap_expect(same || may_reach(&reach, at), "NaN in %s reached %s of sequence %d, head %d, token %d",
                        bad->input, x->name, (int)at.sequence, (int)at.head, (int)at.token);
         }
@@ -127,7 +127,7 @@ static void try_nan(const struct spec *spec, const char *input, bool is_backward
     struct trial trial;
     if (!trial_open(&trial, spec))
         return;
-    const struct host_tensor *tensor = problem_tensor(&trial.problem, input);
+    const tg_host_tensor *tensor = tg_problem_tensor(&trial.problem, input);
     const bool is_shared = tensor && tensor->flags & TG_SHARED;
     if (tensor && !tensor->has_tokens)
         bad.token = BEGIN; /* an initial state */

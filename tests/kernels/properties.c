@@ -112,11 +112,11 @@ static void close_many(struct many *many)
 }
 
 /* An empty sequence among others goes the way of the others: its max state is m0 log2(e) ln(2). */
-static bool same_part(const struct host_tensor *found, const struct host_tensor *one)
+static bool same_part(const tg_host_tensor *found, const tg_host_tensor *one)
 {
     if (one->rank == 2 && strcmp(one->name, "m") == 0)
-        return num_compare((struct num_const_array){found->data, found->dtype, found->n},
-                           (struct num_const_array){one->data, one->dtype, one->n})
+        return tg_num_compare((tg_const_array){found->data, found->dtype, found->n},
+                              (tg_const_array){one->data, one->dtype, one->n})
                    .rms_ratio < 1e-6;
     return memcmp(found->data, one->data, one->bytes) == 0;
 }
@@ -126,13 +126,13 @@ static bool same_part(const struct host_tensor *found, const struct host_tensor 
 static void compare_part(struct results *alone, const struct part parts[2], const char *what)
 {
     for (uint32_t i = 0; i < alone->n; i++) {
-        const struct host_tensor *one = &alone->tensors[i];
+        const tg_host_tensor *one = &alone->tensors[i];
         for (int d = 0; d < 2; d++) {
-            struct problem *whole = (struct problem *)parts[d].whole;
-            const struct host_tensor *all = problem_tensor(whole, one->name);
+            tg_problem *whole = (tg_problem *)parts[d].whole;
+            const tg_host_tensor *all = tg_problem_tensor(whole, one->name);
             if (!all || !(all->flags & TG_OUT) || all->flags & TG_NO_BATCH)
                 continue;
-            struct host_tensor found = *one;
+            tg_host_tensor found = *one;
             found.data = malloc(one->bytes + 1);
             part_of_tensor(&parts[d], all, &found, false);
             tap_expect(same_part(&found, one), "%s differs: %s", one->name, what);
@@ -146,7 +146,7 @@ static void sequences_alone(const struct spec *spec)
     struct many many = {.results = {.n = 0}};
     if (!open_many(&many, spec))
         return;
-    const struct shape *shape = &many.forward.problem.shape;
+    const tg_shape *shape = &many.forward.problem.shape;
     for (int64_t s = 0; s < shape->batch; s++) {
         const int64_t *cuts = many.forward.problem.cuts.at;
         struct part parts[2] = {{&many.forward.problem, s, 0}, {&many.backward.problem, s, 0}};
@@ -192,13 +192,13 @@ static bool sums_heads(const struct spec *spec)
 }
 
 /* The call without groups has copies of the shared heads. */
-static void repeat_heads(struct problem *problem, void *user)
+static void repeat_heads(tg_problem *problem, void *user)
 {
-    const struct problem *const *grouped = user;
-    const struct problem *from_problem = grouped[0]->variant == problem->variant ? grouped[0] : grouped[1];
+    const tg_problem *const *grouped = user;
+    const tg_problem *from_problem = grouped[0]->variant == problem->variant ? grouped[0] : grouped[1];
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        const struct host_tensor *to = &problem->tensors[i];
-        const struct host_tensor *from = problem_tensor((struct problem *)from_problem, to->name);
+        const tg_host_tensor *to = &problem->tensors[i];
+        const tg_host_tensor *from = tg_problem_tensor((tg_problem *)from_problem, to->name);
         if (!(to->flags & TG_IN) || !to->data || !from || !from->data || to->is_fed)
             continue;
         const size_t rows = (size_t)(to->extent[0] * to->extent[1]), bytes = to->bytes / rows;
@@ -209,14 +209,14 @@ static void repeat_heads(struct problem *problem, void *user)
 }
 
 /* The sum over the heads of a group, in fp64. */
-static void sum_heads(const struct host_tensor *each, struct host_tensor *sum)
+static void sum_heads(const tg_host_tensor *each, tg_host_tensor *sum)
 {
     const size_t rows = (size_t)(sum->extent[0] * sum->extent[1]), n = sum->n / rows;
     const size_t per = each->n / sum->n;
-    sum->dtype = ST_F64;
+    sum->dtype = TG_NUM_F64;
     sum->data = calloc(sum->n + 1, sizeof(double));
     for (size_t e = 0; e < each->n && sum->data; e++)
-        ((double *)sum->data)[e / n / per * n + e % n] += num_load(each->data, each->dtype, e);
+        ((double *)sum->data)[e / n / per * n + e % n] += tg_num_load(each->data, each->dtype, e);
 }
 
 static void groups_agree(const struct spec *spec)
@@ -228,16 +228,16 @@ static void groups_agree(const struct spec *spec)
     grouped.heads = apart.heads = 4;
     if (!open_many(&many, &grouped))
         return;
-    const struct problem *both[2] = {&many.forward.problem, &many.backward.problem};
+    const tg_problem *both[2] = {&many.forward.problem, &many.backward.problem};
     if (results_anew(&apart, repeat_heads, both, &each))
         for (uint32_t i = 0; i < each.n; i++) {
-            const struct host_tensor *x = &each.tensors[i];
-            const struct host_tensor *y = problem_tensor(&many.forward.problem, x->name);
-            const struct host_tensor *dy = problem_tensor(&many.backward.problem, x->name);
+            const tg_host_tensor *x = &each.tensors[i];
+            const tg_host_tensor *y = tg_problem_tensor(&many.forward.problem, x->name);
+            const tg_host_tensor *dy = tg_problem_tensor(&many.backward.problem, x->name);
             if (y && y->flags & TG_OUT) {
                 tap_expect(memcmp(x->data, y->data, x->bytes) == 0, "%s differs", x->name);
             } else if (dy && dy->flags & TG_SHARED) {
-                struct host_tensor sum = *dy;
+                tg_host_tensor sum = *dy;
                 sum_heads(x, &sum);
                 expect_near(&sum, dy, spec->io == TG_F32 ? 2e-5 : 4e-3, "summed over heads");
                 free(sum.data);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void results_take(struct results *results, struct problem *problem)
+void results_take(struct results *results, tg_problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
+        tg_host_tensor *tensor = &problem->tensors[i];
         if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept || results->n == TG_MAX_TENSORS)
             continue;
         results->tensors[results->n++] = *tensor;
@@ -21,7 +21,7 @@ void results_free(struct results *results)
         free(results->tensors[--results->n].data);
 }
 
-struct host_tensor *results_find(struct results *results, const char *name)
+tg_host_tensor *results_find(struct results *results, const char *name)
 {
     for (uint32_t i = 0; i < results->n; i++)
         if (strcmp(results->tensors[i].name, name) == 0)
@@ -87,7 +87,7 @@ static bool results_copy(const struct results *from, struct results *to)
 {
     *to = (struct results){.n = 0};
     for (uint32_t i = 0; i < from->n; i++) {
-        const struct host_tensor *tensor = &from->tensors[i];
+        const tg_host_tensor *tensor = &from->tensors[i];
         void *data = malloc(tensor->bytes + 1);
         if (!data) {
             results_free(to);
@@ -146,7 +146,7 @@ void expect_same(struct results *x, struct results *y, const char *what)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->n; i++) {
-        const struct host_tensor *a = &x->tensors[i], *b = results_find(y, a->name);
+        const tg_host_tensor *a = &x->tensors[i], *b = results_find(y, a->name);
         n += b != NULL;
         tap_expect(!b || (a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0), "%s differs: %s", a->name,
                    what);
@@ -154,18 +154,17 @@ void expect_same(struct results *x, struct results *y, const char *what)
     tap_expect(n > 0, "nothing to compare: %s", what);
 }
 
-void expect_near(const struct host_tensor *x, const struct host_tensor *y, double limit, const char *what)
+void expect_near(const tg_host_tensor *x, const tg_host_tensor *y, double limit, const char *what)
 {
-    const struct tensor_error error = num_compare((struct num_const_array){x->data, x->dtype, x->n},
-                                                  (struct num_const_array){y->data, y->dtype, y->n});
+    const tg_tensor_error error =
+        tg_num_compare((tg_const_array){x->data, x->dtype, x->n}, (tg_const_array){y->data, y->dtype, y->n});
     tap_expect(!error.finite_mismatch && error.rms_ratio <= limit, "%s, %s: rms %.2e, at most %.2e", x->name, what,
                error.rms_ratio, limit);
 }
 
 /* ---- parts ---- */
 
-void part_of_tensor(const struct part *at, const struct host_tensor *whole, const struct host_tensor *part,
-                    bool to_whole)
+void part_of_tensor(const struct part *at, const tg_host_tensor *whole, const tg_host_tensor *part, bool to_whole)
 {
     const size_t heads = (size_t)part->extent[1], part_bytes = heads ? part->bytes / heads : 0;
     const size_t entries = (size_t)whole->extent[0] * heads;
@@ -187,14 +186,14 @@ void part_of_tensor(const struct part *at, const struct host_tensor *whole, cons
     }
 }
 
-void take_part(struct problem *problem, void *user)
+void take_part(tg_problem *problem, void *user)
 {
     const struct part *parts = user, *at = &parts[0];
     if (at->whole->variant != problem->variant)
         at = &parts[1];
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        const struct host_tensor *to = &problem->tensors[i];
-        const struct host_tensor *from = problem_tensor((struct problem *)at->whole, to->name);
+        const tg_host_tensor *to = &problem->tensors[i];
+        const tg_host_tensor *from = tg_problem_tensor((tg_problem *)at->whole, to->name);
         if (to->flags & TG_IN && to->data && from && from->data && !to->is_fed && !to->is_kept)
             part_of_tensor(at, from, to, false);
     }

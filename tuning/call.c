@@ -1,5 +1,5 @@
-/* cli/call.c - a launch with its device memory: allocate, copy in, poison, run, copy out. */
-#include "cli.h"
+/* tuning/call.c - a launch with its device memory: allocate, copy in, poison, run, copy out. */
+#include "tuning/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,13 @@
 /* All bits set is a NaN in bf16, f16 and f32. */
 enum { POISON = 0xff, MAX_PATTERN = 8 << 20 };
 
+static const tg_program *program_of(const tg_call *call)
+{
+    return tg_module_program(call->module);
+}
+
 /* [B, NH, T, ...] on the host and [B, T, NH, ...] on the device, or back. */
-static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *from, char *to, bool is_back)
+static void swap_heads_and_tokens(const tg_host_tensor *tensor, const char *from, char *to, bool is_back)
 {
     const size_t heads = (size_t)tensor->extent[1], tokens = (size_t)tensor->extent[2];
     const size_t rows = (size_t)tensor->extent[0] * heads * tokens;
@@ -20,7 +25,7 @@ static void swap_heads_and_tokens(const struct host_tensor *tensor, const char *
     }
 }
 
-static tg_status copy_in(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink)
+static tg_status copy_in(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
@@ -33,8 +38,7 @@ static tg_status copy_in(struct call *call, const struct host_tensor *tensor, ui
     return status;
 }
 
-static tg_status copy_out(const struct call *call, const struct host_tensor *tensor, uint64_t address,
-                          const tg_sink *sink)
+static tg_status copy_out(const tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return tg_memory_out(call->machine->driver, tensor->data, address, tensor->bytes, sink);
@@ -48,7 +52,7 @@ static tg_status copy_out(const struct call *call, const struct host_tensor *ten
 }
 
 /* All zero, the default, means contiguous [B, NH, axes...]. */
-static void set_strides(const struct call *call, const struct host_tensor *tensor, tg_tensor_arg *arg)
+static void set_strides(const tg_call *call, const tg_host_tensor *tensor, tg_tensor_arg *arg)
 {
     if (!call->is_token_major || !tensor->has_tokens)
         return;
@@ -62,16 +66,15 @@ static void set_strides(const struct call *call, const struct host_tensor *tenso
 
 /* A tensor too large to make number by number repeats a block of random numbers. What it holds does
  * not matter to a clock, as long as it is neither zero nor constant. */
-static tg_status copy_pattern(struct call *call, const struct host_tensor *tensor, uint64_t address,
-                              const tg_sink *sink)
+static tg_status copy_pattern(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     size_t bytes = tensor->bytes < MAX_PATTERN ? tensor->bytes : MAX_PATTERN;
-    size_t element = st_dtype_bytes(tensor->dtype);
+    size_t element = tg_num_bytes(tensor->dtype);
     char *pattern = malloc(bytes + 1);
     tg_status status = pattern ? TG_OK : TG_E_MEMORY;
-    const struct num_random random = {0, num_stream(tensor->name)};
+    const tg_random random = {0, tg_num_stream(tensor->name)};
     for (size_t i = 0; pattern && i < bytes / element; i++)
-        num_store(pattern, tensor->dtype, i, random_number(tensor, random, i));
+        tg_num_store(pattern, tensor->dtype, i, tg_random_number(tensor, random, i));
     for (size_t at = 0; at < tensor->bytes && status == TG_OK; at += bytes) {
         size_t left = tensor->bytes - at;
         status = tg_memory_in(call->machine->driver, address + at, pattern, left < bytes ? left : bytes, sink);
@@ -80,25 +83,25 @@ static tg_status copy_pattern(struct call *call, const struct host_tensor *tenso
     return status;
 }
 
-typedef tg_status fill_fn(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink);
+typedef tg_status fill_fn(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink);
 
 /* ---- pools ---- */
 
-static size_t slot_bytes(const struct host_tensor *tensor)
+static size_t slot_bytes(const tg_host_tensor *tensor)
 {
     return tensor->extent[0] ? tensor->bytes / (size_t)tensor->extent[0] : 0;
 }
 
 /* Half as many slots again as there are sequences, and some; which of them are taken is random. */
-static tg_status pool_open(struct pool *pool, int64_t batch, uint64_t seed)
+static tg_status pool_open(tg_pool *pool, int64_t batch, uint64_t seed)
 {
-    const struct num_random random = {seed, num_stream("index")};
+    const tg_random random = {seed, tg_num_stream("index")};
     pool->n_slots = batch + batch / 2 + 3;
     pool->slot = malloc((size_t)pool->n_slots * sizeof *pool->slot);
     for (int64_t i = 0; pool->slot && i < pool->n_slots; i++)
         pool->slot[i] = i;
     for (int64_t i = pool->n_slots - 1; pool->slot && i > 0; i--) {
-        const int64_t other = (int64_t)(num_bits(random, (uint64_t)i) % (uint64_t)(i + 1));
+        const int64_t other = (int64_t)(tg_num_bits(random, (uint64_t)i) % (uint64_t)(i + 1));
         const int64_t slot = pool->slot[i];
         pool->slot[i] = pool->slot[other];
         pool->slot[other] = slot;
@@ -107,7 +110,7 @@ static tg_status pool_open(struct pool *pool, int64_t batch, uint64_t seed)
 }
 
 /* The slots of no sequence are NaN: reading one shows, and so does writing it. */
-static tg_status pool_fill(struct call *call, const struct host_tensor *tensor, uint64_t address, const tg_sink *sink)
+static tg_status pool_fill(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)call->pool.n_slots;
     char *image = malloc(bytes + 1);
@@ -129,10 +132,9 @@ static bool is_untouched(const char *slot, size_t bytes)
     return true;
 }
 
-static tg_status pool_out(const struct call *call, const struct host_tensor *tensor, uint64_t address,
-                          const tg_sink *sink)
+static tg_status pool_out(const tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
-    const struct pool *pool = &call->pool;
+    const tg_pool *pool = &call->pool;
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)pool->n_slots;
     char *image = malloc(bytes + 1);
     tg_status status = image ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
@@ -153,7 +155,7 @@ static tg_status pool_out(const struct call *call, const struct host_tensor *ten
 
 /* ---- arguments ---- */
 
-static const tg_tensor_arg *find_arg(const struct call *call, const char *name)
+static const tg_tensor_arg *find_arg(const tg_call *call, const char *name)
 {
     for (uint32_t a = 0; a < call->n_args; a++)
         if (strcmp(call->args[a].name, name) == 0)
@@ -161,26 +163,26 @@ static const tg_tensor_arg *find_arg(const struct call *call, const char *name)
     return NULL;
 }
 
-static bool is_slot(const struct call *call, const struct host_tensor *tensor)
+static bool is_slot(const tg_call *call, const tg_host_tensor *tensor)
 {
-    const int index = tg_program_tensor(call->kernel->program, tensor->name);
-    return call->pool.slot && index >= 0 && tg_tensor_is_slot(call->kernel->program, (uint32_t)index);
+    const int index = tg_program_tensor(program_of(call), tensor->name);
+    return call->pool.slot && index >= 0 && tg_tensor_is_slot(program_of(call), (uint32_t)index);
 }
 
 /* Where the initial state is, the final one goes; 0 when there is no initial one. */
-static uint64_t initial_address(const struct call *call, const struct host_tensor *tensor)
+static uint64_t initial_address(const tg_call *call, const tg_host_tensor *tensor)
 {
-    const tg_program *program = call->kernel->program;
+    const tg_program *program = program_of(call);
     const int index = tg_program_tensor(program, tensor->name);
     const int source = tg_tensor_source(program, (uint32_t)index);
     const tg_tensor_arg *arg = source >= 0 ? find_arg(call, program->tensors[source].name) : NULL;
     return arg ? arg->address : 0;
 }
 
-static tg_status add_slots(struct call *call, const struct host_tensor *tensor, fill_fn *fill, const tg_sink *sink)
+static tg_status add_slots(tg_call *call, const tg_host_tensor *tensor, fill_fn *fill, const tg_sink *sink)
 {
     const uint32_t n = call->n_args - 1;
-    struct host_tensor pool = *tensor;
+    tg_host_tensor pool = *tensor;
     pool.extent[0] = call->pool.n_slots;
     pool.bytes = slot_bytes(tensor) * (size_t)call->pool.n_slots;
     call->args[n].address = tensor->flags & TG_OUT ? initial_address(call, tensor) : 0;
@@ -195,7 +197,7 @@ static tg_status add_slots(struct call *call, const struct host_tensor *tensor, 
                                 : pool_fill(call, tensor, call->args[n].address, sink);
 }
 
-static tg_status add_tensor(struct call *call, const struct host_tensor *tensor, fill_fn *fill, bool is_present,
+static tg_status add_tensor(tg_call *call, const tg_host_tensor *tensor, fill_fn *fill, bool is_present,
                             const tg_sink *sink)
 {
     const tg_driver *driver = call->machine->driver;
@@ -217,8 +219,8 @@ static tg_status add_tensor(struct call *call, const struct host_tensor *tensor,
 }
 
 /* cu and index: whole numbers, of 4 bytes or of 8, where a stride of 2 finds the low half. */
-static tg_status add_table(struct call *call, const char *name, int axis, const int64_t *numbers, int64_t n,
-                           bool is_wide, const tg_sink *sink)
+static tg_status add_table(tg_call *call, const char *name, int axis, const int64_t *numbers, int64_t n, bool is_wide,
+                           const tg_sink *sink)
 {
     tg_tensor_arg *arg = &call->args[call->n_args];
     const size_t width = is_wide ? 8 : 4, bytes = (size_t)n * width;
@@ -236,22 +238,22 @@ static tg_status add_table(struct call *call, const char *name, int axis, const 
     return status;
 }
 
-static tg_status add_tables(struct call *call, const struct problem *problem, const tg_sink *sink)
+static tg_status add_tables(tg_call *call, const tg_problem *problem, const tg_sink *sink)
 {
-    const struct cuts *cuts = &problem->cuts;
+    const tg_cuts *cuts = &problem->cuts;
     const int64_t batch = problem->shape.batch;
     tg_status status = TG_OK;
-    if (call->kernel->program->packed)
+    if (program_of(call)->packed)
         status = add_table(call, "cu", 2, cuts->at, cuts->n + 1, problem->is_wide, sink);
-    if (call->kernel->program->pooled && status == TG_OK)
+    if (program_of(call)->pooled && status == TG_OK)
         status = add_table(call, "index", 0, call->pool.slot, batch, problem->is_wide, sink);
     return status;
 }
 
-static tg_status add_workspace(struct call *call, const tg_sink *sink)
+static tg_status add_workspace(tg_call *call, const tg_sink *sink)
 {
     const tg_driver *driver = call->machine->driver;
-    call->workspace_bytes = tg_workspace_bytes(call->kernel->program, &call->sizes);
+    call->workspace_bytes = tg_workspace_bytes(program_of(call), &call->sizes);
     if (call->workspace_bytes == 0)
         return TG_OK;
     tg_status status = tg_memory_alloc(driver, call->workspace_bytes, &call->workspace, sink);
@@ -261,21 +263,21 @@ static tg_status add_workspace(struct call *call, const tg_sink *sink)
     return status;
 }
 
-static void report_size(const struct call *call, const struct problem *problem, const tg_sink *sink)
+static void report_size(const tg_call *call, const tg_problem *problem, const tg_sink *sink)
 {
-    char tensors[32], workspace[32], memory[32];
+    const double mib = 1 << 20;
     double bytes = 0;
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         bytes += (double)problem->tensors[i].bytes;
     tg_report(sink, TG_ERROR, NULL, NULL, 0,
               "use a smaller batch, or a larger chunk: the states of all chunks are the workspace",
-              "%s of tensors and %s of workspace do not fit %s, which has %s", bytes_text(bytes, tensors),
-              bytes_text((double)tg_workspace_bytes(call->kernel->program, &call->sizes), workspace),
-              call->machine->device.name, bytes_text((double)call->machine->device.memory_bytes, memory));
+              "%.0f MiB of tensors and %.0f MiB of workspace do not fit %s, which has %.0f MiB", bytes / mib,
+              (double)tg_workspace_bytes(program_of(call), &call->sizes) / mib, call->machine->device.name,
+              (double)call->machine->device.memory_bytes / mib);
 }
 
 /* Timed without what is optional, as the peers are; but a decode step without a state is none. */
-static bool is_present(const struct problem *problem, const struct host_tensor *tensor, fill_fn *fill)
+static bool is_present(const tg_problem *problem, const tg_host_tensor *tensor, fill_fn *fill)
 {
     if (fill == copy_pattern)
         return !(tensor->flags & TG_OPTIONAL) || problem->shape.most_tokens;
@@ -283,30 +285,30 @@ static bool is_present(const struct problem *problem, const struct host_tensor *
 }
 
 /* Inputs before outputs, which may lie in their memory. */
-static tg_status add_signature(struct call *call, const struct problem *problem, uint8_t direction, fill_fn *fill,
+static tg_status add_signature(tg_call *call, const tg_problem *problem, uint8_t direction, fill_fn *fill,
                                const tg_sink *sink)
 {
     tg_status status = TG_OK;
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         /* A schedule may have no use for an input. */
-        if (tensor->flags & direction && tg_program_tensor(call->kernel->program, tensor->name) >= 0)
+        if (tensor->flags & direction && tg_program_tensor(program_of(call), tensor->name) >= 0)
             status = add_tensor(call, tensor, fill, is_present(problem, tensor, fill), sink);
     }
     return status;
 }
 
-static tg_status open_with(struct call *call, const struct machine *machine, const struct kernel *kernel,
-                           const struct problem *problem, int64_t chunk, fill_fn *fill, const tg_sink *sink)
+static tg_status open_with(tg_call *call, const tg_machine *machine, const tg_module *module, const tg_problem *problem,
+                           int64_t chunk, fill_fn *fill, const tg_sink *sink)
 {
-    const struct shape *shape = &problem->shape;
-    *call = (struct call){.machine = machine, .kernel = kernel};
+    const tg_shape *shape = &problem->shape;
+    *call = (tg_call){.machine = machine, .module = module};
     for (uint32_t i = 0; i < problem->n_scalars; i++)
         call->scalars[i] = (float)problem->scalars[i];
     call->is_token_major = problem->is_token_major;
     call->sizes = (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
-    tg_status status = tg_sizes_check(kernel->program, &call->sizes, sink);
-    if (status == TG_OK && kernel->program->pooled)
+    tg_status status = tg_sizes_check(program_of(call), &call->sizes, sink);
+    if (status == TG_OK && program_of(call)->pooled)
         status = pool_open(&call->pool, shape->batch, problem->seed);
     if (status == TG_OK)
         status = add_signature(call, problem, TG_IN, fill, sink);
@@ -319,31 +321,32 @@ static tg_status open_with(struct call *call, const struct machine *machine, con
     if (status == TG_E_MEMORY)
         report_size(call, problem, sink);
     if (status != TG_OK)
-        call_close(call);
+        tg_call_close(call);
     return status;
 }
 
-tg_status call_open(struct call *call, const struct machine *machine, const struct kernel *kernel,
-                    const struct problem *problem, int64_t chunk, const tg_sink *sink)
+tg_status tg_call_open(tg_call *call, const tg_machine *machine, const tg_module *module, const tg_problem *problem,
+                       int64_t chunk, const tg_sink *sink)
 {
-    return open_with(call, machine, kernel, problem, chunk, copy_in, sink);
+    return open_with(call, machine, module, problem, chunk, copy_in, sink);
 }
 
-tg_status call_open_pattern(struct call *call, const struct machine *machine, const struct kernel *kernel,
-                            const struct problem *problem, int64_t chunk, const tg_sink *sink)
+tg_status tg_call_open_pattern(tg_call *call, const tg_machine *machine, const tg_module *module,
+                               const tg_problem *problem, int64_t chunk, const tg_sink *sink)
 {
-    return open_with(call, machine, kernel, problem, chunk, copy_pattern, sink);
+    return open_with(call, machine, module, problem, chunk, copy_pattern, sink);
 }
 
-tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t chunk, const tg_sink *sink)
+tg_status tg_call_rebind(tg_call *call, const tg_module *module, int64_t chunk, const tg_sink *sink)
 {
     const tg_sizes sizes = {call->sizes.batch, call->sizes.heads, call->sizes.tokens, chunk};
-    tg_status status = tg_sizes_check(kernel->program, &sizes, sink);
+    const tg_program *program = tg_module_program(module);
+    tg_status status = tg_sizes_check(program, &sizes, sink);
     if (status != TG_OK)
         return status;
-    call->kernel = kernel;
+    call->module = module;
     call->sizes = sizes;
-    if (tg_workspace_bytes(kernel->program, &sizes) > call->workspace_bytes) {
+    if (tg_workspace_bytes(program, &sizes) > call->workspace_bytes) {
         if (call->workspace)
             tg_memory_free(call->machine->driver, call->workspace);
         call->workspace = 0;
@@ -356,40 +359,40 @@ tg_status call_rebind(struct call *call, const struct kernel *kernel, int64_t ch
 enum { WARMUP = 3 };
 
 /* Twice the cache, so that nothing of the last run is left in it. */
-static size_t flush_bytes(const struct call *call, bool flush)
+static size_t flush_bytes(const tg_call *call, bool flush)
 {
     return flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
 }
 
-tg_status call_time(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
+tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
 {
-    return tg_time(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP,
-                   runs, flush_bytes(call, flush), times, sink);
+    return tg_time(call->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP, runs,
+                   flush_bytes(call, flush), times, sink);
 }
 
-tg_status call_time_kernels(struct call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
+tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
 {
-    return tg_time_kernels(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace,
-                           WARMUP, runs, flush_bytes(call, flush), times, sink);
+    return tg_time_kernels(call->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP,
+                           runs, flush_bytes(call, flush), times, sink);
 }
 
-double median_of(const float *ascending, uint32_t n)
+double tg_median(const float *ascending, uint32_t n)
 {
     return ((double)ascending[(n - 1) / 2] + (double)ascending[n / 2]) / 2;
 }
 
-tg_status call_run(struct call *call, const tg_sink *sink)
+tg_status tg_call_run(tg_call *call, const tg_sink *sink)
 {
-    tg_status status = tg_launch(call->kernel->module, &call->sizes, call->scalars, call->args, call->n_args,
-                                 call->workspace, NULL, sink);
+    tg_status status =
+        tg_launch(call->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, NULL, sink);
     return status == TG_OK ? tg_synchronize(call->machine->driver, sink) : status;
 }
 
-tg_status call_fetch(const struct call *call, struct problem *problem, const tg_sink *sink)
+tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink)
 {
     tg_status status = TG_OK;
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
-        struct host_tensor *tensor = &problem->tensors[i];
+        tg_host_tensor *tensor = &problem->tensors[i];
         for (uint32_t a = 0; a < call->n_args && status == TG_OK; a++) {
             if (!(tensor->flags & TG_OUT) || strcmp(call->args[a].name, tensor->name) != 0)
                 continue;
@@ -406,7 +409,7 @@ tg_status call_fetch(const struct call *call, struct problem *problem, const tg_
     return status;
 }
 
-void call_close(struct call *call)
+void tg_call_close(tg_call *call)
 {
     for (uint32_t i = 0; i < call->n_args; i++)
         if (call->args[i].address && !call->is_borrowed[i])

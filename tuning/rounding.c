@@ -1,16 +1,16 @@
-/* cli/rounding.c - what one rounding of every input does to the outputs: the truth of inputs that are off by it.
+/* tuning/rounding.c - what one rounding of every input does to the outputs: the truth of inputs that are off by it.
  *
  * Where large parts of a number cancel, an error of a rounding's size in the parts is large in the number, whoever
  * computes it. How large is measured, not guessed: the truth is asked for again, with inputs that are off by up to one
  * rounding of their type each. */
-#include "cli.h"
+#include "tuning/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* Half a unit in the last place, as a factor: of the type, or of a product of fp32 split in TF32
  * parts that keeps 21 bits. fp32 numbers that no product takes (gates) keep all 24. */
-static double rounding_of(const struct problem *problem, const struct host_tensor *tensor)
+static double rounding_of(const tg_problem *problem, const tg_host_tensor *tensor)
 {
     const bool is_operand = tensor->rank > 3; /* rows of q, k, v, dh; states, which products take rounded */
     if (!is_operand)
@@ -19,40 +19,46 @@ static double rounding_of(const struct problem *problem, const struct host_tenso
 }
 
 /* The inputs, each off by up to a rounding. fp64 arrays, so that what is off by less stays so. */
-static bool perturb(const struct problem *problem, struct problem *off, uint64_t seed)
+static bool perturb(const tg_problem *problem, tg_problem *off, uint64_t seed)
 {
     *off = *problem;
     for (uint32_t i = 0; i < off->n_tensors; i++)
         off->tensors[i].data = NULL;
     for (uint32_t i = 0; i < off->n_tensors; i++) {
-        const struct host_tensor *from = &problem->tensors[i];
-        struct host_tensor *to = &off->tensors[i];
+        const tg_host_tensor *from = &problem->tensors[i];
+        tg_host_tensor *to = &off->tensors[i];
         if (!(from->flags & TG_IN) || !from->data || from->is_kept)
             continue;
-        const struct num_random random = {seed, num_stream(from->name)};
+        const tg_random random = {seed, tg_num_stream(from->name)};
         const double rounding = rounding_of(problem, from);
-        to->dtype = ST_F64;
+        to->dtype = TG_NUM_F64;
         to->data = malloc((from->n + 1) * sizeof(double));
         if (!to->data)
             return false;
         for (size_t e = 0; e < from->n; e++)
             ((double *)to->data)[e] =
-                num_load(from->data, from->dtype, e) * (1 + rounding * (2 * num_uniform(random, e) - 1));
+                tg_num_load(from->data, from->dtype, e) * (1 + rounding * (2 * tg_num_uniform(random, e) - 1));
     }
     return true;
 }
 
-static void free_inputs(struct problem *off)
+static void free_inputs(tg_problem *off)
 {
     for (uint32_t i = 0; i < off->n_tensors; i++)
         free(off->tensors[i].data);
 }
 
-static bool add_deviation(const struct problem *problem, const struct truth *truth, const struct truth *moved,
-                          double weight, struct truth *square)
+static tg_status no_memory(const tg_sink *sink)
+{
+    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "no host memory for the fp64 reference");
+    return TG_E_MEMORY;
+}
+
+static bool add_deviation(const tg_problem *problem, const tg_truth *truth, const tg_truth *moved, double weight,
+                          tg_truth *square)
 {
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
-        const struct host_tensor *tensor = &problem->tensors[i];
+        const tg_host_tensor *tensor = &problem->tensors[i];
         const double *x = moved->out[tensor->tile], *y = truth->out[tensor->tile];
         if (!x || !y)
             continue;
@@ -68,29 +74,24 @@ static bool add_deviation(const struct problem *problem, const struct truth *tru
     return true;
 }
 
-static bool ask(struct context *context, const struct problem *problem, int64_t chunk, struct truth *truth)
+tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
+                             const tg_parts_done *parts, tg_truth *square, const tg_sink *sink)
 {
-    return chunk ? truth_interpret(context, problem, chunk, truth) : truth_compute(context, problem, truth);
-}
-
-bool truth_deviation(struct context *context, const struct problem *problem, int64_t chunk, const struct truth *truth,
-                     uint32_t times, struct truth *square)
-{
-    bool ok = true;
-    *square = (struct truth){{NULL}};
-    for (uint64_t seed = 1; ok && seed <= times; seed++) {
-        struct problem off;
-        struct truth moved;
-        ok = perturb(problem, &off, seed) && ask(context, &off, chunk, &moved);
-        if (ok) {
-            ok = add_deviation(problem, truth, &moved, 1.0 / times, square);
-            truth_free(&moved);
+    tg_status status = TG_OK;
+    *square = (tg_truth){{NULL}};
+    for (uint64_t seed = 1; status == TG_OK && seed <= samples; seed++) {
+        tg_problem off;
+        tg_truth moved;
+        status = perturb(problem, &off, seed) ? tg_truth_compute(&off, chunk, parts, &moved, sink) : no_memory(sink);
+        if (status == TG_OK) {
+            status = add_deviation(problem, truth, &moved, 1.0 / samples, square) ? TG_OK : no_memory(sink);
+            tg_truth_free(&moved);
         }
         free_inputs(&off);
     }
-    if (!ok)
-        truth_free(square);
-    return ok;
+    if (status != TG_OK)
+        tg_truth_free(square);
+    return status;
 }
 
 /* The limits are over the RMS of a tensor, which says how large its numbers are, and how large their parts, only if there
@@ -103,16 +104,16 @@ enum { FEW = 64 };
 static const double deviations = 5 * 1.3;
 static const double less_than_all = 0.9; /* zeros are never right */
 
-bool verdict_is_of_few(const struct verdict *verdict, const struct host_tensor *tensor)
+bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor)
 {
     return !verdict->ok && !verdict->error.finite_mismatch && tensor->n < FEW;
 }
 
-void judge_few(struct num_const_array reference, const double *square, struct verdict *verdict)
+void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict)
 {
     double rms = 0, largest = 0, off = 0, most_off = 0;
     for (size_t i = 0; i < reference.n; i++) {
-        const double truth = num_load(reference.data, reference.type, i);
+        const double truth = tg_num_load(reference.data, reference.type, i);
         if (!isfinite(truth))
             continue;
         rms += truth * truth;

@@ -1,7 +1,6 @@
-/* cli/numbers.c
- * One idea: double holds every value of every narrower type, so each operation is written once,
+/* tuning/numbers.c - one idea: double holds every value of every narrower type, so each operation is written once,
  * in double, with one exact load and one rounding store for each type. */
-#include "numbers.h"
+#include "tuning/numbers.h"
 
 #include <assert.h>
 #include <math.h>
@@ -12,6 +11,24 @@
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[TG_N_NUM_TYPES] = {
+    [TG_NUM_BF16] = {"BF16", 2}, [TG_NUM_F16] = {"F16", 2}, [TG_NUM_F32] = {"F32", 4},
+    [TG_NUM_F64] = {"F64", 8},   [TG_NUM_I32] = {"I32", 4}, [TG_NUM_I64] = {"I64", 8},
+};
+
+const char *tg_num_name(tg_num_type type)
+{
+    return types[type].name;
+}
+
+size_t tg_num_bytes(tg_num_type type)
+{
+    return types[type].bytes;
+}
 
 /* ---- conversions ---- */
 
@@ -81,12 +98,12 @@ static uint16_t round_to(struct small_float type, double x)
     return (uint16_t)(sign | shift_right_rounded(significand, drop + 1 - rebiased));
 }
 
-float num_bf16_to_f32(uint16_t bits)
+float tg_num_bf16_to_f32(uint16_t bits)
 {
     return f32_of_bits((uint32_t)bits << 16);
 }
 
-float num_f16_to_f32(uint16_t bits)
+float tg_num_f16_to_f32(uint16_t bits)
 {
     const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
     const uint32_t exponent = bits >> 10 & 0x1f;
@@ -99,19 +116,19 @@ float num_f16_to_f32(uint16_t bits)
     return f32_of_bits(sign | rebiased << 23 | fraction << 13);
 }
 
-uint16_t num_bf16_from_f64(double x)
+uint16_t tg_num_bf16_from_f64(double x)
 {
     return round_to(bf16, x);
 }
 
-uint16_t num_f16_from_f64(double x)
+uint16_t tg_num_f16_from_f64(double x)
 {
     return round_to(f16, x);
 }
 
 /* bf16 is the upper half of f32, so the carry of an addition does all the rounding: this is the
  * conversion that runs over gigabytes. */
-uint16_t num_bf16_from_f32(float x)
+uint16_t tg_num_bf16_from_f32(float x)
 {
     const uint32_t bits = bits_of_f32(x);
     if ((bits & 0x7fffffff) > 0x7f800000)
@@ -119,90 +136,85 @@ uint16_t num_bf16_from_f32(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-uint16_t num_f16_from_f32(float x)
+uint16_t tg_num_f16_from_f32(float x)
 {
     return round_to(f16, (double)x);
 }
 
-double num_load(const void *array, enum st_dtype type, size_t index)
+double tg_num_load(const void *array, tg_num_type type, size_t index)
 {
     const unsigned char *at = array;
     switch (type) {
-    case ST_BF16:
-    case ST_F16: {
+    case TG_NUM_BF16:
+    case TG_NUM_F16: {
         uint16_t x;
         memcpy(&x, at + index * sizeof(x), sizeof(x));
-        return (double)(type == ST_BF16 ? num_bf16_to_f32(x) : num_f16_to_f32(x));
+        return (double)(type == TG_NUM_BF16 ? tg_num_bf16_to_f32(x) : tg_num_f16_to_f32(x));
     }
-    case ST_F32: {
+    case TG_NUM_F32: {
         float x;
         memcpy(&x, at + index * sizeof(x), sizeof(x));
         return (double)x;
     }
-    case ST_F64: {
+    case TG_NUM_F64: {
         double x;
         memcpy(&x, at + index * sizeof(x), sizeof(x));
         return x;
     }
-    case ST_I32: {
+    case TG_NUM_I32: {
         int32_t x;
         memcpy(&x, at + index * sizeof(x), sizeof(x));
         return (double)x;
     }
-    case ST_I64: {
+    case TG_NUM_I64: {
         int64_t x;
         memcpy(&x, at + index * sizeof(x), sizeof(x));
         return (double)x;
     }
-    case ST_N_DTYPES:
+    case TG_N_NUM_TYPES:
         break;
     }
     assert(false && "not an element type");
     return 0;
 }
 
-void num_store(void *array, enum st_dtype type, size_t index, double x)
+void tg_num_store(void *array, tg_num_type type, size_t index, double x)
 {
     unsigned char *at = array;
     switch (type) {
-    case ST_BF16:
-    case ST_F16: {
-        uint16_t y = round_to(type == ST_BF16 ? bf16 : f16, x);
+    case TG_NUM_BF16:
+    case TG_NUM_F16: {
+        uint16_t y = round_to(type == TG_NUM_BF16 ? bf16 : f16, x);
         memcpy(at + index * sizeof(y), &y, sizeof(y));
         return;
     }
-    case ST_F32: {
+    case TG_NUM_F32: {
         float y = (float)x;
         memcpy(at + index * sizeof(y), &y, sizeof(y));
         return;
     }
-    case ST_F64:
+    case TG_NUM_F64:
         memcpy(at + index * sizeof(x), &x, sizeof(x));
         return;
-    case ST_I32:
-    case ST_I64:
-    case ST_N_DTYPES:
+    case TG_NUM_I32:
+    case TG_NUM_I64:
+    case TG_N_NUM_TYPES:
         break;
     }
     assert(false && "only floating-point types are stored");
 }
 
-struct num_const_array num_of_tensor(const struct st_tensor *tensor)
-{
-    return (struct num_const_array){tensor->data, tensor->dtype, (size_t)st_elements(tensor)};
-}
-
-void num_convert(struct num_array to, struct num_const_array from)
+void tg_num_convert(tg_array to, tg_const_array from)
 {
     assert(to.n == from.n && "arrays of one length");
     if (to.n == 0)
         return;
     if (to.type == from.type) {
-        memmove(to.data, from.data, to.n * st_dtype_bytes(to.type));
+        memmove(to.data, from.data, to.n * tg_num_bytes(to.type));
         return;
     }
     for (size_t i = 0; i < to.n; i++)
-        num_store(to.data, to.type, i, num_load(from.data, from.type, i));
+        tg_num_store(to.data, to.type, i, tg_num_load(from.data, from.type, i));
 }
 
 /* ---- comparison ---- */
@@ -234,18 +246,18 @@ static double norm_root(struct norm norm)
     return norm.scale * sqrt(norm.sum);
 }
 
-struct tensor_error num_compare(struct num_const_array x, struct num_const_array ref)
+tg_tensor_error tg_num_compare(tg_const_array x, tg_const_array ref)
 {
     assert(x.n == ref.n && "arrays of one length");
-    struct tensor_error error = {0, 0, -1, false};
+    tg_tensor_error error = {0, 0, -1, false};
     struct norm off = {0, 0};
     struct norm all = {0, 0};
     size_t n = 0;
     for (size_t i = 0; i < x.n; i++) {
-        double value = num_load(x.data, x.type, i);
-        double truth = num_load(ref.data, ref.type, i);
+        double value = tg_num_load(x.data, x.type, i);
+        double truth = tg_num_load(ref.data, ref.type, i);
         if (is_mismatch(value, truth))
-            return (struct tensor_error){INFINITY, INFINITY, (int64_t)i, true};
+            return (tg_tensor_error){INFINITY, INFINITY, (int64_t)i, true};
         if (!isfinite(truth))
             continue;
         n++;
@@ -258,10 +270,10 @@ struct tensor_error num_compare(struct num_const_array x, struct num_const_array
     if (error.worst_index < 0)
         return error;
     for (size_t i = 0; i < x.n; i++) {
-        double truth = num_load(ref.data, ref.type, i);
+        double truth = tg_num_load(ref.data, ref.type, i);
         if (!isfinite(truth))
             continue;
-        norm_add(&off, num_load(x.data, x.type, i) - truth);
+        norm_add(&off, tg_num_load(x.data, x.type, i) - truth);
         norm_add(&all, truth);
     }
     bool is_absolute = all.scale <= 0;
@@ -272,7 +284,7 @@ struct tensor_error num_compare(struct num_const_array x, struct num_const_array
 
 /* ---- random numbers ---- */
 
-void num_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+void tg_num_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]};
     uint32_t k[2] = {key[0], key[1]};
@@ -289,7 +301,7 @@ void num_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
     memcpy(out, c, sizeof(c));
 }
 
-uint64_t num_stream(const char *name)
+uint64_t tg_num_stream(const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     for (const unsigned char *c = (const unsigned char *)name; *c; c++)
@@ -298,19 +310,19 @@ uint64_t num_stream(const char *name)
 }
 
 /* One block serves two neighbouring indices. */
-static void draw_pair(struct num_random random, uint64_t index, uint64_t pair[2])
+static void draw_pair(tg_random random, uint64_t index, uint64_t pair[2])
 {
     const uint64_t block = index / 2;
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)random.stream,
                                  (uint32_t)(random.stream >> 32)};
     const uint32_t key[2] = {(uint32_t)random.seed, (uint32_t)(random.seed >> 32)};
     uint32_t out[4];
-    num_philox(counter, key, out);
+    tg_num_philox(counter, key, out);
     pair[0] = out[0] | (uint64_t)out[1] << 32;
     pair[1] = out[2] | (uint64_t)out[3] << 32;
 }
 
-uint64_t num_bits(struct num_random random, uint64_t index)
+uint64_t tg_num_bits(tg_random random, uint64_t index)
 {
     uint64_t pair[2];
     draw_pair(random, index, pair);
@@ -382,33 +394,33 @@ static double normal_quantile(double p)
     return q < 0 ? -x : x;
 }
 
-double num_uniform(struct num_random random, uint64_t index)
+double tg_num_uniform(tg_random random, uint64_t index)
 {
-    return uniform_of(num_bits(random, index));
+    return uniform_of(tg_num_bits(random, index));
 }
 
-double num_normal(struct num_random random, uint64_t index)
+double tg_num_normal(tg_random random, uint64_t index)
 {
-    return normal_quantile(num_uniform(random, index));
+    return normal_quantile(tg_num_uniform(random, index));
 }
 
-void num_fill_uniform(struct num_array array, struct num_random random, double low, double high)
+void tg_num_fill_uniform(tg_array array, tg_random random, double low, double high)
 {
     uint64_t pair[2] = {0, 0};
     for (size_t i = 0; i < array.n; i++) {
         if (i % 2 == 0)
             draw_pair(random, i, pair);
-        num_store(array.data, array.type, i, low + (high - low) * uniform_of(pair[i % 2]));
+        tg_num_store(array.data, array.type, i, low + (high - low) * uniform_of(pair[i % 2]));
     }
 }
 
-void num_fill_normal(struct num_array array, struct num_random random, double mean, double sigma)
+void tg_num_fill_normal(tg_array array, tg_random random, double mean, double sigma)
 {
     uint64_t pair[2] = {0, 0};
     for (size_t i = 0; i < array.n; i++) {
         if (i % 2 == 0)
             draw_pair(random, i, pair);
         double x = normal_quantile(uniform_of(pair[i % 2]));
-        num_store(array.data, array.type, i, mean + sigma * x);
+        tg_num_store(array.data, array.type, i, mean + sigma * x);
     }
 }

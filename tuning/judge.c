@@ -1,0 +1,108 @@
+/* tuning/judge.c - how far from the fp64 truth a kernel's outputs may be (DESIGN section 4). */
+#include "tuning/tuning.h"
+
+#include <math.h>
+
+/* 16-bit inputs: a bf16 matrix operand is off by up to 2^-9, uniformly, so by 2^-9/sqrt(3) = 1.1e-3
+ * RMS; a product of two such operands by 1.6e-3, the rounding of the output itself adds 1.1e-3, and
+ * a second product (P V) as much again: 2.5e-3 is what the golden emulation shows, 4e-3 leaves room
+ * for the sum order. f16 has eight times finer operands and passes with ease. */
+static const double rms_16bit = 4e-3;
+/* Gradients go through one product more, and the gates' are differences of such sums. */
+static const double rms_gradient = 8e-3;
+/* Gradients of parameters are sums over all tokens and sequences, of both signs: what is lost to
+ * cancellation is not the kernel's. Levels, where there are any, are stricter. */
+static const double parameter_slack = 4;
+/* fp32 with 3xTF32: each product keeps 21 bits; 2e-5 is room for sums over 512 x T. Plain TF32
+ * (1e-3) and a state kept in bf16 fail it by far. */
+static const double rms_f32 = 2e-5;
+/* What the delta rule writes into its state is the result of such a chain itself: T R, of an R that is made of K S. Its
+ * errors and those of the products with it are of one size and add up as squares. */
+static const double solve_slack = 1.4142135623730951;
+/* One wrong element in a million leaves the RMS alone; the largest error must not. The golden
+ * emulation's largest errors are 0.02 .. 0.04 RMS(truth), about 0.01 of the largest value. */
+static const double max_over_rms_limit = 10;
+/* A right kernel sums in another order than the emulation that the levels come from. */
+static const double levels_slack = 3;
+/* The emulation keeps its results in fp32. A kernel rounds them to the type of the output, by at
+ * most half of the last place, uniformly; fp32 sums in another order are off by some last places.
+ */
+static double rounding_of(tg_num_type dtype)
+{
+    return dtype == TG_NUM_BF16 ? 0x1p-8 : dtype == TG_NUM_F16 ? 0x1p-11 : 1e-6;
+}
+
+/* Levels are over RMS(truth); max_ratio is over max |truth|. */
+static double rms_over_max(tg_const_array x)
+{
+    double sum = 0, largest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < x.n; i++) {
+        double value = tg_num_load(x.data, x.type, i);
+        if (!isfinite(value))
+            continue;
+        sum += value * value;
+        largest = fmax(largest, fabs(value));
+        n++;
+    }
+    return largest > 0 ? sqrt(sum / (double)n) / largest : 1;
+}
+
+/* What is off by a quarter is not rounded but wrong, whatever a file says of it. */
+static const double most_of_file = 0.25;
+
+/* The absolute limit, tightened by the levels and what the output's type adds to them; what cancels
+ * so much that the emulation itself is beyond the limit is judged by its levels alone. */
+static double limit(double absolute, double level, double rounding)
+{
+    if (!(level > 0))
+        return absolute;
+    if (level > absolute)
+        return fmin(levels_slack * level, fmax(absolute, most_of_file));
+    return fmin(absolute, hypot(levels_slack * level, rounding));
+}
+
+double tg_chain_slack(const tg_problem *problem)
+{
+    const tg_algorithm *algorithm = problem->variant->algorithm;
+    for (uint32_t i = 0; i < algorithm->n_body; i++)
+        if (algorithm->body[i].op == TG_STMT_SOLVE)
+            return solve_slack;
+    return 1;
+}
+
+tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference, tg_levels levels)
+{
+    tg_verdict verdict = {.name = tensor->name};
+    verdict.error = tg_num_compare((tg_const_array){tensor->data, tensor->dtype, tensor->n}, reference);
+    const bool is_parameter = tensor->is_gradient && tensor->flags & TG_NO_BATCH;
+    const double absolute = (problem->io == TG_F32 ? rms_f32
+                             : tensor->is_gradient ? rms_gradient
+                                                   : rms_16bit) *
+                            (is_parameter && !(levels.rms > 0) ? parameter_slack : 1) * tg_chain_slack(problem);
+    const double rounding = rounding_of(tensor->dtype);
+    verdict.rms_limit = limit(absolute, levels.rms, rounding / sqrt(3));
+    verdict.max_limit = limit(max_over_rms_limit * absolute, levels.max * rms_over_max(reference), rounding);
+    verdict.ok = !verdict.error.finite_mismatch && verdict.error.rms_ratio <= verdict.rms_limit &&
+                 verdict.error.max_ratio <= verdict.max_limit;
+    return verdict;
+}
+
+tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth)
+{
+    tg_verdict worst = {.name = "nothing"};
+    double furthest = -1;
+    for (uint32_t i = 0; i < problem->n_tensors; i++) {
+        const tg_host_tensor *tensor = &problem->tensors[i];
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->is_kept)
+            continue;
+        tg_verdict verdict = tg_judge(
+            problem, tensor, (tg_const_array){truth->out[tensor->tile], TG_NUM_F64, tensor->n}, (tg_levels){0, 0});
+        double distance = verdict.ok ? verdict.error.rms_ratio / verdict.rms_limit : INFINITY;
+        if (distance > furthest) {
+            furthest = distance;
+            worst = verdict;
+        }
+    }
+    return worst;
+}

@@ -1,0 +1,225 @@
+/* tuning/tuning.h - what a kernel is tried with (libtegula-tuning): random problems of a variant, the fp64 truth, calls on
+ * a GPU, how far from the truth their outputs may be.
+ *
+ * Apart from libtegula, which compiles and needs no GPU, and from libtegula-rt, which runs and needs no compiler: it needs
+ * both. Nothing here prints, exits or reads the environment, and there is no global state: what is not shared may be
+ * used from any thread. What fails says why to `sink` (which may be NULL) and leaves nothing behind: what a function
+ * that failed was to fill needs no freeing. */
+#ifndef TEGULA_TUNING_H
+#define TEGULA_TUNING_H
+
+#include "compiler/compiler.h"
+#include "runtime/runtime.h"
+#include "tuning/numbers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A GPU, or the emulator, whose context is current on the calling thread. Not owned: it outlives whatever uses it. */
+typedef struct tg_machine {
+    tg_driver *driver;
+    tg_device device;
+    const tg_target *target; /* what to compile for: tg_target_for_cc, or an older one */
+    bool is_emulator;        /* it knows which memory was never written, and filling it would hide that */
+} tg_machine;
+
+/* ---- problem.c, random.c: the tensors of a call, on the host ---- */
+
+/* What a call looks like. Zero is the ordinary case for all but the first five. */
+typedef struct tg_shape {
+    int64_t batch, heads, tokens, dqk, dhv; /* packed: batch is the number of sequences, tokens all of theirs */
+    int64_t group;                          /* heads that share a head of the TG_SHARED tensors; 0 means 1 */
+    int64_t most_tokens;                    /* a decode step: calls have at most so many tokens; 0: any number */
+    bool packed;                            /* sequences of different lengths one behind the other */
+    bool pooled;                            /* states are slots of a pool */
+} tg_shape;
+
+/* Widths beyond what any kernel takes become one that the compiler refuses. */
+TG_API tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io);
+
+/* Boundaries of packed sequences: n + 1 numbers; sequence s is [at[s], at[s + 1]). */
+typedef struct tg_cuts {
+    int64_t *at; /* malloc'ed; NULL: none */
+    int64_t n;   /* sequences */
+} tg_cuts;
+
+TG_API tg_status tg_cuts_copy(const tg_cuts *from, tg_cuts *to, const tg_sink *sink);
+/* Checks that they begin with 0, do not fall and end with `tokens`. `label` begins the message. TG_E_ARGUMENT. */
+TG_API tg_status tg_cuts_check(const char *label, const tg_cuts *cuts, int64_t tokens, const tg_sink *sink);
+
+/* A tensor [B, NH, axes...], contiguous; an axis of which there is one entry for all is 1 long. */
+typedef struct tg_host_tensor {
+    const char *name;    /* of the declaration */
+    uint32_t tile;       /* in the algorithm; of a kept one too */
+    uint8_t flags;       /* as declared; of a kept one TG_IN or TG_OUT */
+    bool has_tokens;     /* T is the axis after NH */
+    bool is_gradient;    /* dX of a backward: of the output X as an input, of the input X as an output */
+    bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
+    bool is_unit;        /* keys of a delta rule, which of longer ones has no bounded state */
+    bool is_fed;         /* of a backward: what its forward computed */
+    bool is_kept;        /* an intermediate that the schedule keeps in the caller's memory */
+    int first_axis;      /* the axes before it are 1 long whatever the call: parameters are [NH] */
+    tg_num_type dtype;
+    int rank;                        /* 2 + axes */
+    int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes...; 1 where there is one for all */
+    size_t n, bytes;                 /* elements, and what they take */
+    void *data;                      /* malloc'ed; NULL: an absent optional input, or an output not yet computed */
+} tg_host_tensor;
+
+/* All tensors of a call. Its parts may be changed before a call is opened: scalars, layout, data. */
+typedef struct tg_problem {
+    const tg_variant *variant;
+    tg_shape shape;
+    tg_dtype io;
+    union {
+        double scale;
+        double scalars[TG_MAX_SCALARS]; /* as in the algorithm; [0] is the scale, 1 / sqrt(dqk) unless declared */
+    };
+    const tg_scalar *declared; /* [n_scalars] */
+    uint32_t n_scalars;
+    tg_cuts cuts;        /* of packed sequences; the problem owns them */
+    bool is_rounded;     /* some input was rounded when it was read: what its file says of outputs no longer holds */
+    bool is_token_major; /* [B, T, NH, ...] in device memory */
+    bool is_wide;        /* cu and index are int64 in device memory */
+    bool is_prefixed;    /* its file says in.q, not q */
+    uint64_t seed;       /* of the slots of a pool */
+    tg_host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
+    uint32_t n_tensors;
+} tg_problem;
+
+/* Reproducible random inputs, optional ones included, but for what a forward computes (tg_problem_feed): numbers that a
+ * model might have, the same on every machine. Half of the heads forget slowly, so that what is carried from chunk to
+ * chunk matters. `forward`: the variant whose gradients this one computes, NULL for a forward. `cuts`: of packed
+ * sequences; NULL: random ones, some of them short or empty. tg_problem_free. */
+TG_API tg_status tg_problem_random(const tg_variant *variant, const tg_variant *forward, const tg_shape *shape,
+                                   tg_dtype io, uint64_t seed, const tg_cuts *cuts, tg_problem *problem,
+                                   const tg_sink *sink);
+/* One number of such a tensor: a decay is a decay. */
+TG_API double tg_random_number(const tg_host_tensor *tensor, tg_random random, size_t index);
+
+/* The same without data; packed sequences are of equal length, as far as T allows. */
+TG_API tg_status tg_problem_layout(const tg_variant *variant, const tg_variant *forward, const tg_shape *shape,
+                                   tg_dtype io, tg_problem *problem, const tg_sink *sink);
+/* The two halves of it, for those who have yet to learn the shape: names, types and default scalars; then extents.
+ * TG_E_ARGUMENT for a shape that the variant cannot have. What fails has to be freed. */
+TG_API tg_status tg_problem_declare(const tg_variant *variant, const tg_variant *forward, tg_dtype io,
+                                    tg_problem *problem, const tg_sink *sink);
+TG_API tg_status tg_problem_size(const tg_shape *shape, tg_problem *problem, const tg_sink *sink);
+
+/* Gives inputs that a forward computed (h, qn, kept states) copies of what `forward` holds. */
+TG_API tg_status tg_problem_feed(const tg_problem *forward, tg_problem *problem, const tg_sink *sink);
+/* Adds the intermediates that the program's schedule keeps in the caller's memory. */
+TG_API tg_status tg_problem_keep(const tg_program *program, int64_t chunk, tg_problem *problem, const tg_sink *sink);
+
+TG_API tg_host_tensor *tg_problem_tensor(tg_problem *problem, const char *name);   /* NULL: none */
+TG_API int tg_problem_scalar(const tg_problem *problem, const char *name);         /* -1: none */
+TG_API tg_status tg_problem_allocate(tg_host_tensor *tensor, const tg_sink *sink); /* what was there is freed */
+TG_API void tg_problem_free(tg_problem *problem);
+
+/* ---- truth.c: what the outputs should be ---- */
+
+/* Outputs in fp64, by tile; NULL: none. tg_truth_free. */
+typedef struct tg_truth {
+    double *out[256];
+} tg_truth;
+
+/* Called from time to time while the truth is computed, on the calling thread. */
+typedef struct tg_parts_done {
+    void (*tell)(void *user, int64_t done, int64_t parts);
+    void *user;
+} tg_parts_done;
+
+/* By the variant's oracle, else by its statements; with `chunk` by the statements, in chunks of so many tokens. On all
+ * cores. Inputs are taken as they are, already rounded to their type, so that the distance of a kernel's output is its
+ * own. `parts` may be NULL. */
+TG_API tg_status tg_truth_compute(const tg_problem *problem, int64_t chunk, const tg_parts_done *parts, tg_truth *truth,
+                                  const tg_sink *sink);
+TG_API void tg_truth_free(tg_truth *truth);
+
+/* The variant's oracle, or that of a variant that comes with Tegula and has the same algorithm; NULL if neither. */
+typedef void tg_oracle_fn(const tg_oracle_call *call);
+TG_API tg_oracle_fn *tg_variant_oracle(const tg_variant *variant);
+
+/* ---- judge.c: how far from the truth is allowed ---- */
+
+/* Error levels that are known of an output, over RMS(truth); 0: not known. */
+typedef struct tg_levels {
+    double rms, max;
+} tg_levels;
+
+typedef struct tg_verdict {
+    const char *name; /* of the tensor */
+    tg_tensor_error error;
+    double rms_limit, max_limit; /* on error.rms_ratio and error.max_ratio */
+    bool ok;
+} tg_verdict;
+
+/* How much further off than with one chain of products the variant's results are; 1 for most. */
+TG_API double tg_chain_slack(const tg_problem *problem);
+/* An output beside its truth: at most 4e-3 of its RMS and ten times that of its largest number in 16 bits, 2e-5 in fp32;
+ * gradients twice that, those of parameters four times more; three times the levels where those are stricter. */
+TG_API tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference,
+                           tg_levels levels);
+/* Every output that was computed beside its truth: the worst verdict. */
+TG_API tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth);
+
+/* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
+
+/* Mean squares of it, of so many samples, element by element, of every output; tg_truth_free. `chunk` and `parts` as for
+ * tg_truth_compute, which gave `truth`. */
+TG_API tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
+                                    const tg_parts_done *parts, tg_truth *square, const tg_sink *sink);
+/* A tensor of so few numbers that what its parts are worth must be known before it is called wrong; then it is
+ * judged again with that, and with the truth. */
+TG_API bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor);
+TG_API void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict);
+
+/* ---- call.c: a launch with its device memory ---- */
+
+/* Where the states of the sequences lie: more slots than sequences, in a random order. */
+typedef struct tg_pool {
+    int64_t *slot; /* [n_slots], the first `batch` are the sequences'; NULL: there is no pool */
+    int64_t n_slots;
+} tg_pool;
+
+typedef struct tg_call {
+    const tg_machine *machine;
+    const tg_module *module;
+    tg_sizes sizes;
+    float scalars[TG_MAX_SCALARS];
+    bool is_token_major;
+    tg_tensor_arg args[TG_MAX_TENSORS];
+    bool is_borrowed[TG_MAX_TENSORS]; /* the memory is another argument's */
+    uint32_t n_args;
+    tg_pool pool;
+    double tensor_bytes; /* of those that are there, each once */
+    uint64_t workspace;  /* device address; 0: none */
+    uint64_t workspace_bytes;
+} tg_call;
+
+/* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. Pooled
+ * states lie in slots chosen by the problem's seed, the final one where the initial one was. Machine and module must
+ * outlive the call. tg_call_close. */
+TG_API tg_status tg_call_open(tg_call *call, const tg_machine *machine, const tg_module *module,
+                              const tg_problem *problem, int64_t chunk, const tg_sink *sink);
+/* The same with inputs made of a short random pattern: for timing, at any size. */
+TG_API tg_status tg_call_open_pattern(tg_call *call, const tg_machine *machine, const tg_module *module,
+                                      const tg_problem *problem, int64_t chunk, const tg_sink *sink);
+TG_API tg_status tg_call_run(tg_call *call, const tg_sink *sink); /* launches and waits */
+/* Another program of the same variant, or another chunk size, on the same tensors. */
+TG_API tg_status tg_call_rebind(tg_call *call, const tg_module *module, int64_t chunk, const tg_sink *sink);
+/* Milliseconds, ascending, into times[runs]; with `flush` the L2 cache is emptied before each. */
+TG_API tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
+/* The same of each kernel, into times[n_kernels][runs]. */
+TG_API tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
+TG_API double tg_median(const float *ascending, uint32_t n);
+/* Outputs back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
+TG_API tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink);
+TG_API void tg_call_close(tg_call *call);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
