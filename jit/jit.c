@@ -1,0 +1,170 @@
+/* jit/jit.c - a table of what was loaded, by the key of its code. One lock: who comes while another compiles waits. */
+#include "jit/jit.h"
+
+#include "program/fail.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_SIZE = 33 };
+
+struct entry {
+    char key[KEY_SIZE]; /* tg_compile_key */
+    tg_program *program;
+    tg_module *module;
+};
+
+struct tg_jit {
+    const tg_driver *driver;
+    const tg_target *target;
+    char *cache, *ptxas; /* NULL: none */
+    pthread_mutex_t lock;
+    struct entry *entries;
+    size_t n, room;
+};
+
+static bool copy_text(const char *from, char **to)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+static tg_status no_memory(const tg_sink *sink)
+{
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "out of host memory");
+}
+
+static tg_status make(const tg_driver *driver, const tg_target *target, const tg_jit_options *options, tg_jit **jit)
+{
+    tg_jit *made = calloc(1, sizeof *made);
+    if (!made)
+        return TG_E_MEMORY;
+    *made = (tg_jit){.driver = driver, .target = target};
+    const bool ok = copy_text(options->cache, &made->cache) && copy_text(options->ptxas, &made->ptxas);
+    if (!ok || pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made->cache);
+        free(made->ptxas);
+        free(made);
+        return TG_E_MEMORY;
+    }
+    *jit = made;
+    return TG_OK;
+}
+
+tg_status tg_jit_open(const tg_driver *driver, int ordinal, const tg_jit_options *options, tg_jit **jit,
+                      const tg_sink *sink)
+{
+    tg_device device = {.struct_size = sizeof device};
+    if (!driver || !jit)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_jit_open: %s is NULL", driver ? "jit" : "driver");
+    const tg_status status = tg_device_query(driver, ordinal, &device, sink);
+    if (status != TG_OK)
+        return status;
+    const tg_target *target = tg_target_for_cc(device.cc_major * 10 + device.cc_minor);
+    if (!target)
+        return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", NULL,
+                       "device %d, %s: expected compute capability 8.0 or newer, found %d.%d", ordinal, device.name,
+                       device.cc_major, device.cc_minor);
+    return make(driver, target, options ? options : &(tg_jit_options){NULL, NULL}, jit) == TG_OK ? TG_OK
+                                                                                                 : no_memory(sink);
+}
+
+static void entry_free(struct entry *entry)
+{
+    if (entry->module)
+        tg_unload(entry->module);
+    tg_program_free(entry->program);
+}
+
+void tg_jit_close(tg_jit *jit)
+{
+    if (!jit)
+        return;
+    for (size_t i = 0; i < jit->n; i++)
+        entry_free(&jit->entries[i]);
+    pthread_mutex_destroy(&jit->lock);
+    free(jit->entries);
+    free(jit->cache);
+    free(jit->ptxas);
+    free(jit);
+}
+
+/* From the cache, or compiled and put there. */
+static tg_status make_program(const tg_jit *jit, const tg_variant *variant, const tg_schedule *schedule,
+                              const tg_shape_class *shape, struct entry *entry, const tg_sink *sink)
+{
+    if (jit->cache) {
+        const tg_status status = tg_cache_get(jit->cache, entry->key, &entry->program, sink);
+        if (status != TG_OK || entry->program)
+            return status;
+    }
+    const tg_compile_options how = {.ptxas = jit->ptxas};
+    const tg_status status = tg_compile(variant, schedule, jit->target, shape, &how, &entry->program, sink);
+    if (status == TG_OK && jit->cache && tg_cache_put(jit->cache, entry->key, entry->program, NULL) != TG_OK)
+        tg_report(sink, TG_WARNING, "TG0831", jit->cache, 0, "choose another folder, or none",
+                  "cannot write the kernel cache: kernels are compiled anew in every process");
+    return status;
+}
+
+static tg_status add(tg_jit *jit, const struct entry *made, const tg_sink *sink)
+{
+    if (jit->n == jit->room) {
+        const size_t room = jit->room ? 2 * jit->room : 16;
+        struct entry *entries = realloc(jit->entries, room * sizeof *entries);
+        if (!entries)
+            return no_memory(sink);
+        jit->entries = entries;
+        jit->room = room;
+    }
+    jit->entries[jit->n++] = *made;
+    return TG_OK;
+}
+
+static const struct entry *find(const tg_jit *jit, const char *key)
+{
+    for (size_t i = 0; i < jit->n; i++)
+        if (memcmp(jit->entries[i].key, key, KEY_SIZE) == 0)
+            return &jit->entries[i];
+    return NULL;
+}
+
+/* With the lock held. */
+static tg_status find_or_make(tg_jit *jit, const tg_variant *variant, const tg_schedule *schedule,
+                              const tg_shape_class *shape, const tg_module **module, const tg_sink *sink)
+{
+    struct entry entry = {.program = NULL};
+    tg_compile_key(schedule, jit->target, shape, jit->ptxas, entry.key);
+    const struct entry *found = find(jit, entry.key);
+    if (found) {
+        *module = found->module;
+        return TG_OK;
+    }
+    tg_status status = make_program(jit, variant, schedule, shape, &entry, sink);
+    if (status == TG_OK)
+        status = tg_load(jit->driver, entry.program, &entry.module, sink);
+    if (status == TG_OK)
+        status = add(jit, &entry, sink);
+    if (status == TG_OK)
+        *module = entry.module;
+    else
+        entry_free(&entry);
+    return status;
+}
+
+tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,
+                        const tg_module **module, const tg_sink *sink)
+{
+    tg_schedule schedule;
+    if (!jit || !variant || !shape || !sizes || !module)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_jit_module: expected five pointers, found a NULL");
+    *module = NULL;
+    tg_status status = tg_schedule_default(variant, jit->target, shape, sizes, &schedule, sink);
+    if (status != TG_OK)
+        return status;
+    pthread_mutex_lock(&jit->lock);
+    status = find_or_make(jit, variant, &schedule, shape, module, sink);
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* jit/jit.h - kernels on first use: a variant and what a call is like -> a module to launch (libtegula-jit).
+ *
+ * For programs that learn their shapes at run time, and for bindings of other languages: what lies between a
+ * declaration and tg_launch in one call. It chooses the schedule for the sizes (tg_schedule_default), takes the
+ * program from the cache on disk or compiles it, loads it, and keeps it for the next call. Needs libtegula, with
+ * LLVM, and libtegula-rt; a dlopen of libtegula-jit finds the functions of all three. */
+#ifndef TEGULA_JIT_H
+#define TEGULA_JIT_H
+
+#include "compiler/compiler.h"
+#include "runtime/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A GPU and all that was loaded into its primary context. Use from any thread. */
+typedef struct tg_jit tg_jit;
+
+typedef struct tg_jit_options {
+    const char *cache; /* folder of the kernel cache, see tg_cache_put; NULL: nothing is kept on disk */
+    const char *ptxas; /* as in tg_compile_options; NULL: the driver assembles */
+} tg_jit_options;
+
+/* For device `ordinal` of the driver, which must outlive it. `options` NULL: all its fields NULL; it is copied.
+ * TG_E_NO_DEVICE, or TG_E_UNSUPPORTED for a GPU older than any target. */
+TG_API tg_status tg_jit_open(const tg_driver *driver, int ordinal, const tg_jit_options *options, tg_jit **jit,
+                             const tg_sink *sink);
+/* Unloads all modules, with the same context current. NULL is allowed. */
+TG_API void tg_jit_close(tg_jit *jit);
+
+/* The module for calls of this kind and these sizes, with the device's primary context current (tg_context_acquire).
+ * The first call for a kind takes as long as a compiler (0.1 to 1 s, or 10 ms from the cache), and others wait for it;
+ * a later one a microsecond where sizes are as before, else as long as tg_schedule_default. Sizes that lead to the same
+ * code lead to the same module. It is the jit's and lasts until tg_jit_close. `sizes->chunk` 0: any chunk size. A
+ * cache that cannot be written is a warning. */
+TG_API tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                               const tg_sizes *sizes, const tg_module **module, const tg_sink *sink);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

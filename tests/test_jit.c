@@ -1,0 +1,182 @@
+/* tests/test_jit.c EMULATOR - kernels on first use: what is made once, kept on disk, and refused. */
+#include "jit/jit.h"
+#include "tests/log.h"
+#include "variants/variants.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4 };
+
+static const char *emulator;
+static const tg_shape_class narrow = {.io = TG_BF16, .dqk = 32, .dhv = 32};
+
+struct device {
+    tg_driver *driver;
+    tg_jit *jit;
+};
+
+static struct device open_device(const char *cache)
+{
+    struct device d;
+    LOG(log);
+    if (tg_driver_open(emulator, &d.driver, &log_sink) != TG_OK ||
+        tg_context_acquire(d.driver, 0, &log_sink) != TG_OK ||
+        tg_jit_open(d.driver, 0, &(tg_jit_options){.cache = cache}, &d.jit, &log_sink) != TG_OK)
+        fail_msg("%s", log.text);
+    return d;
+}
+
+static void close_device(struct device *d)
+{
+    tg_jit_close(d->jit);
+    tg_context_release(d->driver, 0);
+    tg_driver_close(d->driver);
+}
+
+static const tg_module *module_of(const struct device *d, const char *variant, tg_sizes sizes)
+{
+    const tg_module *module;
+    LOG(log);
+    if (tg_jit_module(d->jit, tg_variant_find(variant), &narrow, &sizes, &module, &log_sink) != TG_OK)
+        fail_msg("%s", log.text);
+    assert_int_equal(log.n, 0);
+    return module;
+}
+
+static void the_same_code_is_loaded_once(void **state)
+{
+    (void)state;
+    struct device d = open_device(NULL);
+    const tg_module *first = module_of(&d, "linear", (tg_sizes){1, 2, 64, 0});
+    assert_ptr_equal(module_of(&d, "linear", (tg_sizes){1, 2, 64, 0}), first);
+    assert_ptr_equal(module_of(&d, "linear", (tg_sizes){1, 2, 63, 0}), first); /* the same schedule */
+    assert_ptr_not_equal(module_of(&d, "retention", (tg_sizes){1, 2, 64, 0}), first);
+    assert_string_equal(tg_module_program(first)->variant, "linear");
+    close_device(&d);
+}
+
+static int count_files(const char *folder)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *file; dir && (file = readdir(dir));)
+        n += file->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void remove_files(const char *folder)
+{
+    char path[512];
+    DIR *dir = opendir(folder);
+    for (const struct dirent *file; dir && (file = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
+        if (file->d_name[0] != '.' || strlen(file->d_name) > 2)
+            unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+static void programs_are_kept_on_disk(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_jit.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct device d = open_device(folder);
+    module_of(&d, "linear", (tg_sizes){1, 2, 64, 0});
+    assert_int_equal(count_files(folder), 1);
+    close_device(&d);
+    d = open_device(folder);
+    module_of(&d, "linear", (tg_sizes){1, 2, 64, 0});
+    assert_int_equal(count_files(folder), 1);
+    close_device(&d);
+    remove_files(folder);
+}
+
+static void a_cache_that_cannot_be_written_is_a_warning(void **state)
+{
+    (void)state;
+    struct device d = open_device("/dev/null/cache");
+    const tg_module *module;
+    LOG(log);
+    assert_int_equal(
+        tg_jit_module(d.jit, tg_variant_find("linear"), &narrow, &(tg_sizes){1, 2, 64, 0}, &module, &log_sink), TG_OK);
+    assert_non_null(module);
+    assert_says(&log, "TG0831 cannot write the kernel cache");
+    close_device(&d);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct device d = open_device(NULL);
+    const tg_shape_class odd = {.io = TG_BF16, .dqk = 33, .dhv = 32};
+    const tg_sizes sizes = {1, 2, 64, 0};
+    const tg_module *module = (const tg_module *)&d;
+    tg_jit *jit;
+    LOG(log);
+    assert_int_equal(tg_jit_module(d.jit, tg_variant_find("linear"), &odd, &sizes, &module, &log_sink), TG_E_ARGUMENT);
+    assert_null(module);
+    assert_says(&log, "dqk");
+    assert_int_equal(tg_jit_module(d.jit, NULL, &narrow, &sizes, &module, &log_sink), TG_E_ARGUMENT);
+    assert_int_equal(tg_jit_open(d.driver, 7, NULL, &jit, &log_sink), TG_E_NO_DEVICE);
+    assert_int_equal(tg_jit_open(NULL, 0, NULL, &jit, &log_sink), TG_E_ARGUMENT);
+    assert_says(&log, "TG0828 tg_jit_open: driver is NULL");
+    tg_jit_close(NULL);
+    close_device(&d);
+}
+
+struct asker {
+    const struct device *d;
+    const tg_module *module;
+};
+
+static void *ask(void *user)
+{
+    struct asker *asker = user;
+    const tg_sizes sizes = {1, 2, 64, 0};
+    if (tg_context_acquire(asker->d->driver, 0, NULL) != TG_OK)
+        return NULL;
+    (void)tg_jit_module(asker->d->jit, tg_variant_find("simple-gla"), &narrow, &sizes, &asker->module, NULL);
+    tg_context_release(asker->d->driver, 0);
+    return NULL;
+}
+
+static void threads_share_one_module(void **state)
+{
+    (void)state;
+    struct device d = open_device(NULL);
+    struct asker askers[N_THREADS];
+    pthread_t threads[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++) {
+        askers[i] = (struct asker){&d, NULL};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_non_null(askers[0].module);
+    for (int i = 1; i < N_THREADS; i++)
+        assert_ptr_equal(askers[i].module, askers[0].module);
+    close_device(&d);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_code_is_loaded_once),
+        cmocka_unit_test(programs_are_kept_on_disk),
+        cmocka_unit_test(a_cache_that_cannot_be_written_is_a_warning),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(threads_share_one_module),
+    };
+    if (argc != 2)
+        return 2;
+    emulator = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
