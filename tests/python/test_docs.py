@@ -1,0 +1,25 @@
+"""The blocks of docs/python.md run, one after the other in one namespace; those that want PyTorch where it is."""
+
+import importlib.util
+import os
+import re
+import unittest
+
+import numpy  # noqa: F401 - the first block's
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "python.md")
+
+
+class Page(unittest.TestCase):
+    def test_blocks(self):
+        with open(PAGE) as page:
+            blocks = re.findall(r"^```python\n(.*?)^```", page.read(), re.DOTALL | re.MULTILINE)
+        self.assertGreater(len(blocks), 3)
+        names, left_out = {}, 0
+        for block in blocks:
+            if "torch" in block and importlib.util.find_spec("torch") is None:
+                left_out += 1
+                continue
+            exec(compile(block, PAGE, "exec"), names)  # noqa: S102
+        if left_out:
+            self.skipTest(f"this Python has no torch: {left_out} of {len(blocks)} blocks")

@@ -1,0 +1,252 @@
+"""Operators on NumPy arrays, DLPack and device pointers, on the emulator."""
+
+import threading
+import unittest
+
+import numpy as np
+import tegula
+from recurrence import decayed, delta, error, mlstm, slope
+
+FP32 = 2e-5  # RMS; CONTRIBUTING.md
+F16 = 4e-3
+
+
+def inputs(B=2, H=2, T=40, K=16, V=24, groups=1, dtype=np.float32, seed=0):
+    rng = np.random.default_rng(seed)
+    q, k = 0.5 * rng.standard_normal((2, B, H // groups, T, K))
+    return {"q": q.astype(dtype), "k": k.astype(dtype), "v": rng.standard_normal((B, H, T, V)).astype(dtype),
+            "a": -0.1 * rng.random((B, H, T)).astype(np.float32),
+            "S0": rng.standard_normal((B, H, K, V)).astype(np.float32)}
+
+
+def forward(variant, **call):
+    return tegula.forward(variant, device="emu", **call)
+
+
+def expected(x):
+    return decayed(x["q"], x["k"], x["v"], x["a"], x["q"].shape[-1] ** -0.5, x.get("S0"))
+
+
+class Forward(unittest.TestCase):
+    def test_the_recurrence(self):
+        for dtype, level in ((np.float32, FP32), (np.float16, F16)):
+            x = inputs(dtype=dtype)
+            found = forward("simple-gla", **x, want=["S"])
+            h, S = expected(x)
+            self.assertLess(error(found.h, h), level)
+            self.assertLess(error(found["S"], S), level)
+            self.assertEqual((found.h.dtype, found.S.dtype), (dtype, np.float32))
+
+    def test_bfloat16(self):
+        try:
+            import ml_dtypes
+        except ModuleNotFoundError:
+            self.skipTest("this Python has no ml_dtypes")
+        x = inputs(dtype=ml_dtypes.bfloat16)
+        found = forward("simple-gla", **x)
+        self.assertLess(error(found.h, expected(x)[0]), F16)
+        self.assertEqual(found.h.dtype, ml_dtypes.bfloat16)
+
+    def test_optional_outputs_are_made_on_demand(self):
+        self.assertEqual(list(forward("simple-gla", **inputs())), ["h"])
+
+    def test_both_layouts_and_strides(self):
+        x = inputs()
+        other = {n: t.swapaxes(1, 2) for n, t in x.items() if n != "S0"}
+        as_views = forward("simple-gla", **other, S0=x["S0"], layout="bthd").h
+        dense = forward("simple-gla", **{n: t.copy() for n, t in other.items()}, S0=x["S0"], layout="bthd").h
+        self.assertEqual(as_views.shape, (2, 40, 2, 24))
+        for h in (as_views, dense):
+            np.testing.assert_array_equal(h.swapaxes(1, 2), forward("simple-gla", **x).h)
+
+    def test_groups(self):
+        x = inputs(H=4, groups=2)
+        self.assertLess(error(forward("simple-gla", **x).h, expected(x)[0]), FP32)
+
+    def test_scalars_and_chunk(self):
+        x = inputs()
+        h = forward("simple-gla", **x).h
+        np.testing.assert_allclose(forward("simple-gla", **x, scale=0.5).h, h * 2, rtol=1e-4, atol=1e-5)
+        self.assertLess(error(forward("simple-gla", **x, chunk=128).h, expected(x)[0]), FP32)
+
+    def test_outputs_of_the_caller(self):
+        x, h = inputs(), np.zeros((2, 2, 40, 24), np.float32)
+        found = forward("simple-gla", **x, h=h)
+        self.assertIs(found.h, h)
+        self.assertLess(error(h, expected(x)[0]), FP32)
+
+    def test_packed_sequences(self):
+        x = inputs(B=1, T=50)
+        cu = [0, 13, 13, 50]
+        states = inputs(B=3)["S0"]
+        for dtype in (np.int32, np.int64):
+            found = forward("simple-gla", **{**x, "S0": states}, cu=np.array(cu, dtype), want=["S"])
+            for n, (begin, end) in enumerate(zip(cu, cu[1:])):
+                piece = {name: t[:, :, begin:end] for name, t in x.items() if name != "S0"}
+                h, S = expected({**piece, "S0": states[n : n + 1]}) if end > begin else (None, states[n : n + 1])
+                self.assertLess(error(found.S[n : n + 1], S), FP32)
+                if end > begin:
+                    self.assertLess(error(found.h[:, :, begin:end], h), FP32)
+
+    def test_steps_in_a_pool(self):
+        x = inputs(T=1)
+        pool, index = np.full((5, 2, 16, 24), np.nan, np.float32), np.array([3, 1], np.int64)
+        pool[index] = x.pop("S0")
+        h, S = expected({**x, "S0": pool[index]})
+        found = forward("simple-gla", **x, S0=pool, S=pool, index=index, step=True)
+        self.assertLess(error(found.h, h), FP32)
+        self.assertLess(error(pool[index], S), FP32)
+        self.assertTrue(np.isnan(pool[[0, 2, 4]]).all())
+
+    def test_no_tokens(self):
+        x = inputs(T=0)
+        found = forward("simple-gla", **x, want=["S"])
+        self.assertEqual(found.h.shape, (2, 2, 0, 24))
+        np.testing.assert_array_equal(found.S, x["S0"])
+
+    def test_threads(self):
+        x, errors = inputs(), []
+
+        def run():
+            for _ in range(3):
+                errors.append(error(forward("simple-gla", **x).h, expected(x)[0]))
+
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(errors), 9)
+        self.assertLess(max(errors), FP32)
+
+
+class Variants(unittest.TestCase):
+    """Signatures with something of their own: parameters, states of several tensors, no dqk, states of the input type."""
+
+    def test_mlstm_exp(self):
+        x = inputs()
+        gates = {n: np.random.default_rng(9).standard_normal((2, 2, 40)).astype(np.float32) for n in "fi"}
+        qkv = {n: x[n] for n in "qkv"}
+        found = forward("mlstm-exp", **qkv, **gates, want=["C", "n", "m"])
+        for name, value in zip("hCnm", mlstm(**qkv, **gates, scale=0.25)):
+            self.assertLess(error(found[name], value), 4 * FP32, name)
+
+    def test_delta_net(self):
+        x = inputs(groups=2)
+        beta = np.random.default_rng(1).random((2, 2, 40)).astype(np.float32)
+        found = forward("delta-net-unit", q=x["q"], k=x["k"], v=x["v"], beta=beta, S0=x["S0"], want=["S"])
+        h, S = delta(x["q"], x["k"], x["v"], beta, 0.25, S0=x["S0"], unit=True)
+        self.assertLess(error(found.h, h), FP32)
+        self.assertLess(error(found.S, S), FP32)
+
+    def test_rms_norm(self):
+        x = inputs()["v"]
+        weight = np.linspace(0.5, 1.5, 48, dtype=np.float32).reshape(2, 24)
+        h = forward("rms-norm", x=x, weight=weight).h
+        norm = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6)
+        self.assertLess(error(h, norm * weight[None, :, None]), FP32)
+
+    def test_every_variant_has_a_signature(self):
+        for name in ("lightning", "gla", "dfw", "rwkv6", "kda-safe", "mamba2", "nla-full", "conv4-bias", "lrpe"):
+            for of in (tegula.signature(name), tegula.signature(f"{name}-backward")):
+                self.assertTrue(of.inputs and of.outputs)
+        self.assertEqual(tegula.signature("kda-safe").scalars["lower_bound"], -5)
+
+
+class Backward(unittest.TestCase):
+    def test_gradients_are_slopes(self):
+        x, rng = inputs(T=20), np.random.default_rng(5)
+        dh, dS = rng.standard_normal((2, 2, 20, 24)), rng.standard_normal((2, 2, 16, 24))
+        found = tegula.backward("simple-gla", **x, dh=dh.astype(np.float32), dS=dS.astype(np.float32), want=["dS0"],
+                                device="emu")
+        names = ["q", "k", "v", "a", "S0"]
+        directions = [rng.standard_normal(x[n].shape) for n in names]
+
+        def loss(*moved):
+            h, S = expected(dict(zip(names, moved)))
+            return (h * dh).sum() + (S * dS).sum()
+
+        for name, direction in zip(names, directions):
+            alone = [d if n == name else 0 * d for n, d in zip(names, directions)]
+            wanted = slope(loss, [x[n] for n in names], alone)
+            size = np.sqrt((found[f"d{name}"].astype(np.float64) ** 2).sum()) * np.sqrt((direction**2).sum())
+            self.assertLess(abs((found[f"d{name}"] * direction).sum() - wanted), 1e-4 * size, name)
+
+
+class OnlyDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnlyCuda:
+    def __init__(self, array):
+        self.array, self.__cuda_array_interface__ = array, array.__cuda_array_interface__
+
+
+class Doors(unittest.TestCase):
+    def test_dlpack(self):
+        x = inputs()
+        h = np.empty((2, 2, 40, 24), np.float32)
+        forward("simple-gla", **{n: OnlyDlpack(t) for n, t in x.items()}, h=h)
+        self.assertLess(error(h, expected(x)[0]), FP32)
+
+    def test_device_arrays(self):
+        x = inputs()
+        for wrap in (lambda a: a, OnlyCuda):
+            on_device = {n: wrap(tegula.to_device(t, "emu")) for n, t in x.items()}
+            found = forward("simple-gla", **on_device, want=["S"])
+            self.assertIsInstance(found.h, tegula.DeviceArray)
+            h = found.h.copy_to(np.empty(found.h.shape, np.float32))
+            self.assertLess(error(h, expected(x)[0]), FP32)
+
+
+class Errors(unittest.TestCase):
+    def fails(self, field, expected_text, found, variant="simple-gla", **changes):
+        call = {**inputs(), **changes}
+        with self.assertRaises(tegula.Error) as caught:
+            forward(variant, **call)
+        error_ = caught.exception
+        self.assertEqual(error_.field, field, str(error_))
+        self.assertIn(expected_text, error_.expected)
+        self.assertIn(found, error_.found)
+
+    def test_each_names_field_expected_and_found(self):
+        x = inputs()
+        f32 = np.float32
+        self.fails("variant", "`tegula variants`", "simple", variant="simple")
+        self.fails("g", "q, k, v, S0, h, S, a", "'g'", g=x["a"])
+        self.fails("a", "[B, NH, T]", "none", a=None)
+        self.fails("k", "B = 2 as in q", "[1, 2, 40, 16]", k=x["k"][:1])
+        self.fails("a", "3 axes [B, NH, T]", "[2, 2, 40, 1]", a=x["a"][..., None])
+        self.fails("q.dtype", "bfloat16 or float16 or float32", "float64", q=x["q"].astype(np.float64))
+        self.fails("v.dtype", "float32 like q", "float16", v=x["v"].astype(np.float16))
+        self.fails("a.dtype", "float32", "float16", a=x["a"].astype(np.float16))
+        self.fails("layout", '"bhtd" or "bthd"', "'hbtd'", layout="hbtd")
+        self.fails("q", "an array of PyTorch or NumPy", "list", q=[1.0])
+        self.fails("cu", "end with T = 40", "[0, 7]", cu=np.array([0, 7], np.int32),
+                   **{n: x[n][:1] for n in ("q", "k", "v", "a", "S0")})
+        self.fails("index", "slots below 2", "[0, 2]", index=np.array([0, 2]), S=np.zeros((2, 2, 16, 24), f32))
+        self.fails("S", "an array of slots", "none", index=np.array([0, 1]), want=["S"])
+        self.fails("h", "T = 40", "[2, 2, 39, 24]", h=np.zeros((2, 2, 39, 24), f32))
+        self.fails("q.device", "device emu", "the host", v=tegula.to_device(x["v"], "emu"))
+        self.fails("NH", "a multiple of the 3", "4", q=np.zeros((2, 3, 40, 16), f32),
+                   k=np.zeros((2, 3, 40, 16), f32), v=np.zeros((2, 4, 40, 24), f32),
+                   a=np.zeros((2, 4, 40), f32), S0=None)
+
+    def test_those_of_the_libraries(self):
+        with self.assertRaises(tegula.Error) as caught:
+            x = inputs(K=20)
+            forward("simple-gla", **x)
+        self.assertIn("dqk", str(caught.exception))
+        self.assertTrue(caught.exception.code.startswith("TG"))
+        with self.assertRaises(tegula.Error) as caught:
+            forward("simple-gla", **inputs(), scale=float("nan"))
+        self.assertEqual(caught.exception.code, "TG0829")
+        with self.assertRaises(tegula.Error):
+            tegula.Operator("simple-gla", device="gpu")
