@@ -170,7 +170,7 @@ int code_of_status(tg_status status);
 bool machine_open(struct context *context);
 bool machine_begin(struct context *context); /* after it the device and the target are known */
 bool machine_ready(struct context *context);
-/* Where libtegula-emu.so lies beside this executable. */
+/* Where libtegula-emu.so.1 lies beside this executable. */
 void emulator_path(char *path, size_t size);
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
 const tg_target *target_wanted(struct context *context);

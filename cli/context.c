@@ -184,10 +184,12 @@ void emulator_path(char *path, size_t size)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
-    /* build/bin/tegula and build/lib, or prefix/bin and prefix/lib; else beside the executable. */
-    snprintf(path, size, "%s/../lib/libtegula-emu.so", self);
-    if (access(path, R_OK) != 0)
-        snprintf(path, size, "%s/libtegula-emu.so", self);
+    static const char *const folders[] = {TEGULA_TO_LIB, "../lib", "."}; /* installed, built, beside the executable */
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, size, "%s/%s/libtegula-emu.so.1", self, folders[i]);
+        if (access(path, R_OK) == 0)
+            return;
+    }
 }
 
 /* The primary context is the process's, and is made by the first who acquires it: what fails here

@@ -7,8 +7,8 @@
 #ifndef TEGULA_COMPILER_H
 #define TEGULA_COMPILER_H
 
-#include "dsl/tegula.h"
-#include "program/set.h"
+#include "../dsl/tegula.h"
+#include "../program/set.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,7 +14,7 @@
 #ifndef TEGULA_H
 #define TEGULA_H
 
-#include "program/program.h"
+#include "../program/program.h"
 
 #ifdef __cplusplus
 extern "C" {

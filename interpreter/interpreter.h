@@ -31,7 +31,7 @@
 #ifndef TEGULA_INTERPRETER_H
 #define TEGULA_INTERPRETER_H
 
-#include "dsl/tegula.h"
+#include "../dsl/tegula.h"
 
 #ifdef __cplusplus
 extern "C" {

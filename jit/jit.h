@@ -7,8 +7,8 @@
 #ifndef TEGULA_JIT_H
 #define TEGULA_JIT_H
 
-#include "compiler/compiler.h"
-#include "runtime/runtime.h"
+#include "../compiler/compiler.h"
+#include "../runtime/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

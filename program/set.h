@@ -10,7 +10,7 @@
 #ifndef TEGULA_SET_H
 #define TEGULA_SET_H
 
-#include "program/program.h"
+#include "program.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #ifndef TEGULA_RUNTIME_H
 #define TEGULA_RUNTIME_H
 
-#include "program/set.h"
+#include "../program/set.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 #   ```cmake after <!-- from FILE -->  ... too
 #   ```python                          compiles, where there is a python3
 #   any after <!-- not run: WHY -->    is reported as skipped
-# Relative links lead somewhere. Commands run in a folder that looks like the repository; its build/ is empty but for the programs and libraries.
+# Relative links lead somewhere. Commands run in a folder that looks like the repository; its build/ is empty but for the programs, libraries and what installs them.
 set -uo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -96,7 +96,7 @@ page() {
     for entry in *; do
         [[ $entry == build* ]] || ln -s "$PWD/$entry" "$copy/$entry"
     done
-    ln -s "$build/lib" "$build/bin" "$copy/build"
+    ln -s "$build"/{lib,bin,include,cmake_install.cmake} "$build"/tegula-*.cmake "$copy/build"
     pushd "$copy" >/dev/null || exit 1
     for ((i = 1; i <= count; i++)); do
         block "$name" "$blocks/$i"

@@ -31,7 +31,7 @@ needed_by() {
 
 schedule() {
     local mine=$work/mine/mine.so data=tests/data/mlstmsig_a.safetensors
-    check "schedule: build" make_project examples/schedule "$work/mine"
+    check "schedule: build" make_project examples/schedule "$work/mine" "-Dtegula_DIR=$build"
     check "schedule: check" "$tegula" check --device emu --load "$mine" mine "$data"
     check "schedule: run" "$tegula" run --device emu --load "$mine" mine --in "$data" --out "$work/h.safetensors"
     check "schedule: explain" "$tegula" explain --load "$mine" mine
@@ -39,7 +39,7 @@ schedule() {
 
 variant() {
     local mine=$work/variant.so
-    check "variant: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/variant/mine.c \
+    check "variant: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" examples/variant/mine.c \
         variants/scalar_oracle.c -lm -o "$mine"
     check "variant: check" "$tegula" check --device emu --load "$mine" paced-retention --grad \
         --shape B=2,NH=2,T=200,dqk=32,dhv=64
@@ -52,20 +52,20 @@ variant() {
 
 decays() {
     local mine=$work/ula.so
-    check "decays: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/variant/ula.c -o "$mine"
+    check "decays: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" examples/variant/ula.c -o "$mine"
     check "decays: check" "$tegula" check --device emu --load "$mine" ula --grad --shape B=1,NH=2,T=150,dqk=32,dhv=40
     check "decays: groups, packed" "$tegula" check --device emu --load "$mine" ula --grad \
         --shape B=3,NH=4,T=90,dqk=24,dhv=40 --group 2 --packed
     check "decays: decode step" "$tegula" check --device emu --load "$mine" ula --tokens 1 --shape B=3,NH=2,T=1,dqk=24,dhv=40
     sed '/RIGHT/d' examples/variant/ula.c >"$work/left.c"
-    check "decays: of rows alone" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. "$work/left.c" -o "$work/left.so"
+    check "decays: of rows alone" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" "$work/left.c" -o "$work/left.so"
     check "decays: of rows alone, check" "$tegula" check --device emu --load "$work/left.so" ula --grad \
         --shape B=1,NH=2,T=150,dqk=32,dhv=40
 }
 
 algorithm() {
     local mine=$work/algorithm.so
-    check "algorithm: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/algorithm/mine.c -lm -o "$mine"
+    check "algorithm: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" examples/algorithm/mine.c -lm -o "$mine"
     check "algorithm: check" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
     check "algorithm: packed" "$tegula" check --device emu --load "$mine" hgrn2 --shape B=3,NH=2,T=90,dqk=40,dhv=72 --packed
     check "algorithm: decode step" "$tegula" check --device emu --load "$mine" hgrn2 --tokens 1 \
@@ -74,7 +74,7 @@ algorithm() {
 
 epilogue() {
     local mine=$work/normed.so shape=B=2,NH=2,T=200,dqk=64,dhv=128
-    check "epilogue: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I. examples/algorithm/normed.c -o "$mine"
+    check "epilogue: build" "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC "-I$build/include" examples/algorithm/normed.c -o "$mine"
     check "epilogue: in the kernel" "$tegula" check --device emu --load "$mine" normed-gla --shape $shape --schedule fused
     check "epilogue: in one of its own" "$tegula" check --device emu --load "$mine" normed-gla --shape $shape --schedule apart
     check "epilogue: groups, packed" "$tegula" check --device emu --load "$mine" normed-gla \
@@ -92,7 +92,7 @@ refuses() {
 # A quote in the name of a file is none in the PTX.
 quoted() {
     { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
-    "${CC:-cc}" -std=c11 -shared -fPIC -I. "$work/quoted.c" -lm -o "$work/quoted.so" &&
+    "${CC:-cc}" -std=c11 -shared -fPIC "-I$build/include" "$work/quoted.c" -lm -o "$work/quoted.so" &&
         "$tegula" compile --load "$work/quoted.so" hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
         grep -qF '"quo_te.c"' "$work"/quoted/*.H.ptx
 }

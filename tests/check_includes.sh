@@ -7,13 +7,23 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/check_lib.sh
 
-# wrong_includes FOLDER ALLOWED...: the includes of FOLDER that begin with none of ALLOWED. One without a folder name lies beside it.
+# wrong_includes FOLDER ALLOWED...: the includes of FOLDER that begin with none of ALLOWED. One without a folder name lies
+# beside it; public headers write ../FOLDER, so that they need no search path where they are installed.
 wrong_includes() {
     local folder=$1
     shift
     local allowed
     allowed=$(IFS='|'; echo "$*")
-    grep -nE '^ *# *include *"[^"]*/' "$folder"/*.[ch] | grep -vE "\"($allowed)[^\"]*\""
+    grep -nE '^ *# *include *"[^"]*/' "$folder"/*.[ch] | grep -vE "\"([.][.]/)?($allowed)[^\"]*\""
+}
+
+# What users include, from folder to folder by other than a relative path.
+unreachable_includes() {
+    grep -nE '^ *# *include *"[a-z_]+/' variants/*.h variants/*.inc variants/scalar_oracle.c $(installed_headers)
+}
+
+installed_headers() {
+    sed -n '/^foreach(header /,/)/p' cmake/install.cmake | grep -oE '[a-z_]+/[a-z_]+[.]h'
 }
 
 # Headers of libraries that belong to another folder.
@@ -57,6 +67,7 @@ check "jit includes public headers only" none wrong_includes jit jit/ compiler/c
 check "cli includes public headers only" none wrong_includes cli \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
     tuning/tuning.h tuning/numbers.h emulator/tegula_emu.h
+check "installed headers include by relative paths" none unreachable_includes
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
 check "codes.def lists the codes of compiler and interpreter" none unlisted_codes

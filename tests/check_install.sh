@@ -1,79 +1,161 @@
 #!/usr/bin/env bash
-# tests/check_install.sh BUILD_FOLDER - installs into a folder; a program builds and runs against it.
+# tests/check_install.sh BUILD_FOLDER - what a user has: installs into an empty folder, moves it, and builds each example
+# there, from a copy that sees nothing of this repository, in C, in C++ and by CMake; they run on the emulator.
 set -uo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/check_lib.sh
-prefix=$(mktemp -d)
-trap 'rm -rf "$prefix"' EXIT
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib XDG_CACHE_HOME=$prefix/cache
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/moved lib=$work/moved/lib examples=$work/examples
+emulator=$lib/libtegula-emu.so.1 data=$PWD/tests/data
+export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib XDG_CACHE_HOME=$work/cache CMAKE_PREFIX_PATH=$prefix
+export PATH=$prefix/bin:$PATH
 
-write_programs() {
-    cat >"$prefix/compiler.c" <<'C' &&
-#include <compiler/compiler.h>
-#include <variants/variants.h>
-int main(void)
-{
-    const tg_variant *variant = tg_variant_find("mlstm-sig");
-    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
-    tg_program *program;
-    const tg_target *target = tg_target_find("sm_80");
-    tg_schedule schedule;
-    tg_status status = tg_schedule_default(variant, target, &shape, NULL, &schedule, NULL);
-    if (status == TG_OK)
-        status = tg_compile(variant, &schedule, target, &shape, NULL, &program, NULL);
-    if (status == TG_OK)
-        tg_program_free(program);
-    return status == TG_OK ? 0 : 1;
-}
-C
-    cat >"$prefix/from_cpp.cpp" <<'C' &&
-#include <compiler/compiler.h>
-#include <runtime/runtime.h>
-#include <variants/variants.h>
-int main()
-{
-    const tg_variant *variant = tg_variant_find("mlstm-exp");
-    return variant && variant == &tg_mlstm_exp && tg_target_find("sm_80") ? 0 : 1;
-}
-C
-    cat >"$prefix/runtime.c" <<'C'
-#include <runtime/runtime.h>
-int main(int argc, char **argv)
-{
-    tg_driver *driver;
-    int n = 0;
-    if (argc != 2 || tg_driver_open(argv[1], &driver, NULL) != TG_OK)
-        return 1;
-    tg_status status = tg_device_count(driver, &n, NULL);
-    tg_driver_close(driver);
-    return status == TG_OK && n > 0 ? 0 : 1;
-}
-C
+lay_down() {
+    cmake --install "$build" --prefix "$work/first" && mv "$work/first" "$prefix" && cp -r examples "$examples"
 }
 
-build_program() { # SOURCE PACKAGE
-    local flags
-    flags=$(pkg-config --cflags --libs "$2") || return
+# The folder of the build does not appear in what text says where things are.
+build_paths() {
+    grep -rlF "$build" "$lib/cmake" "$lib/pkgconfig" "$prefix/include"
+}
+
+compile_c() { # OUTPUT PACKAGES SOURCE... [-- OPTION...]
+    local output=$1 flags
+    flags=$(pkg-config --cflags --libs $2) || return
     # shellcheck disable=SC2086 # words
-    cc -std=c11 -Wall -Wextra -pedantic -Werror "$prefix/$1.c" $flags -o "$prefix/$1"
+    (cd "$work" && cc -std=c11 -Wall -Wextra -Werror "${@:3}" $flags -lm -o "$output")
 }
 
-build_cpp() {
-    local flags
-    flags=$(pkg-config --cflags --libs tegula) || return
-    # shellcheck disable=SC2086 # words
-    "${CXX:-c++}" -std=c++14 -Wall -Wextra -pedantic -Werror "$prefix/from_cpp.cpp" $flags -o "$prefix/from_cpp"
+make_project() { # SOURCE FOLDER OPTION...
+    cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release "${@:3}" && cmake --build "$2"
 }
 
-check "install" cmake --install "$build" --prefix "$prefix"
-check "the installed command runs on the installed emulator" \
-    "$prefix/bin/tegula" check --device emu tests/data/mlstmsig_x.safetensors
-check "write the programs" write_programs
-check "libtegula: a program builds" build_program compiler tegula
-check "libtegula: it runs" "$prefix/compiler"
-check "libtegula: a C++ program builds" build_cpp
-check "libtegula: it runs" "$prefix/from_cpp"
-check "libtegula-rt: a program builds" build_program runtime tegula-rt
-check "libtegula-rt: it runs" "$prefix/runtime" "$prefix/lib/libtegula-emu.so"
+# Every header alone, as C and as C++, with the installed folder only.
+headers() {
+    local header
+    for header in program/program.h program/set.h program/tegula_embed.h dsl/tegula.h interpreter/interpreter.h \
+        compiler/compiler.h runtime/runtime.h jit/jit.h emulator/tegula_emu.h variants/variants.h variants/scalar.h; do
+        echo "#include <tegula/$header>" >"$work/one.c"
+        cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" "$work/one.c" &&
+            c++ -std=c++14 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" -x c++ "$work/one.c" || return
+    done
+}
+
+# The tiles of a family are an enum of a member's own, so its header is for C only where it needs that.
+plugin() { # NAME SOURCE [ORACLE]
+    compile_c "$work/$1.so" tegula -shared -fPIC "$examples/$2" ${3:+"$prefix/include/tegula/variants/$3"} -Wl,--as-needed
+}
+
+checks() { # PLUGIN VARIANT SHAPE
+    tegula check --device emu --load "$work/$1.so" "$2" --shape "$3"
+}
+
+by_hand() {
+    tegula compile mlstm-sig --arch sm_80 --dqk 64 --dhv 64 -o "$work/generated" &&
+        make_project "$examples/embed" "$work/embed" "-DTEGULA_GENERATED=$work/generated" &&
+        "$work/embed/embed" "$emulator"
+}
+
+examples_build() {
+    check "library, in C: builds" compile_c "$work/library" "tegula tegula-rt" "$examples/library/main.c"
+    check "library, in C: runs" "$work/library" "$emulator"
+    check "engine, in C++, its kernels by tegula_embed: builds" make_project "$examples/engine" "$work/engine"
+    check "engine, in C++, its kernels by tegula_embed: runs" "$work/engine/engine" "$emulator"
+    check "embed, compiled by hand: builds and runs" by_hand
+    check "schedule: builds" make_project "$examples/schedule" "$work/mine"
+    check "schedule: is right" tegula check --device emu --load "$work/mine/mine.so" mine "$data/mlstmsig_a.safetensors"
+    check "variant: builds" plugin variant variant/mine.c scalar_oracle.c
+    check "variant: is right" checks variant paced-retention B=1,NH=2,T=100,dqk=32,dhv=32
+    check "variant of decays: builds" plugin ula variant/ula.c
+    check "variant of decays: is right" checks ula ula B=1,NH=2,T=100,dqk=32,dhv=32
+    check "algorithm: builds" plugin algorithm algorithm/mine.c
+    check "algorithm: is right" checks algorithm hgrn2 B=1,NH=2,T=100,dqk=32,dhv=32
+    check "algorithm with an epilogue: builds" plugin normed algorithm/normed.c
+    check "algorithm with an epilogue: is right" checks normed normed-gla B=1,NH=2,T=100,dqk=32,dhv=64
+}
+
+# ---- tegula_embed: when it compiles again, and what it says of wrong arguments ----
+
+write_project() {
+    mkdir -p "$work/again" && cd "$work/again" && echo 'int main(void) { return 0; }' >main.c &&
+        echo 'tegula-wisdom 1' >wisdom.txt && cp "$examples/schedule/mine.c" . && cat >CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.20)
+project(again ${LANGUAGES})
+find_package(tegula 0.1 REQUIRED COMPONENTS rt)
+add_library(mine MODULE mine.c)
+target_link_libraries(mine PRIVATE tegula::headers)
+add_library(nothing INTERFACE)
+add_executable(again main.c)
+if(SUB)
+  add_subdirectory(sub)
+endif()
+tegula_embed(${WORDS})
+if(TWICE)
+  tegula_embed(${WORDS})
+endif()
+CMAKE
+    mkdir sub && echo 'tegula_embed(${WORDS})' >sub/CMakeLists.txt
+}
+
+usual="TARGET;again;VARIANT;mine;ARCH;sm_80;DQK;32;DHV;32;WISDOM;wisdom.txt;PLUGIN;mine;OPTIONS;--ptxas;none"
+
+configure() { # WORDS [OPTION...]
+    cmake -S "$work/again" -B "$work/again/build" -DLANGUAGES=C "-DWORDS=$1" -USUB -UTWICE "${@:2}" 2>&1
+}
+
+compiles() { # TIMES [WORDS]
+    local log=$work/again.log times
+    configure "${2:-$usual}" >"$log" && cmake --build "$work/again/build" >>"$log" 2>&1 || { cat "$log"; return 1; }
+    times=$(grep -c "tegula: compiling" "$log")
+    [[ $times == "$1" ]] || { echo "expected $1 compilations, found $times"; cat "$log"; return 1; }
+}
+
+says() { # MESSAGE WORDS [OPTION...]: that alone
+    local said
+    said=$(configure "${@:2}") && echo "accepted" && return 1
+    said=$(tr -s ' \n' ' ' <<<"$said")
+    [[ $said == *"tegula_embed: $1"* && $(grep -o "CMake Error" <<<"$said" | wc -l) == 1 ]] || { echo "$said"; return 1; }
+}
+
+refusals() {
+    local most="TARGET;again;VARIANT;gla;ARCH;sm_80" whole="TARGET;again;VARIANT;gla;ARCH;sm_80;DQK;32;DHV;32"
+    check "no target" says "TARGET is missing" "VARIANT;gla"
+    check "no variant" says "VARIANT is missing" "TARGET;again"
+    check "no architecture" says "ARCH is missing" "TARGET;again;VARIANT;gla"
+    check "no widths" says "DQK and DHV, or SHAPES, are missing" "$most;DQK;32"
+    check "an unknown word" says "unexpected argument CHUNKS: expected one of TARGET, VARIANT" "$whole;CHUNKS"
+    check "no value" says "DHV needs a value" "$most;DQK;32;DHV"
+    check "an unknown target" says "TARGET: there is no target agian" "${whole/again/agian}"
+    check "a target without sources" says "TARGET nothing: expected an executable" "${whole/again/nothing}"
+    check "a target of another folder" says "TARGET again: expected a target of this folder" "$whole" -DSUB=1
+    check "a name that is none" says "NAME: expected a C identifier, found a-b" "$whole;NAME;a-b"
+    check "a name twice" says "NAME: again has a program gla already" "$whole" -DTWICE=1
+    check "no such wisdom" says "WISDOM: there is no file $work/again/none.txt" "$whole;WISDOM;none.txt"
+    rm -r "$work/again/build"
+    check "no C" says "the generated code is C: add C to the languages" "$whole" -DLANGUAGES=NONE
+}
+
+embed_function() {
+    check "tegula_embed: a project" write_project
+    check "tegula_embed compiles" compiles 1
+    check "... not again where nothing is otherwise" compiles 0
+    check "... again with other options" compiles 1 "$usual;--chunk;128"
+    check "... and with the first" compiles 1
+    touch "$work/again/wisdom.txt"
+    check "... again with other wisdom" compiles 1
+    touch "$work/again/mine.c"
+    check "... again with another plugin" compiles 1
+    touch "$prefix/bin/tegula"
+    check "... again with another command" compiles 1
+    refusals
+}
+
+check "install, and move" lay_down
+check "no path of the build folder in it" none build_paths
+check "the moved command runs on the moved emulator" tegula check --device emu "$data/mlstmsig_x.safetensors"
+check "every header alone, as C and as C++" headers
+examples_build
+embed_function
 finish

@@ -9,7 +9,7 @@
 #ifndef TEGULA_CONV_H
 #define TEGULA_CONV_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 enum { CONV_WIDTH = 4, CONV_STATE = CONV_WIDTH - 1 };
 

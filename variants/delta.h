@@ -15,7 +15,7 @@
 #ifndef TEGULA_DELTA_H
 #define TEGULA_DELTA_H
 
-#include "variants/delta_oracle.h"
+#include "delta_oracle.h"
 
 enum {
     /* gates, cumulative logs in base 2 */

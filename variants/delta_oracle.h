@@ -2,7 +2,7 @@
 #ifndef TEGULA_DELTA_ORACLE_H
 #define TEGULA_DELTA_ORACLE_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #include <stdbool.h>
 

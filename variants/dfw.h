@@ -7,7 +7,7 @@
 #ifndef TEGULA_DFW_H
 #define TEGULA_DFW_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #define LOG2_E 1.44269504f
 

@@ -9,7 +9,7 @@
 #ifndef TEGULA_KDA_H
 #define TEGULA_KDA_H
 
-#include "variants/delta_oracle.h"
+#include "delta_oracle.h"
 
 /* The least log2 decay of a key dimension and step, as in vector.h. */
 #define LEAST_LOG2 (-150.0f)

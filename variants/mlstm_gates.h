@@ -2,7 +2,7 @@
 #ifndef TEGULA_MLSTM_GATES_H
 #define TEGULA_MLSTM_GATES_H
 
-#include "variants/scalar.h"
+#include "scalar.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
 #ifndef TEGULA_NLA_H
 #define TEGULA_NLA_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #ifndef TEGULA_NORM_H
 #define TEGULA_NORM_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #include <stdbool.h>
 

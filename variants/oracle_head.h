@@ -2,7 +2,7 @@
 #ifndef TEGULA_ORACLE_HEAD_H
 #define TEGULA_ORACLE_HEAD_H
 
-#include "dsl/tegula.h"
+#include "../dsl/tegula.h"
 
 struct oracle_head {
     int64_t sequence, head;

@@ -8,7 +8,7 @@
 #ifndef TEGULA_SCALAR_H
 #define TEGULA_SCALAR_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.69314718f

@@ -5,8 +5,8 @@
  * recurrence and every gradient of it are then the same code for all kinds; only what is read from
  * the state, and the gradient that arrives there, know of the division. A state in memory is
  * [dqk][width], width = dhv plus that column, and after it the max state m. */
-#include "variants/oracle_head.h"
-#include "variants/scalar.h"
+#include "oracle_head.h"
+#include "scalar.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef TEGULA_VARIANTS_H
 #define TEGULA_VARIANTS_H
 
-#include "dsl/tegula.h"
+#include "../dsl/tegula.h"
 
 #ifdef __cplusplus
 extern "C" {

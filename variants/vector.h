@@ -7,7 +7,7 @@
 #ifndef TEGULA_VECTOR_H
 #define TEGULA_VECTOR_H
 
-#include "variants/variants.h"
+#include "variants.h"
 
 #include <stdbool.h>
 

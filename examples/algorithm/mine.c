@@ -3,12 +3,12 @@
  *
  *     f_t = sigmoid(x_t)      S_t = diag(f_t) S_{t-1} + (1 - f_t) v_t^T      h_t = scale S_t^T q_t
  *
- *     cc -std=c11 -shared -fPIC -I. examples/algorithm/mine.c -lm -o build/algorithm.so
+ *     cc -std=c11 -shared -fPIC -Ibuild/include examples/algorithm/mine.c -lm -o build/algorithm.so
  *     build/bin/tegula check --load build/algorithm.so hgrn2 --shape B=2,NH=2,T=200,dqk=64,dhv=64
  *
  * From dsl/tegula.h alone. Statements say what is computed for a chunk of tokens; the rows say by which kernels. The
  * recurrence at the end, in fp64, is what `check` compares with. */
-#include "dsl/tegula.h"
+#include <tegula/dsl/tegula.h>
 
 #include <math.h>
 #include <stdlib.h>

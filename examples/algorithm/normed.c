@@ -3,13 +3,13 @@
  *
  *     o_t = scale q_t S_t,  S_t = e^{a_t} S_{t-1} + k_t v_t^T        h_t = w o_t / sqrt(mean(o_t^2) + eps) z_t sigmoid(z_t)
  *
- *     cc -std=c11 -shared -fPIC -I. examples/algorithm/normed.c -o build/normed.so
+ *     cc -std=c11 -shared -fPIC -Ibuild/include examples/algorithm/normed.c -o build/normed.so
  *     build/bin/tegula check --load build/normed.so normed-gla --shape B=2,NH=2,T=200,dqk=64,dhv=128
  *
  * `fused`: the row that writes h has all of dhv (TG_L(0)), so that it has the mean. `apart`: where dhv is too wide for that,
  * o goes to memory and a row of its own normalises it. There is no recurrence in fp64: `check` compares with what the
  * statements say. */
-#include "dsl/tegula.h"
+#include <tegula/dsl/tegula.h>
 
 enum {
     Q = 1, K, V, A, /* queries, keys [T, dqk], values [T, dhv], log decays [T] */

@@ -1,15 +1,15 @@
 /* examples/schedule/mine.c - a schedule of your own for an algorithm that Tegula knows.
  *
- *     cmake -S examples/schedule -B build/mine && cmake --build build/mine
+ *     cmake -S examples/schedule -B build/mine -Dtegula_DIR=$PWD/build && cmake --build build/mine
  *     build/bin/tegula check --load build/mine/mine.so mine tests/data/mlstmsig_a.safetensors
  *
- * or without CMake: cc -std=c11 -shared -fPIC -I. examples/schedule/mine.c -o mine.so
+ * or without CMake: cc -std=c11 -shared -fPIC -Ibuild/include examples/schedule/mine.c -o mine.so
  *
  * Nothing is linked: the algorithm is the command's own, and so is the fp64 oracle that `check`
  * compares with. A mistake in the rows is reported with its line in this file (try Lhq 48), and
  * `tegula explain --load build/mine/mine.so mine` shows what becomes of them. */
-#include "variants/scalar.h"
-#include "variants/variants.h"
+#include <tegula/variants/scalar.h>
+#include <tegula/variants/variants.h>
 
 /* Small tiles and a short chunk: for few heads of short sequences, where more blocks count for more
  * than fewer bytes. Lhq 64 rows of h at a time against Lkv 32 keys. */

@@ -4,13 +4,13 @@
  *     a_t = e^{log_rate_h} log sigmoid(f_t)
  *     S_t = e^{a_t} S_{t-1} + k_t v_t^T           h_t = scale S_t^T q_t
  *
- *     cc -std=c11 -shared -fPIC -I. examples/variant/mine.c variants/scalar_oracle.c -lm -o build/variant.so
+ *     cc -std=c11 -shared -fPIC -Ibuild/include examples/variant/mine.c variants/scalar_oracle.c -lm -o build/variant.so
  *
  * LOG2_DECAY is a token's log decay (base 2), GATES are the statements of what it reads beside the
  * inputs, those of GATE_GRADIENTS take its gradient DA (natural log) to the inputs. There is no
  * input gate (LOG2_INPUT). gate and gate_back say the same in fp64, for `check`. All the rest is
  * the family's (variants/scalar.inc). */
-#include "variants/scalar.h"
+#include <tegula/variants/scalar.h>
 
 #include <math.h>
 
@@ -50,6 +50,6 @@ static void gate_back(const tg_oracle_call *call, struct scalar_token at, double
     call->out[DLOG_RATE][at.head] += da * a;
 }
 
-#include "variants/scalar.inc"
+#include <tegula/variants/scalar.inc>
 /* What --load looks for. */
 TG_API const tg_variant *const tg_variants[] = {&tg_paced_retention, NULL};

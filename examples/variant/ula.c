@@ -1,7 +1,7 @@
 /* examples/variant/ula.c - a variant by its decays alone: of rows sigmoid(gx)^(1/16), of columns sigmoid(gy)^(1/4).
  *
- *     cc -std=c11 -shared -fPIC -I. examples/variant/ula.c -o build/ula.so */
-#include "variants/dfw.h"
+ *     cc -std=c11 -shared -fPIC -Ibuild/include examples/variant/ula.c -o build/ula.so */
+#include <tegula/variants/dfw.h>
 
 #define VARIANT ula
 #define VARIANT_NAME "ula"
@@ -13,6 +13,6 @@
 #define LOG2_RIGHT TG_DIV(TG_LOGSIG2(TG_KV(GR)), TG_NUM(4))
 #define RIGHT_SLOPE TG_DIV(TG_SIGMOID(TG_NEG(TG_KV(GR))), TG_NUM(4))
 
-#include "variants/dfw.inc"
+#include <tegula/variants/dfw.inc>
 /* What --load looks for. */
 TG_API const tg_variant *const tg_variants[] = {&tg_ula, NULL};
