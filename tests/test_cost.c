@@ -445,22 +445,28 @@ static void suite_numbers(void)
 static void suite_linear(void)
 {
     static const struct {
+        const tg_variant *variant;
         tg_sizes sizes;
         uint32_t group;
         const char *name;
         uint32_t least, most;
     } rows[] = {
-        {{1, 32, 8192, 0}, 2, "segments", 32, 43}, {{1, 32, 32768, 0}, 2, "segments", 64, 128},
-        {{1, 8, 32768, 0}, 4, "segments", 22, 43}, {{1, 32, 512, 0}, 2, "walk-narrow", 1, 1},
-        {{4, 32, 8192, 0}, 2, "walk", 1, 1},       {{8, 32, 4096, 0}, 2, "walk", 1, 1},
-        {{8, 32, 8192, 0}, 1, "walk", 1, 1},
+        {&tg_gated_delta, {1, 32, 8192, 0}, 2, "segments", 32, 43},
+        {&tg_gated_delta, {1, 32, 32768, 0}, 2, "segments", 64, 128},
+        {&tg_gated_delta, {1, 8, 32768, 0}, 4, "segments", 22, 43},
+        {&tg_gated_delta, {1, 32, 512, 0}, 2, "walk-narrow", 1, 1},
+        {&tg_gated_delta, {4, 32, 8192, 0}, 2, "walk", 1, 1},
+        {&tg_gated_delta, {8, 32, 4096, 0}, 2, "walk", 1, 1},
+        {&tg_gated_delta, {8, 32, 8192, 0}, 1, "walk", 1, 1},
+        {&tg_kda, {1, 8, 32768, 0}, 1, "segments", 16, 64},
+        {&tg_kda, {8, 32, 8192, 0}, 1, "walk", 1, 1},
     };
     if (!tap_begin("the delta rule of few heads is cut into segments"))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = rows[i].group};
         tg_schedule s;
-        tap_expect(tg_schedule_default(&tg_gated_delta, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
+        tap_expect(tg_schedule_default(rows[i].variant, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
                                        &silent_sink) == TG_OK,
                    "row %zu: none", i);
         const uint32_t chunks = schedule_segment(&s);

@@ -22,6 +22,7 @@ enum {
     QK, P,                       /* Q K^T, decayed, and scaled [T, Lkv] */
     X, R, N,                     /* KB S; beta (V - X); the values that are written [T, dhv] */
     CK, INTER, SUM,              /* state that arrives at a chunk; what it gives; the output */
+    TR,                          /* what a segment does to a state [chunk, dqk, dqk] */
 
     /* backward */
     DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
@@ -46,6 +47,7 @@ enum {
     SUM_BIAS, SUM_RATE, SUM_CHUNK, /* of the chunk [chunk, dqk], [chunk, dqk], [chunk] */
 };
 
+TG_API extern const tg_space *const tg_kda_forward_spaces[];
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[]; /* kda_schedules.c */
 
 #endif

@@ -121,15 +121,34 @@ static const tg_schedule step = {
 #define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
 #define NARROW "walk.warps=4 walk.dhv=64"
+#define CUT_VALUES .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define CUT_STATES                                                                                                     \
+    .mma = TG_MMA_WGMMA, .warps = 4, .stages = 2, .blocks_per_sm = 2,                                                  \
+    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
+#define COMPOSED_BY_VALUES                                                                                             \
+    .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "segments", .changes = "seg=32"},
+    {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = NULL},
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+    .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)),
+             {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},
+             {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
+             {ROW("walk", (H)), ON_WARPGROUPS(2), CUT_VALUES}},
 };
+
+/* Where sequences are too few they are cut, as in delta_schedules.c. */
+static const tg_vary walk_vary[] = {
+    {.field = TG_FIELD_SEGMENT, .values = {4, 8, 11, 16, 22, 32, 43, 64, 86, 128, 171, 256}, .line = __LINE__},
+};
+static const tg_space walk_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &walk,
+                                    .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)};
+const tg_space *const tg_kda_forward_spaces[] = {&walk_space, NULL};
 
 /* Where dqk is neither 64 nor 128. */
 static const tg_point walk_gates_points[] = {
