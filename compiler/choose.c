@@ -39,6 +39,7 @@ struct start {
     tg_schedule schedule; /* by the name of the declared one */
     double seconds;
     double weight; /* ... more where the cut is not the declared one */
+    double least;  /* seconds at its fastest cut */
 };
 
 struct starts {
@@ -61,10 +62,12 @@ static void add_choice(void *user, const tg_choice *choice)
     const double weight = is_declared ? seconds : seconds * tie_of_cuts;
     struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
     if (last && last->schedule.name == declared->name) {
+        const double least = fmin(last->least, seconds);
         if (weight < last->weight)
-            *last = (struct start){*schedule, seconds, weight};
+            *last = (struct start){*schedule, seconds, weight, least};
+        last->least = least;
     } else if (starts->n < MAX_STARTS) {
-        starts->all[starts->n++] = (struct start){*schedule, seconds, weight};
+        starts->all[starts->n++] = (struct start){*schedule, seconds, weight, seconds};
     }
 }
 
@@ -86,7 +89,7 @@ static const struct start *fastest(const struct starts *starts)
     double least = HUGE_VAL;
     for (uint32_t i = 0; i < starts->n; i++)
         if (starts->all[i].schedule.max_tokens == room)
-            least = fmin(least, starts->all[i].seconds);
+            least = fmin(least, starts->all[i].least);
     for (uint32_t i = 0; i < starts->n; i++)
         if (starts->all[i].schedule.max_tokens == room && starts->all[i].seconds <= plan_tie * least)
             return &starts->all[i];

@@ -54,6 +54,15 @@ static bool check_roles(const struct plan *p)
     return true;
 }
 
+/* One number for all that the thread block has of the state, in each chunk? */
+static bool is_single(const struct plan *p, const struct value *decay)
+{
+    bool single = true;
+    for (uint32_t i = 0; i < decay->n_dims; i++)
+        single &= decay->dims[i] != p->thread_dim && p->block[decay->dims[i]] == 1;
+    return single;
+}
+
 bool pass_compose(struct plan *p)
 {
     if (p->transition)
@@ -67,10 +76,11 @@ bool pass_compose(struct plan *p)
                   decay = stmt->decay ? plan_add_value(p, stmt->decay, -1, -1) : v;
         if (v < 0 || decay < 0)
             return false;
-        if (p->values[decay].n_dims && decay != v) {
-            plan_refuse(p, "TG0521", stmt->line, "take a schedule without segments",
-                        "kernel %s composes segments by %s, which is not one number a chunk", p->row->name,
-                        plan_tensor(p, &p->values[decay])->name);
+        if (decay != v && !is_single(p, &p->values[decay])) {
+            plan_refuse(p, "TG0521", stmt->line,
+                        "give the axis that decays the role TG_P(1), or take a schedule without segments",
+                        "kernel %s composes segments by %s, which is not one number a chunk and thread block",
+                        p->row->name, plan_tensor(p, &p->values[decay])->name);
             return false;
         }
         p->values[v].space = plan_has_dim(&p->values[v], p->thread_dim) ? SPACE_THREAD : SPACE_UNIFORM;

@@ -460,8 +460,10 @@ static void suite_linear(void)
         {&tg_gated_delta, {8, 32, 8192, 0}, 1, "walk", 1, 1},
         {&tg_kda, {1, 8, 32768, 0}, 1, "segments", 16, 64},
         {&tg_kda, {8, 32, 8192, 0}, 1, "walk", 1, 1},
+        {&tg_gla, {1, 4, 32768, 0}, 1, "segments", 16, 64},
+        {&tg_gla, {8, 16, 8192, 0}, 1, "walk", 1, 1},
     };
-    if (!tap_begin("the delta rule of few heads is cut into segments"))
+    if (!tap_begin("few heads of the delta rule and of decays by channels are cut into segments"))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const tg_shape_class class = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = rows[i].group};

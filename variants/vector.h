@@ -59,13 +59,14 @@ enum {
     UQ, BONUS, /* scale u q [T, dqk]; what of its own value a token reads, its sum with k [T] */
     VDH,       /* v.dh [T] */
     UT, SUM_U, DU, /* gradient of U: of a token, of a chunk, of all [T, dqk], [chunk, dqk], [NH, dqk] */
-    DCK, SF, ADD_Q, ADD_K, SQ, SK, Y, ZK, YK, /* walks: DC once more; their way to X, vector.inc */
+    SF, ADD_Q, ADD_K, SQ, SK, Y, ZK, YK, /* walks: their way to X, vector.inc */
     VECTOR_TILES,             /* the variant's own begin here: at most 8 */
     DGATE = VECTOR_TILES + 8, /* what a variant makes of DA: the gradient of its gate [T, dqk] */
 };
 
 /* ---- schedules (vector_schedules.c), for all that number their tiles like that -------------------- */
 
+TG_API extern const tg_space *const tg_vector_forward_spaces[], *const tg_vector_backward_spaces[];
 TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[], *const tg_vector_walked[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */

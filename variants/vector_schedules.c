@@ -99,40 +99,54 @@ static const tg_schedule back_two_level = {
 
 /* A walk reads what the pairs' row has made of the chunk: the state, which decays by a vector of its own, never leaves the chip. */
 #define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
-#define WALK_ROW      {ROW("walk", (H)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
+#define WALK_ROW      {ROW("walk", (H)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
 #define HALF          "walk.dhv=128 walk.stages=3"
 #define NARROW        "walk.warps=4 walk.dhv=64"
+/* Where sequences are too few they are cut: a row makes what a segment makes of zero, another composes, a row of the state a thread block. */
+#define CUT_ROWS(state_, compose_, out_, position_)                                                                    \
+    {ROW(state_, (out_)), .only = TG_IF_CUT, .mma = TG_MMA_WGMMA, .warps = 4, .stages = 3, .blocks_per_sm = 2,         \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [position_] = TG_L(64), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}, \
+    {ROW(compose_, (out_)), .only = TG_IF_CUT, .warps = 2, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(256)}}
+#define STATE_ROWS CUT_ROWS("state", "compose", CK, TG_LKV)
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-half", .changes = HALF},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "segments", .changes = "seg=32"},
+    {.name = "segments-half", .changes = HALF " seg=32"},
+    {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = NULL},
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {CHUNK_ROW, WALK_ROW},
+    .rows = {CHUNK_ROW, STATE_ROWS, WALK_ROW},
 };
 /* Where dqk is neither 64 nor 128. */
 static const tg_point walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-half", .changes = HALF},
     {.name = "walk-gates-narrow", .changes = NARROW},
+    {.name = "segments-gates", .changes = "seg=32"},
+    {.name = "segments-gates-half", .changes = HALF " seg=32"},
+    {.name = "segments-gates-narrow", .changes = NARROW " seg=32"},
     {.name = NULL},
 };
 static const tg_schedule walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
-    .rows = {GATE_ROW, PAIR_ROW, WALK_ROW},
+    .rows = {GATE_ROW, PAIR_ROW, STATE_ROWS, WALK_ROW},
 };
 
 /* The gradients: dV, and back and forth what the states give dQ and dK, by walks that leave no state in memory; what is of a chunk
  * alone all chunks do at once. */
-#define KEY_WALK .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define KEY_WALK .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define KEYS     PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
 /* ... by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
 #define BY_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
 #define BACK_WALKS(keys_)                                                                                              \
     {ROW("vdh", (VDH)), DOTS(TG_DHV)},                                                                                 \
-    {ROW("dV", (DV)), WALK(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},        \
+    CUT_ROWS("dstate", "dcompose", DC, TG_LQ),                                                                         \
+    {ROW("dV", (DV)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},        \
+    STATE_ROWS,                                                                                                        \
     {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},                                                                    \
     {ROW("dQ", (DQ, QDQ)), keys_},                                                                                     \
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
@@ -144,6 +158,8 @@ static const tg_schedule walk_gates = {
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
+    {.name = "segments", .changes = "seg=32"},
+    {.name = "segments-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
@@ -154,12 +170,25 @@ static const tg_schedule back_walk = {
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
+    {.name = "segments-gates", .changes = "seg=32"},
+    {.name = "segments-gates-narrow", .changes = NARROW_WALKS " seg=32"},
     {.name = NULL},
 };
 static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
     .rows = {GATE_ROW, PAIR_ROW, BACK_WALKS(KEYS)},
 };
+
+static const tg_vary vary[] = {
+    {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128, 256}, .line = __LINE__},
+};
+#define SPACE(name_, schedule_)                                                                                        \
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = vary, .n_vary = TG_COUNT(vary)}
+static const tg_space walk_space = SPACE("segments", walk), walk_gates_space = SPACE("segments-gates", walk_gates),
+                      back_walk_space = SPACE("segments", back_walk),
+                      back_walk_gates_space = SPACE("segments-gates", back_walk_gates);
+const tg_space *const tg_vector_forward_spaces[] = {&walk_space, &walk_gates_space, NULL};
+const tg_space *const tg_vector_backward_spaces[] = {&back_walk_space, &back_walk_gates_space, NULL};
 
 const tg_schedule *const tg_vector_walked[] = {&back_walk, &back_walk_gates, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
