@@ -11,7 +11,7 @@ endforeach()
 install(DIRECTORY variants/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tegula/variants COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "scalar_oracle.c")
 
-# ---- libraries, the command, targets for find_package ----
+# ---- libraries and the command ----
 add_library(tegula-headers INTERFACE) # all that a plugin for --load needs
 set_target_properties(tegula-headers PROPERTIES EXPORT_NAME headers)
 set_target_properties(libtegula PROPERTIES EXPORT_NAME tegula)
@@ -33,6 +33,16 @@ foreach(pair tegula-rt:runtime libtegula:compiler tegula-jit:compiler tegula-emu
 endforeach()
 install(TARGETS tegula-headers EXPORT tegula-targets)
 
+# ---- manual page, made by the command; completion of its words ----
+set(manual ${CMAKE_BINARY_DIR}/tegula.1)
+add_custom_command(OUTPUT ${manual} DEPENDS tegula ${PROJECT_SOURCE_DIR}/cmake/man.sh
+                   COMMAND ${PROJECT_SOURCE_DIR}/cmake/man.sh $<TARGET_FILE:tegula> > ${manual} VERBATIM)
+add_custom_target(manual ALL DEPENDS ${manual})
+install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+install(FILES cmake/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tegula
+        COMPONENT command)
+
+# ---- find_package ----
 include(CMakePackageConfigHelpers)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tegula)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tegula-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -1,24 +1,38 @@
 #!/usr/bin/env bash
-# tests/check_install.sh BUILD_FOLDER - what a user has: installs into an empty folder, moves it, and builds each example
-# there, from a copy that sees nothing of this repository, in C, in C++ and by CMake; they run on the emulator.
+# tests/check_install.sh FOLDER - what a user has: installs the build in FOLDER into an empty folder, or unpacks the Debian
+# packages in it, moves that, and builds each example there, from a copy that sees nothing of this repository, in C, in
+# C++ and by CMake; they run on the emulator.
 set -uo pipefail
-build=$(cd "$1" && pwd)
+folder=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/check_lib.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-prefix=$work/moved lib=$work/moved/lib examples=$work/examples
-emulator=$lib/libtegula-emu.so.1 data=$PWD/tests/data
-export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib XDG_CACHE_HOME=$work/cache CMAKE_PREFIX_PATH=$prefix
-export PATH=$prefix/bin:$PATH
+prefix=$work/moved/usr examples=$work/examples data=$PWD/tests/data
 
 lay_down() {
-    cmake --install "$build" --prefix "$work/first" && mv "$work/first" "$prefix" && cp -r examples "$examples"
+    local package
+    if [[ -f $folder/cmake_install.cmake ]]; then
+        cmake --install "$folder" --prefix "$work/first/usr" || return
+    else
+        for package in "$folder"/*.deb; do
+            dpkg -x "$package" "$work/first" || return
+        done
+    fi
+    mv "$work/first" "$work/moved" && cp -r examples "$examples"
+}
+
+# Where libraries are is a matter of the system: lib, lib/x86_64-linux-gnu.
+use_prefix() {
+    lib=$(dirname "$(find "$prefix" -name libtegula-rt.so)")
+    emulator=$lib/libtegula-emu.so.1
+    export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib XDG_CACHE_HOME=$work/cache CMAKE_PREFIX_PATH=$prefix
+    export PATH=$prefix/bin:$PATH
 }
 
 # The folder of the build does not appear in what text says where things are.
 build_paths() {
-    grep -rlF "$build" "$lib/cmake" "$lib/pkgconfig" "$prefix/include"
+    grep -rlF "$folder" "$lib/cmake" "$lib/pkgconfig" "$prefix/include"
 }
 
 compile_c() { # OUTPUT PACKAGES SOURCE... [-- OPTION...]
@@ -74,6 +88,68 @@ examples_build() {
     check "algorithm: is right" checks algorithm hgrn2 B=1,NH=2,T=100,dqk=32,dhv=32
     check "algorithm with an epilogue: builds" plugin normed algorithm/normed.c
     check "algorithm with an epilogue: is right" checks normed normed-gla B=1,NH=2,T=100,dqk=32,dhv=64
+}
+
+# ---- the manual page and completion: every command and option of the command, and nothing that it lacks ----
+
+commands() {
+    tegula help | sed -nE 's/^  ([a-z]+) .*/\1/p'
+}
+
+options() { # COMMAND
+    tegula help "$1" | sed -nE 's/^  (--[a-z0-9-]+) .*/\1/p'
+}
+
+by_help() {
+    local command
+    for command in $(commands); do
+        options "$command" | sed "s/^/$command /"
+    done
+}
+
+by_manual() {
+    man -l "$prefix/share/man/man1/tegula.1" | col -bx | awk '
+        /^   tegula [a-z]+$/ { command = $2 }
+        command && /^       --[a-z]/ { print command, $1 }'
+}
+
+roff_warnings() {
+    man --warnings -l "$prefix/share/man/man1/tegula.1" 2>&1 >/dev/null
+}
+
+by_completion() {
+    local command
+    . "$prefix/share/bash-completion/completions/tegula"
+    for command in $(commands); do
+        COMP_WORDS=(tegula "$command" --) COMP_CWORD=2
+        _tegula tegula -- "$command"
+        printf "$command %s\n" "${COMPREPLY[@]}"
+    done
+}
+
+completes() { # EXPECTED WORD...: the last is being typed
+    . "$prefix/share/bash-completion/completions/tegula"
+    COMP_WORDS=(tegula "${@:2}") COMP_CWORD=$(($# - 1))
+    _tegula tegula "${@: -1}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    [[ ${COMPREPLY[*]} == "$1" ]] || { echo "expected '$1', found '${COMPREPLY[*]}'"; return 1; }
+}
+
+same_as_help() { # COMMAND
+    diff <(by_help) <("$1") && [[ $(by_help | wc -l) -gt 50 ]]
+}
+
+help_elsewhere() {
+    if command -v man >/dev/null && command -v col >/dev/null; then
+        check "the manual page has every option of every command" same_as_help by_manual
+        check "the manual page is right roff" none roff_warnings
+    else
+        skip "the manual page" "there is no man"
+    fi
+    check "completion has every option of every command" same_as_help by_completion
+    check "completion of commands" completes "explain" ex
+    check "completion of variants" completes "mamba2 mamba2-backward" compile mam
+    check "completion of values" completes "plan llvm ptx" explain gla --stage ""
+    check "completion of targets" completes "sm_80 sm_86 sm_89" explain gla --arch sm_8
 }
 
 # ---- tegula_embed: when it compiles again, and what it says of wrong arguments ----
@@ -134,7 +210,7 @@ refusals() {
     check "a name twice" says "NAME: again has a program gla already" "$whole" -DTWICE=1
     check "no such wisdom" says "WISDOM: there is no file $work/again/none.txt" "$whole;WISDOM;none.txt"
     rm -r "$work/again/build"
-    check "no C" says "the generated code is C: add C to the languages" "$whole" -DLANGUAGES=NONE
+    check "no C" says "the generated code is C: add C to the languages" "$whole" -DLANGUAGES=CXX
 }
 
 embed_function() {
@@ -153,9 +229,11 @@ embed_function() {
 }
 
 check "install, and move" lay_down
+use_prefix
 check "no path of the build folder in it" none build_paths
 check "the moved command runs on the moved emulator" tegula check --device emu "$data/mlstmsig_x.safetensors"
 check "every header alone, as C and as C++" headers
 examples_build
+help_elsewhere
 embed_function
 finish
