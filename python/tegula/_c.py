@@ -137,6 +137,18 @@ def _open():
 
 
 lib = _open()
+
+
+def all_variants():
+    """The names of the variants that come with Tegula."""
+    names, i = [], 0
+    table = ctypes.cast(lib.tg_builtin_variants, POINTER(POINTER(Variant)))
+    while table[i]:
+        names.append(table[i][0].name.decode())
+        i += 1
+    return names
+
+
 _said = threading.local()  # messages of the call that this thread is in
 
 

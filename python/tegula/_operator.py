@@ -110,8 +110,8 @@ def _describe(tensor, layout, packed):
     return "[" + ", ".join(axes[i] for i in tensor.order(layout)) + "]"
 
 
-def learn_sizes(of, shapes, layout):
-    """Sizes by name, from the shapes of the tensors given: {"B": 2, "NH": 4, ...}."""
+def learn_sizes(of, shapes, layout, is_checked=True):
+    """Sizes by name, from the shapes of the tensors given: {"B": 2, "NH": 4, ...}. Unchecked, only rank matters."""
     sizes, packed, pooled = {}, "cu" in shapes, "index" in shapes
     if packed:
         sizes["1"] = (1, "packed sequences")
@@ -126,7 +126,7 @@ def learn_sizes(of, shapes, layout):
             if axis == "B+1" or (pooled and tensor.is_state and axis == "B"):
                 continue
             value, teller = sizes.setdefault(axis, (extent, name))
-            if value != extent:
+            if is_checked and value != extent:
                 raise wrong(name, f"{expected} with {axis} = {value} as in {teller}", f"shape {list(shape)}")
     sizes = _told(sizes)
     sizes.setdefault("NH", sizes.get("NH/group"))
@@ -138,13 +138,6 @@ def shape_of(tensor, sizes, layout, packed):
     """The shape of a tensor of a call with these sizes, as it lies in memory."""
     axes = tensor.axes_of_call(packed)
     return tuple(1 if axes[i] == "1" else sizes[axes[i]] for i in tensor.order(layout))
-
-
-def _check_names(of, names):
-    for name in names:
-        if not of.tensor(name) and name not in of.scalars:
-            known = [*of.tensors, *of.scalars, *_TABLES]
-            raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(known)}", f"{name!r}")
 
 
 def _check_missing(of, given):
@@ -175,7 +168,10 @@ def _io_type(of, views):
 class Results(dict):
     """The outputs of a call by name, also as attributes."""
 
-    __getattr__ = dict.__getitem__
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(f"no output {name}: there are {', '.join(self)}")
 
 
 @dataclass
@@ -215,12 +211,20 @@ class Operator:
         """
         of = self.signature
         given = {name: value for name, value in given.items() if value is not None}
-        _check_names(of, [*given, *want])
+        self.check([*given, *want])
         if layout not in _LAYOUTS:
             raise wrong("layout", '"bhtd" or "bthd"', repr(layout))
         scalars = {name: given.pop(name) for name in of.scalars if name in given}
         _check_missing(of, given)
         return _Call(self, given, scalars, stream).run(want, chunk or 0, layout, step)
+
+    def check(self, names):
+        """That the declaration has them."""
+        of = self.signature
+        for name in names:
+            if not of.tensor(name) and name not in of.scalars:
+                known = [*of.tensors, *of.scalars, *_TABLES]
+                raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(known)}", f"{name!r}")
 
     def kind(self, where, sizes, io, packed, pooled, step, chunk):
         """The module for calls of these sizes, made at the first of them."""

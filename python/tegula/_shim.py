@@ -1,0 +1,119 @@
+"""What the peers' signatures are made of: a call by variant for arrays of either library, and a few functions on them."""
+
+import sys
+
+from ._arrays import is_torch
+from ._c import wrong
+from ._operator import Operator, signature
+
+_operators = {}
+
+
+def call(variant, final_state=False, layout="bthd", step=False, cu=None, **given):
+    """The variant's outputs, on tensors of PyTorch with gradients."""
+    if any(is_torch(x) for x in given.values()):
+        from . import torch
+        function = getattr(torch, variant.replace("-", "_"))
+        return function(final_state=final_state, layout=layout, step=step, cu=cu, **given)
+    operator = _operators.setdefault(variant, Operator(variant))
+    states = [t.name for t in signature(variant).outputs if t.optional and t.is_state]
+    return operator(want=states if final_state else (), layout=layout, step=step, cu=cu, **given)
+
+
+def refuse(function, hints, **options):
+    """Options that have no other meaning here than their default: `hints` has what to do instead, by name."""
+    for name, (value, default) in options.items():
+        if value is not default and (default is None or value != default):
+            raise wrong(f"{function}: {name}", repr(default), repr(value), hints[name])
+
+
+def unknown(function, options, taken):
+    """Of **kwargs: those of the peer that change no result are taken."""
+    for name in options:
+        if name not in taken:
+            raise wrong(f"{function}: {name}", "an argument of its signature", repr(name))
+
+
+def given(function, **arrays):
+    """That what an option needs is there."""
+    for name, (array, why) in arrays.items():
+        if array is None:
+            raise wrong(f"{function}: {name}", f"an array, which {why} needs", "None")
+
+
+# ---- functions on arrays of either library ----
+
+
+def library(x):
+    return sys.modules["torch" if is_torch(x) else "numpy"]
+
+
+def f32(x):
+    if x is None:
+        return None
+    return x.float() if is_torch(x) else x.astype("float32")
+
+
+def like(x, other):
+    """x in the type of another array."""
+    return x.to(other.dtype) if is_torch(x) else x.astype(other.dtype)
+
+
+def swap(x):
+    """K-first to V-first, or back; the last axis stays dense."""
+    if x is None:
+        return None
+    turned = x.swapaxes(-1, -2)
+    return turned.contiguous() if is_torch(x) else turned.copy()
+
+
+def fixed(x):
+    """Without a gradient."""
+    return x.detach() if is_torch(x) else x
+
+
+def zeros(x, shape):
+    """float32 zeros beside x."""
+    if is_torch(x):
+        return x.new_zeros(tuple(shape), dtype=library(x).float32)
+    return library(x).zeros(tuple(shape), "float32")
+
+
+def numbers(x, values):
+    """float32 numbers beside x."""
+    if is_torch(x):
+        import torch
+        return torch.tensor(values, dtype=torch.float32, device=x.device)
+    return library(x).array(values, "float32")
+
+
+def sigmoid(x):
+    return x.sigmoid() if is_torch(x) else 1 / (1 + library(x).exp(-x))
+
+
+def softplus(x):
+    if is_torch(x):
+        return library(x).nn.functional.softplus(x)
+    return library(x).logaddexp(x, 0)
+
+
+def exp(x):
+    return library(x).exp(x)
+
+
+def expm1(x):
+    return library(x).expm1(x)
+
+
+def log(x):
+    return library(x).log(x)
+
+
+def unit(x, eps=1e-6):
+    """Rows by x / sqrt(|x|^2 + eps), in the type of x."""
+    y = f32(x)
+    return like(y / ((y * y).sum(-1)[..., None] + eps) ** 0.5, x)
+
+
+def clamp(x, low, high):
+    return x.clamp(low, high) if is_torch(x) else library(x).clip(x, low, high)

@@ -1,0 +1,259 @@
+"""Functions with the signatures of flash-linear-attention 0.6 (fla.ops), on tensors [B, T, H, D] of PyTorch or NumPy.
+
+They return (o, final_state or None); o has the type of q, states are float32 [N, H, K, V], or [N, H, V, K] with
+state_v_first. Gates may have any type and are taken in float32. All chunk_ forms have gradients of all inputs and of both
+states, so have the fused_recurrent_ forms; none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu,
+chunk_size, chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
+"""
+
+import math
+
+from ._shim import call, exp, f32, fixed, given, numbers, refuse, sigmoid, softplus, swap, unit, unknown, zeros
+from ._c import wrong
+
+STEP = 8  # tokens: what a decode step has at most
+
+_HINTS = {"reverse": "flip the inputs and o along the tokens",
+          "cp_context": "context parallelism is not there yet",
+          "return_intermediate_states": "run pieces with initial_state and output_final_state",
+          "head_first": "transpose the inputs to [B, T, H, ...]",
+          "normalize": "pass normalize=False, or see tegula.torch.nla"}
+
+
+def _options(function, kwargs):
+    """**kwargs of the peer; head_first and transpose_state_layout are old names."""
+    refuse(function, _HINTS, head_first=(kwargs.pop("head_first", False), False))
+    v_first = kwargs.pop("transpose_state_layout", False)
+    unknown(function, kwargs, ("chunk_size",))
+    return v_first
+
+
+def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, **rest):
+    state = f32(state)
+    found = call(variant, final, cu=cu, step=step, k=k, v=v, q=q, S0=swap(state) if v_first else state,
+                 scale=q.shape[-1] ** -0.5 if scale is None else float(scale),
+                 **{name: f32(x) if hasattr(x, "shape") else x for name, x in rest.items()})
+    last = found["S"] if final else None
+    return found["h"], swap(last) if v_first else last
+
+
+def _is_step(q, cu):
+    return cu is None and 0 < q.shape[1] <= STEP
+
+
+# ---- one decay of a head, or of a token ----
+
+
+def _simple_gla(q, k, v, g, g_gamma, *rest, **options):
+    if g is not None and g_gamma is not None:
+        g = f32(g) + fixed(f32(g_gamma))
+    if g is not None:
+        return _run("simple-gla", q, k, v, *rest, **options, a=g)
+    if g_gamma is not None:
+        return _run("lightning", q, k, v, *rest, **options, log_lambda=g_gamma)
+    return _run("linear", q, k, v, *rest, **options)
+
+
+def chunk_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initial_state=None, output_final_state=False,
+                     state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, **kwargs):
+    """S_t = e^(g_t + g_gamma) S_{t-1} + k_t v_t^T; g [B, T, H], g_gamma [H], which gets no gradient."""
+    v_first = _options("chunk_simple_gla", kwargs) or state_v_first
+    return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, v_first, cu_seqlens)
+
+
+def fused_recurrent_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initial_state=None,
+                               output_final_state=False, reverse=False, state_v_first=False, cu_seqlens=None,
+                               **kwargs):
+    """The same; up to 8 tokens by a decode step."""
+    v_first = _options("fused_recurrent_simple_gla", kwargs) or state_v_first
+    refuse("fused_recurrent_simple_gla", _HINTS, reverse=(reverse, False))
+    return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, v_first, cu_seqlens,
+                       step=_is_step(q, cu_seqlens))
+
+
+def _retention(q, H):
+    return numbers(q, [math.log1p(-(2.0 ** (-5 - h))) for h in range(H)])
+
+
+def chunk_retention(q, k, v, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, **kwargs):
+    """The decay of head h is 1 - 2^(-5 - h)."""
+    v_first = _options("chunk_retention", kwargs)
+    return _simple_gla(q, k, v, None, _retention(q, v.shape[2]), scale, initial_state, output_final_state, v_first,
+                       cu_seqlens)
+
+
+def fused_recurrent_retention(q, k, v, scale=None, initial_state=None, output_final_state=False, reverse=False,
+                              cu_seqlens=None, **kwargs):
+    """The same; up to 8 tokens by a decode step."""
+    return fused_recurrent_simple_gla(q, k, v, None, _retention(q, v.shape[2]), scale, initial_state,
+                                      output_final_state, reverse, cu_seqlens=cu_seqlens, **kwargs)
+
+
+def _lightning(q, H, layer_idx, num_layers):
+    return numbers(q, [-8 / H * (1 - layer_idx / num_layers) * h for h in range(H)])
+
+
+def chunk_lightning_attn(q, k, v, layer_idx, num_layers, scale=None, initial_state=None, output_final_state=False,
+                         cu_seqlens=None, **kwargs):
+    """The log of the decay of head h is -8/H (1 - layer_idx / num_layers) h."""
+    v_first = _options("chunk_lightning_attn", kwargs)
+    decays = _lightning(q, v.shape[2], layer_idx, num_layers)
+    return _simple_gla(q, k, v, None, decays, scale, initial_state, output_final_state, v_first, cu_seqlens)
+
+
+def fused_recurrent_lightning_attn(q, k, v, layer_idx, num_layers, scale=None, initial_state=None,
+                                   output_final_state=False, reverse=False, cu_seqlens=None, **kwargs):
+    """The same; up to 8 tokens by a decode step."""
+    return fused_recurrent_simple_gla(q, k, v, None, _lightning(q, v.shape[2], layer_idx, num_layers), scale,
+                                      initial_state, output_final_state, reverse, cu_seqlens=cu_seqlens, **kwargs)
+
+
+def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True,
+                      cu_seqlens=None):
+    """No decay; with normalize=False alone."""
+    refuse("chunk_linear_attn", _HINTS, normalize=(normalize, False))
+    return _run("linear", q, k, v, scale, initial_state, output_final_state, cu=cu_seqlens)
+
+
+# ---- a decay of every channel ----
+
+
+def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False,
+              cu_seqlens=None, cu_seqlens_cpu=None):
+    """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T; g [B, T, H, K]."""
+    return _run("vector-decay", q, k, v, scale, initial_state, output_final_state, state_v_first, cu_seqlens, g=g)
+
+
+def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=None, output_final_state=False,
+                        reverse=False, state_v_first=False, cu_seqlens=None, **kwargs):
+    """The same, also with a decay gv [B, T, H, V] of the columns; up to 8 tokens by a decode step."""
+    name = "fused_recurrent_gla"
+    v_first = _options(name, kwargs) or state_v_first
+    refuse(name, _HINTS, reverse=(reverse, False))
+    rest = (scale, initial_state, output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
+    if gv is None:
+        return _run("linear", q, k, v, *rest) if gk is None else _run("vector-decay", q, k, v, *rest, g=gk)
+    return _run("dfw", q, k, v, *rest, gl=zeros(k, k.shape) if gk is None else gk, gr=gv)
+
+
+# ---- the delta rule ----
+
+
+def chunk_delta_rule(q, k, v, beta, scale=None, initial_state=None, output_final_state=False,
+                     use_qk_l2norm_in_kernel=False, cu_seqlens=None, cu_seqlens_cpu=None, **kwargs):
+    """S_t = S_{t-1} + beta_t k_t (v_t - S_{t-1}^T k_t)^T; beta [B, T, H]."""
+    v_first = _options("chunk_delta_rule", kwargs)
+    return _run("delta-net-unit" if use_qk_l2norm_in_kernel else "delta-net", q, k, v, scale, initial_state,
+                output_final_state, v_first, cu_seqlens, beta=beta)
+
+
+def fused_recurrent_delta_rule(q, k, v, beta=None, scale=None, initial_state=None, output_final_state=False,
+                               use_qk_l2norm_in_kernel=False, cu_seqlens=None):
+    """The same, beta 1 where there is none; up to 8 tokens by a decode step."""
+    beta = zeros(v, v.shape[:3]) + 1 if beta is None else beta
+    return _run("delta-net-unit" if use_qk_l2norm_in_kernel else "delta-net", q, k, v, scale, initial_state,
+                output_final_state, cu=cu_seqlens, step=_is_step(q, cu_seqlens), beta=beta)
+
+
+def _beta(beta, is_raw, may_be_negative):
+    return sigmoid(f32(beta)) * (2 if may_be_negative else 1) if is_raw else beta
+
+
+def _gated_delta_rule(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_negative, A_log, dt_bias,
+                      *rest, **options):
+    if is_raw_gate:
+        given(name, A_log=(A_log, "use_gate_in_kernel"))
+    if unit_rows and is_raw_gate and is_raw_beta:
+        bias = zeros(v, A_log.shape) if dt_bias is None else dt_bias
+        return _run("gated-delta-gate", q, k, v, *rest, **options, a_raw=g, beta_raw=beta, A_log=A_log, dt_bias=bias,
+                    beta_max=2.0 if may_be_negative else 1.0)
+    if is_raw_gate:
+        raw = f32(g) if dt_bias is None else f32(g) + f32(dt_bias)
+        g = -exp(f32(A_log)) * softplus(raw)
+    return _run("gated-delta-unit" if unit_rows else "gated-delta", q, k, v, *rest, **options, a=g,
+                beta=_beta(beta, is_raw_beta, may_be_negative))
+
+
+def chunk_gated_delta_rule(q, k, v, g, beta, scale=None, initial_state=None, output_final_state=False,
+                           use_qk_l2norm_in_kernel=False, use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False,
+                           state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, chunk_indices=None,
+                           cp_context=None, use_gate_in_kernel=False, A_log=None, dt_bias=None, **kwargs):
+    """The delta rule on the decayed state; q, k [B, T, H, K], v [B, T, HV, V], g and beta [B, T, HV]."""
+    name = "chunk_gated_delta_rule"
+    v_first = _options(name, kwargs) or state_v_first
+    refuse(name, _HINTS, cp_context=(cp_context, None))
+    return _gated_delta_rule(name, q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
+                             use_beta_sigmoid_in_kernel, allow_neg_eigval, A_log, dt_bias, scale, initial_state,
+                             output_final_state, v_first, cu_seqlens)
+
+
+def fused_recurrent_gated_delta_rule(q, k, v, g=None, gk=None, gv=None, beta=None, scale=None, initial_state=None,
+                                     output_final_state=False, use_qk_l2norm_in_kernel=False,
+                                     use_gate_in_kernel=False, A_log=None, dt_bias=None,
+                                     use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, state_v_first=False,
+                                     cu_seqlens=None, **kwargs):
+    """The same, or with gk [B, T, HV, K] for g; up to 8 tokens by a decode step."""
+    name = "fused_recurrent_gated_delta_rule"
+    v_first = _options(name, kwargs) or state_v_first
+    if gv is not None:
+        raise wrong(f"{name}: gv", "None", "an array", "decays of values under the delta rule are not there")
+    beta = zeros(v, v.shape[:3]) + 1 if beta is None else beta
+    rest = (scale, initial_state, output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
+    if gk is not None:
+        gk = f32(gk) if g is None else f32(gk) + f32(g)[..., None]
+        return _kda(name, q, k, v, gk, beta, use_qk_l2norm_in_kernel, False, use_beta_sigmoid_in_kernel,
+                    allow_neg_eigval, None, None, None, *rest)
+    g = zeros(v, v.shape[:3]) if g is None else g
+    return _gated_delta_rule(name, q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
+                             use_beta_sigmoid_in_kernel, allow_neg_eigval, A_log, dt_bias, *rest)
+
+
+def _kda_gate(g, A_log, dt_bias, lower_bound):
+    raw = f32(g) if dt_bias is None else f32(g) + f32(dt_bias).reshape(g.shape[2:])
+    if lower_bound is None:
+        return -exp(f32(A_log))[:, None] * softplus(raw)
+    return lower_bound * sigmoid(raw if A_log is None else exp(f32(A_log))[:, None] * raw)
+
+
+def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_negative, lower_bound, A_log, dt_bias,
+         *rest):
+    if is_raw_gate and lower_bound is None:
+        given(name, A_log=(A_log, "use_gate_in_kernel"))
+    if unit_rows and is_raw_gate and is_raw_beta:
+        A_log = zeros(g, g.shape[2:3]) if A_log is None else A_log
+        bias = zeros(g, g.shape[2:]) if dt_bias is None else f32(dt_bias).reshape(g.shape[2:])
+        bound = {} if lower_bound is None else {"lower_bound": float(lower_bound)}
+        return _run("kda-safe" if bound else "kda-gate", q, k, v, *rest, g_raw=g, beta_raw=beta, A_log=A_log,
+                    dt_bias=bias, beta_max=2.0 if may_be_negative else 1.0, **bound)
+    if is_raw_gate:
+        g = _kda_gate(g, A_log, dt_bias, lower_bound)
+    if unit_rows:
+        q, k = unit(q), unit(k)
+    return _run("kda", q, k, v, *rest, g=g, beta=_beta(beta, is_raw_beta, may_be_negative))
+
+
+def chunk_kda(q, k, v, g, beta, scale=None, initial_state=None, output_final_state=False,
+              use_qk_l2norm_in_kernel=False, use_gate_in_kernel=False, use_beta_sigmoid_in_kernel=False,
+              allow_neg_eigval=False, safe_gate=False, lower_bound=None, disable_recompute=False,
+              return_intermediate_states=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None,
+              cp_context=None, use_graph=False, max_num_seqs=None, A_log=None, dt_bias=None, **kwargs):
+    """The delta rule on diag(e^g_t) S_{t-1}; g [B, T, HV, K]."""
+    v_first = _options("chunk_kda", kwargs) or state_v_first
+    refuse("chunk_kda", _HINTS, cp_context=(cp_context, None),
+           return_intermediate_states=(return_intermediate_states, False))
+    if safe_gate and lower_bound is None:
+        raise wrong("chunk_kda: lower_bound", "a number, which safe_gate needs", "None")
+    return _kda("chunk_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
+                use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, initial_state,
+                output_final_state, v_first, cu_seqlens)
+
+
+def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, initial_state=None,
+                        output_final_state=False, use_qk_l2norm_in_kernel=False, use_gate_in_kernel=False,
+                        use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, lower_bound=None,
+                        state_v_first=False, cu_seqlens=None, **kwargs):
+    """The same; up to 8 tokens by a decode step."""
+    v_first = _options("fused_recurrent_kda", kwargs) or state_v_first
+    return _kda("fused_recurrent_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
+                use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, initial_state,
+                output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))

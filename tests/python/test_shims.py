@@ -1,0 +1,246 @@
+"""The peers' signatures on NumPy arrays, against fp64 recurrences."""
+
+import unittest
+import warnings
+
+import numpy as np
+import tegula
+from recurrence import decayed, delta, error, mlstm, mlstm_sig, softplus
+from tegula import fla, mamba, mlstm as shim
+
+FP32 = 2e-5
+B, H, T, K, V = 2, 2, 20, 16, 24
+warnings.filterwarnings("ignore", "there is no GPU", RuntimeWarning)
+
+
+def turn(x):
+    """[B, T, H, ...] to [B, H, T, ...], or back."""
+    return x.swapaxes(1, 2)
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.q, self.k = numbers(B, T, H, K) / 2, numbers(B, T, H, K, seed=1) / 2
+        self.v, self.S0 = numbers(B, T, H, V), numbers(B, H, K, V)
+        self.g = -0.2 * np.random.default_rng(3).random((B, T, H), np.float32)
+        self.gk = -0.2 * np.random.default_rng(4).random((B, T, H, K), np.float32)
+        self.beta = np.random.default_rng(5).random((B, T, H), np.float32)
+
+    def agrees(self, found, expected, level=FP32):
+        """found (o, state) of a peer's form, expected (h, S)."""
+        self.assertLess(error(turn(found[0]), expected[0]), level)
+        self.assertLess(error(found[1], expected[1]), level)
+
+    def decayed(self, log_decay, scale=K**-0.5, n=T):
+        q, k, v = (turn(x[:, :n]) for x in (self.q, self.k, self.v))
+        log_decay = np.asarray(log_decay)
+        return decayed(q, k, v, turn(log_decay[:, :n]) if log_decay.ndim > 1 else log_decay, scale, self.S0)
+
+    def delta(self, beta, log_decay=None, **options):
+        log_decay = None if log_decay is None else turn(log_decay)
+        return delta(turn(self.q), turn(self.k), turn(self.v), turn(beta), K**-0.5, log_decay, self.S0, **options)
+
+
+class Fla(Case):
+    def run_on(self, function, *arguments, **options):
+        return function(self.q, self.k, self.v, *arguments, initial_state=self.S0, output_final_state=True, **options)
+
+    def test_simple_gla(self):
+        gamma = np.array([-0.1, -0.3], np.float32)
+        for given, log_decay in (({"g": self.g}, self.g), ({"g_gamma": gamma}, gamma), ({}, np.zeros(H)),
+                                 ({"g": self.g, "g_gamma": gamma}, self.g + gamma)):
+            self.agrees(self.run_on(fla.chunk_simple_gla, **given), self.decayed(log_decay))
+        self.agrees(self.run_on(fla.chunk_simple_gla, g=self.g, scale=0.3), self.decayed(self.g, 0.3))
+        self.assertIsNone(fla.chunk_simple_gla(self.q, self.k, self.v, self.g)[1])
+
+    def test_fused_recurrent_forms_take_steps(self):
+        for n in (1, 5, T):
+            x = [t[:, :n] for t in (self.q, self.k, self.v)]
+            found = fla.fused_recurrent_simple_gla(*x, self.g[:, :n], initial_state=self.S0, output_final_state=True)
+            self.agrees(found, self.decayed(self.g, n=n))
+
+    def test_constant_decays(self):
+        expected = self.decayed(np.log(1 - 2.0 ** (-5 - np.arange(H))))
+        for function in (fla.chunk_retention, fla.fused_recurrent_retention):
+            self.agrees(self.run_on(function), expected)
+        expected = self.decayed(-8 / H * (1 - 3 / 12) * np.arange(H))
+        for function in (fla.chunk_lightning_attn, fla.fused_recurrent_lightning_attn):
+            self.agrees(self.run_on(function, layer_idx=3, num_layers=12), expected)
+        self.agrees(self.run_on(fla.chunk_linear_attn, normalize=False), self.decayed(np.zeros(H)))
+
+    def test_gla(self):
+        expected = self.decayed(self.gk)
+        self.agrees(self.run_on(fla.chunk_gla, self.gk), expected)
+        self.agrees(self.run_on(fla.fused_recurrent_gla, self.gk), expected)
+        gv = -0.2 * np.random.default_rng(8).random((B, T, H, V), np.float32)
+        found = self.run_on(fla.fused_recurrent_gla, None, gv)
+        turned = decayed(turn(self.q), turn(self.k), turn(self.v), np.zeros(H), 1.0, self.S0)
+        self.assertGreater(error(found[1], turned[1]), 0.01)  # the decay of values counts
+        S, h = self.S0.astype(np.float64), []
+        for t in range(T):
+            S = S * np.exp(gv[:, t].astype(np.float64))[:, :, None] + self.k[:, t, :, :, None] * self.v[:, t, :, None]
+            h.append(np.einsum("bhkv,bhk->bhv", S, self.q[:, t]) * K**-0.5)
+        self.agrees(found, (np.stack(h, 2), S))
+
+    def test_delta_rule(self):
+        self.agrees(self.run_on(fla.chunk_delta_rule, self.beta), self.delta(self.beta))
+        for function in (fla.chunk_delta_rule, fla.fused_recurrent_delta_rule):
+            self.agrees(self.run_on(function, self.beta, use_qk_l2norm_in_kernel=True),
+                        self.delta(self.beta, unit=True))
+        ones = np.ones_like(self.beta)
+        self.agrees(self.run_on(fla.fused_recurrent_delta_rule, use_qk_l2norm_in_kernel=True),
+                    self.delta(ones, unit=True))
+
+    def test_gated_delta_rule(self):
+        A_log, bias = np.array([0.1, -0.2], np.float32), np.array([-2, -3], np.float32)
+        raw, raw_beta = numbers(B, T, H, seed=5), numbers(B, T, H, seed=6)
+        gate = -np.exp(A_log) * softplus(raw + bias)
+        beta = 1 / (1 + np.exp(-raw_beta.astype(np.float64)))
+        gates = {"use_gate_in_kernel": True, "A_log": A_log, "dt_bias": bias}
+        for function in (fla.chunk_gated_delta_rule, fla.fused_recurrent_gated_delta_rule):
+            self.agrees(self.run_on(function, g=self.g, beta=self.beta), self.delta(self.beta, self.g))
+            for unit in (False, True):
+                found = self.run_on(function, g=raw, beta=raw_beta, use_qk_l2norm_in_kernel=unit,
+                                    use_beta_sigmoid_in_kernel=True, allow_neg_eigval=unit, **gates)
+                self.agrees(found, self.delta((1 + unit) * beta, gate, unit=unit))
+        found = self.run_on(fla.fused_recurrent_gated_delta_rule, gk=self.gk, beta=self.beta)
+        self.agrees(found, self.delta(self.beta, self.gk))
+
+    def test_heads_of_values_that_share_keys(self):
+        self.q, self.k = self.q[:, :, :1], self.k[:, :, :1]
+        self.agrees(self.run_on(fla.chunk_gated_delta_rule, self.g, self.beta), self.delta(self.beta, self.g))
+        self.agrees(self.run_on(fla.chunk_kda, self.gk, self.beta), self.delta(self.beta, self.gk))
+
+    def test_kda(self):
+        A_log, bias = np.array([0.1, -0.2], np.float32), numbers(H * K) - 3
+        raw, raw_beta = numbers(B, T, H, K, seed=5), numbers(B, T, H, seed=6)
+        moved = raw + bias.reshape(H, K)
+        gates = {None: -np.exp(A_log)[:, None] * softplus(moved),
+                 -5.0: -5 / (1 + np.exp(-np.exp(A_log)[:, None] * moved.astype(np.float64)))}
+        beta = 1 / (1 + np.exp(-raw_beta.astype(np.float64)))
+        for function in (fla.chunk_kda, fla.fused_recurrent_kda):
+            self.agrees(self.run_on(function, self.gk, self.beta), self.delta(self.beta, self.gk))
+            for lower_bound, gate in gates.items():
+                for unit in (False, True):
+                    found = self.run_on(function, raw, raw_beta, use_qk_l2norm_in_kernel=unit,
+                                        use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True,
+                                        lower_bound=lower_bound, A_log=A_log, dt_bias=bias)
+                    self.agrees(found, self.delta(beta, gate, unit=unit))
+
+    def test_states_v_first_and_packed_sequences(self):
+        S0 = self.S0.swapaxes(-1, -2).copy()
+        o, S = fla.chunk_simple_gla(self.q, self.k, self.v, self.g, initial_state=S0, output_final_state=True,
+                                    state_v_first=True)
+        self.agrees((o, S.swapaxes(-1, -2)), self.decayed(self.g))
+        x = [t[:1] for t in (self.q, self.k, self.v, self.g)]
+        o, S = fla.chunk_simple_gla(*x, initial_state=self.S0, output_final_state=True, cu_seqlens=np.array([0, 7, T]))
+        for n, (b, e) in enumerate(((0, 7), (7, T))):
+            expected = decayed(*(turn(t[:, b:e]) for t in x), K**-0.5, self.S0[n : n + 1])
+            self.agrees((o[:, b:e], S[n : n + 1]), expected)
+
+    def test_what_cannot_be_honoured(self):
+        qkv = (self.q, self.k, self.v)
+        for field, call in (
+            ("fused_recurrent_simple_gla: reverse", lambda: fla.fused_recurrent_simple_gla(*qkv, reverse=True)),
+            ("chunk_simple_gla: head_first", lambda: fla.chunk_simple_gla(*qkv, head_first=True)),
+            ("chunk_simple_gla: colour", lambda: fla.chunk_simple_gla(*qkv, colour=1)),
+            ("chunk_linear_attn: normalize", lambda: fla.chunk_linear_attn(*qkv)),
+            ("chunk_kda: return_intermediate_states",
+             lambda: fla.chunk_kda(*qkv, self.gk, self.beta, return_intermediate_states=True)),
+            ("chunk_kda: A_log", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, use_gate_in_kernel=True)),
+            ("chunk_kda: lower_bound", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, safe_gate=True)),
+            ("chunk_gated_delta_rule: cp_context",
+             lambda: fla.chunk_gated_delta_rule(*qkv, self.g, self.beta, cp_context=self)),
+            ("fused_recurrent_gated_delta_rule: gv",
+             lambda: fla.fused_recurrent_gated_delta_rule(*qkv, gv=self.v)),
+            ("chunk_simple_gla: head_first", lambda: fla.chunk_retention(*qkv, chunk_size=64, head_first=True)),
+        ):
+            with self.assertRaises(tegula.Error) as caught:
+                call()
+            self.assertEqual(caught.exception.field.split(": ")[1], field.split(": ")[1], str(caught.exception))
+
+
+class Mlstm(Case):
+    def setUp(self):
+        super().setUp()
+        self.x = [turn(t).copy() for t in (self.q, self.k, self.v)]
+        self.i, self.f = numbers(B, H, T, seed=6), numbers(B, H, T, seed=7) + 2
+        self.n0, self.m0 = numbers(B, H, K), numbers(B, H)
+
+    def test_exponential_gate(self):
+        h, (C, n, m) = shim.mlstm_chunkwise__xl_chunk(*self.x, self.i, self.f, self.S0, self.n0, self.m0[..., None],
+                                                      return_last_states=True, chunk_size=128)
+        self.assertEqual(m.shape, (B, H, 1))
+        expected = mlstm(*self.x, self.i, self.f, K**-0.5, self.S0, self.n0, self.m0, eps=1e-6)
+        for found, wanted in zip((h, C, n, m[..., 0]), expected):
+            self.assertLess(error(found, wanted), 4 * FP32)
+        np.testing.assert_array_equal(
+            shim.mlstm_chunkwise__xl_chunk(*self.x, self.i, self.f, self.S0, self.n0, self.m0), h)
+
+    def test_step(self):
+        x = [t[:, :, 0] for t in self.x]
+        h, (C, n, m) = shim.mlstm_recurrent_step(*x, self.i[..., :1], self.f[..., :1], self.S0, self.n0,
+                                                 self.m0[..., None])
+        expected = mlstm(*(t[:, :, :1] for t in (*self.x, self.i, self.f)), K**-0.5, self.S0, self.n0, self.m0, 1e-6)
+        for found, wanted in zip((h[:, :, None], C, n, m[..., 0]), expected):
+            self.assertLess(error(found, wanted), 4 * FP32)
+
+    def test_sigmoid_gate(self):
+        for normalize in (True, False):
+            h, *_ = mlstm_sig(*self.x, self.i, self.f, K**-0.5, normalize, self.S0, self.n0, 1e-6)
+            found = shim.mlstm_siging_chunkwise__xl_chunk(*self.x, self.i, self.f, self.S0, self.n0,
+                                                          normalize=normalize)
+            self.assertLess(error(found, h), FP32)
+        _, (C, n) = shim.mlstm_siging_chunkwise__xl_chunk(*self.x, self.i, self.f, self.S0, self.n0,
+                                                          return_last_states=True)
+        expected = mlstm_sig(*self.x, self.i, self.f, K**-0.5, True, self.S0, self.n0)
+        self.assertLess(error(C, expected[1]), FP32)
+        self.assertLess(error(n, expected[2]), FP32)
+
+    def test_what_cannot_be_honoured(self):
+        with self.assertRaises(tegula.Error):
+            shim.mlstm_siging_chunkwise__xl_chunk(*self.x, self.i, self.f, return_last_states=True, normalize=False)
+        with self.assertRaises(tegula.Error):
+            shim.mlstm_chunkwise__xl_chunk(*self.x, self.i, self.f, chunk=64)
+
+
+class Mamba(Case):
+    def setUp(self):
+        super().setUp()
+        self.A = -np.array([0.5, 2, 0.3, 1], np.float32)
+        self.x, self.dt = numbers(B, T, 4, V), numbers(B, T, 4)
+        self.bias, self.D = numbers(4) - 1, numbers(4)
+        self.S0 = numbers(B, 4, V, K)  # V-first
+
+    def expected(self, dt, D, z=None):
+        C, B_, x, dt = (turn(t).astype(np.float64) for t in (self.q, self.k, self.x, dt))
+        h, S = decayed(C, B_, x, dt * self.A[:, None], 1.0, self.S0.swapaxes(-1, -2), np.log(dt))
+        h = turn(h) + D * self.x
+        return (h if z is None else h * z / (1 + np.exp(-z.astype(np.float64)))), S.swapaxes(-1, -2)
+
+    def scan(self, **options):
+        return mamba.mamba_chunk_scan_combined(self.x, self.dt, self.A, self.k, self.q, 64, **options)
+
+    def test_against_the_recurrence(self):
+        wide, z = numbers(4, V), numbers(B, T, 4, V, seed=9)
+        soft = softplus(self.dt + self.bias)
+        for D, limit, gate in ((self.D, (0.0, float("inf")), None), (wide, (0.1, 0.5), z)):
+            found = self.scan(D=D, z=gate, dt_bias=self.bias, dt_softplus=True, dt_limit=limit,
+                              initial_states=self.S0, return_final_states=True)
+            wanted = self.expected(np.clip(soft, *limit), D if D.ndim == 2 else D[:, None], gate)
+            self.assertLess(error(found[0], wanted[0]), FP32)
+            self.assertLess(error(found[1], wanted[1]), FP32)
+        self.dt = np.abs(self.dt) + 0.01
+        found = self.scan(initial_states=self.S0)
+        self.assertLess(error(found, self.expected(self.dt, 0)[0]), FP32)
+
+    def test_what_cannot_be_honoured(self):
+        for options in ({"seq_idx": np.zeros((B, T))}, {"return_varlen_states": True}, {"state_dtype": "float16"},
+                        {"D": numbers(1, 1, 4)}):
+            with self.assertRaises(tegula.Error) as caught:
+                self.scan(**options)
+            self.assertIn(next(iter(options)), caught.exception.field)

@@ -1,0 +1,248 @@
+"""Operators of PyTorch on CPU tensors, that is on the emulator: values, gradients, torch.compile."""
+
+import unittest
+
+import numpy  # noqa: F401 - the truth's
+import torch
+
+import tegula
+import tegula.torch as operators
+from tegula import fla, mamba, mlstm
+
+FP32, BF16 = 4e-5, 8e-3  # RMS of gradients; CONTRIBUTING.md
+
+
+def inputs(B=2, H=2, T=24, K=16, V=24, groups=1, dtype=torch.float32):
+    torch.manual_seed(0)
+    x = {"q": torch.randn(B, H // groups, T, K) / 2, "k": torch.randn(B, H // groups, T, K) / 2,
+         "v": torch.randn(B, H, T, V), "a": -0.1 * torch.rand(B, H, T), "S0": torch.randn(B, H, K, V)}
+    return {n: (t.to(dtype) if n in "qkv" else t).requires_grad_() for n, t in x.items()}
+
+
+def truth(q, k, v, a, S0):
+    """The recurrence in fp64, which autograd goes through."""
+    q, k, v, S = (t.double() for t in (q, k, v, S0))
+    q, k = (t.repeat_interleave(v.shape[1] // t.shape[1], 1) for t in (q, k))
+    h = []
+    for t in range(v.shape[2]):
+        S = S * a[:, :, t].double().exp()[..., None, None] + k[:, :, t, :, None] * v[:, :, t, None, :]
+        h.append(torch.einsum("bhkv,bhk->bhv", S, q[:, :, t]) * q.shape[-1] ** -0.5)
+    return torch.stack(h, 2), S
+
+
+def error(found, expected):
+    return ((found.double() - expected.double()).pow(2).mean() / expected.double().pow(2).mean()).sqrt().item()
+
+
+def gradients(function, x, weights):
+    """The outputs, and the gradients of their weighted sum by name."""
+    outputs = function(x)
+    loss = sum((o * w).sum() for o, w in zip(outputs, weights) if w is not None)
+    return outputs, dict(zip(x, torch.autograd.grad(loss, list(x.values()))))
+
+
+def simple_gla(x):
+    found = operators.simple_gla(**x, final_state=True)
+    return found.h, found.S
+
+
+class Gradients(unittest.TestCase):
+    def agrees(self, x, level, function=simple_gla, weigh=(True, True)):
+        shapes = (x["v"].shape, x["S0"].shape)
+        weights = [torch.randn(shape) if is_used else None for shape, is_used in zip(shapes, weigh)]
+        found, by_name = gradients(function, x, weights)
+        expected, wanted = gradients(lambda x: truth(**x), x, weights)
+        for one, other in zip(found, expected):
+            self.assertLess(error(one, other), level)
+        for name in x:
+            self.assertLess(error(by_name[name], wanted[name]), level, name)
+            self.assertEqual(by_name[name].dtype, x[name].dtype)
+
+    def test_against_fp64(self):
+        self.agrees(inputs(), FP32)
+        self.agrees(inputs(groups=2), FP32)
+        self.agrees(inputs(dtype=torch.bfloat16), BF16)
+
+    def test_of_one_output_alone(self):
+        self.agrees(inputs(), FP32, weigh=(True, False))
+        x = inputs()
+        _, S = simple_gla(x)
+        weight = torch.randn_like(S)
+        found = torch.autograd.grad((S * weight).sum(), [x["k"], x["S0"]])
+        wanted = torch.autograd.grad((truth(**x)[1] * weight).sum(), [x["k"], x["S0"]])
+        for one, other in zip(found, wanted):
+            self.assertLess(error(one, other), FP32)
+
+    def test_strides(self):
+        """Rows that are not dense, gradients that are one number, tensors [B, T, NH, d]."""
+        def turned(x):
+            y = {n: x[n].transpose(2, 3).contiguous().transpose(2, 3) for n in "qkv"}
+            found = operators.simple_gla(**y, a=x["a"], S0=x["S0"], final_state=True)
+            return found.h, found.S
+
+        def other_layout(x):
+            y = {n: x[n].transpose(1, 2) for n in ("q", "k", "v", "a")}
+            found = operators.simple_gla(**y, S0=x["S0"], layout="bthd", final_state=True)
+            return found.h.transpose(1, 2), found.S
+
+        for function in (turned, other_layout):
+            self.agrees(inputs(), FP32, function)
+        x = inputs()
+        found = torch.autograd.grad(operators.simple_gla(**x).h.sum(), x["v"])[0]
+        self.assertLess(error(found, torch.autograd.grad(truth(**x)[0].sum(), x["v"])[0]), FP32)
+
+    def test_packed_sequences(self):
+        x = inputs(B=1)
+        cu = torch.tensor([0, 9, 24])
+
+        def packed(x):
+            found = operators.simple_gla(**x, cu=cu, final_state=True)
+            return found.h, found.S
+
+        def apart(x):
+            y = [truth(*(x[n][:, :, b:e] for n in ("q", "k", "v", "a")), x["S0"][i : i + 1])
+                 for i, (b, e) in enumerate(((0, 9), (9, 24)))]
+            return torch.cat([h for h, _ in y], 2), torch.cat([S for _, S in y])
+
+        given = {**x, "S0": torch.randn(2, 2, 16, 24, requires_grad=True)}
+        weights = [torch.randn(1, 2, 24, 24), torch.randn(2, 2, 16, 24)]
+        found, wanted = gradients(packed, given, weights), gradients(apart, given, weights)
+        for name in given:
+            self.assertLess(error(found[1][name], wanted[1][name]), FP32, name)
+
+    def test_what_a_backward_takes_of_its_forward(self):
+        """mlstm-exp: h and the normaliser."""
+        x = {n: t for n, t in inputs().items() if n in "qkv"}
+        x["f"], x["i"] = (torch.randn(2, 2, 24, requires_grad=True) for _ in range(2))
+
+        def native(q, k, v, f, i):
+            q, k, v, f, i = (t.double() for t in (q, k, v, f, i))
+            C, n, m, h = torch.zeros(2, 2, 16, 24).double(), torch.zeros(2, 2, 16).double(), i[:, :, 0] * 0 - 1e9, []
+            for t in range(24):
+                before = torch.nn.functional.logsigmoid(f[:, :, t]) + m
+                m = torch.maximum(before, i[:, :, t])
+                keep, write = (before - m).exp(), (i[:, :, t] - m).exp()
+                C = keep[..., None, None] * C + write[..., None, None] * k[:, :, t, :, None] * v[:, :, t, None, :]
+                n = keep[..., None] * n + write[..., None] * k[:, :, t]
+                below = torch.maximum((n * q[:, :, t]).sum(-1).abs() / 4, (-m).exp())
+                h.append(torch.einsum("bhkv,bhk->bhv", C, q[:, :, t]) / 4 / below[..., None])
+            return (torch.stack(h, 2),)
+
+        weights = [torch.randn(2, 2, 24, 24)]
+        found = gradients(lambda x: (operators.mlstm_exp(**x).h,), x, weights)
+        wanted = gradients(lambda x: native(**x), x, weights)
+        self.assertLess(error(found[0][0], wanted[0][0]), FP32)
+        for name in x:
+            self.assertLess(error(found[1][name], wanted[1][name]), 4 * FP32, name)
+
+    def test_one_output(self):
+        x = torch.randn(1, 2, 5, 16, requires_grad=True)
+        weight = torch.randn(1, 2, 5, 16)
+        found = torch.autograd.grad((operators.srms_norm(x=x).h * weight).sum(), x)[0]
+        norm = x.double() * (x.double().pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
+        self.assertLess(error(found, torch.autograd.grad((norm * weight).sum(), x)[0]), FP32)
+
+
+class Rows(unittest.TestCase):
+    """On a GPU tensors go to a kernel as they are, if it can read them."""
+
+    def test_what_kernels_read_is_not_copied(self):
+        x = torch.randn(2, 4, 8, 32)
+        for good in (x, x[:, 1:], x.transpose(1, 2), x[..., 4:], x[:1].expand(3, -1, -1, -1), x[0, 0, 0]):
+            self.assertIs(operators._ready(good), good)
+        for bad in (x[..., ::2], x[..., 1:9], torch.ones(1).expand(2, 4, 8, 32), torch.randn(8, 33)[:, :32],
+                    x.bfloat16()[..., 4:]):
+            self.assertTrue(operators._ready(bad).is_contiguous())
+
+
+class Compiled(unittest.TestCase):
+    def test_full_graph(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(simple_gla, fullgraph=True, backend="aot_eager")
+        Gradients.agrees(self, inputs(), FP32, compiled)
+
+    def test_dynamic_shapes(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(simple_gla, fullgraph=True, backend="aot_eager", dynamic=True)
+        for T in (24, 31):
+            Gradients.agrees(self, inputs(T=T), FP32, compiled)
+
+    def test_operators_are_what_they_say(self):
+        x = inputs(T=8)
+        order = [x.get(name) for name in ("q", "k", "v", "S0", "a")]
+        for want in ([], ["S"]):
+            torch.library.opcheck(torch.ops.tegula.simple_gla.default, (*order, None, None, "bhtd", 0, False, want))
+        x = [torch.randn(1, 2, 8, 16) for _ in range(3)]
+        torch.library.opcheck(torch.ops.tegula.mlstm_sig.default,
+                              (*x, None, x[0][..., 0], x[1][..., 0], None, 0.5, "bhtd", 0, False, ["S"]))
+
+
+class Shims(unittest.TestCase):
+    """The peers' signatures on tensors: gates made in the kernel and around it are one, and no graph breaks."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.x = {n: torch.randn(2, 16, 2, 16, requires_grad=True) for n in "qkv"}
+        self.gates = {"g": torch.randn(2, 16, 2, requires_grad=True), "beta": torch.randn(2, 16, 2, requires_grad=True)}
+        self.A = {"A_log": torch.randn(2, requires_grad=True), "dt_bias": torch.randn(2, requires_grad=True)}
+        self.weight = torch.randn(2, 16, 2, 16)
+        self.all = {**self.x, **self.gates, **self.A}
+
+    def gradients(self, function):
+        return gradients(lambda _: (function()[0],), self.all, [self.weight])
+
+    def test_gates_in_the_kernel_and_around_it(self):
+        def inside():
+            return fla.chunk_gated_delta_rule(**self.all, use_qk_l2norm_in_kernel=True, use_gate_in_kernel=True,
+                                              use_beta_sigmoid_in_kernel=True, allow_neg_eigval=True)
+
+        def around():
+            unit = {n: torch.nn.functional.normalize(self.x[n], dim=-1) for n in "qk"}
+            g = -self.A["A_log"].exp() * torch.nn.functional.softplus(self.gates["g"] + self.A["dt_bias"])
+            return fla.chunk_gated_delta_rule(**unit, v=self.x["v"], g=g, beta=2 * self.gates["beta"].sigmoid())
+
+        (one,), by_name = self.gradients(inside)
+        (other,), wanted = self.gradients(around)
+        self.assertLess(error(one, other), FP32)
+        for name in self.all:
+            self.assertLess(error(by_name[name], wanted[name]), 4 * FP32, name)
+
+    def test_bfloat16(self):
+        q, k, v, g = (t.detach().bfloat16() for t in (*self.x.values(), -self.gates["g"].abs()))
+        o, S = fla.chunk_simple_gla(q, k, v, g, output_final_state=True)
+        turned = [t.transpose(1, 2) for t in (q, k, v, g)]
+        h, last = truth(*turned, torch.zeros(2, 2, 16, 16))
+        self.assertEqual((o.dtype, S.dtype), (torch.bfloat16, torch.float32))
+        self.assertLess(error(o.transpose(1, 2), h), BF16)
+        self.assertLess(error(S, last), BF16)
+
+    def test_full_graphs(self):
+        qkv, heads_first = list(self.x.values()), [t.transpose(1, 2) for t in self.x.values()]
+        g, beta = (t.transpose(1, 2) for t in self.gates.values())
+        x, dt, A, D = self.x["v"], self.gates["g"], -self.A["A_log"].exp(), self.A["dt_bias"]
+        for function in (
+            lambda: fla.chunk_gated_delta_rule(*qkv, **self.gates, **self.A, use_gate_in_kernel=True,
+                                               use_qk_l2norm_in_kernel=True, use_beta_sigmoid_in_kernel=True)[0],
+            lambda: fla.fused_recurrent_kda(*(t[:, :4] for t in qkv), -x[:, :4].abs(), self.gates["beta"][:, :4],
+                                            output_final_state=True, state_v_first=True)[1],
+            lambda: mlstm.mlstm_chunkwise__xl_chunk(*heads_first, g, beta, return_last_states=True)[1][0],
+            lambda: mamba.mamba_chunk_scan_combined(x, dt, A, qkv[1], qkv[0], 64, D=D, z=x, dt_softplus=True,
+                                                    return_final_states=True)[0],
+        ):
+            torch._dynamo.reset()
+            compiled = torch.compile(function, fullgraph=True, backend="aot_eager")()
+            self.assertLess(error(compiled, function()), 1e-6)
+
+
+class Errors(unittest.TestCase):
+    def test_are_those_of_the_door(self):
+        x = {n: t.detach() for n, t in inputs().items()}
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**x, index=x["a"])
+        self.assertEqual(caught.exception.field, "index")
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**{**x, "k": x["k"][:1]})
+        self.assertEqual(caught.exception.field, "k")
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**{**x, "a": None})
+        self.assertEqual(caught.exception.field, "a")
