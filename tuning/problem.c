@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "variants/variants.h"
+
 static tg_num_type st_of_dtype(tg_dtype dtype)
 {
     return dtype == TG_BF16 ? TG_NUM_BF16 : dtype == TG_F16 ? TG_NUM_F16 : TG_NUM_F32;
@@ -74,6 +76,14 @@ tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io)
 
 /* ---- declarations ---- */
 
+const tg_variant *tg_variant_forward(const tg_variant *variant)
+{
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        if ((*v)->backward == variant)
+            return *v;
+    return NULL;
+}
+
 static const tg_tensor *signature_tensor(const tg_variant *variant, const char *name)
 {
     const tg_algorithm *algorithm = variant->algorithm;
@@ -127,6 +137,8 @@ tg_status tg_problem_declare(const tg_variant *variant, const tg_variant *forwar
                              const tg_sink *sink)
 {
     const tg_algorithm *algorithm = variant->algorithm;
+    if (!forward)
+        forward = tg_variant_forward(variant);
     *problem = (tg_problem){.variant = variant, .io = io};
     declare_scalars(problem);
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
