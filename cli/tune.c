@@ -12,7 +12,7 @@ static const double default_budget = 20; /* seconds: DESIGN section 5 */
 
 static volatile sig_atomic_t is_interrupted;
 
-/* The second Ctrl-C ends the process, as ever. */
+/* The second one ends the process, as ever. */
 static void interrupt(int signal_number)
 {
     is_interrupted = 1;
@@ -24,7 +24,9 @@ static void heed_interrupts(struct sigaction *before)
     struct sigaction once = {.sa_handler = interrupt};
     is_interrupted = 0;
     sigemptyset(&once.sa_mask);
-    sigaction(SIGINT, &once, before);
+    sigaction(SIGINT, NULL, before);
+    if (before->sa_handler != SIG_IGN)
+        sigaction(SIGINT, &once, NULL);
 }
 
 static int tell(void *user, const tg_tuning *so_far, const tg_candidate *candidate, const char *step)

@@ -1,6 +1,8 @@
 /* tuning/machine.c - a GPU, and what is compiled for it. */
 #include "tuning/tuning.h"
 
+#include "program/fail.h"
+
 tg_status tg_machine_of(tg_driver *driver, int ordinal, tg_machine *machine, const tg_sink *sink)
 {
     *machine = (tg_machine){.driver = driver, .device = {.struct_size = sizeof machine->device}};
@@ -11,7 +13,6 @@ tg_status tg_machine_of(tg_driver *driver, int ordinal, tg_machine *machine, con
     machine->target = tg_target_for_cc(device->cc_major * 10 + device->cc_minor);
     if (machine->target)
         return TG_OK;
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a GPU of compute capability 8.0 or newer, or the emulator",
-              "%s has compute capability %d.%d", device->name, device->cc_major, device->cc_minor);
-    return TG_E_UNSUPPORTED;
+    return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", "use a GPU of compute capability 8.0 or newer, or the emulator",
+                   "%s has compute capability %d.%d", device->name, device->cc_major, device->cc_minor);
 }

@@ -4,6 +4,8 @@
  * a candidate that fails are ordinary. */
 #include "tuning/tuner.h"
 
+#include "program/fail.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +15,8 @@ enum { FINALISTS = 3, FINAL_RUNS = 30 };
 
 static tg_status refuse(const tg_sink *sink, const char *field, const char *expected, int64_t found)
 {
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, NULL, "%s: expected %s, found %lld", field, expected, (long long)found);
-    return TG_E_ARGUMENT;
+    return tg_fail(sink, TG_E_ARGUMENT, "TG0901", NULL, "%s: expected %s, found %lld", field, expected,
+                   (long long)found);
 }
 
 static tg_status check_shape(const tg_shape *shape, const tg_sink *sink)
@@ -26,26 +28,22 @@ static tg_status check_shape(const tg_shape *shape, const tg_sink *sink)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1)
             return refuse(sink, sizes[i].field, "at least 1", sizes[i].value);
-    if (shape->group < 0 || (shape->group > 1 && shape->heads % shape->group != 0))
-        return refuse(sink, "shape.group", "a number that divides shape.heads", shape->group);
-    if (shape->most_tokens < 0 || (shape->most_tokens > 0 && shape->tokens > shape->most_tokens))
+    if (shape->most_tokens > 0 && shape->tokens > shape->most_tokens)
         return refuse(sink, "shape.most_tokens", "0, or at least shape.tokens", shape->most_tokens);
-    return TG_OK;
+    return tg_shape_check(shape, sink);
 }
 
 static tg_status check_request(const tg_tune_request *request, const tg_sink *sink)
 {
     if (!request->machine || !request->machine->target || !request->variant) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, "tg_machine_of fills a machine", "%s is NULL",
-                  !request->machine           ? "machine"
-                  : !request->machine->target ? "machine->target"
-                                              : "variant");
-        return TG_E_ARGUMENT;
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", "tg_machine_of fills a machine", "%s is NULL",
+                       !request->machine           ? "machine"
+                       : !request->machine->target ? "machine->target"
+                                                   : "variant");
     }
     if (!(request->budget_seconds >= 0)) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, NULL, "budget_seconds: expected at least 0, found %g",
-                  request->budget_seconds);
-        return TG_E_ARGUMENT;
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0901", NULL, "budget_seconds: expected at least 0, found %g",
+                       request->budget_seconds);
     }
     const tg_status status = tg_variant_check(request->variant, sink);
     return status == TG_OK ? check_shape(&request->shape, sink) : status;
@@ -93,7 +91,7 @@ static tg_status none_found(const struct tuner *tuner)
         [TG_NOT_BUILT] = TG_E_COMPILE, [TG_WRONG] = TG_E_NUMERICS, [TG_NOT_RUN] = TG_E_DRIVER};
     const tg_tuning *tuning = tuner->tuning;
     const tg_candidate *first = tuning->n_candidates ? &tuning->candidates[0] : NULL;
-    tg_report(tuner->sink, TG_ERROR, NULL, NULL, 0,
+    tg_report(tuner->sink, TG_ERROR, "TG0908", NULL, 0,
               "`tegula explain` gives the reasons for this target and these widths",
               "none of %u candidates could be %s", tuning->n_candidates,
               tuner->is_prediction ? "predicted" : "built, verified and timed");
@@ -118,8 +116,7 @@ static tg_status tune(struct tuner *tuner)
     tg_tuning *tuning = tuner->tuning;
     tuning->candidates = calloc(TG_MAX_CANDIDATES, sizeof *tuning->candidates);
     if (!tuning->candidates) {
-        tg_report(tuner->sink, TG_ERROR, NULL, NULL, 0, NULL, "no host memory for the candidates");
-        return TG_E_MEMORY;
+        return tg_fail(tuner->sink, TG_E_MEMORY, "TG0799", NULL, "no host memory for the candidates");
     }
     const tg_status status = tuner_search(tuner);
     if (!tuner->is_prediction)
@@ -138,8 +135,7 @@ tg_status tg_tune(const tg_tune_request *request, tg_tuning *tuning, const tg_si
         return status;
     struct tuner *tuner = calloc(1, sizeof *tuner);
     if (!tuner) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, NULL, "no host memory for the tuner");
-        return TG_E_MEMORY;
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "no host memory for the tuner");
     }
     tuner->request = request;
     tuner->sink = sink;

@@ -283,7 +283,7 @@ tg_status tuner_search(struct tuner *tuner)
     if (starts && starts->choices)
         status = search_from(tuner, starts);
     else
-        tg_report(tuner->sink, TG_ERROR, NULL, NULL, 0, NULL, "no host memory for the search");
+        tg_report(tuner->sink, TG_ERROR, "TG0799", NULL, 0, NULL, "no host memory for the search");
     if (starts)
         free(starts->choices);
     free(starts);

@@ -8,9 +8,9 @@
 #ifndef TEGULA_TUNING_H
 #define TEGULA_TUNING_H
 
-#include "compiler/compiler.h"
-#include "runtime/runtime.h"
-#include "tuning/numbers.h"
+#include "../compiler/compiler.h"
+#include "../runtime/runtime.h"
+#include "numbers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +39,8 @@ typedef struct tg_shape {
     bool pooled;                            /* states are slots of a pool */
 } tg_shape;
 
+/* No size is negative, and the group divides the heads; else TG_E_ARGUMENT. */
+TG_API tg_status tg_shape_check(const tg_shape *shape, const tg_sink *sink);
 /* Widths beyond what any kernel takes become one that the compiler refuses. */
 TG_API tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io);
 
