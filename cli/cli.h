@@ -41,7 +41,7 @@ struct setting {
 
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
-    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule, *paper, *svg;
+    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule, *paper, *svg, *states;
     const char *schedules[MAX_SCHEDULES]; /* `schedule` is the last of them */
     uint32_t n_schedules;
     tg_shape shapes[MAX_SHAPES];
@@ -76,6 +76,7 @@ enum option_id {
     OPT_CU,
     OPT_PACKED,
     OPT_POOL,
+    OPT_STATES,
     OPT_INT64,
     OPT_TOKENS,
     OPT_GRAD,
@@ -121,6 +122,8 @@ void options_free(struct options *options);
 /* What --group, --packed, --cu, --pool and --tokens say of a shape that --shape gives. False after
  * a message. */
 bool options_shape(struct context *context, tg_shape *shape);
+/* --states. */
+bool options_states(struct context *context, tg_shape_class *shape);
 void options_print_help(const struct command *command, FILE *to);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
 /* The name in the NULL-terminated list that `wrong` was probably meant to be; NULL if none is near.
@@ -255,6 +258,9 @@ bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule);
+/* The other way round: "tfla chunk=256", as wisdom keeps it. */
+enum { SCHEDULE_TEXT = 256 };
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, and --dqk and --dhv or one --shape, else bf16, 128 and 256; --group and the like. `sizes`: the calls that
  * a schedule is for, those of --shape or usual ones. */
@@ -264,6 +270,12 @@ bool shapes_wanted(struct context *context, tg_shape shapes[MAX_SHAPES], uint32_
 
 /* ---- wisdom.c: what tuning has found ---- */
 
+/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
+ * that does not fit a line of wisdom; then there is none. */
+bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant]);
+/* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
+bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
+                  const tg_shape *sizes, tg_wisdom *entry);
 /* The user's own; "" where there is no place for it. */
 const char *wisdom_path(const struct context *context);
 /* wisdom/h200.txt, built in; and what messages call it. */
@@ -287,7 +299,7 @@ struct chosen {
     uint32_t part, program; /* of the set's parts, and of the part's schedules */
     bool is_default;        /* for no sizes of its own */
     tg_shape sizes;
-    char schedule[TG_SCHEDULE_TEXT], origin[64];
+    char schedule[SCHEDULE_TEXT], origin[64];
 };
 
 struct set_parts {

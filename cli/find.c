@@ -10,12 +10,18 @@
 
 enum { MAX_NAMES = 256 };
 
+static const tg_variant *forward_in(const tg_variant *const *list, const tg_variant *variant)
+{
+    for (; list && *list; list++)
+        if ((*list)->backward == variant)
+            return *list;
+    return NULL;
+}
+
 const tg_variant *variant_forward(const struct context *context, const tg_variant *variant)
 {
-    for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
-        if ((*v)->backward == variant)
-            return *v;
-    return tg_variant_forward(variant);
+    const tg_variant *forward = forward_in(context->plugin_variants, variant);
+    return forward ? forward : forward_in(tg_builtin_variants, variant);
 }
 
 static bool plugin_check(struct context *context, const tg_variant *variant)
@@ -190,7 +196,7 @@ bool shape_class_wanted(struct context *context, tg_shape_class *shape, tg_shape
     if (!shape_wanted(context, sizes) || (options->dtype && !dtype_parse(context, options->dtype, &io)))
         return false;
     *shape = tg_shape_class_of(sizes, io);
-    if (!shape_class_check(context, shape))
+    if (!options_states(context, shape) || !shape_class_check(context, shape))
         return false;
     if (!options->n_shapes) {
         const tg_sizes usual = tg_sizes_usual(shape);
@@ -216,16 +222,25 @@ static bool schedule_default(struct context *context, const tg_variant *variant,
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule)
 {
-    char base[TG_SCHEDULE_TEXT], whole[2 * TG_SCHEDULE_TEXT];
+    char base[SCHEDULE_TEXT], whole[2 * SCHEDULE_TEXT];
     text += strspn(text, " ");
     const size_t length = strcspn(text, " ");
     if (length > 0 && !memchr(text, '=', length))
         return tg_variant_schedule_named(variant, text, schedule, &context->sink) == TG_OK;
     if (!schedule_default(context, variant, target, shape, sizes, text, schedule))
         return false;
-    tg_schedule_text(variant, schedule, base);
+    schedule_text(variant, schedule, base);
     snprintf(whole, sizeof whole, "%s %s", base, text);
     return tg_variant_schedule_named(variant, whole, schedule, &context->sink) == TG_OK;
+}
+
+void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
+{
+    struct text whole = {0};
+    tg_writer writer = text_writer(&whole);
+    tg_variant_schedule_text(variant, schedule, &writer);
+    snprintf(text, SCHEDULE_TEXT, "%s", text_of(&whole));
+    text_free(&whole);
 }
 
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)

@@ -44,6 +44,9 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_CU] = {"cu", "0,N,...,T", CUTS, 0, "packed sequences: where each begins, then T"},
     [OPT_PACKED] = {"packed", NULL, FLAG, AT(packed), "B sequences of different lengths, T tokens in all"},
     [OPT_POOL] = {"pool", NULL, FLAG, AT(pool), "states in slots of a pool, the final where the initial was"},
+    [OPT_STATES] =
+        {"states", "WORDS", TEXT, AT(states),
+         "how states are kept: bf16, f16 or f32; v-first: [dhv, dqk]; index-out: final ones in slots of their own"},
     [OPT_INT64] = {"int64", NULL, FLAG, AT(int64), "boundaries and slot numbers as int64"},
     [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens), "a decode step: schedules for at most N tokens a call"},
     [OPT_GRAD] = {"grad", NULL, FLAG, AT(grad), "gradients too (default for files with grad.*)"},
@@ -290,6 +293,42 @@ bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
         }
     }
     complain(context, "choose bf16, f16 or f32", "--dtype: unknown type '%s'", text);
+    return false;
+}
+
+/* One word of --states. */
+static bool states_word(const char *word, size_t n, tg_shape_class *shape)
+{
+    static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strlen(tg_dtype_name(types[i])) == n && strncmp(word, tg_dtype_name(types[i]), n) == 0) {
+            shape->state = (uint8_t)types[i];
+            return true;
+        }
+    const bool is_order = n == 7 && strncmp(word, "v-first", n) == 0,
+               is_table = n == 9 && strncmp(word, "index-out", n) == 0;
+    if (is_order)
+        shape->values_first = 1;
+    if (is_table)
+        shape->pooled = TG_POOL_MOVES;
+    return is_order || is_table;
+}
+
+bool options_states(struct context *context, tg_shape_class *shape)
+{
+    const bool has_pool = shape->pooled;
+    for (const char *at = context->options.states; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        if (!states_word(at, n, shape)) {
+            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out",
+                     "--states: unknown word '%.*s'", (int)n, at);
+            return false;
+        }
+        at += n + (at[n] == ',');
+    }
+    if (has_pool || !shape->pooled)
+        return true;
+    complain(context, "add --pool", "--states index-out: slots are of a pool, and there is none");
     return false;
 }
 

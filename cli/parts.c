@@ -72,7 +72,7 @@ static bool add_choice(struct context *context, const tg_variant *variant, struc
     *chosen = (struct chosen){.part = (uint32_t)(part - parts->row), .sizes = *sizes, .is_default = is_default};
     chosen->program = add_schedule(part, &choice.schedule);
     snprintf(chosen->origin, sizeof chosen->origin, "%s", choice.origin);
-    tg_schedule_text(variant, &choice.schedule, chosen->schedule);
+    schedule_text(variant, &choice.schedule, chosen->schedule);
     if (!is_default)
         part->points[part->n_points++] = (tg_point_of_set){.batch = sizes->batch,
                                                            .heads = sizes->heads,
@@ -124,8 +124,8 @@ static bool add_target(struct context *context, const tg_variant *variant, const
                        tg_dtype io, const tg_target *target, struct set_parts *parts)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const tg_shape_class class = tg_shape_class_of(&shapes[i], io);
-        if (!shape_class_check(context, &class) ||
+        tg_shape_class class = tg_shape_class_of(&shapes[i], io);
+        if (!options_states(context, &class) || !shape_class_check(context, &class) ||
             (!find_part(parts, target, &class) && !begin_part(context, variant, parts, target, &class, &shapes[i])))
             return false;
         if (context->options.n_shapes && !context->options.n_schedules &&

@@ -48,6 +48,16 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
                   tg_dtype_name(shape->io));
         ok = false;
     }
+    if (shape->pooled > TG_POOL_MOVES) {
+        tg_report(sink, TG_ERROR, "TG0551", NULL, 0, NULL, "pool of kind %u; expected 0..%d (tg_pooling)",
+                  shape->pooled, TG_POOL_MOVES);
+        ok = false;
+    }
+    if (shape->state && shape->state != TG_BF16 && shape->state != TG_F16 && shape->state != TG_F32) {
+        tg_report(sink, TG_ERROR, "TG0550", NULL, 0, NULL, "type of states %s; expected bf16, f16 or f32",
+                  tg_dtype_name((tg_dtype)shape->state));
+        ok = false;
+    }
     if (group_of(shape) > 65536) {
         tg_report(sink, TG_ERROR, "TG0544", NULL, 0, NULL, "group is %u; a group has at most 65536 heads",
                   shape->group);
@@ -67,14 +77,14 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
     return false;
 }
 
-/* The compiler adds two tensors at the end of the table. */
+/* The compiler adds tensors at the end of the table. */
 static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
-    if ((!shape->packed && !shape->pooled) || s->algorithm->n_tensors <= TILE_CU)
+    if ((!shape->packed && !shape->pooled) || s->algorithm->n_tensors <= TILE_ADDED)
         return true;
     tg_report(sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
               "algorithm %s has %u tensors; at most %d where sequences are packed or states in a pool",
-              s->algorithm->name, s->algorithm->n_tensors, TILE_CU);
+              s->algorithm->name, s->algorithm->n_tensors, TILE_ADDED);
     return false;
 }
 
@@ -336,8 +346,8 @@ void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const 
     const tg_writer writer = {text_write, &text};
     tg_printf(&writer, "tegula %d %s %u %u %u\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv);
     print_ptxas(&writer, ptxas);
-    tg_printf(&writer, "group %u packed %u pooled %u built %s\n", group_of(shape), shape->packed, shape->pooled,
-              TEGULA_BUILD_ID);
+    tg_printf(&writer, "group %u packed %u pooled %u state %u %u built %s\n", group_of(shape), shape->packed,
+              shape->pooled, shape->state, shape->values_first, TEGULA_BUILD_ID);
     tg_schedule_key(schedule, &writer);
     const XXH128_hash_t hash = XXH3_128bits(text.bytes ? text.bytes : "", text.size);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);

@@ -44,7 +44,10 @@ typedef struct tg_shape_class {
     uint32_t group;    /* heads that share a head of the TG_SHARED tensors; 0 means 1 */
     uint32_t tokens;   /* calls have at most so many tokens (a decode step); 0: any number */
     uint8_t packed;    /* sequences of different lengths, see tg_program.packed */
-    uint8_t pooled;    /* states in a pool, see tg_program.pooled */
+    uint8_t pooled;    /* tg_pooling */
+    /* States, inputs and outputs [dqk, dhv] of a head: their type in memory, TG_BF16, TG_F16 or TG_F32, 0 as declared
+     * (on chip they are fp32; what is stored is rounded to nearest even); and 1 where they are [dhv, dqk] there. */
+    uint8_t state, values_first;
 } tg_shape_class;
 
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;

@@ -23,7 +23,6 @@ static bool compose_by_values(struct plan *p)
         return false;
     const uint32_t eights = plan_dim_size(p, of) / 8;
     const bool one = !p->row->outputs[1] && eights <= PLAN_COMPOSED_TILES * p->row->warps &&
-                     (!stmt->init || plan_memory_dtype(p, TG_OPERAND_TILE(stmt->init)) == TG_F32) &&
                      plan_memory_dtype(p, p->row->outputs[0]) == TG_F32,
                whole = p->block[of] >= plan_dim_size(p, of);
     if (!one || !whole || p->block[along] != PLAN_COMPOSED || p->row->mma != TG_MMA_TF32X3 ||

@@ -38,11 +38,11 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
 /* Strides of B, NH and of every axis but the innermost dqk or dhv, whose neighbours are adjacent unless parts lie between. */
 static uint32_t n_strides(const struct plan *p, uint32_t tile)
 {
-    const tg_tensor *t = &p->algorithm->tensors[tile];
+    const uint8_t *axes = plan_memory_axes(p, tile);
+    const uint32_t last = plan_last_axis(p, tile);
     uint32_t n = 0;
-    while (n < TG_MAX_AXES && t->axes[n] != TG_AXIS_NONE)
+    while (n < TG_MAX_AXES && axes[n] != TG_AXIS_NONE)
         n++;
-    const uint32_t last = n ? t->axes[n - 1] : TG_AXIS_NONE;
     const bool dense = last == TG_DQK || last == TG_DHV || last == TG_LKV;
     return 2 + n - (dense && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 ? 1 : 0);
 }
@@ -97,7 +97,7 @@ static bool is_mapped(const struct plan *p, uint32_t tile)
 }
 
 /* Parameters: pointer and strides of a tensor; boundaries, slots, sizes, scalars. */
-enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 4 + 5 + TG_MAX_SCALARS };
+enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 6 + 5 + TG_MAX_SCALARS };
 
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
@@ -124,6 +124,10 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     if (p->shape.pooled) {
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_INDEX};
         args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_INDEX, .axis = 0};
+    }
+    if (p->shape.pooled == TG_POOL_MOVES) {
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_INDEX_OUT};
+        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_INDEX_OUT, .axis = 0};
     }
     for (uint32_t i = 0; i < (p->algorithm->n_scalars ? p->algorithm->n_scalars : 1); i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};

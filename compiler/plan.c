@@ -68,16 +68,6 @@ const tg_tensor *plan_tensor(const struct plan *p, const struct value *v)
     return &p->algorithm->tensors[TG_OPERAND_TILE(v->operand)];
 }
 
-tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
-{
-    return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
-}
-
-tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
-{
-    return plan_dtype_of(&p->algorithm->tensors[tile], &p->shape);
-}
-
 bool plan_has_dim(const struct value *v, uint32_t dim)
 {
     for (uint32_t i = 0; i < v->n_dims; i++)
@@ -283,20 +273,9 @@ uint32_t plan_final_tile(const struct plan *p)
     return p->slice.stores >> tile & 1 ? tile : 0;
 }
 
-bool plan_is_pooled(const struct plan *p, uint32_t tile)
-{
-    const tg_tensor *t = &p->algorithm->tensors[tile];
-    const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
-    return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) &&
-           !(mask & (1u << TG_T | 1u << TG_CHUNK));
-}
-
 uint32_t plan_together(const struct plan *p, uint32_t tile)
 {
-    const tg_tensor *t = &p->algorithm->tensors[tile];
-    uint32_t last = 0;
-    for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++)
-        last = t->axes[axis];
+    const uint32_t last = plan_last_axis(p, tile);
     const bool is_plain =
         plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1;
     if (p->sharers && last == plan_shared_dim(p) && is_plain)
@@ -485,13 +464,14 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (p->composes)
         return pass_compose(p) && plan_verify(p, "budget");
     if (p->row->mma == TG_MMA_WGMMA)
-        return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
-               pass_walk(p) && plan_verify(p, "walk") &&     /* tiles to warpgroups and shared memory */
-               pass_order(p) && plan_verify_order(p);        /* what each role executes, waits included */
-    return pass_nest(p) && plan_verify(p, "nest") &&         /* loops from roles and data dependence */
-           pass_orient(p) && plan_verify(p, "orient") &&     /* which way round computed tiles lie in registers */
-           pass_place(p) && plan_verify(p, "place") &&       /* tiles to registers and shared memory */
-           pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
-           pass_budget(p) && plan_verify(p, "budget") &&     /* does it fit */
+        return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
+               pass_walk(p) && plan_verify(p, "walk") && /* tiles to warpgroups and shared memory */
+               plan_check_states(p) && pass_order(p) &&
+               plan_verify_order(p);                     /* what each role executes, waits included */
+    return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
+           pass_orient(p) && plan_verify(p, "orient") && /* which way round computed tiles lie in registers */
+           pass_place(p) && plan_verify(p, "place") &&   /* tiles to registers and shared memory */
+           plan_check_states(p) && pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
+           pass_budget(p) && plan_verify(p, "budget") &&                             /* does it fit */
            (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds"))); /* loads of loops without products */
 }

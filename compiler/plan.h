@@ -23,7 +23,7 @@ enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LO
 enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 
 /* Tensors the compiler adds to those of the algorithm: boundaries of packed sequences, slots in the pool. */
-enum { TILE_CU = TG_MAX_TILES - 2, TILE_INDEX = TG_MAX_TILES - 1 };
+enum { TILE_ADDED = TG_MAX_TILES - 3, TILE_INDEX_OUT = TILE_ADDED, TILE_CU, TILE_INDEX };
 
 /* Where a tile lives while a kernel works on it. */
 enum space {
@@ -403,8 +403,6 @@ int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest);
 bool plan_share_tile(struct plan *p, uint32_t v);
 struct op *plan_add_op(struct plan *p, enum op_kind kind, int stmt);
 const tg_tensor *plan_tensor(const struct plan *p, const struct value *v);
-tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
-tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
 bool plan_has_dim(const struct value *v, uint32_t dim);
 /* Is it a map over a loaded matrix that only feeds products? It needs no place: it is computed on fetched operands. */
 bool plan_is_on_the_fly(const struct plan *p, uint32_t v);
@@ -556,7 +554,19 @@ uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *sh
  * that uses this needs; 0: it is none, or the caller's. */
 void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                  uint8_t place[TG_MAX_TILES]);
-/* Are sequences packed behind one another, and does the tile belong to a slot of the caller's pool? */
+/* states.c: how callers keep states. Is it one: an input or output [dqk, dhv] of a head? */
+bool plan_is_state(const tg_tensor *tensor);
+/* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
+const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
+tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
+/* ... of a tile; where the dimension is among its axes; the innermost one, TG_AXIS_NONE of a number. */
+const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile);
+tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
+uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim);
+uint32_t plan_last_axis(const struct plan *p, uint32_t tile);
+/* Is a state that lies otherwise than declared read only where any order will do? False after reporting. */
+bool plan_check_states(const struct plan *p);
+/* Does the tile belong to a slot of the caller's pool? */
 bool plan_is_pooled(const struct plan *p, uint32_t tile);
 static inline uint32_t group_of(const tg_shape_class *shape)
 {

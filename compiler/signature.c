@@ -76,6 +76,11 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
         program->tensors[program->n_tensors++] =
             (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     }
+    if (shape->pooled == TG_POOL_MOVES) {
+        index[TILE_INDEX_OUT] = (uint8_t)program->n_tensors;
+        program->tensors[program->n_tensors++] =
+            (tg_tensor_info){.name = "index_out", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    }
 }
 
 /* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
@@ -90,9 +95,9 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             const uint8_t flags = flags_of(schedule, t);
             if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
                 continue;
-            if (program->n_tensors == TG_MAX_TENSORS - 2) {
+            if (program->n_tensors == TG_MAX_TENSORS - 3) {
                 tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory",
-                          a->name, TG_MAX_TENSORS - 2);
+                          a->name, TG_MAX_TENSORS - 3);
                 return false;
             }
             index[t] = (uint8_t)program->n_tensors;
@@ -100,8 +105,9 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             plan_copy_name(to->name, sizeof to->name, from->name);
             to->flags = flags;
             to->dtype = (uint8_t)plan_dtype_of(from, shape);
+            const uint8_t *axes = plan_axes_of(from, shape);
             for (uint32_t axis = 0; axis < TG_MAX_AXES; axis++)
-                to->axes[axis] = from->axes[axis] == TG_LKV ? TG_POSITION : from->axes[axis];
+                to->axes[axis] = axes[axis] == TG_LKV ? TG_POSITION : axes[axis];
             to->segment = (uint16_t)tg_tile_segment(schedule, t);
             const uint32_t parts = plan_parts(schedule, slices, shape, t);
             for (uint32_t axis = 0; parts > 1 && axis < TG_MAX_AXES; axis++)

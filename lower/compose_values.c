@@ -69,15 +69,19 @@ static LLVMValueRef two_of_lane(struct emit *e)
 
 /* ---- memory ---- */
 
-typedef void each_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address);
+typedef void each_element(struct emit *e, tg_dtype dtype, LLVMValueRef slot, LLVMValueRef address);
 
-static void fetch_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+static void fetch_element(struct emit *e, tg_dtype dtype, LLVMValueRef slot, LLVMValueRef address)
 {
-    set(e, slot, LLVMBuildLoad2(e->b, e->f32, address, ""));
+    if (dtype == TG_F32)
+        set(e, slot, LLVMBuildLoad2(e->b, e->f32, address, ""));
+    else
+        load_side_by_side(e, false, dtype, address, &slot, 1, 0);
 }
 
-static void keep_element(struct emit *e, LLVMValueRef slot, LLVMValueRef address)
+static void keep_element(struct emit *e, tg_dtype dtype, LLVMValueRef slot, LLVMValueRef address)
 {
+    (void)dtype; /* entries of segments are fp32: compiler/compose.c */
     LLVMBuildStore(e->b, get(e, e->f32, slot), address);
 }
 
@@ -94,7 +98,7 @@ static void for_elements(const struct composer *c, uint32_t tensor, const LLVMVa
             LLVMBasicBlockRef after = begin_tile(c, tile);
             for (uint32_t i = 0; i < 2; i++) {
                 LLVMValueRef row = add(e, c->first[tile], add(e, two_of_lane(e), imm(e, i)));
-                each(e, slots[4 * tile + 2 * half + i],
+                each(e, plan_memory_dtype(e->p, tensor), slots[4 * tile + 2 * half + i],
                      tensor_address(e, v->operand, tensor, &e->at, v->dims, row, column));
             }
             end_tile(c, after);

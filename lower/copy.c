@@ -185,20 +185,22 @@ static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from,
     return sum;
 }
 
-void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n)
+void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n,
+                       uint32_t between)
 {
     LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
     LLVMValueRef x = constant_load(e, constant, LLVMVectorType(one, n), from, n * tg_dtype_bytes(dtype));
     for (uint32_t i = 0; i < n; i++) {
         LLVMValueRef y = LLVMBuildExtractElement(e->b, x, imm(e, i), "");
-        set(e, reg[2 * i], dtype == TG_F32 ? y : LLVMBuildFPExt(e->b, y, e->f32, ""));
+        set(e, reg[(2 + between) * i], dtype == TG_F32 ? y : LLVMBuildFPExt(e->b, y, e->f32, ""));
     }
 }
 
 static void clear(struct emit *e, LLVMValueRef *reg, const struct element_place *at)
 {
-    for (uint32_t r = 0; r < 2 * (at->n ? at->n : 1); r++)
-        set(e, reg[r], real(e, 0));
+    for (uint32_t i = 0; i < (at->n ? at->n : 1); i++)
+        for (uint32_t half = 0; half < 2; half++)
+            set(e, reg[(2 + at->between) * i + half], real(e, 0));
 }
 
 /* To registers that are zero. */
@@ -210,7 +212,7 @@ static void load_valid(struct emit *e, tg_operand operand, uint32_t tile, LLVMVa
     LLVMBasicBlockRef after = at->valid ? begin_if(e, at->valid) : NULL;
     LLVMValueRef from = tensor_address(e, operand, tile, &e->at, at->dims, at->index[0], at->index[1]);
     if (at->n > 1) {
-        load_side_by_side(e, constant, dtype, from, reg, at->n);
+        load_side_by_side(e, constant, dtype, from, reg, at->n, at->between);
     } else if (dtype == TG_F32X2) {
         LLVMValueRef x = constant_load(e, constant, e->v2f32, from, 8);
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));

@@ -52,9 +52,10 @@ struct emit {
     tg_arg_desc described[TG_MAX_ARGS]; /* the parameters: plan_args, asked for once, since it takes long */
     LLVMValueRef args[TG_MAX_ARGS];
     uint32_t n_args;
-    LLVMValueRef batch, head;        /* i32: of this thread block */
-    LLVMValueRef base[TG_MAX_TILES]; /* address of the tensor's (batch, head); NULL when not a parameter */
-    LLVMValueRef arena;              /* shared memory */
+    LLVMValueRef batch, head;             /* i32: of this thread block */
+    LLVMValueRef read_slot, written_slot; /* i32: of the pool, negative: none; NULL: there is no pool */
+    LLVMValueRef base[TG_MAX_TILES];      /* address of the tensor's (batch, head); NULL when not a parameter */
+    LLVMValueRef arena;                   /* shared memory */
     LLVMValueRef tid, lane, warp, quad_row, quad_column; /* quad_row = lane / 4, quad_column = lane % 4 */
     LLVMValueRef owner,
         sharer; /* of a thread kernel: the thread's number among those with other elements, and among those
@@ -138,6 +139,11 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head);
 /* Addresses of that sequence's and head's entry of every tensor: e->base. */
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head);
+/* The sequence's slot where the tile is a pool's, else NULL; whether it is one (i1). */
+LLVMValueRef slot_of(struct emit *e, uint32_t tile);
+LLVMValueRef is_slot(struct emit *e, LLVMValueRef slot);
+/* Has the sequence no slot, in a program with a pool? */
+LLVMValueRef is_padding(struct emit *e, LLVMValueRef batch);
 /* Bounds of packed sequence `s`. */
 void set_sequence(struct emit *e, struct place *at, LLVMValueRef s);
 /* Start of the chunk with that number. */
@@ -167,14 +173,16 @@ void emit_copy(struct emit *e, uint32_t v, const struct place *at, LLVMValueRef 
 void emit_load(struct emit *e, uint32_t v);
 /* cp.async of 4, 8 or 16 bytes; zeros where not valid (NULL: always). */
 void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid);
-/* n elements side by side into registers 2 apart, by one load. */
-void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n);
+/* n elements side by side by one load, into the first of two registers each, with so many between. */
+void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n,
+                       uint32_t between);
 /* An element of a tile: local indices on up to two dimensions, the others begin their block. */
 struct element_place {
     uint8_t dims[2];
     LLVMValueRef index[2]; /* NULL: 0 */
     LLVMValueRef valid;    /* NULL: always inside of the tensor */
-    uint32_t n;            /* so many side by side, in registers 2 apart; 0: one */
+    uint32_t n;            /* so many side by side in memory; 0: one */
+    uint32_t between;      /* registers between one of them and the next, beside the two of each */
 };
 /* Elements of a value into (hi, lo); zero where they are not valid. */
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at);
@@ -207,7 +215,7 @@ void emit_store(struct emit *e, const struct op *op);
 void load_rows_of(struct emit *e, uint32_t v, uint32_t tile_m);
 /* Of the blocks of a dimension that the tile lacks, the one that writes it; NULL: all do. */
 LLVMValueRef is_first(struct emit *e, uint32_t tile);
-LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor is there; NULL: always */
+LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor, or slot, is there; NULL: always */
 /* Elements from (hi, lo) to memory. */
 void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at);
 

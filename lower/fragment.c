@@ -74,26 +74,24 @@ void emit_member_sum(struct emit *e, const struct op *op)
             LLVMBuildFAdd(e->b, get(e, e->f32, e->registers[op->v][i]), get(e, e->f32, e->registers[op->a][i]), ""));
 }
 
-/* Optional tensors may be absent: the pointer is null. */
+/* Optional tensors may be absent: the pointer is null. So may slots of a pool. */
 LLVMValueRef present(struct emit *e, uint32_t tile)
 {
+    LLVMValueRef slot = slot_of(e, tile), has_slot = slot ? is_slot(e, slot) : NULL;
     if (!(e->p->algorithm->tensors[tile].flags & TG_OPTIONAL))
-        return NULL;
+        return has_slot;
     LLVMValueRef pointer = argument(e, TG_ARG_POINTER, tile, 0);
-    return LLVMBuildICmp(e->b, LLVMIntNE, pointer, LLVMConstNull(e->global), "");
+    return both(e, LLVMBuildICmp(e->b, LLVMIntNE, pointer, LLVMConstNull(e->global), ""), has_slot);
 }
 
 /* Elements r .. r + n - 1 of the registers, side by side in memory. */
 typedef void each_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address);
 
-/* Are neighbouring columns of the tile neighbours in memory? Not where it was turned (compiler/orient.c). */
+/* Are neighbouring columns of the tile neighbours in memory? Not where it was turned (compiler/orient.c), or lies there
+ * with the values first and was not. */
 static bool is_dense(const struct emit *e, const struct value *v, uint32_t tile)
 {
-    const uint8_t *axes = e->p->algorithm->tensors[tile].axes;
-    uint32_t last = 0;
-    while (last + 1 < TG_MAX_AXES && axes[last + 1] != TG_AXIS_NONE)
-        last++;
-    return axes[last] == v->dims[1];
+    return plan_last_axis(e->p, tile) == v->dims[1];
 }
 
 /* Calls `each` for every element of rows [begin, end) inside the tensor: columns lie a stride apart. */
@@ -316,12 +314,12 @@ static void store_rows(struct emit *e, const struct op *op)
     end_if(e, after);
 }
 
-static LLVMValueRef side_by_side(struct emit *e, tg_dtype dtype, LLVMValueRef *reg, uint32_t n)
+static LLVMValueRef side_by_side(struct emit *e, tg_dtype dtype, LLVMValueRef *reg, uint32_t n, uint32_t between)
 {
     LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
     LLVMValueRef x = LLVMGetUndef(LLVMVectorType(e->f32, n));
     for (uint32_t i = 0; i < n; i++)
-        x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, reg[2 * i]), imm(e, i), "");
+        x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, reg[(2 + between) * i]), imm(e, i), "");
     return dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, LLVMVectorType(one, n), "");
 }
 
@@ -332,7 +330,7 @@ void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const
     LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, at->dims, at->index[0], at->index[1]),
                  x = get(e, e->f32, reg[0]);
     if (at->n > 1) {
-        x = side_by_side(e, dtype, reg, at->n);
+        x = side_by_side(e, dtype, reg, at->n, at->between);
     } else if (dtype == TG_F32X2) {
         LLVMValueRef pair = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), x, imm(e, 0), "");
         x = LLVMBuildInsertElement(e->b, pair, get(e, e->f32, reg[1]), imm(e, 1), "");

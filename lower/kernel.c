@@ -201,6 +201,13 @@ static void emit_early_exit(struct emit *e)
             leave_unless(e, less(e, e->at.start[d], e->at.length));
 }
 
+/* Of a sequence without slots nothing is read or written. */
+static void leave_padding(struct emit *e)
+{
+    if (e->p->shape.pooled && e->p->row->row[TG_BATCH].role == TG_ROLE_NONE)
+        leave_unless(e, LLVMBuildNot(e->b, is_padding(e, e->batch), ""));
+}
+
 static void emit_when(struct emit *e, enum when when)
 {
     for (uint32_t i = 0; i < e->p->n_ops; i++)
@@ -270,6 +277,7 @@ static void emit_body(struct emit *e)
     emit_bases(e, batch, head);
     e->batch = batch;
     e->head = head;
+    leave_padding(e);
     emit_registers(e);
     if (e->p->groups)
         emit_walk(e, batch, head);

@@ -88,15 +88,14 @@ LLVMValueRef tensor_address(struct emit *e, tg_operand operand, uint32_t tile, c
         offset = add(e, offset, mul(e, wide(e, at->start[TG_BATCH]), tensor_stride(e, tile, 0)));
     if (e->p->row->row[TG_MEMBER].role != TG_ROLE_NONE && !(t->flags & TG_SHARED))
         offset = add(e, offset, mul(e, wide(e, at->start[TG_MEMBER]), tensor_stride(e, tile, 1)));
-    for (uint32_t axis = 0; axis < TG_MAX_AXES && t->axes[axis] != TG_AXIS_NONE; axis++) {
-        const bool by_chunk = t->axes[axis] == TG_T && (e->p->held >> TG_CHUNK & 1); /* held chunks have one position */
-        const uint32_t dim = by_chunk ? (uint32_t)TG_CHUNK : t->axes[axis] == TG_T ? position : t->axes[axis];
+    const uint8_t *axes = plan_memory_axes(e->p, tile);
+    for (uint32_t axis = 0; axis < TG_MAX_AXES && axes[axis] != TG_AXIS_NONE; axis++) {
+        const bool by_chunk = axes[axis] == TG_T && (e->p->held >> TG_CHUNK & 1); /* held chunks have one position */
+        const uint32_t dim = by_chunk ? (uint32_t)TG_CHUNK : axes[axis] == TG_T ? position : axes[axis];
         LLVMValueRef index = at->start[dim];
-        if (t->axes[axis] == TG_T)
+        if (axes[axis] == TG_T)
             index = add(e, at->token, index);
-        LLVMValueRef first = t->axes[axis] == TG_T       ? at->first_token
-                             : t->axes[axis] == TG_CHUNK ? at->first_chunk
-                                                         : NULL;
+        LLVMValueRef first = axes[axis] == TG_T ? at->first_token : axes[axis] == TG_CHUNK ? at->first_chunk : NULL;
         if (first)
             index = add(e, index, first);
         if (row && dims[0] == dim)
@@ -162,13 +161,36 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
     set_chunk(e, &e->at, chunk);
 }
 
-/* The sequence's entry of a tensor: its slot in the pool, or its number. */
-static LLVMValueRef entry_of(struct emit *e, uint32_t tile, LLVMValueRef batch)
+/* The sequence's slot by that table. */
+static LLVMValueRef slot_by(struct emit *e, uint32_t table, LLVMValueRef batch)
+{
+    LLVMValueRef offset = mul(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, table, 0)), imm64(e, 4));
+    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, table, 0), offset), "");
+}
+
+static void find_slots(struct emit *e, LLVMValueRef batch, LLVMValueRef *read, LLVMValueRef *written)
+{
+    *read = slot_by(e, TILE_INDEX, batch);
+    *written = e->p->shape.pooled == TG_POOL_MOVES ? slot_by(e, TILE_INDEX_OUT, batch) : *read;
+}
+
+LLVMValueRef slot_of(struct emit *e, uint32_t tile)
 {
     if (!plan_is_pooled(e->p, tile))
-        return batch;
-    LLVMValueRef offset = mul(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, TILE_INDEX, 0)), imm64(e, 4));
-    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX, 0), offset), "");
+        return NULL;
+    return e->p->algorithm->tensors[tile].flags & TG_OUT ? e->written_slot : e->read_slot;
+}
+
+LLVMValueRef is_slot(struct emit *e, LLVMValueRef slot)
+{
+    return LLVMBuildICmp(e->b, LLVMIntSGE, slot, imm(e, 0), "");
+}
+
+LLVMValueRef is_padding(struct emit *e, LLVMValueRef batch)
+{
+    LLVMValueRef read, written;
+    find_slots(e, batch, &read, &written);
+    return LLVMBuildNot(e->b, LLVMBuildOr(e->b, is_slot(e, read), is_slot(e, written), ""), "");
 }
 
 /* The head's entry of a tensor; `head` counts what thread blocks work on together. */
@@ -182,11 +204,14 @@ LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
 
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
 {
+    const bool has_sequence = e->p->row->row[TG_BATCH].role == TG_ROLE_NONE;
+    if (has_sequence && e->p->shape.pooled)
+        find_slots(e, batch, &e->read_slot, &e->written_slot);
     for (uint32_t t = 1; t < e->p->algorithm->n_tensors; t++) {
         LLVMValueRef pointer = argument(e, TG_ARG_POINTER, t, 0);
         if (!pointer)
             continue;
-        LLVMValueRef entry = e->p->row->row[TG_BATCH].role == TG_ROLE_NONE ? entry_of(e, t, batch) : imm(e, 0);
+        LLVMValueRef slot = slot_of(e, t), entry = !has_sequence ? imm(e, 0) : slot ? slot : batch;
         LLVMValueRef offset = add(e, mul(e, wide(e, entry), argument(e, TG_ARG_STRIDE, t, 0)),
                                   mul(e, wide(e, head_of(e, t, head)), argument(e, TG_ARG_STRIDE, t, 1)));
         const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, t));

@@ -89,10 +89,21 @@ static struct element_place place_of(struct emit *e, const struct value *v, cons
     return place_to(e, v, held, false);
 }
 
-/* Moves to the next element of a value that is moved by itself: of those that go to or from the tile at once, the first. */
-static bool next_moved(struct emit *e, const struct value *v, uint32_t tile, uint32_t mask, uint32_t held[TG_N_DIMS])
+/* Of an element's registers, what lies behind it in memory too: how many, and how far from one to the next. */
+static void set_neighbours(const struct plan *p, const struct value *v, uint32_t tile, struct element_place *at)
 {
-    const uint32_t together = plan_together(e->p, tile), last = v->n_dims ? v->dims[v->n_dims - 1] : 0;
+    const uint32_t last = plan_last_axis(p, tile);
+    uint32_t step = 2;
+    for (uint32_t i = v->n_dims; i-- > 0 && v->dims[i] != last;)
+        step *= p->held >> v->dims[i] & 1 ? plan_held_of(p, v->dims[i]) : 1;
+    at->n = plan_together(p, tile);
+    at->between = at->n > 1 ? step - 2 : 0;
+}
+
+/* Moves to the next element of a value that is moved by itself: of those that go to or from the tile at once, the first. */
+static bool next_moved(struct emit *e, uint32_t tile, uint32_t mask, uint32_t held[TG_N_DIMS])
+{
+    const uint32_t together = plan_together(e->p, tile), last = plan_last_axis(e->p, tile);
     bool more;
     do
         more = next_held(e->p, mask, held);
@@ -113,13 +124,13 @@ void load_thread(struct emit *e, uint32_t v)
     uint32_t held[TG_N_DIMS] = {0};
     do {
         struct element_place at = place_to(e, value, held, true);
-        at.n = plan_together(e->p, tile);
+        set_neighbours(e->p, value, tile, &at);
         LLVMValueRef *registers = &e->registers[v][2 * thread_register(e->p, value, held)];
         load_element(e, v, registers, &at);
         for (uint32_t i = 0; i < at.n && is_zero_behind(e->p, value); i++)
             set(e, registers[2 * i],
                 choose(e, less(e, imm(e, held[TG_CHUNK]), e->at.chunks), get(e, e->f32, registers[2 * i]), real(e, 0)));
-    } while (next_moved(e, value, tile, value_dims(value), held));
+    } while (next_moved(e, tile, value_dims(value), held));
 }
 
 /* ---- fp64: a cumulative log gate reaches thousands, and differences of it are wanted to 24 bits ------------- */
@@ -444,9 +455,9 @@ void read_state(struct emit *e, const struct op *op)
     uint32_t held[TG_N_DIMS] = {0}; /* states have no positions */
     do {
         struct element_place at = place_of(e, v, held);
-        at.n = plan_together(e->p, op->tile);
+        set_neighbours(e->p, v, op->tile, &at);
         load_tile_element(e, op->v, op->tile, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
-    } while (next_moved(e, v, op->tile, value_dims(v) & (1u << e->p->thread_dim | 1u << plan_shared_dim(e->p)), held));
+    } while (next_moved(e, op->tile, value_dims(v) & (1u << e->p->thread_dim | 1u << plan_shared_dim(e->p)), held));
 }
 
 void init_thread(struct emit *e, const struct op *op)
@@ -511,11 +522,11 @@ void store_thread(struct emit *e, const struct op *op)
         barrier(e); /* it may lie where the initial one does, which all threads have read */
     do {
         struct element_place at = place_of(e, v, held);
-        at.n = plan_together(e->p, op->tile);
+        set_neighbours(e->p, v, op->tile, &at);
         LLVMValueRef mine = both(e, at.valid, is_writer(e, v));
         LLVMBasicBlockRef after = mine ? begin_if(e, mine) : NULL;
         store_element(e, op, &e->registers[op->v][2 * thread_register(e->p, v, held)], &at);
         if (after)
             end_if(e, after);
-    } while (next_moved(e, v, op->tile, value_dims(v), held));
+    } while (next_moved(e, op->tile, value_dims(v), held));
 }

@@ -111,7 +111,7 @@ void load_fetched_group(struct emit *e, uint32_t v, uint32_t group)
     held[plan_shared_dim(e->p)] = group;
     LLVMValueRef index = mul(e, thread_index(e, plan_shared_dim(e->p), held), imm(e, 4));
     load_side_by_side(e, false, TG_F32, byte_offset(e, row_address(e, value), index),
-                      &e->registers[v][2 * thread_register(e->p, value, held)], SHARED_OUT_GROUP);
+                      &e->registers[v][2 * thread_register(e->p, value, held)], SHARED_OUT_GROUP, 0);
 }
 
 /* Read anew: what has been read of it before is not kept. */
@@ -139,6 +139,6 @@ void load_fetched(struct emit *e, uint32_t v)
         LLVMValueRef index = dim ? thread_index(e, dim, held) : imm(e, 0);
         LLVMValueRef from = byte_offset(e, row_address(e, value), mul(e, index, imm(e, tg_dtype_bytes(value->dtype))));
         load_side_by_side(e, false, value->dtype, from, &e->registers[v][2 * thread_register(e->p, value, held)],
-                          dim ? together : 1);
+                          dim ? together : 1, 0);
     } while (next_held(e->p, value_dims(value), held));
 }

@@ -22,6 +22,8 @@ struct place place_in_nest(struct emit *e, const struct nest *nest, const struct
     at.start[loop->dim] = mul(e, index, imm(e, loop->block));
     if (loop->dim == TG_BATCH && e->p->shape.packed)
         set_sequence(e, &at, index);
+    if (loop->dim == TG_BATCH && e->p->shape.pooled)
+        at.chunks = choose(e, is_padding(e, index), imm(e, 0), at.chunks);
     return at;
 }
 

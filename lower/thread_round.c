@@ -66,10 +66,7 @@ static bool is_one_move(const struct plan *p, const struct op *op)
 static void find_states(struct emit *e, const struct round *r, const struct nest *nest, const struct op *op,
                         LLVMValueRef address[PLAN_STEPS_AHEAD])
 {
-    const tg_tensor *t = &e->p->algorithm->tensors[op->tile];
-    uint32_t axis = 0;
-    while (axis < TG_MAX_AXES - 1 && t->axes[axis] != nest->loops[0].dim)
-        axis++;
+    const uint32_t axis = plan_axis_of(e->p, op->tile, nest->loops[0].dim);
     LLVMValueRef step =
         mul(e, tensor_stride(e, op->tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, op->tile))));
     e->at = r->at[r->from];
@@ -81,9 +78,7 @@ static void find_states(struct emit *e, const struct round *r, const struct nest
 /* Bytes from a tile's element at one position to that at the next. */
 static LLVMValueRef position_bytes(struct emit *e, uint32_t tile)
 {
-    uint32_t axis = 0;
-    while (axis < TG_MAX_AXES - 1 && e->p->algorithm->tensors[tile].axes[axis] != TG_T)
-        axis++;
+    const uint32_t axis = plan_axis_of(e->p, tile, TG_T);
     return mul(e, tensor_stride(e, tile, 2 + axis), imm64(e, tg_dtype_bytes(plan_memory_dtype(e->p, tile))));
 }
 

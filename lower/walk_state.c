@@ -57,15 +57,6 @@ static void keep_pair(struct emit *e, tg_dtype dtype, LLVMValueRef *const slot, 
         LLVMSetAlignment(LLVMBuildStore(e->b, pair, address[0]), 2 * bytes);
 }
 
-/* Where a tensor has dqk or dhv among its axes, the first two being B and NH. */
-static uint32_t axis_of(const struct emit *e, uint32_t tile, uint32_t dim)
-{
-    uint32_t axis = 0;
-    while (axis < TG_MAX_AXES - 1 && e->p->algorithm->tensors[tile].axes[axis] != dim)
-        axis++;
-    return 2 + axis;
-}
-
 LLVMValueRef walk_is_transition(struct emit *e)
 {
     const struct plan *p = e->p;
@@ -100,8 +91,9 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
     const bool by_columns = p->owner == v->dims[1];
     const uint32_t other = v->dims[by_columns ? 0 : 1];
     const tg_dtype dtype = plan_memory_dtype(p, tile);
-    const bool of_transition = tile == p->transition;
-    LLVMValueRef stride = tensor_stride(e, tile, axis_of(e, tile, other)), column = tile_column(e, 0);
+    const bool of_transition = tile == p->transition,
+               adjacent = of_transition ? !by_columns : plan_last_axis(p, tile) == other;
+    LLVMValueRef stride = tensor_stride(e, tile, 2 + plan_axis_of(p, tile, other)), column = tile_column(e, 0);
     const struct place outside = e->at;
     const uint32_t heads = plan_heads_in_columns(p);
     struct walk w = *walk;
@@ -121,7 +113,7 @@ static void for_state(struct emit *e, const struct walk *walk, uint32_t tile, ea
             for (uint32_t n = 0; n < other_extent(p) / 8; n++) {
                 LLVMBasicBlockRef columns = begin_inside(e, other, imm(e, 8 * n));
                 LLVMValueRef address[2] = {NULL};
-                for (uint32_t i = 0; i < (by_columns ? 2 : 1); i++)
+                for (uint32_t i = 0; i < (adjacent ? 1 : 2); i++)
                     address[i] = byte_offset(e, first, mul(e, stride, imm64(e, tg_dtype_bytes(dtype) * (8 * n + i))));
                 each(e, dtype, &slots(e, &w, p->state)[4 * n + 2 * half], address);
                 end_inside(e, columns);

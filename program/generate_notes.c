@@ -85,6 +85,23 @@ void gen_add_scalars(struct keys *keys, const tg_set *set)
     }
 }
 
+static void append_pool(struct text *notes, const tg_program *program)
+{
+    if (program->pooled == TG_POOL_SLOTS)
+        gen_append(notes, " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
+                          "stride leads from\n * slot to slot. Initial and final state may be the same "
+                          "memory; in a call of B > 0 without tokens\n * they must be.");
+    else if (program->pooled)
+        gen_append(notes, " * States are slots of a pool of yours, and the first stride leads from slot to slot: "
+                          "sequence b\n * begins with slot index[b] and ends in slot index_out[b], with which no other "
+                          "begins. There is no\n * call of B > 0 without tokens.");
+    if (program->pooled)
+        gen_append(notes,
+                   " A negative slot is none: nothing is read there,\n * so that the sequence begins from zero, and "
+                   "nothing written. A sequence without slots is padding:\n * nothing of it is read or "
+                   "written.\n *\n");
+}
+
 /* What a caller must know about this kind of program. */
 void gen_add_notes(struct keys *keys, const tg_set *set)
 {
@@ -104,11 +121,9 @@ void gen_add_notes(struct keys *keys, const tg_set *set)
                    program->group, program->group);
     if (program->packed)
         gen_append(notes, " * B sequences of different lengths lie one behind the other on the axis T. T is that "
-                          "of all\n * together; cu[b] is where sequence b begins, and cu[B] is T.\n *\n");
-    if (program->pooled)
-        gen_append(notes, " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
-                          "stride leads from\n * slot to slot. Initial and final state may be the same "
-                          "memory; in a call of B > 0 without tokens\n * they must be.\n *\n");
+                          "of all\n * together; cu[b] is where sequence b begins, and cu[B] is T,\n"
+                          " * or less: tokens behind it are none.\n *\n");
+    append_pool(notes, program);
     if (program->packed || program->pooled)
         gen_append(notes, " * Arrays of i32 have any positive stride: int64 is the same address with stride "
                           "2.\n *\n");
@@ -236,8 +251,8 @@ void gen_add_numbers(struct keys *keys, const tg_set *set)
         const char *name;
         uint32_t value;
     } rows[] = {
-        {"packed", program->packed}, {"group", program->group}, {"n_scalars", program->n_scalars},
-        {"max_args", TG_MAX_ARGS},   {"max_maps", TG_MAX_MAPS},
+        {"packed", program->packed},       {"pooled", program->pooled}, {"group", program->group},
+        {"n_scalars", program->n_scalars}, {"max_args", TG_MAX_ARGS},   {"max_maps", TG_MAX_MAPS},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         gen_append(gen_add_key(keys, rows[i].name), "%" PRIu32, rows[i].value);

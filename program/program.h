@@ -237,6 +237,16 @@ typedef struct tg_kernel {
     uint32_t n_mma;       /* matrix instructions in the PTX text */
 } tg_kernel;
 
+/* Where states of sequences are. A slot is a number below 2^31; a negative one is none: nothing is read there, so that the
+ * sequence begins from zero, and nothing is written. A sequence all of whose slots are negative is padding: nothing at all of
+ * it is read or written. What one sequence writes no other may read. */
+typedef enum tg_pooling {
+    TG_POOL_NONE = 0,  /* sequence b has entry b of every state */
+    TG_POOL_SLOTS = 1, /* states are slots of the caller's pool: the input "index" [B] says which one each sequence has.
+                          Initial and final state may be the same memory */
+    TG_POOL_MOVES = 2, /* inputs are read in slot index[b], outputs written to slot index_out[b], an input [B] too */
+} tg_pooling;
+
 /* A compiled program. Immutable once built; may be read from many threads. */
 typedef struct tg_program {
     uint32_t struct_size; /* sizeof(tg_program) */
@@ -248,11 +258,10 @@ typedef struct tg_program {
     uint8_t io_dtype;   /* TG_BF16, TG_F16 or TG_F32 */
     /* Sequences of different lengths lie one behind the other on the axis T: sizes.batch is their number,
      * sizes.tokens their sum, tensors with T or chunks have extent 1 on axis B, the others (states) one
-     * entry a sequence. The input "cu" [B + 1] says where each begins; its last entry is T. */
+     * entry a sequence. The input "cu" [B + 1] says where each begins; its last entry is T, or less:
+     * tokens behind it are none, so that one grid does for many calls. */
     uint8_t packed;
-    /* The states of the signature are slots of the caller's pool: the input "index" [B] says which slot
-     * each sequence has. Initial and final state may be the same memory. */
-    uint8_t pooled;
+    uint8_t pooled;      /* tg_pooling */
     uint32_t group;      /* heads that share one head of the TG_SHARED tensors; >= 1, divides NH */
     uint32_t max_tokens; /* T must not exceed this (a decode step); 0: any */
     uint32_t dqk, dhv;
@@ -292,7 +301,7 @@ TG_API int64_t tg_terms_value(const tg_program *program, const tg_sizes *sizes, 
  * sequences or heads; of a slot tensor on axis B the sequences, for nobody here knows the slots. */
 TG_API int64_t tg_tensor_extent(const tg_program *program, const tg_sizes *sizes, uint32_t tensor, uint32_t axis);
 
-/* 1 when the tensor is a pool of slots, so that sequence b has entry index[b] of it and not b: in
+/* 1 when the tensor is a pool of slots, so that sequence b has that entry of it (tg_pooling) and not b: in
  * pooled programs every input and output with neither tokens nor chunks, except TG_I32 tensors and
  * those that are TG_NO_BATCH. Else 0. */
 TG_API int tg_tensor_is_slot(const tg_program *program, uint32_t tensor);

@@ -168,9 +168,12 @@ static tg_status verify_readers(const tg_program *program, const tg_sink *sink)
     static const tg_tensor_info cu = {
         .name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
     static const tg_tensor_info index = {.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    static const tg_tensor_info index_out = {.name = "index_out", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     tg_status status = TG_OK;
     if (program->packed)
         status = verify_reader(program, &cu, "packed", sink);
+    if (status == TG_OK && program->pooled >= TG_POOL_MOVES)
+        status = verify_reader(program, &index_out, "pooled", sink);
     if (status == TG_OK && program->pooled)
         status = verify_reader(program, &index, "pooled", sink);
     return status;
@@ -368,7 +371,7 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 static tg_status verify_calls(const tg_program *program, const tg_sink *sink)
 {
     REQUIRE(program->packed <= 1, "packed: expected 0 or 1, found %d", program->packed);
-    REQUIRE(program->pooled <= 1, "pooled: expected 0 or 1, found %d", program->pooled);
+    REQUIRE(program->pooled <= TG_POOL_MOVES, "pooled: expected 0..%d, found %d", TG_POOL_MOVES, program->pooled);
     REQUIRE(program->group >= 1 && program->group <= MAX_GROUP, "group: expected 1..%d, found %" PRIu32, MAX_GROUP,
             program->group);
     REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32, MAX_TOKENS,

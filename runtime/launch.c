@@ -216,6 +216,12 @@ static tg_status check_slots(const struct call *call)
         int source = tg_tensor_source(program, i);
         if (source == TG_SOURCE_NONE || !tg_tensor_is_slot(program, i) || to->address == 0 || is_empty(call, i))
             continue;
+        if (program->pooled != TG_POOL_SLOTS) {
+            status = tg_fail(call->sink, TG_E_UNSUPPORTED, "TG0827", "leave out calls without tokens",
+                             "%s: a call without tokens moves no state to another slot: expected tokens, found 0",
+                             program->tensors[i].name);
+            continue;
+        }
         if (source >= 0 && call->bound[source].address == to->address)
             continue;
         status = tg_fail(call->sink, TG_E_UNSUPPORTED, "TG0827",

@@ -77,13 +77,13 @@ TG_API const tg_module *tg_set_module(const tg_modules *modules, uint32_t dqk, u
  * a kernel reaches through a tensor map (tg_kernel.maps) have strides below 2^40 bytes, positive
  * but for those of B and NH.
  *
- * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" of pooled ones, {step})
+ * TG_I32 tensors ("cu" of packed programs, strides {0, 0, step}; "index" and "index_out" of pooled ones, {step})
  * have any positive stride: int64 is the same address with stride 2, as its low half comes first.
- * What is in them is not checked; cu begins with 0, does not decrease and ends with T.
+ * What is in them is not checked; cu begins with 0, does not decrease and ends with T or
+ * less.
  *
  * Slots of a pool (tg_tensor_is_slot): the stride of B leads from slot to slot, also for a single
- * sequence. How many slots there are is not known here. Initial and final state may be the same
- * memory. */
+ * sequence. How many slots there are is not known here, nor which ones a call takes: see tg_pooling. */
 typedef struct tg_tensor_arg {
     const char *name; /* as in the program's signature */
     uint64_t address; /* device pointer; 0 for an absent optional tensor, or one of no elements */

@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     suite_decays();
     suite_found();
     suite_found_states();
+    suite_states();
     harness_close();
     return tap_finish();
 }

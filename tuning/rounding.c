@@ -5,8 +5,6 @@
  * rounding of their type each. */
 #include "tuning/tuning.h"
 
-#include "program/fail.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,7 +50,8 @@ static void free_inputs(tg_problem *off)
 
 static tg_status no_memory(const tg_sink *sink)
 {
-    return tg_fail(sink, TG_E_MEMORY, "TG0799", "use a smaller shape", "no host memory for the fp64 reference");
+    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "no host memory for the fp64 reference");
+    return TG_E_MEMORY;
 }
 
 static bool add_deviation(const tg_problem *problem, const tg_truth *truth, const tg_truth *moved, double weight,

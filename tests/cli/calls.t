@@ -172,6 +172,29 @@ check $DATA/la_b.safetensors --packed --device emu
 has no `cu` in the metadata `scalars`
 hint: give the boundaries with --cu
 
+-- case states as an engine keeps them
+-- args
+explain gla --dqk 64 --dhv 64 --arch sm_80 --tokens 4 --pool --states bf16,v-first,index-out --ptxas none
+-- exit 0
+-- stdout
+at most 4 tokens, pooled with index_out, states bf16, states [dhv, dqk]
+
+-- case a word that says nothing of states
+-- args
+explain gla --states bf16,values
+-- exit 2
+-- stderr
+--states: unknown word 'values'
+hint: words, with commas between: bf16, f16, f32, v-first, index-out
+
+-- case slots without a pool
+-- args
+explain gla --states index-out
+-- exit 2
+-- stderr
+--states index-out: slots are of a pool, and there is none
+hint: add --pool
+
 -- case states in slots of a pool
 -- args
 check mlstm-sig-norm --shape B=3,NH=2,T=40,dqk=16,dhv=32 --pool --grad --device emu

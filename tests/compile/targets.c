@@ -105,7 +105,13 @@ static void cover(const struct coverage *c, const char *ptxas)
                    ptxas || !c->coded ? "" : " (no ptxas: not assembled)"))
         return;
     for (uint32_t w = 0; w < N_WIDTHS; w++) {
-        const tg_shape_class shape = {c->type, widths[w].dqk, widths[w].dhv, f->group, f->tokens, f->packed, f->pooled};
+        const tg_shape_class shape = {.io = c->type,
+                                      .dqk = widths[w].dqk,
+                                      .dhv = widths[w].dhv,
+                                      .group = f->group,
+                                      .tokens = f->tokens,
+                                      .packed = f->packed,
+                                      .pooled = f->pooled};
         if ((c->coded | c->planned) >> w & 1)
             compile_one(c->variant, c->target, &shape, f, !(c->coded >> w & 1), ptxas);
     }

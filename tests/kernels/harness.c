@@ -171,8 +171,8 @@ static struct program *make_program(const tg_variant *variant, const tg_schedule
     return made;
 }
 
-static bool load_program(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
-                         struct kernel *kernel)
+bool harness_load(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
+                  struct kernel *kernel)
 {
     char key[33];
     tg_compile_key(schedule, machine_context.machine.target, class, NULL, key);
@@ -338,7 +338,7 @@ static bool compile(struct trial *trial, const tg_variant *variant, const char *
     if (!schedule_from_text(&machine_context, variant, target, &class, NULL, text, &schedule))
         return tap_expect(false, "schedule '%s': %s", text, log_text());
     class.tokens = schedule.max_tokens;
-    if (!load_program(variant, &schedule, &class, &trial->kernel))
+    if (!harness_load(variant, &schedule, &class, &trial->kernel))
         return tap_expect(false, "build: %s", log_text());
     return true;
 }

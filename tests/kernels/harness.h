@@ -81,6 +81,10 @@ extern const tg_sink log_sink;
 const char *log_text(void);
 void log_clear(void);
 
+/* Compiled, or loaded, once for all who want it; the harness's, who frees it. False after messages in the log. */
+bool harness_load(const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *class,
+                  struct kernel *kernel);
+
 const tg_variant *spec_variant(const struct spec *spec);
 bool spec_has_schedule(const struct spec *spec, const char *name);
 bool spec_has_one_chunk(const struct spec *spec); /* the schedule's alone is its chunk size */

@@ -14,5 +14,6 @@ void suite_declared(void);     /* declarations outside the family */
 void suite_decays(void);       /* products with a decay */
 void suite_found(void);        /* what random declarations have found */
 void suite_found_states(void); /* ... in states on mma.sync */
+void suite_states(void);       /* states.def: as engines keep them */
 
 #endif

@@ -1,0 +1,85 @@
+/* compiler/states.c - how callers keep states: in which order, of which type, in which slots.
+ *
+ * A state is an input or output [dqk, dhv] of a head. The class says how it lies in memory: with the values first it is
+ * [dhv, dqk], and it may be of 16 bits. That is all that changes: on chip a state is fp32 and lies as its products want it,
+ * and who moves it asks here for its axes and its type. */
+#include "compiler/plan.h"
+
+static bool is_matrix(const uint8_t axes[TG_MAX_AXES])
+{
+    const bool keys_first = axes[0] == TG_DQK && axes[1] == TG_DHV,
+               values_first = axes[0] == TG_DHV && axes[1] == TG_DQK;
+    return (keys_first || values_first) && axes[2] == TG_AXIS_NONE;
+}
+
+bool plan_is_state(const tg_tensor *t)
+{
+    return (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && is_matrix(t->axes);
+}
+
+const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape)
+{
+    static const uint8_t values_first[TG_MAX_AXES] = {TG_DHV, TG_DQK};
+    return shape->values_first && plan_is_state(tensor) ? values_first : tensor->axes;
+}
+
+const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile)
+{
+    return plan_axes_of(&p->algorithm->tensors[tile], &p->shape);
+}
+
+uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim)
+{
+    const uint8_t *axes = plan_memory_axes(p, tile);
+    uint32_t axis = 0;
+    while (axis < TG_MAX_AXES - 1 && axes[axis] != dim)
+        axis++;
+    return axis;
+}
+
+uint32_t plan_last_axis(const struct plan *p, uint32_t tile)
+{
+    const uint8_t *axes = plan_memory_axes(p, tile);
+    uint32_t last = TG_AXIS_NONE;
+    for (uint32_t axis = 0; axis < TG_MAX_AXES && axes[axis] != TG_AXIS_NONE; axis++)
+        last = axes[axis];
+    return last;
+}
+
+tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
+{
+    if (shape->state && plan_is_state(tensor))
+        return (tg_dtype)shape->state;
+    return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
+}
+
+tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
+{
+    return plan_dtype_of(&p->algorithm->tensors[tile], &p->shape);
+}
+
+bool plan_is_pooled(const struct plan *p, uint32_t tile)
+{
+    const tg_tensor *t = &p->algorithm->tensors[tile];
+    const uint32_t mask = tg_operand_mask(p->algorithm, (tg_operand)tile);
+    return p->shape.pooled && (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) &&
+           !(mask & (1u << TG_T | 1u << TG_CHUNK));
+}
+
+/* A ring of copies brings rows of a matrix as they are declared, in the type of the instruction or in fp32. */
+bool plan_check_states(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const uint32_t tile = TG_OPERAND_TILE(p->values[i].operand);
+        const tg_tensor *t = &p->algorithm->tensors[tile];
+        const bool differs =
+            plan_axes_of(t, &p->shape) != t->axes || (p->shape.state && plan_is_state(t) && p->shape.state != t->dtype);
+        if (p->values[i].space != SPACE_MATRIX || p->values[i].stmt >= 0 || !differs)
+            continue;
+        plan_refuse(p, "TG0549", p->row->line, "keep states as they are declared, or let an earlier row copy them",
+                    "kernel %s takes the state %s as an operand of a product, which must lie as it is declared",
+                    p->row->name, t->name);
+        return false;
+    }
+    return true;
+}
