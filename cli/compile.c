@@ -1,6 +1,7 @@
 /* cli/compile.c - `tegula compile`: a program, or several that choose, as files, for engines that embed them. Needs no
  * GPU. */
 #include "cli.h"
+#include "draft.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,16 +21,15 @@ static bool write_as(const struct output *output, const char *name, const char *
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s%s", output->folder, name, suffix);
-    FILE *file = fopen(path, "wb");
-    bool ok = file && fwrite(bytes, 1, size, file) == size;
-    int error = errno;
-    if (file && fclose(file) != 0) {
-        ok = false;
-        error = errno;
+    struct draft draft;
+    bool ok = draft_open(&draft, path);
+    if (ok) {
+        ok = draft_write(&draft, bytes, size) && draft_keep(&draft);
+        draft_end(&draft);
     }
     if (!ok)
         complain(output->context, "choose a folder that you may write to, with room on its disk",
-                 "%s: cannot be written: %s", path, strerror(error));
+                 "%s: cannot be written: %s", path, strerror(errno));
     else if (output->files)
         json_array_append_new(output->files, json_string(path));
     else

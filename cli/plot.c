@@ -3,9 +3,9 @@
  * The script has the points in it and writes to standard output, so that it can be drawn elsewhere:
  * machines with a GPU seldom have gnuplot. */
 #include "plot.h"
+#include "draft.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -57,46 +57,25 @@ void plot_free(struct plot *plot)
     text_free(&plot->data);
 }
 
-/* Files are made beside the one that is meant, and take its name when they are whole. */
-struct draft {
-    const char *path;
-    char name[4200];
-    int file;
-};
-
-static bool draft_open(struct context *context, struct draft *draft, const char *path)
+static bool cannot_write(struct context *context, const char *path)
 {
-    struct stat there;
-    draft->path = path;
-    snprintf(draft->name, sizeof draft->name, "%s.%ld.part", path, (long)getpid());
-    draft->file = -1;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        complain(context, "name a file", "--svg: %s is there and not a regular file", path);
-        return false;
-    }
-    draft->file = open(draft->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (draft->file >= 0)
-        return true;
     complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, strerror(errno));
     return false;
 }
 
-static bool draft_keep(struct context *context, struct draft *draft)
+static bool begin(struct context *context, struct draft *draft, const char *path)
 {
-    const bool is_kept = close(draft->file) == 0 && rename(draft->name, draft->path) == 0;
-    draft->file = -1;
-    if (!is_kept)
-        complain(context, "name a file that can be written", "--svg: cannot write %s: %s", draft->path,
-                 strerror(errno));
-    return is_kept;
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        complain(context, "name a file", "--svg: %s is there and not a regular file", path);
+        return false;
+    }
+    return draft_open(draft, path) || cannot_write(context, path);
 }
 
-/* What is left of one that was not kept. */
-static void draft_end(const struct draft *draft)
+static bool keep(struct context *context, struct draft *draft)
 {
-    if (draft->file >= 0)
-        close(draft->file);
-    unlink(draft->name);
+    return draft_keep(draft) || cannot_write(context, draft->path);
 }
 
 bool plot_is_possible(struct context *context)
@@ -104,7 +83,7 @@ bool plot_is_possible(struct context *context)
     struct draft draft;
     if (!context->options.svg)
         return true;
-    const bool is_open = draft_open(context, &draft, context->options.svg);
+    const bool is_open = begin(context, &draft, context->options.svg);
     if (is_open)
         draft_end(&draft);
     return is_open;
@@ -120,10 +99,7 @@ static bool write_script(struct context *context, const struct plot *plot, const
         end_series(plot, &writer);
         fprintf(file, "%s\n", commands);
     }
-    if (file && fclose(file) == 0)
-        return true;
-    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", draft->path, strerror(errno));
-    return false;
+    return (file && fclose(file) == 0) || cannot_write(context, draft->path);
 }
 
 enum { NO_PROGRAM = 127, NOT_RUN = 126 };
@@ -151,8 +127,8 @@ static int draw(struct context *context, struct draft *script, struct draft *svg
 {
     const int code = run_gnuplot(script, svg);
     if (code == 0)
-        return draft_keep(context, svg) ? CODE_OK : CODE_FAILED;
-    if (!draft_keep(context, script))
+        return keep(context, svg) ? CODE_OK : CODE_FAILED;
+    if (!keep(context, script))
         return CODE_FAILED;
     if (code == NO_PROGRAM) {
         remark("no gnuplot on PATH (Debian: gnuplot-nox), so %s was not drawn; "
@@ -169,10 +145,9 @@ int plot_draw(struct context *context, const struct plot *plot, const char *comm
     char name[4096];
     struct draft script, svg;
     snprintf(name, sizeof name, "%s.gp", context->options.svg);
-    if (!draft_open(context, &script, name))
+    if (!begin(context, &script, name))
         return CODE_USAGE;
-    const bool ready =
-        write_script(context, plot, commands, &script) && draft_open(context, &svg, context->options.svg);
+    const bool ready = write_script(context, plot, commands, &script) && begin(context, &svg, context->options.svg);
     const int code = ready ? draw(context, &script, &svg) : CODE_USAGE;
     if (ready)
         draft_end(&svg);

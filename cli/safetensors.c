@@ -2,6 +2,7 @@
  * One idea: a file is data from a stranger. Every number in the header is checked before it is
  * used, so that a file that opens can be read without further care. */
 #include "safetensors.h"
+#include "draft.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -584,75 +585,29 @@ static bool make_header(const struct st_contents *contents, const uint64_t *begi
     return made != NULL;
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
+static bool write_contents(const struct draft *draft, const struct st_contents *contents, const void *header,
+                           size_t header_bytes)
 {
-    const unsigned char *at = data;
-    while (bytes > 0) {
-        ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool write_contents(int fd, const struct st_contents *contents, const void *header, size_t header_bytes)
-{
-    if (!write_all(fd, header, header_bytes))
+    if (!draft_write(draft, header, header_bytes))
         return false;
     for (size_t width = 8; width >= 2; width /= 2) /* the order of place_tensors */
         for (size_t i = 0; i < contents->n_tensors; i++)
             if (tg_num_bytes(contents->tensors[i].dtype) == width &&
-                !write_all(fd, contents->tensors[i].data, contents->tensors[i].bytes))
+                !draft_write(draft, contents->tensors[i].data, contents->tensors[i].bytes))
                 return false;
-    return fsync(fd) == 0; /* a rename may reach the disk before the bytes it names */
+    return true;
 }
 
-/* A new file beside the target, so that rename stays within one file system. The umask applies as
- * to any new file, which mkstemp would not let it. */
-static int open_temporary(const char *path, char *name, size_t name_size)
+static bool write_whole(const char *path, const struct st_contents *contents, const void *header, size_t header_bytes,
+                        const struct report *report)
 {
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(name, name_size, "%s.tmp-%ld-%d", path, (long)getpid(), attempt);
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
+    struct draft draft;
+    bool ok = draft_open(&draft, path);
+    if (ok) {
+        ok = write_contents(&draft, contents, header, header_bytes) && draft_keep(&draft);
+        draft_end(&draft);
     }
-    return -1;
-}
-
-static bool write_and_rename(const char *path, const struct st_contents *contents, const void *header,
-                             size_t header_bytes, const struct report *report)
-{
-    size_t name_size = strlen(path) + 64;
-    char *name = malloc(name_size);
-    if (!name)
-        return fail(report, "out of memory");
-    bool ok = false;
-    int fd = open_temporary(path, name, name_size);
-    if (fd >= 0) {
-        ok = write_contents(fd, contents, header, header_bytes);
-        int why = errno;
-        if (close(fd) != 0 && ok) {
-            why = errno;
-            ok = false;
-        }
-        errno = why;
-        if (ok && rename(name, path) != 0)
-            ok = false;
-        if (!ok) {
-            why = errno;
-            unlink(name);
-            errno = why;
-        }
-    }
-    if (!ok)
-        fail(report, "cannot write: %s", strerror(errno));
-    free(name);
-    return ok;
+    return ok || fail(report, "cannot write: %s", strerror(errno));
 }
 
 static bool write_file(const char *path, const struct st_contents *contents, const struct report *report)
@@ -666,7 +621,7 @@ static bool write_file(const char *path, const struct st_contents *contents, con
     unsigned char *header = NULL;
     size_t header_bytes = 0;
     bool ok = place_tensors(contents, begin, report) && make_header(contents, begin, &header, &header_bytes, report) &&
-              write_and_rename(path, contents, header, header_bytes, report);
+              write_whole(path, contents, header, header_bytes, report);
     free(header);
     free(begin);
     return ok;

@@ -89,6 +89,19 @@ refuses() {
     "${@:2}" 2>&1 | grep -qF "$1"
 }
 
+# Where there is no room, what was there stays: the file that could not be written, and nothing half.
+whole_or_not() {
+    local folder=$work/whole before path said kib
+    "$tegula" compile gla --ptxas none --arch sm_80 --dqk 64 --dhv 64 -o "$folder" >/dev/null && before=$(cd "$folder" && cksum ./*) || return
+    for kib in 2 200; do # in the first file; in a later one
+        said=$( (ulimit -f $kib && "$tegula" compile gla --ptxas none --arch sm_80 --dqk 64 --dhv 128 -o "$folder") 2>&1) && return 1
+        path=$(sed -nE 's/^error: (.*): cannot be written: File too large$/\1/p' <<<"$said")
+        [[ $path == "$folder/gla."* ]] || { echo "$said"; return 1; }
+        grep -qxF "$(cd "$folder" && cksum "./${path##*/}")" <<<"$before" || { echo "$path is another"; return 1; }
+    done
+    [[ $(ls "$folder") == "$(awk '{ sub("./", "", $3); print $3 }' <<<"$before")" ]] || { ls "$folder"; return 1; }
+}
+
 # A quote in the name of a file is none in the PTX.
 quoted() {
     { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
@@ -108,4 +121,5 @@ variant
 algorithm
 epilogue
 check "algorithm: a quote in the name of its file" quoted
+check "compile: a file is whole or as it was" whole_or_not
 finish
