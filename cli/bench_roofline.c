@@ -88,9 +88,9 @@ static void print_kernels(const struct timing *timing)
 
 static void print_timing(const struct roofline *roofline, const tg_shape *shape, const struct timing *timing)
 {
-    char text[SCHEDULE_TEXT];
+    char text[TG_SCHEDULE_TEXT];
     const tg_cost operation = operation_cost(roofline, timing);
-    schedule_text(timing->variant, &timing->choice.schedule, text);
+    tg_schedule_text(timing->variant, &timing->choice.schedule, text);
     printf("\n%s B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld: %s (%s), chunk %u\n", timing->variant->name,
            (long long)shape->batch, (long long)shape->heads, (long long)shape->tokens, (long long)shape->dqk,
            (long long)shape->dhv, text, timing->choice.origin, timing->choice.schedule.chunk);
@@ -116,8 +116,8 @@ static void print_head(const struct roofline *roofline)
 /* Without matrix products a kernel has no place in it. */
 static void add_points(struct roofline *roofline, const tg_shape *shape, const struct timing *timing)
 {
-    char text[SCHEDULE_TEXT];
-    schedule_text(timing->variant, &timing->choice.schedule, text);
+    char text[TG_SCHEDULE_TEXT];
+    tg_schedule_text(timing->variant, &timing->choice.schedule, text);
     plot_series(&roofline->plot, "%s, T %lld, %s", timing->variant->name, (long long)shape->tokens, text);
     for (uint32_t i = 0; i < timing->n_kernels; i++) {
         const tg_cost *cost = &timing->kernels[i].cost;

@@ -4,8 +4,8 @@
 json_t *bench_json(const struct bench *bench, const tg_shape *shape, const struct timing *timing)
 {
     const struct context *context = bench->context;
-    char text[SCHEDULE_TEXT];
-    schedule_text(timing->variant, &timing->choice.schedule, text);
+    char text[TG_SCHEDULE_TEXT];
+    tg_schedule_text(timing->variant, &timing->choice.schedule, text);
     return json_pack("{s:s, s:s, s:s, s:o, s:s, s:i, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "variant",
                      timing->variant->name, "device", context->machine.device.name, "dtype", tg_dtype_name(bench->io),
                      "shape", shape_json(shape), "schedule", text, "chunk", (int)timing->choice.schedule.chunk,
@@ -36,8 +36,8 @@ static void print_shape(const struct timing *timing, const tg_shape *shape)
 
 static void print_timing(const struct timing *timing)
 {
-    char size[32], text[SCHEDULE_TEXT];
-    schedule_text(timing->variant, &timing->choice.schedule, text);
+    char size[32], text[TG_SCHEDULE_TEXT];
+    tg_schedule_text(timing->variant, &timing->choice.schedule, text);
     printf("  %9.3f ms (%.3f .. %.3f)  %6.0f GB/s  %6.1f TFLOP/s  %9s  %s (%s)", timing->median, timing->least,
            timing->most, timing->cost.bytes / timing->median / 1e6, timing->cost.flops / timing->median / 1e9,
            bytes_text(timing->workspace, size), text, timing->choice.origin);
@@ -45,11 +45,11 @@ static void print_timing(const struct timing *timing)
 
 static void print_row(const tg_shape *shape, const struct timing *forward, const struct timing *backward)
 {
-    char size[32], text[SCHEDULE_TEXT];
+    char size[32], text[TG_SCHEDULE_TEXT];
     print_shape(forward, shape);
     print_timing(forward);
     if (backward->variant) {
-        schedule_text(backward->variant, &backward->choice.schedule, text);
+        tg_schedule_text(backward->variant, &backward->choice.schedule, text);
         printf("\n  %47s  %9.3f ms  forward and backward; the latter %.3f ms  %9s  %s (%s)", "",
                forward->median + backward->median, backward->median, bytes_text(backward->workspace, size), text,
                backward->choice.origin);

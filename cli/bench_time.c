@@ -87,7 +87,7 @@ static int time_program(struct bench *bench, const tg_variant *variant, const tg
 
 /* With --keep-states the two that hand states over, where a wish does not say otherwise. */
 static bool keep_states(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish[2],
-                        char texts[2][SCHEDULE_TEXT])
+                        char texts[2][TG_SCHEDULE_TEXT])
 {
     const struct context *context = bench->context;
     const tg_shape_class class = tg_shape_class_of(shape, bench->io);
@@ -99,8 +99,8 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const tg
                  "--keep-states: %s has no schedules that hand states over for these sizes", variant->name);
         return false;
     }
-    schedule_text(variant, &pair.forward, texts[0]);
-    schedule_text(variant->backward, &pair.backward, texts[1]);
+    tg_schedule_text(variant, &pair.forward, texts[0]);
+    tg_schedule_text(variant->backward, &pair.backward, texts[1]);
     wish[0].schedule = texts[0];
     wish[1].schedule = texts[1];
     return true;
@@ -112,7 +112,7 @@ bool bench_time(struct bench *bench, const tg_variant *variant, const tg_shape *
     /* A decode step has no gradients. */
     const bool both = bench->with_gradients && variant->backward && !shape->most_tokens;
     struct wish wishes[] = {wish, {bench->context->options.backward_schedule, wish.chunk}};
-    char texts[2][SCHEDULE_TEXT];
+    char texts[2][TG_SCHEDULE_TEXT];
     *forward = *backward = (struct timing){.variant = NULL};
     int code = both && !keep_states(bench, variant, shape, wishes, texts) ? CODE_USAGE : CODE_OK;
     if (code == CODE_OK)

@@ -26,7 +26,7 @@ static bool leg_read(struct check *check, struct leg *leg)
 
 /* A schedule that keeps states, with --keep-states and without one of --schedule. */
 static bool choose_keeping(struct check *check, const struct leg *leg, const tg_shape_class *class,
-                           char text[SCHEDULE_TEXT])
+                           char text[TG_SCHEDULE_TEXT])
 {
     const struct leg *forward = &check->forward;
     const bool is_forward = leg == forward;
@@ -38,7 +38,7 @@ static bool choose_keeping(struct check *check, const struct leg *leg, const tg_
                  "--keep-states: %s has no schedules that hand states over for these sizes", forward->variant->name);
         return false;
     }
-    schedule_text(leg->variant, is_forward ? &pair.forward : &pair.backward, text);
+    tg_schedule_text(leg->variant, is_forward ? &pair.forward : &pair.backward, text);
     return true;
 }
 
@@ -47,7 +47,7 @@ static bool leg_choose(struct check *check, struct leg *leg)
     struct context *context = check->context;
     const struct options *options = &context->options;
     const tg_shape_class class = tg_shape_class_of(&leg->problem.shape, leg->problem.io);
-    char keeping[SCHEDULE_TEXT];
+    char keeping[TG_SCHEDULE_TEXT];
     struct wish wish = wish_of(options);
     if (leg->variant != check->wanted)
         wish.schedule = leg == &check->forward ? NULL : options->backward_schedule;

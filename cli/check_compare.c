@@ -223,10 +223,10 @@ static void print_kind(const tg_problem *problem)
 void check_print_head(struct check *check, const struct leg *leg)
 {
     const tg_shape *shape = &leg->problem.shape;
-    char text[SCHEDULE_TEXT];
+    char text[TG_SCHEDULE_TEXT];
     if (check->tensors)
         return;
-    schedule_text(leg->variant, &leg->choice.schedule, text);
+    tg_schedule_text(leg->variant, &leg->choice.schedule, text);
     progress_hide(check->context);
     if (!check->has_head)
         printf("%s\n", check->path);

@@ -258,9 +258,6 @@ bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule);
-/* The other way round: "tfla chunk=256", as wisdom keeps it. */
-enum { SCHEDULE_TEXT = 256 };
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT]);
 bool shape_class_check(struct context *context, const tg_shape_class *shape);
 /* From --dtype, and --dqk and --dhv or one --shape, else bf16, 128 and 256; --group and the like. `sizes`: the calls that
  * a schedule is for, those of --shape or usual ones. */
@@ -270,12 +267,6 @@ bool shapes_wanted(struct context *context, tg_shape shapes[MAX_SHAPES], uint32_
 
 /* ---- wisdom.c: what tuning has found ---- */
 
-/* What wisdom is filed under: the variant's name, and what else the code depends on. False when
- * that does not fit a line of wisdom; then there is none. */
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant]);
-/* An entry for such a call on this GPU, but for what is to be known of it. False as above. */
-bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
-                  const tg_shape *sizes, tg_wisdom *entry);
 /* The user's own; "" where there is no place for it. */
 const char *wisdom_path(const struct context *context);
 /* wisdom/h200.txt, built in; and what messages call it. */
@@ -299,7 +290,7 @@ struct chosen {
     uint32_t part, program; /* of the set's parts, and of the part's schedules */
     bool is_default;        /* for no sizes of its own */
     tg_shape sizes;
-    char schedule[SCHEDULE_TEXT], origin[64];
+    char schedule[TG_SCHEDULE_TEXT], origin[64];
 };
 
 struct set_parts {

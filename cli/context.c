@@ -202,7 +202,7 @@ static void *wake(void *user)
     return NULL;
 }
 
-static bool machine_use(struct context *context, const char *path, int ordinal, const tg_sink *sink)
+static bool machine_use(struct context *context, const char *path, int ordinal, bool is_emulator, const tg_sink *sink)
 {
     tg_machine *machine = &context->machine;
     int count = 0;
@@ -210,7 +210,6 @@ static bool machine_use(struct context *context, const char *path, int ordinal, 
         machine->driver = NULL;
         return false;
     }
-    machine->device.struct_size = sizeof machine->device;
     if (tg_device_count(machine->driver, &count, sink) != TG_OK)
         goto failed;
     if (ordinal >= count) {
@@ -218,8 +217,9 @@ static bool machine_use(struct context *context, const char *path, int ordinal, 
                   "there is no GPU %d: the driver has %d", ordinal, count);
         goto failed;
     }
-    if (tg_device_query(machine->driver, ordinal, &machine->device, sink) != TG_OK)
+    if (tg_machine_of(machine->driver, ordinal, machine, sink) != TG_OK)
         goto failed;
+    machine->is_emulator = is_emulator;
     context->waking.is_running = pthread_create(&context->waking.thread, NULL, wake, context) == 0;
     return true;
 failed:
@@ -265,13 +265,12 @@ static bool use_emulator(struct context *context)
         return false;
     }
     emulator_configure(context, path);
-    context->machine.is_emulator = true;
-    return machine_use(context, path, 0, &context->sink);
+    return machine_use(context, path, 0, true, &context->sink);
 }
 
 static bool use_default(struct context *context)
 {
-    if (machine_use(context, NULL, 0, &silent_sink)) {
+    if (machine_use(context, NULL, 0, false, &silent_sink)) {
         remark("device: GPU 0, %s", context->machine.device.name);
         return true;
     }
@@ -288,7 +287,7 @@ static bool use_numbered(struct context *context, const char *text)
                  "--device: expected 'emu' or a GPU number, found '%s'", text);
         return false;
     }
-    return machine_use(context, NULL, (int)ordinal, &context->sink);
+    return machine_use(context, NULL, (int)ordinal, false, &context->sink);
 }
 
 static bool target_of_arch(struct context *context, const char *arch, const tg_target **target)
@@ -303,21 +302,6 @@ static bool target_of_arch(struct context *context, const char *arch, const tg_t
     complain(context, text_of(&names), "--arch: unknown architecture '%s'", arch);
     text_free(&names);
     return false;
-}
-
-/* The emulator runs any PTX it knows; a GPU only that of its own compute capability or older. */
-static bool machine_target(struct context *context)
-{
-    tg_machine *machine = &context->machine;
-    if (context->options.arch)
-        return target_of_arch(context, context->options.arch, &machine->target);
-    int cc = machine->device.cc_major * 10 + machine->device.cc_minor;
-    machine->target = tg_target_for_cc(cc);
-    if (!machine->target)
-        complain(context, "use a GPU of compute capability 8.0 or newer, or --device emu",
-                 "%s has compute capability %d.%d", machine->device.name, machine->device.cc_major,
-                 machine->device.cc_minor);
-    return machine->target != NULL;
 }
 
 bool machine_ready(struct context *context)
@@ -346,14 +330,17 @@ bool machine_begin(struct context *context)
     const char *device = context->options.device;
     if (context->machine.driver)
         return true;
-    /* A wrong --arch should not cost opening a device. */
-    const tg_target *target;
+    /* The emulator runs any PTX it knows; a GPU only that of its own compute capability or older. A wrong --arch should
+     * not cost opening a device. */
+    const tg_target *target = NULL;
     if (context->options.arch && !target_of_arch(context, context->options.arch, &target))
         return false;
     bool is_open = !device                      ? use_default(context)
                    : strcmp(device, "emu") == 0 ? use_emulator(context)
                                                 : use_numbered(context, device);
-    return is_open && machine_target(context);
+    if (target)
+        context->machine.target = target;
+    return is_open;
 }
 
 const tg_target *target_wanted(struct context *context)

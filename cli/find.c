@@ -10,18 +10,12 @@
 
 enum { MAX_NAMES = 256 };
 
-static const tg_variant *forward_in(const tg_variant *const *list, const tg_variant *variant)
-{
-    for (; list && *list; list++)
-        if ((*list)->backward == variant)
-            return *list;
-    return NULL;
-}
-
 const tg_variant *variant_forward(const struct context *context, const tg_variant *variant)
 {
-    const tg_variant *forward = forward_in(context->plugin_variants, variant);
-    return forward ? forward : forward_in(tg_builtin_variants, variant);
+    for (const tg_variant *const *v = context->plugin_variants; v && *v; v++)
+        if ((*v)->backward == variant)
+            return *v;
+    return tg_variant_forward(variant);
 }
 
 static bool plugin_check(struct context *context, const tg_variant *variant)
@@ -222,25 +216,16 @@ static bool schedule_default(struct context *context, const tg_variant *variant,
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
                         const tg_shape_class *shape, const tg_shape *sizes, const char *text, tg_schedule *schedule)
 {
-    char base[SCHEDULE_TEXT], whole[2 * SCHEDULE_TEXT];
+    char base[TG_SCHEDULE_TEXT], whole[2 * TG_SCHEDULE_TEXT];
     text += strspn(text, " ");
     const size_t length = strcspn(text, " ");
     if (length > 0 && !memchr(text, '=', length))
         return tg_variant_schedule_named(variant, text, schedule, &context->sink) == TG_OK;
     if (!schedule_default(context, variant, target, shape, sizes, text, schedule))
         return false;
-    schedule_text(variant, schedule, base);
+    tg_schedule_text(variant, schedule, base);
     snprintf(whole, sizeof whole, "%s %s", base, text);
     return tg_variant_schedule_named(variant, whole, schedule, &context->sink) == TG_OK;
-}
-
-void schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
-{
-    struct text whole = {0};
-    tg_writer writer = text_writer(&whole);
-    tg_variant_schedule_text(variant, schedule, &writer);
-    snprintf(text, SCHEDULE_TEXT, "%s", text_of(&whole));
-    text_free(&whole);
 }
 
 bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)

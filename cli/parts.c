@@ -72,7 +72,7 @@ static bool add_choice(struct context *context, const tg_variant *variant, struc
     *chosen = (struct chosen){.part = (uint32_t)(part - parts->row), .sizes = *sizes, .is_default = is_default};
     chosen->program = add_schedule(part, &choice.schedule);
     snprintf(chosen->origin, sizeof chosen->origin, "%s", choice.origin);
-    schedule_text(variant, &choice.schedule, chosen->schedule);
+    tg_schedule_text(variant, &choice.schedule, chosen->schedule);
     if (!is_default)
         part->points[part->n_points++] = (tg_point_of_set){.batch = sizes->batch,
                                                            .heads = sizes->heads,

@@ -8,7 +8,7 @@ enum { MAX_SERIES = 16 };
 
 struct plot {
     struct text data; /* a block of lines for each series: $s0, $s1, ... */
-    char titles[MAX_SERIES][SCHEDULE_TEXT + 64];
+    char titles[MAX_SERIES][TG_SCHEDULE_TEXT + 64];
     uint32_t n_series;
 };
 

@@ -154,7 +154,7 @@ static struct st_tensor output_of(const tg_host_tensor *tensor, const char *name
 static bool write_output(const struct run *run)
 {
     struct st_tensor tensors[TG_MAX_TENSORS];
-    char names[TG_MAX_TENSORS][64], error[512], schedule[SCHEDULE_TEXT];
+    char names[TG_MAX_TENSORS][64], error[512], schedule[TG_SCHEDULE_TEXT];
     struct text scalars = {0};
     size_t n = 0;
     for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
@@ -164,7 +164,7 @@ static bool write_output(const struct run *run)
         tensors[n] = output_of(&run->problem.tensors[i], names[n]);
         n++;
     }
-    schedule_text(run->variant, &run->choice.schedule, schedule);
+    tg_schedule_text(run->variant, &run->choice.schedule, schedule);
     scalars_text(&run->problem, &scalars);
     const struct st_pair meta[] = {
         {"variant", run->variant->name},
@@ -207,8 +207,8 @@ static void report(const struct run *run)
     const tg_shape *shape = &run->problem.shape;
     const double ours = run->phases[COMPILE] + run->phases[LOAD];
     const bool json = run->context->options.json;
-    char text[SCHEDULE_TEXT];
-    schedule_text(run->variant, &run->choice.schedule, text);
+    char text[TG_SCHEDULE_TEXT];
+    tg_schedule_text(run->variant, &run->choice.schedule, text);
     json_t *times = json ? json_object() : NULL;
     if (!json)
         printf("%s %s, B=%lld NH=%lld T=%lld dqk=%lld dhv=%lld; schedule %s (%s), on %s: %s\n", run->variant->name,

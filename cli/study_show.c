@@ -73,8 +73,8 @@ static void print_text(const struct study *study)
     const tg_shape *shape = &study->shape;
     for (uint32_t v = 0; v < study->n_transfers; v++) {
         const struct transfer *transfer = &study->transfers[v];
-        char schedule[SCHEDULE_TEXT];
-        schedule_text(transfer->variant, &transfer->choice.schedule, schedule);
+        char schedule[TG_SCHEDULE_TEXT];
+        tg_schedule_text(transfer->variant, &transfer->choice.schedule, schedule);
         printf("%s %s, T=%lld dqk=%lld dhv=%lld, norm eps %g; schedule %s (%s), on %s\n", transfer->variant->name,
                tg_dtype_name(study->io), (long long)shape->tokens, (long long)shape->dqk, (long long)shape->dhv,
                study->eps, schedule, transfer->choice.origin, study->context->machine.device.name);
@@ -100,8 +100,8 @@ static json_t *gain_json(const struct transfer *transfer, int stage, int i, int 
 static json_t *transfer_json(const struct transfer *transfer)
 {
     json_t *points = json_array(), *halves = json_array();
-    char schedule[SCHEDULE_TEXT];
-    schedule_text(transfer->variant, &transfer->choice.schedule, schedule);
+    char schedule[TG_SCHEDULE_TEXT];
+    tg_schedule_text(transfer->variant, &transfer->choice.schedule, schedule);
     for (int f = 0; f < N_FORGETS; f++) {
         json_array_append_new(halves, json_pack("{s:i, s:o, s:o}", "f", FORGET_LEAST + f, "fp64",
                                                 json_number(half_way(transfer, TRUTH, f)), "kernel",

@@ -23,31 +23,11 @@ struct wanted {
     int64_t chunk;  /* that is asked for; 0: any */
 };
 
-bool wisdom_name(const tg_variant *variant, const tg_shape_class *shape, char name[sizeof((tg_wisdom *)0)->variant])
+static bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *class,
+                         const tg_shape *shape, tg_wisdom *entry)
 {
-    const size_t size = sizeof((tg_wisdom *)0)->variant;
-    char group[16] = "", tokens[16] = "";
-    if (shape->group > 1)
-        snprintf(group, sizeof group, "+g%u", shape->group);
-    if (shape->tokens)
-        snprintf(tokens, sizeof tokens, "+t%u", shape->tokens);
-    return snprintf(name, size, "%s%s%s%s%s", variant->name, group, tokens, shape->packed ? "+cu" : "",
-                    shape->pooled ? "+pool" : "") < (int)size;
-}
-
-bool wisdom_entry(const struct context *context, const tg_variant *variant, const tg_shape_class *shape,
-                  const tg_shape *sizes, tg_wisdom *entry)
-{
-    const tg_device *device = &context->machine.device;
-    *entry = (tg_wisdom){.cc = device->cc_major * 10 + device->cc_minor,
-                         .dqk = sizes->dqk,
-                         .dhv = sizes->dhv,
-                         .batch = sizes->batch,
-                         .heads = sizes->heads,
-                         .tokens = sizes->tokens};
-    snprintf(entry->device, sizeof entry->device, "%s", device->name);
-    snprintf(entry->dtype, sizeof entry->dtype, "%s", tg_dtype_name(shape->io));
-    return wisdom_name(variant, shape, entry->variant);
+    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, 0};
+    return tg_wisdom_of(&context->machine.device, variant, class, &sizes, entry);
 }
 
 const char *wisdom_path(const struct context *context)

@@ -45,12 +45,14 @@ cuda_names() {
         $(sources_except runtime emulator)
 }
 
-# Codes that compiler/ and lower/, or interpreter/, report but their codes.def lacks, and the other way round.
+# Codes that compiler/ and lower/, interpreter/, or tuning/, report but their codes.def lacks, and the other way round.
 unlisted_codes() {
     diff <(cat compiler/*.[ch] lower/*.[ch] | grep -o 'TG05[0-9][0-9]' | sort -u) \
         <(grep -o '^CODE(TG05[0-9][0-9]' compiler/codes.def | cut -c6- | sort -u)
     diff <(cat interpreter/*.[ch] | grep -o 'TG06[0-9][0-9]' | sort -u) \
         <(grep -o '^CODE(TG06[0-9][0-9]' interpreter/codes.def | cut -c6- | sort -u)
+    diff <(cat tuning/*.[ch] | grep -o 'TG09[0-9][0-9]' | sort -u) \
+        <(grep -o '^CODE(TG09[0-9][0-9]' tuning/codes.def | cut -c6- | sort -u)
 }
 
 check "program includes program" none wrong_includes program program/
@@ -62,7 +64,7 @@ check "variants includes dsl" none wrong_includes variants variants/ dsl/
 check "runtime includes the program format only" none wrong_includes runtime runtime/ program/
 check "emulator includes nothing of ours" none wrong_includes emulator emulator/
 check "tuning includes public headers only" none wrong_includes tuning tuning/ \
-    compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h
+    compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h program/fail.h runtime/runtime.h variants/variants.h
 check "jit includes public headers only" none wrong_includes jit jit/ compiler/compiler.h runtime/runtime.h program/fail.h
 check "cli includes public headers only" none wrong_includes cli \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
@@ -70,5 +72,5 @@ check "cli includes public headers only" none wrong_includes cli \
 check "installed headers include by relative paths" none unreachable_includes
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
-check "codes.def lists the codes of compiler and interpreter" none unlisted_codes
+check "codes.def lists the codes of compiler, interpreter and tuning" none unlisted_codes
 finish

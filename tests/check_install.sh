@@ -50,7 +50,7 @@ make_project() { # SOURCE FOLDER OPTION...
 headers() {
     local header
     for header in program/program.h program/set.h program/tegula_embed.h dsl/tegula.h interpreter/interpreter.h \
-        compiler/compiler.h runtime/runtime.h jit/jit.h emulator/tegula_emu.h variants/variants.h variants/scalar.h; do
+        compiler/compiler.h runtime/runtime.h jit/jit.h tuning/tuning.h tuning/numbers.h emulator/tegula_emu.h variants/variants.h variants/scalar.h; do
         echo "#include <tegula/$header>" >"$work/one.c"
         cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" "$work/one.c" &&
             c++ -std=c++14 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$prefix/include" -x c++ "$work/one.c" || return

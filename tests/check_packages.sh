@@ -73,7 +73,7 @@ check "the command needs the C library only" none needs_but tegula libc6
 check "the command needs it" needs tegula libc6
 check "what programs are built with needs the others only" none needs_but libtegula-dev 'libtegula-rt1|libtegula1|tegula'
 check "what programs are built with needs them" needs libtegula-dev libtegula-rt1 libtegula1 tegula
-for pair in libtegula-rt1:libtegula-rt libtegula1:libtegula libtegula1:libtegula-jit tegula:libtegula-emu; do
+for pair in libtegula-rt1:libtegula-rt libtegula1:libtegula libtegula1:libtegula-jit libtegula1:libtegula-tuning tegula:libtegula-emu; do
     name=${pair#*:}
     file=$(library "${pair%:*}" "$name.so.*")
     check "$name has a soname" soname "$file" "$name.so.1"

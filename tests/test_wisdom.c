@@ -55,13 +55,13 @@ static void expect(int64_t batch, int64_t heads, int64_t tokens, int64_t chunk, 
     const tg_shape sizes = {.batch = batch, .heads = heads, .tokens = tokens, .dqk = 128, .dhv = 256};
     const tg_shape_class class = tg_shape_class_of(&sizes, TG_BF16);
     const struct wish wish = {NULL, chunk};
-    char text[SCHEDULE_TEXT];
+    char text[TG_SCHEDULE_TEXT];
     struct choice choice;
     context.options.chunk = chunk;
     if (!tap_expect(schedule_choose(&context, &tg_mlstm_sig, context.machine.target, &class, &sizes, wish, &choice),
                     "none for B %lld NH %lld T %lld", (long long)batch, (long long)heads, (long long)tokens))
         return;
-    schedule_text(&tg_mlstm_sig, &choice.schedule, text);
+    tg_schedule_text(&tg_mlstm_sig, &choice.schedule, text);
     tap_expect((!*schedule || strcmp(text, schedule) == 0) && strcmp(choice.origin, origin) == 0,
                "B %lld NH %lld T %lld: expected %s (%s), found %s (%s)", (long long)batch, (long long)heads,
                (long long)tokens, schedule, origin, text, choice.origin);
@@ -161,10 +161,13 @@ struct shipped {
     int n, n_backward;
 };
 
-/* The other way round than wisdom_name. */
+/* The other way round than tg_wisdom_of. */
 static bool read_name(const char *text, const tg_variant **variant, tg_shape_class *class)
 {
-    char name[sizeof((tg_wisdom *)0)->variant], again[sizeof name];
+    const tg_device none = {.struct_size = sizeof none};
+    const tg_sizes sizes = {0};
+    char name[sizeof((tg_wisdom *)0)->variant];
+    tg_wisdom again;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "+"), text);
     for (const char *at = text; (at = strchr(at, '+')) != NULL; at++) {
         class->group = at[1] == 'g' ? (uint32_t)atoi(at + 2) : class->group;
@@ -173,7 +176,7 @@ static bool read_name(const char *text, const tg_variant **variant, tg_shape_cla
         class->pooled |= strncmp(at, "+pool", 5) == 0;
     }
     *variant = tg_variant_find(name);
-    return *variant && wisdom_name(*variant, class, again) && strcmp(again, text) == 0;
+    return *variant && tg_wisdom_of(&none, *variant, class, &sizes, &again) && strcmp(again.variant, text) == 0;
 }
 
 static double predicted(const tg_schedule *schedule, const tg_shape_class *class, const tg_wisdom *entry)

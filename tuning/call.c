@@ -144,7 +144,7 @@ static tg_status pool_out(const tg_call *call, const tg_host_tensor *tensor, uin
             memcpy((char *)tensor->data + (size_t)i * entry, slot, entry);
         } else if (!is_untouched(slot, entry)) {
             status = TG_E_NUMERICS;
-            tg_report(sink, TG_ERROR, NULL, NULL, 0, "a defect of the kernel",
+            tg_report(sink, TG_ERROR, "TG0906", NULL, 0, "a defect of the kernel",
                       "%s: slot %lld of the pool belongs to no sequence and was written", tensor->name,
                       (long long)pool->slot[i]);
         }
@@ -269,7 +269,7 @@ static void report_size(const tg_call *call, const tg_problem *problem, const tg
     double bytes = 0;
     for (uint32_t i = 0; i < problem->n_tensors; i++)
         bytes += (double)problem->tensors[i].bytes;
-    tg_report(sink, TG_ERROR, NULL, NULL, 0,
+    tg_report(sink, TG_ERROR, "TG0907", NULL, 0,
               "use a smaller batch, or a larger chunk: the states of all chunks are the workspace",
               "%.0f MiB of tensors and %.0f MiB of workspace do not fit %s, which has %.0f MiB", bytes / mib,
               (double)tg_workspace_bytes(program_of(call), &call->sizes) / mib, call->machine->device.name,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "program/program.h"
+#include "../program/program.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,9 +3,13 @@
  * batch of a parameter, or of the tokens of packed sequences) is 1 long. */
 #include "tuning/tuning.h"
 
+#include "program/fail.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "variants/variants.h"
 
 static tg_num_type st_of_dtype(tg_dtype dtype)
 {
@@ -42,9 +46,8 @@ tg_status tg_problem_allocate(tg_host_tensor *tensor, const tg_sink *sink)
     tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);
     if (tensor->data)
         return TG_OK;
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "no host memory for the %zu bytes of %s",
-              tensor->bytes, tensor->name);
-    return TG_E_MEMORY;
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", "use a smaller shape", "no host memory for the %zu bytes of %s",
+                   tensor->bytes, tensor->name);
 }
 
 void tg_problem_free(tg_problem *problem)
@@ -73,6 +76,14 @@ tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io)
 }
 
 /* ---- declarations ---- */
+
+const tg_variant *tg_variant_forward(const tg_variant *variant)
+{
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
+        if ((*v)->backward == variant)
+            return *v;
+    return NULL;
+}
 
 static const tg_tensor *signature_tensor(const tg_variant *variant, const char *name)
 {
@@ -127,6 +138,8 @@ tg_status tg_problem_declare(const tg_variant *variant, const tg_variant *forwar
                              const tg_sink *sink)
 {
     const tg_algorithm *algorithm = variant->algorithm;
+    if (!forward)
+        forward = tg_variant_forward(variant);
     *problem = (tg_problem){.variant = variant, .io = io};
     declare_scalars(problem);
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
@@ -134,9 +147,8 @@ tg_status tg_problem_declare(const tg_variant *variant, const tg_variant *forwar
         if (!(declared->flags & (TG_IN | TG_OUT)))
             continue;
         if (problem->n_tensors == TG_MAX_TENSORS) {
-            tg_report(sink, TG_ERROR, NULL, NULL, 0, "split the algorithm", "%s has more than %d inputs and outputs",
-                      variant->name, TG_MAX_TENSORS);
-            return TG_E_DECLARATION;
+            return tg_fail(sink, TG_E_DECLARATION, "TG0903", "split the algorithm",
+                           "%s has more than %d inputs and outputs", variant->name, TG_MAX_TENSORS);
         }
         problem->tensors[problem->n_tensors++] = declare(variant, forward, tile, io);
     }
@@ -161,9 +173,8 @@ static tg_status set_bytes(tg_host_tensor *tensor, const tg_sink *sink)
     tensor->n = 1;
     for (int i = 0; i < tensor->rank; i++) {
         if (__builtin_mul_overflow(tensor->n, (size_t)tensor->extent[i], &tensor->n) || tensor->n > SIZE_MAX / 16) {
-            tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "%s does not fit an address space",
-                      tensor->name);
-            return TG_E_ARGUMENT;
+            return tg_fail(sink, TG_E_ARGUMENT, "TG0902", "use a smaller shape", "%s does not fit an address space",
+                           tensor->name);
         }
     }
     tensor->bytes = tensor->n * tg_num_bytes(tensor->dtype);
@@ -172,8 +183,7 @@ static tg_status set_bytes(tg_host_tensor *tensor, const tg_sink *sink)
 
 static tg_status no_memory_for_cuts(const tg_sink *sink)
 {
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use fewer sequences", "no host memory for their boundaries");
-    return TG_E_MEMORY;
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", "use fewer sequences", "no host memory for their boundaries");
 }
 
 tg_status tg_cuts_copy(const tg_cuts *from, tg_cuts *to, const tg_sink *sink)
@@ -198,23 +208,39 @@ static tg_status cut_evenly(tg_problem *problem, const tg_sink *sink)
     return cuts->at ? TG_OK : no_memory_for_cuts(sink);
 }
 
+tg_status tg_shape_check(const tg_shape *shape, const tg_sink *sink)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } sizes[] = {
+        {"batch", shape->batch}, {"heads", shape->heads}, {"tokens", shape->tokens},          {"dqk", shape->dqk},
+        {"dhv", shape->dhv},     {"group", shape->group}, {"most_tokens", shape->most_tokens}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 0)
+            return tg_fail(sink, TG_E_ARGUMENT, "TG0902", NULL, "shape: %s: expected at least 0, found %lld",
+                           sizes[i].name, (long long)sizes[i].value);
+    if (shape->group > 1 && shape->heads % shape->group != 0)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0902", "choose a group that divides NH",
+                       "a group of %lld heads does not divide NH = %lld", (long long)shape->group,
+                       (long long)shape->heads);
+    return TG_OK;
+}
+
 tg_status tg_problem_size(const tg_shape *shape, tg_problem *problem, const tg_sink *sink)
 {
     problem->shape = *shape;
     if (isnan(problem->scale))
         problem->scale = 1 / sqrt((double)shape->dqk);
-    if (shape->group > 1 && shape->heads % shape->group != 0) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, "choose a group that divides NH",
-                  "a group of %lld heads does not divide NH = %lld", (long long)shape->group, (long long)shape->heads);
-        return TG_E_ARGUMENT;
-    }
+    const tg_status checked = tg_shape_check(shape, sink);
+    if (checked != TG_OK)
+        return checked;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         tg_host_tensor *tensor = &problem->tensors[i];
         const uint8_t *axes = problem->variant->algorithm->tensors[tensor->tile].axes;
         if (memchr(axes, TG_CHUNK, TG_MAX_AXES)) {
-            tg_report(sink, TG_ERROR, NULL, NULL, 0, "give it the axes of positions, or none of them",
-                      "%s has a row for each chunk, and how long those are only a schedule says", tensor->name);
-            return TG_E_DECLARATION;
+            return tg_fail(sink, TG_E_DECLARATION, "TG0903", "give it the axes of positions, or none of them",
+                           "%s has a row for each chunk, and how long those are only a schedule says", tensor->name);
         }
         for (int axis = 0; axis < tensor->rank; axis++)
             tensor->extent[axis] = extent_of(shape, tensor, axes, axis);
@@ -241,21 +267,18 @@ tg_status tg_cuts_check(const char *label, const tg_cuts *cuts, int64_t tokens, 
     static const char *const hint = "give where each sequence begins, then T: 0,5,5,40";
     const int64_t *at = cuts->at;
     if (at[0] != 0) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, hint, "%s: the boundaries begin with %lld, expected 0", label,
-                  (long long)at[0]);
-        return TG_E_ARGUMENT;
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0904", hint, "%s: the boundaries begin with %lld, expected 0", label,
+                       (long long)at[0]);
     }
     for (int64_t s = 0; s < cuts->n; s++)
         if (at[s + 1] < at[s]) {
-            tg_report(sink, TG_ERROR, NULL, NULL, 0, hint, "%s: the boundaries fall from %lld to %lld", label,
-                      (long long)at[s], (long long)at[s + 1]);
-            return TG_E_ARGUMENT;
+            return tg_fail(sink, TG_E_ARGUMENT, "TG0904", hint, "%s: the boundaries fall from %lld to %lld", label,
+                           (long long)at[s], (long long)at[s + 1]);
         }
     if (at[cuts->n] == tokens)
         return TG_OK;
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, hint, "%s: the boundaries end with %lld, expected T = %lld", label,
-              (long long)at[cuts->n], (long long)tokens);
-    return TG_E_ARGUMENT;
+    return tg_fail(sink, TG_E_ARGUMENT, "TG0904", hint, "%s: the boundaries end with %lld, expected T = %lld", label,
+                   (long long)at[cuts->n], (long long)tokens);
 }
 
 /* ---- what one program leaves for another ---- */
@@ -263,9 +286,9 @@ tg_status tg_cuts_check(const char *label, const tg_cuts *cuts, int64_t tokens, 
 static tg_status feed_one(const tg_host_tensor *from, tg_host_tensor *tensor, const tg_sink *sink)
 {
     if (from->bytes != tensor->bytes || from->dtype != tensor->dtype) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, "give both schedules one chunk size with --chunk",
-                  "%s: the forward left %zu bytes, the backward takes %zu", tensor->name, from->bytes, tensor->bytes);
-        return TG_E_ARGUMENT;
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0905", "give both schedules one chunk size with --chunk",
+                       "%s: the forward left %zu bytes, the backward takes %zu", tensor->name, from->bytes,
+                       tensor->bytes);
     }
     const tg_status status = tg_problem_allocate(tensor, sink);
     if (status == TG_OK)

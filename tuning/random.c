@@ -1,6 +1,8 @@
 /* tuning/random.c - the tensors of a call, made of random numbers that a model might have. */
 #include "tuning/tuning.h"
 
+#include "program/fail.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,14 +89,22 @@ static tg_status random_cuts(const tg_shape *shape, uint64_t seed, tg_cuts *cuts
     const tg_random random = {seed, tg_num_stream("cu")};
     *cuts = (tg_cuts){calloc((size_t)shape->batch + 1, sizeof *cuts->at), shape->batch};
     if (!cuts->at) {
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, "use fewer sequences", "no host memory for their boundaries");
-        return TG_E_MEMORY;
+        return tg_fail(sink, TG_E_MEMORY, "TG0799", "use fewer sequences", "no host memory for their boundaries");
     }
     for (int64_t s = 1; s < shape->batch; s++)
         cuts->at[s] = (int64_t)(tg_num_uniform(random, (uint64_t)s) * (double)(shape->tokens + 1));
     cuts->at[shape->batch] = shape->tokens;
     qsort(cuts->at, (size_t)shape->batch + 1, sizeof *cuts->at, by_number);
     return TG_OK;
+}
+
+static tg_status take_cuts(const tg_shape *shape, const tg_cuts *from, tg_cuts *to, const tg_sink *sink)
+{
+    if (from->n != shape->batch)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0904", NULL, "cuts: the boundaries of %lld sequences, expected %lld",
+                       (long long)from->n, (long long)shape->batch);
+    const tg_status status = tg_cuts_check("cuts", from, shape->tokens, sink);
+    return status == TG_OK ? tg_cuts_copy(from, to, sink) : status;
 }
 
 static tg_status fill(tg_problem *problem, uint64_t seed, const tg_sink *sink)
@@ -116,8 +126,10 @@ tg_status tg_problem_random(const tg_variant *variant, const tg_variant *forward
                             uint64_t seed, const tg_cuts *cuts, tg_problem *problem, const tg_sink *sink)
 {
     tg_status status = tg_problem_declare(variant, forward, io, problem, sink);
+    if (status == TG_OK)
+        status = tg_shape_check(shape, sink);
     if (status == TG_OK && shape->packed)
-        status = cuts ? tg_cuts_copy(cuts, &problem->cuts, sink) : random_cuts(shape, seed, &problem->cuts, sink);
+        status = cuts ? take_cuts(shape, cuts, &problem->cuts, sink) : random_cuts(shape, seed, &problem->cuts, sink);
     if (status == TG_OK)
         status = tg_problem_size(shape, problem, sink);
     if (status == TG_OK)

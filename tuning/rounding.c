@@ -5,6 +5,8 @@
  * rounding of their type each. */
 #include "tuning/tuning.h"
 
+#include "program/fail.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -50,8 +52,7 @@ static void free_inputs(tg_problem *off)
 
 static tg_status no_memory(const tg_sink *sink)
 {
-    tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "no host memory for the fp64 reference");
-    return TG_E_MEMORY;
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", "use a smaller shape", "no host memory for the fp64 reference");
 }
 
 static bool add_deviation(const tg_problem *problem, const tg_truth *truth, const tg_truth *moved, double weight,

@@ -211,7 +211,7 @@ static tg_status compute(struct work *work, const tg_parts_done *parts, const tg
         return TG_OK;
     work->sink = sink;
     if (work->status == TG_E_MEMORY)
-        tg_report(sink, TG_ERROR, NULL, NULL, 0, "use a smaller shape", "no host memory for the fp64 reference");
+        tg_report(sink, TG_ERROR, "TG0799", NULL, 0, "use a smaller shape", "no host memory for the fp64 reference");
     else
         run_slice(work, 0);
     tg_truth_free(work->truth);

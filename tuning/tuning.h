@@ -1,5 +1,5 @@
-/* tuning/tuning.h - what a kernel is tried with (libtegula-tuning): random problems of a variant, the fp64 truth, calls on
- * a GPU, how far from the truth their outputs may be.
+/* tuning/tuning.h - what a kernel is tried with, and which schedule is the fastest (libtegula-tuning): random problems of a
+ * variant, the fp64 truth, calls on a GPU, how far from the truth their outputs may be, tg_tune.
  *
  * Apart from libtegula, which compiles and needs no GPU, and from libtegula-rt, which runs and needs no compiler: it needs
  * both. Nothing here prints, exits or reads the environment, and there is no global state: what is not shared may be
@@ -8,9 +8,9 @@
 #ifndef TEGULA_TUNING_H
 #define TEGULA_TUNING_H
 
-#include "compiler/compiler.h"
-#include "runtime/runtime.h"
-#include "tuning/numbers.h"
+#include "../compiler/compiler.h"
+#include "../runtime/runtime.h"
+#include "numbers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +24,10 @@ typedef struct tg_machine {
     bool is_emulator;        /* it knows which memory was never written, and filling it would hide that */
 } tg_machine;
 
+/* The GPU `ordinal` of the driver, with the newest target that it runs; is_emulator is the caller's to set. Makes no
+ * context current: tg_context_acquire. TG_E_UNSUPPORTED for GPUs older than compute capability 8.0. */
+TG_API tg_status tg_machine_of(tg_driver *driver, int ordinal, tg_machine *machine, const tg_sink *sink);
+
 /* ---- problem.c, random.c: the tensors of a call, on the host ---- */
 
 /* What a call looks like. Zero is the ordinary case for all but the first five. */
@@ -35,6 +39,8 @@ typedef struct tg_shape {
     bool pooled;                            /* states are slots of a pool */
 } tg_shape;
 
+/* No size is negative, and the group divides the heads; else TG_E_ARGUMENT. */
+TG_API tg_status tg_shape_check(const tg_shape *shape, const tg_sink *sink);
 /* Widths beyond what any kernel takes become one that the compiler refuses. */
 TG_API tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io);
 
@@ -88,9 +94,12 @@ typedef struct tg_problem {
     uint32_t n_tensors;
 } tg_problem;
 
+/* The variant that comes with Tegula and whose gradients this one computes; NULL: none. */
+TG_API const tg_variant *tg_variant_forward(const tg_variant *variant);
+
 /* Reproducible random inputs, optional ones included, but for what a forward computes (tg_problem_feed): numbers that a
  * model might have, the same on every machine. Half of the heads forget slowly, so that what is carried from chunk to
- * chunk matters. `forward`: the variant whose gradients this one computes, NULL for a forward. `cuts`: of packed
+ * chunk matters. `forward`: the variant whose gradients this one computes; NULL: tg_variant_forward. `cuts`: of packed
  * sequences; NULL: random ones, some of them short or empty. tg_problem_free. */
 TG_API tg_status tg_problem_random(const tg_variant *variant, const tg_variant *forward, const tg_shape *shape,
                                    tg_dtype io, uint64_t seed, const tg_cuts *cuts, tg_problem *problem,
@@ -217,6 +226,84 @@ TG_API double tg_median(const float *ascending, uint32_t n);
 /* Outputs back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
 TG_API tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink);
 TG_API void tg_call_close(tg_call *call);
+
+/* ---- wisdom.c: schedules as wisdom keeps them ---- */
+
+enum { TG_SCHEDULE_TEXT = 256 };
+
+/* "tfla chunk=256 H.Lhq=64", for tg_variant_schedule_named and --schedule. */
+TG_API void tg_schedule_text(const tg_variant *variant, const tg_schedule *schedule, char text[TG_SCHEDULE_TEXT]);
+
+/* The entry of such a call on this GPU, but for what is to be known of it: schedule, chunk, milliseconds. It is filed under
+ * the variant's name and what else the code depends on, "mlstm-sig+g2+cu". False when that does not fit; `variant` is
+ * then empty, and tg_wisdom_add refuses it. */
+TG_API bool tg_wisdom_of(const tg_device *device, const tg_variant *variant, const tg_shape_class *shape_class,
+                         const tg_sizes *sizes, tg_wisdom *entry);
+
+/* ---- tune.c: which schedule is the fastest ---- */
+
+enum { TG_REASON = 240, TG_MAX_CANDIDATES = 256 };
+
+typedef enum tg_candidate_state {
+    TG_TIMED,     /* right on a small problem, and timed at the sizes of the request */
+    TG_PREDICTED, /* the cost model's time: there was no GPU to ask */
+    TG_NOT_BUILT, /* could not be compiled or loaded */
+    TG_WRONG,     /* not within tolerance of the fp64 truth */
+    TG_NOT_RUN,   /* a call failed, or the search was cancelled before its time was known */
+} tg_candidate_state;
+
+typedef struct tg_candidate {
+    tg_schedule schedule;        /* for tg_compile and tg_set_part */
+    char text[TG_SCHEDULE_TEXT]; /* "tfla chunk=256 H.Lhq=64": for tg_variant_schedule_named and --schedule */
+    tg_candidate_state state;
+    char reason[TG_REASON]; /* of one that is neither timed nor predicted; else "" */
+    bool is_sweep;          /* of the first sweep, over lengths of chunks and segments alone */
+    tg_cost cost;           /* the model's */
+    double milliseconds;    /* the median of the runs, or the model's; of those two states only */
+    double workspace;       /* bytes; of those two states only */
+    tg_verdict verdict;     /* of the worst output; its name is NULL where none was judged */
+} tg_candidate;
+
+/* What tuning has found so far, or in all. */
+typedef struct tg_tuning {
+    tg_candidate *candidates; /* in the order in which they were tried */
+    uint32_t n_candidates;
+    const tg_candidate *best;    /* of the candidates; NULL: none was timed, or predicted */
+    const tg_candidate *untuned; /* what a call gets without tuning, always the first; NULL: none fits */
+    bool is_cancelled;           /* by `progress` */
+    tg_wisdom wisdom;            /* the best as tg_wisdom_add takes it; no `variant`: it was not measured, or no entry
+                                    can name it */
+} tg_tuning;
+
+/* What to tune, and how. Zero what does not matter. */
+typedef struct tg_tune_request {
+    const tg_machine
+        *machine; /* without a driver nothing is measured: the candidates are the cost model's of its target */
+    const tg_variant *variant;
+    const tg_variant *forward; /* whose gradients `variant` computes; needed of gradients of one's own alone */
+    tg_shape shape;            /* the call that is timed */
+    tg_dtype io;
+    double budget_seconds; /* after so long no further candidate is begun. What a call gets untuned is always tried */
+    uint32_t runs;         /* timed runs of a candidate; 0: 10, and 30 of the fastest */
+    uint32_t keep;         /* values of a field that are tried, the likely ones first; 0: 6 */
+    uint64_t seed;         /* of the inputs that candidates are judged with */
+    const char *ptxas;     /* as in tg_compile_options */
+    /* Called on the calling thread before each step of a candidate - "compile", "check", "time" - with what was found so
+     * far. Anything but 0 cancels: no further step is begun. NULL: nobody asks. */
+    int (*progress)(void *user, const tg_tuning *so_far, const tg_candidate *candidate, const char *step);
+    void *user;
+} tg_tune_request;
+
+/* Searches from the model's choices: every schedule of the variant that fits, the likely ones first; those that the model
+ * thinks much slower are left out, with a TG_NOTE. Each is compiled, judged against fp64 on a small problem of the same
+ * widths, and only then timed, the L2 cache emptied before each run; the fastest are timed again. A candidate that fails is
+ * a TG_NOTE and does not end the search. Compiles on all cores; takes device memory for one call of the shape.
+ * TG_OK when something was found, and when it was cancelled before that; `best` says which. Else TG_E_ARGUMENT,
+ * TG_E_DECLARATION or TG_E_UNSUPPORTED for what cannot be tuned, TG_E_MEMORY, or TG_E_NUMERICS, TG_E_COMPILE or
+ * TG_E_DRIVER after what the untuned candidate failed of. In all cases tg_tuning_free, and candidates say why they
+ * failed. */
+TG_API tg_status tg_tune(const tg_tune_request *request, tg_tuning *tuning, const tg_sink *sink);
+TG_API void tg_tuning_free(tg_tuning *tuning);
 
 #ifdef __cplusplus
 }

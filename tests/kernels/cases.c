@@ -40,7 +40,7 @@ static const int64_t lengths[] = {1, 33, 64, 130, 200, 300};
 enum { N_SCHEDULES = 3, N_CHANGES = 36, N_WIDTHS = 7, N_LENGTHS = 6, N_DRAWS = 160, MOST_CHANGES = 4 };
 
 /* Three of four draws keep to what the type needs; what the compiler refuses is no failure. */
-static void draw_spec(uint64_t at, struct spec *spec, char text[SCHEDULE_TEXT])
+static void draw_spec(uint64_t at, struct spec *spec, char text[TG_SCHEDULE_TEXT])
 {
     const tg_random random = {at, tg_num_stream("schedules")};
     uint64_t n = 0;
@@ -52,9 +52,9 @@ static void draw_spec(uint64_t at, struct spec *spec, char text[SCHEDULE_TEXT])
     spec->tokens = lengths[tg_num_bits(random, n++) % N_LENGTHS];
     spec->layout = (enum layout)(tg_num_bits(random, n++) % 3);
     spec->chunk = 128 << tg_num_bits(random, n++) % 3;
-    size_t length = (size_t)snprintf(text, SCHEDULE_TEXT, "%s", schedules[which]);
+    size_t length = (size_t)snprintf(text, TG_SCHEDULE_TEXT, "%s", schedules[which]);
     for (uint64_t c = 1 + tg_num_bits(random, n++) % MOST_CHANGES; c > 0; c--)
-        length += (size_t)snprintf(text + length, SCHEDULE_TEXT - length, " %s",
+        length += (size_t)snprintf(text + length, TG_SCHEDULE_TEXT - length, " %s",
                                    changes[tg_num_bits(random, n++) % N_CHANGES]);
 }
 
@@ -74,7 +74,7 @@ static void suite_random(void)
     for (uint64_t at = 0; at < N_DRAWS; at++) {
         struct spec spec;
         struct trial trial;
-        char text[SCHEDULE_TEXT];
+        char text[TG_SCHEDULE_TEXT];
         draw_spec(at, &spec, text);
         if (!is_accepted(&spec) ||
             !tap_begin("draw %d: %s B=1 NH=2 T=%d dqk=%d dhv=%d L=%d layout %d %s", (int)at, tg_dtype_name(spec.io),

@@ -1,20 +1,20 @@
-/* cli/tune_build.c - compiling for the tuner. Compiling takes longer than timing, and one candidate
- * does not wait for another: the values of a field are compiled at once, on all cores.
- * Candidates stay out of the cache on disk; only the winner goes there. */
-#include "tune.h"
+/* tuning/tune_build.c - compiling for the tuner. Compiling takes longer than timing, and one candidate
+ * does not wait for another: the values of a field are compiled at once, on all cores. */
+#include "tuning/tuner.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The chunk size is a run-time value: code is the same for all of them. */
-static void code_text(const struct tuner *tuner, const tg_schedule *schedule, char text[SCHEDULE_TEXT])
+static void code_text(const struct tuner *tuner, const tg_schedule *schedule, char text[TG_SCHEDULE_TEXT])
 {
     tg_schedule same = *schedule;
     same.chunk = 0;
-    schedule_text(tuner->variant, &same, text);
+    tg_schedule_text(tuner->variant, &same, text);
 }
 
 static struct ready *find_ready(struct tuner *tuner, const char *text)
@@ -41,11 +41,12 @@ static void *worker(void *user)
 {
     struct jobs *jobs = user;
     struct tuner *tuner = jobs->tuner;
-    const tg_compile_options how = {.ptxas = ptxas_given(tuner->context)};
+    const tg_compile_options how = {.ptxas = tuner->request->ptxas};
     for (uint32_t i; (i = atomic_fetch_add(&jobs->next, 1)) < tuner->n_ready;) {
         struct ready *ready = &tuner->ready[i];
-        if (tg_compile(tuner->variant, &ready->schedule, tuner->target, &tuner->class, &how, &ready->program,
-                       &silent_sink) != TG_OK)
+        const tg_sink sink = reason_sink(ready->reason);
+        if (tg_compile(tuner->variant, &ready->schedule, tuner->target, &tuner->class, &how, &ready->program, &sink) !=
+            TG_OK)
             ready->program = NULL;
     }
     return NULL;
@@ -55,11 +56,11 @@ void tuner_prepare(struct tuner *tuner, const tg_schedule *const *schedules, uin
 {
     pthread_t threads[MAX_READY];
     struct jobs jobs = {.tuner = tuner};
-    char text[SCHEDULE_TEXT];
+    char text[TG_SCHEDULE_TEXT];
     forget_ready(tuner);
     for (uint32_t i = 0; i < n && tuner->n_ready < MAX_READY; i++) {
         code_text(tuner, schedules[i], text);
-        if (find_ready(tuner, text) || (tuner->kernel.program && strcmp(text, tuner->kernel_text) == 0))
+        if (find_ready(tuner, text) || (tuner->program && strcmp(text, tuner->program_text) == 0))
             continue;
         struct ready *ready = &tuner->ready[tuner->n_ready++];
         *ready = (struct ready){.schedule = *schedules[i]};
@@ -75,38 +76,45 @@ void tuner_prepare(struct tuner *tuner, const tg_schedule *const *schedules, uin
         pthread_join(threads[i], NULL);
 }
 
-bool tuner_kernel(struct tuner *tuner, const tg_schedule *schedule)
+static void forget_program(struct tuner *tuner)
 {
-    char text[SCHEDULE_TEXT];
+    if (tuner->module)
+        tg_unload(tuner->module);
+    tg_program_free(tuner->program);
+    tuner->module = NULL;
+    tuner->program = NULL;
+}
+
+bool tuner_load(struct tuner *tuner, const tg_schedule *schedule, char reason[TG_REASON])
+{
+    char text[TG_SCHEDULE_TEXT];
+    const tg_sink sink = reason_sink(reason);
     code_text(tuner, schedule, text);
-    if (tuner->kernel.module && strcmp(text, tuner->kernel_text) == 0 &&
-        schedule->chunk % tuner->kernel.program->chunk_multiple == 0)
+    if (tuner->module && strcmp(text, tuner->program_text) == 0 &&
+        schedule->chunk % tuner->program->chunk_multiple == 0)
         return true;
-    kernel_free(&tuner->kernel);
+    forget_program(tuner);
     struct ready *ready = find_ready(tuner, text);
     if (!ready) {
         tuner_prepare(tuner, &schedule, 1);
         ready = find_ready(tuner, text);
     }
-    if (!ready || !ready->program)
+    if (!ready || !ready->program) {
+        snprintf(reason, TG_REASON, "%s", ready ? ready->reason : "no room for its code");
         return false;
-    snprintf(tuner->kernel_text, sizeof tuner->kernel_text, "%s", text);
-    tg_program *program = ready->program;
-    ready->program = NULL; /* the kernel owns it now */
+    }
+    memcpy(tuner->program_text, text, sizeof text);
+    tuner->program = ready->program;
+    ready->program = NULL;
     *ready->text = '\0';
-    return kernel_load(tuner->context, program, &tuner->kernel, &silent_sink);
+    if (tg_load(tuner->request->machine->driver, tuner->program, &tuner->module, &sink) == TG_OK)
+        return true;
+    tuner->module = NULL;
+    return false;
 }
 
-void tuner_keep_kernel(struct tuner *tuner, const tg_schedule *schedule)
-{
-    struct kernel kernel;
-    kernel_free(&tuner->kernel);
-    if (kernel_build(tuner->context, tuner->variant, schedule, &tuner->class, &kernel, &silent_sink))
-        kernel_free(&kernel);
-}
-
-void tuner_forget_kernels(struct tuner *tuner)
+void tuner_forget_programs(struct tuner *tuner)
 {
     forget_ready(tuner);
-    kernel_free(&tuner->kernel);
+    forget_program(tuner);
 }

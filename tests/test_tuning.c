@@ -1,0 +1,461 @@
+/* tests/test_tuning.c EMULATOR - the library that tunes (tuning/tuning.h): its problems and its judgement, a search, and what
+ * becomes of one that is cancelled, has no time, meets a wrong candidate or a driver that fails. */
+#include "tuning/tuning.h"
+#include "runtime/cuda_api.h"
+#include "tests/log.h"
+#include "variants/variants.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *emulator;
+static tg_machine machine;
+
+static int open_machine(void **state)
+{
+    (void)state;
+    tg_driver *driver;
+    if (tg_driver_open(emulator, &driver, NULL) != TG_OK || tg_machine_of(driver, 0, &machine, NULL) != TG_OK)
+        return -1;
+    machine.is_emulator = true;
+    return tg_context_acquire(driver, 0, NULL) == TG_OK ? 0 : -1;
+}
+
+static int close_machine(void **state)
+{
+    (void)state;
+    tg_context_release(machine.driver, 0);
+    tg_driver_close(machine.driver);
+    return 0;
+}
+
+/* ---- a variant that compiles at once, with a schedule that is right and one that is not ---- */
+
+enum { X = 1, H };
+static const tg_tensor tensors[] = {
+    [X] = {"x", TG_IO, TG_IN, {TG_T, TG_DHV}}, [H] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}}};
+static const tg_stmt square[] = {TG_MAP_TO(TG_AT_KV(H), TG_MUL(TG_KV(X), TG_KV(X)))};
+static const tg_stmt twice[] = {TG_MAP_TO(TG_AT_KV(H), TG_ADD(TG_KV(X), TG_KV(X)))};
+#define ALGORITHM(body_)                                                                                               \
+    {                                                                                                                  \
+        TG_HEADER(tg_algorithm), .name = "square", .title = "h = x x", .file = __FILE__, .tensors = tensors,           \
+                                 .n_tensors = TG_COUNT(tensors), .body = body_, .n_body = 1                            \
+    }
+static const tg_algorithm right = ALGORITHM(square), wrong = ALGORITHM(twice);
+#define SCHEDULE(name_)                                                                                                \
+    {                                                                                                                  \
+        TG_HEADER(tg_schedule), .name = name_, .file = __FILE__, .chunk = 32, .rows = {                                \
+            {.name = "map",                                                                                            \
+             .line = __LINE__,                                                                                         \
+             .outputs = {H},                                                                                           \
+             .warps = 1,                                                                                               \
+             .blocks_per_sm = 1,                                                                                       \
+             .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}}                                  \
+        }                                                                                                              \
+    }
+static const tg_schedule good = SCHEDULE("good"), damaged = SCHEDULE("damaged");
+static const tg_schedule *const right_schedules[] = {&good, NULL}, *const wrong_schedules[] = {&damaged, NULL};
+static const tg_way ways[] = {{&wrong, wrong_schedules}, {NULL, NULL}};
+
+static const tg_variant squares = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
+                                   .schedules = right_schedules};
+static const tg_variant with_damage = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
+                                       .schedules = right_schedules, .others = ways};
+
+static void says_zero(const tg_oracle_call *call)
+{
+    for (int64_t i = 0; i < call->batch * call->heads * call->tokens * call->dhv; i++)
+        call->out[H][i] = 0;
+}
+static const tg_variant all_wrong = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
+                                     .schedules = right_schedules, .oracle = says_zero};
+
+static tg_tune_request request_of(const tg_variant *variant)
+{
+    return (tg_tune_request){.machine = &machine,
+                             .variant = variant,
+                             .shape = {.batch = 1, .heads = 2, .tokens = 40, .dqk = 16, .dhv = 16},
+                             .io = TG_BF16,
+                             .budget_seconds = 60,
+                             .runs = 1,
+                             .seed = 1};
+}
+
+/* ---- problems, truth, judgement ---- */
+
+static void a_kernel_is_judged_by_a_problem_of_its_shape(void **state)
+{
+    (void)state;
+    const tg_variant *variant = tg_variant_find("mlstm-sig");
+    const tg_shape shape = {.batch = 3, .heads = 4, .tokens = 70, .dqk = 24, .dhv = 40, .group = 2, .packed = true};
+    const tg_shape_class class = tg_shape_class_of(&shape, TG_F16);
+    tg_problem problem, again, other;
+    tg_schedule schedule;
+    tg_program *program;
+    tg_module *module;
+    tg_truth truth;
+    tg_call call;
+    LOG(log);
+    assert_int_equal(tg_problem_random(variant, NULL, &shape, TG_F16, 7, NULL, &problem, &log_sink), TG_OK);
+    assert_int_equal(tg_problem_random(variant, NULL, &shape, TG_F16, 7, NULL, &again, &log_sink), TG_OK);
+    assert_int_equal(tg_problem_random(variant, NULL, &shape, TG_F16, 8, NULL, &other, &log_sink), TG_OK);
+    const tg_host_tensor *q = tg_problem_tensor(&problem, "q"), *h = tg_problem_tensor(&problem, "h");
+    const int64_t extent[] = {1, 2, 70, 24}; /* packed: one sequence of all tokens; two heads share a q */
+    assert_memory_equal(q->extent, extent, sizeof extent);
+    assert_memory_equal(q->data, tg_problem_tensor(&again, "q")->data, q->bytes);
+    assert_memory_not_equal(q->data, tg_problem_tensor(&other, "q")->data, q->bytes);
+    assert_int_equal(problem.cuts.n, 3);
+
+    assert_int_equal(tg_schedule_default(variant, machine.target, &class, NULL, &schedule, &log_sink), TG_OK);
+    assert_int_equal(tg_compile(variant, &schedule, machine.target, &class, NULL, &program, &log_sink), TG_OK);
+    assert_int_equal(tg_load(machine.driver, program, &module, &log_sink), TG_OK);
+    assert_int_equal(tg_call_open(&call, &machine, module, &problem, schedule.chunk, &log_sink), TG_OK);
+    assert_int_equal(tg_call_run(&call, &log_sink), TG_OK);
+    assert_int_equal(tg_call_fetch(&call, &problem, &log_sink), TG_OK);
+    tg_call_close(&call);
+    assert_int_equal(tg_truth_compute(&problem, 0, NULL, &truth, &log_sink), TG_OK);
+    assert_true(tg_judge_all(&problem, &truth).ok);
+    tg_num_store(h->data, h->dtype, 5, 3 + tg_num_load(h->data, h->dtype, 5));
+    const tg_verdict verdict = tg_judge_all(&problem, &truth);
+    assert_false(verdict.ok);
+    assert_string_equal(verdict.name, "h");
+    assert_int_equal(verdict.error.worst_index, 5);
+
+    tg_truth_free(&truth);
+    tg_unload(module);
+    tg_program_free(program);
+    tg_problem_free(&problem);
+    tg_problem_free(&again);
+    tg_problem_free(&other);
+    assert_string_equal(log.text, "");
+}
+
+static void boundaries_are_of_the_shape(void **state)
+{
+    (void)state;
+    const tg_shape shape = {.batch = 2, .heads = 2, .tokens = 40, .dqk = 16, .dhv = 16, .packed = true};
+    int64_t short_of_t[] = {0, 5, 39}, three[] = {0, 5, 6, 40};
+    const struct {
+        tg_cuts cuts;
+        const char *said;
+    } wrongs[] = {{{short_of_t, 2}, "the boundaries end with 39, expected T = 40"},
+                  {{three, 3}, "the boundaries of 3 sequences, expected 2"}};
+    for (size_t i = 0; i < 2; i++) {
+        tg_problem problem;
+        LOG(log);
+        assert_int_equal(tg_problem_random(&tg_linear, NULL, &shape, TG_BF16, 1, &wrongs[i].cuts, &problem, &log_sink),
+                         TG_E_ARGUMENT);
+        assert_says(&log, wrongs[i].said);
+    }
+}
+
+/* ---- searches ---- */
+
+static void the_best_can_be_remembered_and_compiled(void **state)
+{
+    (void)state;
+    tg_tune_request request = request_of(&tg_linear);
+    request.budget_seconds = 1;
+    tg_tuning tuning;
+    assert_int_equal(tg_tune(&request, &tuning, NULL), TG_OK);
+    assert_true(tuning.n_candidates > 2);
+    assert_ptr_equal(tuning.untuned, &tuning.candidates[0]);
+    for (uint32_t i = 0; i < tuning.n_candidates; i++) {
+        assert_int_equal(tuning.candidates[i].state, TG_TIMED);
+        assert_true(tuning.candidates[i].verdict.ok && tuning.candidates[i].milliseconds > 0);
+    }
+    assert_true(tuning.best->milliseconds <= tuning.untuned->milliseconds);
+
+    char path[] = "/tmp/tegula-tuning-XXXXXX";
+    tg_wisdom found;
+    int is_found = 0;
+    assert_int_equal(close(mkstemp(path)), 0);
+    assert_int_equal(tg_wisdom_add(path, &tuning.wisdom, NULL), TG_OK);
+    assert_int_equal(tg_wisdom_find(path, &tuning.wisdom, &found, &is_found, NULL), TG_OK);
+    assert_true(is_found);
+    assert_string_equal(found.schedule, tuning.best->text);
+    unlink(path);
+
+    tg_set_part part = {.target = machine.target, .shape = tg_shape_class_of(&request.shape, request.io)};
+    tg_set *set;
+    part.schedules[part.n_schedules++] = tuning.best->schedule;
+    assert_int_equal(tg_compile_set(&tg_linear, &part, 1, NULL, &set, NULL), TG_OK);
+    tg_set_free(set);
+    tg_tuning_free(&tuning);
+}
+
+/* Without time there is what a call gets untuned: of a forward, of gradients, of packed sequences with groups. */
+static void without_time_the_untuned_is_timed(void **state)
+{
+    (void)state;
+    tg_tune_request requests[] = {request_of(&tg_linear), request_of(tg_linear.backward), request_of(&tg_simple_gla)};
+    requests[2].shape.packed = true;
+    requests[2].shape.group = 2;
+    for (size_t i = 0; i < 3; i++) {
+        tg_tuning tuning;
+        LOG(log);
+        requests[i].budget_seconds = 0;
+        assert_int_equal(tg_tune(&requests[i], &tuning, &log_sink), TG_OK);
+        assert_int_equal(tuning.n_candidates, 1);
+        assert_ptr_equal(tuning.best, tuning.untuned);
+        assert_int_equal(tuning.best->state, TG_TIMED);
+        assert_false(tuning.is_cancelled);
+        tg_tuning_free(&tuning);
+    }
+}
+
+static void a_damaged_candidate_is_found_wrong(void **state)
+{
+    (void)state;
+    tg_tune_request request = request_of(&with_damage);
+    tg_tuning tuning;
+    LOG(log);
+    assert_int_equal(tg_tune(&request, &tuning, &log_sink), TG_OK);
+    assert_int_equal(tuning.n_candidates, 2);
+    assert_string_equal(tuning.best->text, "good");
+    const tg_candidate *bad = &tuning.candidates[1];
+    assert_string_equal(bad->schedule.name, "damaged");
+    assert_int_equal(bad->state, TG_WRONG);
+    assert_non_null(strstr(bad->reason, "h has rms "));
+    assert_says(&log, "damaged is not within tolerance and is left out: h has rms ");
+    tg_tuning_free(&tuning);
+}
+
+static void nothing_right_is_an_error_with_reasons(void **state)
+{
+    (void)state;
+    tg_tune_request request = request_of(&all_wrong);
+    tg_tuning tuning;
+    LOG(log);
+    assert_int_equal(tg_tune(&request, &tuning, &log_sink), TG_E_NUMERICS);
+    assert_says(&log, "TG0908 none of 1 candidates could be built, verified and timed");
+    assert_null(tuning.best);
+    assert_int_equal(tuning.candidates[0].state, TG_WRONG);
+    assert_string_equal(tuning.wisdom.variant, "");
+    tg_tuning_free(&tuning);
+}
+
+struct canceller {
+    uint32_t wanted;  /* candidates, */
+    const char *step; /* and then this one */
+    int n_calls;
+};
+
+static int cancel(void *user, const tg_tuning *so_far, const tg_candidate *candidate, const char *step)
+{
+    struct canceller *c = user;
+    c->n_calls++;
+    assert_true(*candidate->text);
+    return so_far->n_candidates == c->wanted && strcmp(step, c->step) == 0;
+}
+
+static void what_was_found_before_a_cancel_is_kept(void **state)
+{
+    (void)state;
+    struct canceller c = {.wanted = 1, .step = "compile"};
+    tg_tune_request request = request_of(&tg_linear);
+    request.progress = cancel;
+    request.user = &c;
+    tg_tuning tuning;
+    LOG(log);
+    assert_int_equal(tg_tune(&request, &tuning, &log_sink), TG_OK);
+    assert_true(tuning.is_cancelled);
+    assert_int_equal(tuning.n_candidates, 1);
+    assert_ptr_equal(tuning.best, &tuning.candidates[0]);
+    assert_int_equal(tuning.best->state, TG_TIMED);
+    assert_string_equal(tuning.wisdom.schedule, tuning.best->text);
+    assert_int_equal(c.n_calls, 4); /* three steps of the first, and never again */
+    tg_tuning_free(&tuning);
+}
+
+static void before_the_first_there_is_nothing_to_keep(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"compile", "check", "time"};
+    for (int i = 0; i < 3; i++) {
+        struct canceller c = {.step = steps[i]};
+        tg_tune_request request = request_of(&squares);
+        request.progress = cancel;
+        request.user = &c;
+        tg_tuning tuning;
+        LOG(log);
+        assert_int_equal(tg_tune(&request, &tuning, &log_sink), TG_OK);
+        assert_true(tuning.is_cancelled);
+        assert_null(tuning.best);
+        assert_int_equal(tuning.n_candidates, i > 0);
+        assert_int_equal(c.n_calls, i + 1);
+        if (i > 0)
+            assert_string_equal(tuning.candidates[0].reason, "cancelled");
+        assert_string_equal(log.text, "");
+        tg_tuning_free(&tuning);
+    }
+}
+
+static void without_a_gpu_the_model_predicts(void **state)
+{
+    (void)state;
+    const tg_machine none = {.target = tg_target_find("sm_90a")};
+    tg_tune_request request = request_of(tg_variant_find("mlstm-sig"));
+    request.machine = &none;
+    request.shape = (tg_shape){.batch = 8, .heads = 16, .tokens = 8192, .dqk = 128, .dhv = 256};
+    tg_tuning tuning;
+    assert_int_equal(tg_tune(&request, &tuning, NULL), TG_OK);
+    assert_true(tuning.n_candidates > 20);
+    for (uint32_t i = 0; i < tuning.n_candidates; i++)
+        assert_int_equal(tuning.candidates[i].state, TG_PREDICTED);
+    assert_string_equal(tuning.wisdom.variant, "");
+    tg_tuning_free(&tuning);
+}
+
+static void what_cannot_be_tuned_is_refused(void **state)
+{
+    (void)state;
+    static const tg_variant nothing = {TG_HEADER(tg_variant), .name = "nothing"};
+    tg_tune_request r[9];
+    for (int i = 0; i < 9; i++)
+        r[i] = request_of(&squares);
+    r[0].shape.batch = 0;
+    r[1].shape.tokens = -5;
+    r[2].shape.dhv = 17;
+    r[3].shape.group = 3;
+    r[4].io = TG_DTYPE_NONE;
+    r[5].budget_seconds = NAN;
+    r[6].variant = NULL;
+    r[7].variant = &nothing;
+    r[8].shape.most_tokens = 8;
+    static const struct {
+        tg_status status;
+        const char *said;
+    } expected[] = {{TG_E_ARGUMENT, "TG0901 shape.batch: expected at least 1, found 0"},
+                    {TG_E_ARGUMENT, "TG0901 shape.tokens: expected at least 1, found -5"},
+                    {TG_E_ARGUMENT, "dhv"},
+                    {TG_E_ARGUMENT, "TG0902 a group of 3 heads does not divide NH = 2"},
+                    {TG_E_ARGUMENT, "type"},
+                    {TG_E_ARGUMENT, "TG0901 budget_seconds: expected at least 0, found "},
+                    {TG_E_ARGUMENT, "TG0828 variant is NULL"},
+                    {TG_E_DECLARATION, "algorithm"},
+                    {TG_E_ARGUMENT, "TG0901 shape.most_tokens: expected 0, or at least shape.tokens, found 8"}};
+    for (int i = 0; i < 9; i++) {
+        tg_tuning tuning;
+        LOG(log);
+        assert_int_equal(tg_tune(&r[i], &tuning, &log_sink), expected[i].status);
+        assert_says(&log, expected[i].said);
+        assert_int_equal(tuning.n_candidates, 0);
+        tg_tuning_free(&tuning);
+    }
+}
+
+/* ---- a driver one of whose calls fails: the table of the emulator's functions, with ours in front ---- */
+
+enum { NO_SUCH = 999, N_KINDS = 3 };
+enum { MEMORY, MODULES, EVENTS };
+static struct tg_driver real;
+static int n_calls, failing, alive[N_KINDS];
+static const char *failed;
+
+static bool fails(const char *name)
+{
+    if (n_calls++ != failing)
+        return false;
+    failed = name;
+    return true;
+}
+
+#define FAULTY(name, parameters, arguments)                                                                            \
+    static cu_result faulty_##name parameters                                                                          \
+    {                                                                                                                  \
+        return fails(#name) ? NO_SUCH : real.name arguments;                                                           \
+    }
+#define MAKES(name, kind, parameters, arguments)                                                                       \
+    static cu_result faulty_##name parameters                                                                          \
+    {                                                                                                                  \
+        const cu_result result = fails(#name) ? NO_SUCH : real.name arguments;                                         \
+        alive[kind] += result == 0;                                                                                    \
+        return result;                                                                                                 \
+    }
+#define ENDS(name, kind, parameters, arguments)                                                                        \
+    static cu_result faulty_##name parameters                                                                          \
+    {                                                                                                                  \
+        alive[kind]--;                                                                                                 \
+        return real.name arguments;                                                                                    \
+    }
+
+MAKES(cuMemAlloc, MEMORY, (cu_pointer * address, size_t bytes), (address, bytes))
+ENDS(cuMemFree, MEMORY, (cu_pointer address), (address))
+MAKES(cuModuleLoadDataEx, MODULES, (cu_module * module, const void *image, unsigned int n, int *options, void **values),
+      (module, image, n, options, values))
+ENDS(cuModuleUnload, MODULES, (cu_module module), (module))
+MAKES(cuEventCreate, EVENTS, (cu_event * event, unsigned int flags), (event, flags))
+ENDS(cuEventDestroy, EVENTS, (cu_event event), (event))
+FAULTY(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), (function, module, name))
+FAULTY(cuCtxGetDevice, (cu_device * device), (device))
+FAULTY(cuCtxSynchronize, (void), ())
+FAULTY(cuFuncGetAttribute, (int *value, int attribute, cu_function function), (value, attribute, function))
+FAULTY(cuLaunchKernel,
+       (cu_function function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+        unsigned int bz, unsigned int shared, cu_stream stream, void **parameters, void **extra),
+       (function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))
+FAULTY(cuLaunchKernelEx, (const struct cu_launch *launch, cu_function function, void **parameters, void **extra),
+       (launch, function, parameters, extra))
+FAULTY(cuMemcpyHtoD, (cu_pointer to, const void *from, size_t bytes), (to, from, bytes))
+FAULTY(cuMemcpyDtoH, (void *to, cu_pointer from, size_t bytes), (to, from, bytes))
+FAULTY(cuMemsetD8, (cu_pointer to, unsigned char value, size_t bytes), (to, value, bytes))
+FAULTY(cuEventRecord, (cu_event event, cu_stream stream), (event, stream))
+FAULTY(cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to), (milliseconds, from, to))
+
+static void put_in_front(struct tg_driver *driver)
+{
+    real = *driver;
+#define OURS(name) driver->name = faulty_##name
+    OURS(cuMemAlloc), OURS(cuMemFree), OURS(cuModuleLoadDataEx), OURS(cuModuleUnload), OURS(cuEventCreate);
+    OURS(cuEventDestroy), OURS(cuModuleGetFunction), OURS(cuCtxGetDevice), OURS(cuCtxSynchronize);
+    OURS(cuFuncGetAttribute), OURS(cuLaunchKernel), OURS(cuLaunchKernelEx), OURS(cuMemcpyHtoD), OURS(cuMemcpyDtoH);
+    OURS(cuMemsetD8), OURS(cuEventRecord), OURS(cuEventElapsedTime);
+}
+
+/* Each call fails once. Nothing stays behind, and the candidate says which it was. */
+static void a_driver_call_that_fails_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    tg_tune_request request = request_of(&squares);
+    int n_failed = 0;
+    put_in_front(machine.driver);
+    for (failing = 0; failing == 0 || failed; failing++) {
+        tg_tuning tuning;
+        LOG(log);
+        n_calls = 0;
+        failed = NULL;
+        const tg_status status = tg_tune(&request, &tuning, &log_sink);
+        for (int kind = 0; kind < N_KINDS; kind++)
+            assert_int_equal(alive[kind], 0);
+        if (failed && !strstr(tuning.candidates[0].reason, failed))
+            fail_msg("%s failed, and the candidate says \"%s\"", failed, tuning.candidates[0].reason);
+        assert_int_equal(status == TG_OK, !failed);
+        assert_int_equal(tuning.best == NULL, failed != NULL);
+        n_failed += failed != NULL;
+        tg_tuning_free(&tuning);
+    }
+    *machine.driver = real;
+    assert_true(n_failed > 25);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_is_judged_by_a_problem_of_its_shape),
+        cmocka_unit_test(boundaries_are_of_the_shape),
+        cmocka_unit_test(the_best_can_be_remembered_and_compiled),
+        cmocka_unit_test(without_time_the_untuned_is_timed),
+        cmocka_unit_test(a_damaged_candidate_is_found_wrong),
+        cmocka_unit_test(nothing_right_is_an_error_with_reasons),
+        cmocka_unit_test(what_was_found_before_a_cancel_is_kept),
+        cmocka_unit_test(before_the_first_there_is_nothing_to_keep),
+        cmocka_unit_test(without_a_gpu_the_model_predicts),
+        cmocka_unit_test(what_cannot_be_tuned_is_refused),
+        cmocka_unit_test(a_driver_call_that_fails_leaves_nothing_behind),
+    };
+    emulator = argc > 1 ? argv[1] : "";
+    return cmocka_run_group_tests(tests, open_machine, close_machine);
+}
