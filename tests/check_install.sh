@@ -75,6 +75,9 @@ by_hand() {
 examples_build() {
     check "library, in C: builds" compile_c "$work/library" "tegula tegula-rt" "$examples/library/main.c"
     check "library, in C: runs" "$work/library" "$emulator"
+    check "tuning, in C: builds" compile_c "$work/tuning" "tegula-tuning tegula tegula-rt" "$examples/tuning/main.c"
+    check "tuning, in C: runs" "$work/tuning" "$emulator" "$work/wisdom.txt" 0.2
+    check "tuning, in C: has written what it found" grep -q "^gla | Tegula emulator | 80 bf16 " "$work/wisdom.txt"
     check "engine, in C++, its kernels by tegula_embed: builds" make_project "$examples/engine" "$work/engine"
     check "engine, in C++, its kernels by tegula_embed: runs" "$work/engine/engine" "$emulator"
     check "embed, compiled by hand: builds and runs" by_hand
