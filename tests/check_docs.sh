@@ -4,7 +4,7 @@
 #   indented, else                     shell commands, which succeed
 #   ```c                               a program that compiles, as C11 and as C++17, against what the page has made before
 #   ```c after <!-- from FILE -->      lines that stand in that file, one below the other
-#   ```cmake after <!-- from FILE -->  ... too
+#   ```cmake, ```python after <!-- from FILE -->  ... too
 #   ```python                          compiles, where there is a python3
 #   any after <!-- not run: WHY -->    is reported as skipped
 # Relative links lead somewhere. Commands run in a folder that looks like the repository; its build/ is empty but for the programs, libraries and what installs them.
@@ -80,7 +80,7 @@ block() { # PAGE FILE
     *:"not run: "*) skip "$what" "${note#not run: }" ;;
     shown:) check "$what" shows "$2" ;;
     shell:) check "$what" bash -euo pipefail "$2" ;;
-    c:"from "* | cmake:"from "*) check "$what" stands_in "$2" "${note#from }" ;;
+    c:"from "* | cmake:"from "* | python:"from "*) check "$what" stands_in "$2" "${note#from }" ;;
     c:) check "$what" compiles "$2" ;;
     python:) if has_python; then check "$what" python3 -m py_compile "$2"; else skip "$what" "there is no python3"; fi ;;
     *) check "$what: no kind of block that this script knows: $kind, $note" false ;;

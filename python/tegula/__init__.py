@@ -11,7 +11,6 @@ from ._device import DeviceArray, to_device
 from ._operator import Operator, Results, Signature, signature
 
 __all__ = ["DeviceArray", "Error", "Operator", "Results", "Signature", "backward", "forward", "signature", "to_device"]
-__version__ = "0.1.0"
 
 _operator = functools.cache(Operator)
 

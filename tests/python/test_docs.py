@@ -1,16 +1,25 @@
-"""The blocks of docs/python.md run, one after the other in one namespace; those that want PyTorch where it is."""
+"""The blocks of docs/python.md run, one after the other in one namespace; those that want PyTorch where it is. And the
+example of README.md."""
 
 import importlib.util
 import os
 import re
+import runpy
 import unittest
+import warnings
 
 import numpy  # noqa: F401 - the first block's
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "python.md")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PAGE = os.path.join(ROOT, "docs", "python.md")
 
 
 class Page(unittest.TestCase):
+    def test_example(self):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "there is no GPU", RuntimeWarning)
+            runpy.run_path(os.path.join(ROOT, "examples", "python", "first.py"))
+
     def test_blocks(self):
         with open(PAGE) as page:
             blocks = re.findall(r"^```python\n(.*?)^```", page.read(), re.DOTALL | re.MULTILINE)
