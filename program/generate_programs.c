@@ -1,5 +1,6 @@
 /* program/generate_programs.c - generated C: images, kernels, programs, and the branches by which a launch takes one. */
 #include "program/generate.h"
+#include "program/arch.h"
 #include "program/tensor.h"
 
 #include <inttypes.h>
@@ -135,12 +136,6 @@ void gen_add_programs(struct keys *keys, const tg_set *set)
     gen_append(gen_add_key(keys, "n_kernels"), "%" PRIu32, n_kernels);
 }
 
-/* "sm_" and a number: 90 is 9.0. */
-static unsigned long arch_number(const tg_program *program)
-{
-    return strtoul(program->arch + strlen("sm_"), NULL, 10);
-}
-
 static int64_t tokens_of(const tg_program *program, const tg_point_of_set *at)
 {
     return program->packed ? (at->tokens - 1) / at->batch + 1 : at->tokens;
@@ -174,7 +169,7 @@ void gen_add_branches(struct keys *keys, const tg_set *set)
     for (uint32_t i = 0; i < set->n_branches; i++) {
         const tg_branch *b = &set->branches[i];
         const tg_program *p = &set->programs[b->first];
-        gen_append(text, "    {%lu, %lu, %d, %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", ",
+        gen_append(text, "    {%d, %d, %d, %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", ",
                    arch_number(p) / 10, arch_number(p) % 10, p->arch_exact, p->dqk, p->dhv, b->first, b->n_programs,
                    b->n_programs > 1 ? b->n_points : 0);
         if (b->n_programs > 1) {

@@ -5,6 +5,7 @@
  * zero. */
 #include "program/fail.h"
 #include "program/tensor.h"
+#include "program/verify.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,16 +16,8 @@
 /* A launch that needs more than these exists on no GPU; the loader compares with the real one. */
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 1 << 20, MAX_WIDTH = 1 << 16, MAX_CHUNK = 1 << 24 };
 enum { MAX_GROUP = 1 << 16, MAX_TOKENS = 1 << 24 };
-/* Of a tensor map: elements of a box in one dimension, bytes of a span that is not swizzled. */
-enum { MAX_BOX = 256, MAX_SPAN_BYTES = 128 };
 
-#define REQUIRE_CODE(code, condition, ...)                                                                             \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            return tg_fail(sink, TG_E_FORMAT, code, NULL, __VA_ARGS__);                                                \
-    } while (0)
-#define REQUIRE(condition, ...)     REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
-#define REQUIRE_MAP(condition, ...) REQUIRE_CODE("TG0724", condition, __VA_ARGS__)
+#define REQUIRE(condition, ...) REQUIRE_CODE("TG0721", condition, __VA_ARGS__)
 
 static bool is_terminated(const char *text, size_t capacity)
 {
@@ -218,64 +211,6 @@ static tg_status verify_arg(const tg_program *program, const tg_kernel *kernel, 
     return TG_OK;
 }
 
-/* What the encoder of the driver would refuse, or would take and read other columns with. */
-static tg_status verify_box(const tg_program *program, const tg_kernel *kernel, uint32_t i, const tg_sink *sink)
-{
-    const tg_map_desc *map = &kernel->maps[i];
-    const tg_tensor_info *t = &program->tensors[map->tensor];
-    const uint32_t bytes = tg_dtype_bytes((tg_dtype)t->dtype) * map->columns;
-    const uint32_t most = map->swizzle ? 16u << map->swizzle : MAX_SPAN_BYTES;
-    const uint32_t width = t->axes[1] == TG_DQK   ? program->dqk
-                           : t->axes[1] == TG_DHV ? program->dhv
-                                                  : program->chunk_default;
-    REQUIRE_MAP(bytes >= 16 && bytes <= most && bytes % 16 == 0,
-                "kernel %s: maps[%" PRIu32 "].columns (%s): expected a multiple of 16 bytes up to "
-                "%" PRIu32 ", found %d columns, %" PRIu32 " bytes",
-                kernel->name, i, t->name, most, map->columns, bytes);
-    REQUIRE_MAP(map->rows >= 1 && map->rows <= MAX_BOX,
-                "kernel %s: maps[%" PRIu32 "].rows (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
-                map->rows);
-    REQUIRE_MAP(map->spans >= 1 && map->spans <= MAX_BOX,
-                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1..%d, found %d", kernel->name, i, t->name, MAX_BOX,
-                map->spans);
-    REQUIRE_MAP(map->spans == 1 || width % map->columns == 0,
-                "kernel %s: maps[%" PRIu32 "].spans (%s): expected 1, as %d columns do not divide the width %" PRIu32
-                ", found %d",
-                kernel->name, i, t->name, map->columns, width, map->spans);
-    REQUIRE_MAP(bytes * map->rows * map->spans <= kernel->shared_bytes,
-                "kernel %s: maps[%" PRIu32 "] (%s): expected a box within the %" PRIu32
-                " bytes of shared memory, found %" PRIu32,
-                kernel->name, i, t->name, kernel->shared_bytes, bytes * map->rows * map->spans);
-    return TG_OK;
-}
-
-static tg_status verify_map(const tg_program *program, const tg_kernel *kernel, uint32_t i, const tg_sink *sink)
-{
-    const tg_map_desc *map = &kernel->maps[i];
-    REQUIRE_MAP(map->tensor < program->n_tensors,
-                "kernel %s: maps[%" PRIu32 "].tensor: expected below %" PRIu32 ", found %d", kernel->name, i,
-                program->n_tensors, map->tensor);
-    const tg_tensor_info *t = &program->tensors[map->tensor];
-    REQUIRE_MAP(t->axes[0] == TG_T && (t->axes[1] == TG_DQK || t->axes[1] == TG_DHV || t->axes[1] == TG_POSITION) &&
-                    t->axes[2] == TG_AXIS_NONE,
-                "kernel %s: maps[%" PRIu32
-                "].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found %s",
-                kernel->name, i, t->name);
-    REQUIRE_MAP(t->dtype == TG_BF16 || t->dtype == TG_F16 || t->dtype == TG_F32,
-                "kernel %s: maps[%" PRIu32 "].tensor: expected one of bf16, f16 or f32, found %s of %s", kernel->name,
-                i, t->name, tg_dtype_name((tg_dtype)t->dtype));
-    REQUIRE_MAP(map->swizzle <= TG_SWIZZLE_128, "kernel %s: maps[%" PRIu32 "].swizzle (%s): expected 0..%d, found %d",
-                kernel->name, i, t->name, TG_SWIZZLE_128, map->swizzle);
-    uint32_t n_passed = 0;
-    for (uint32_t a = 0; a < kernel->n_args; a++) {
-        const tg_arg_desc *arg = &kernel->args[a];
-        n_passed += arg->kind == TG_ARG_MAP && arg->axis == i;
-    }
-    REQUIRE_MAP(n_passed == 1, "kernel %s: maps[%" PRIu32 "] (%s): expected one argument with it, found %" PRIu32,
-                kernel->name, i, t->name, n_passed);
-    return verify_box(program, kernel, i, sink);
-}
-
 /* What only sm_90 and newer have. */
 static tg_status verify_hopper(const tg_program *program, const tg_kernel *kernel, const tg_sink *sink)
 {
@@ -392,15 +327,22 @@ static tg_status verify_counts(const tg_program *program, const tg_sink *sink)
     return TG_OK;
 }
 
+tg_status verify_header(const char *what, uint32_t struct_size, uint32_t version, size_t size, const tg_sink *sink)
+{
+    if (struct_size == size && version == TG_PROGRAM_VERSION)
+        return TG_OK;
+    return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
+                   "%s: expected version %d of %zu bytes, found version %" PRIu32 " of %" PRIu32, what,
+                   TG_PROGRAM_VERSION, size, version, struct_size);
+}
+
 tg_status tg_program_verify(const tg_program *program, const tg_sink *sink)
 {
     if (!program)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0721", NULL, "program: expected a program, found NULL");
-    if (program->struct_size != sizeof *program || program->version != TG_PROGRAM_VERSION)
-        return tg_fail(sink, TG_E_VERSION, "TG0722", "compile it again with this version of Tegula",
-                       "program: expected version %d of %zu bytes, found version %" PRIu32 " of %" PRIu32,
-                       TG_PROGRAM_VERSION, sizeof *program, program->version, program->struct_size);
-    tg_status status = verify_identity(program, sink);
+    tg_status status = verify_header("program", program->struct_size, program->version, sizeof *program, sink);
+    if (status == TG_OK)
+        status = verify_identity(program, sink);
     if (status == TG_OK)
         status = verify_calls(program, sink);
     if (status == TG_OK)

@@ -8,6 +8,18 @@ tg_status device_attribute(const tg_driver *driver, cu_device device, int attrib
     return DRIVER_CALL(driver, sink, cuDeviceGetAttribute, value, attribute, device);
 }
 
+tg_status current_device(const tg_driver *driver, cu_device *device, int *cc, const tg_sink *sink)
+{
+    int major = 0, minor = 0;
+    tg_status status = DRIVER_CALL(driver, sink, cuCtxGetDevice, device);
+    if (status == TG_OK)
+        status = device_attribute(driver, *device, CU_DEVICE_CC_MAJOR, &major, sink);
+    if (status == TG_OK)
+        status = device_attribute(driver, *device, CU_DEVICE_CC_MINOR, &minor, sink);
+    *cc = 10 * major + minor;
+    return status;
+}
+
 tg_status tg_device_count(const tg_driver *driver, int *count, const tg_sink *sink)
 {
     return DRIVER_CALL(driver, sink, cuDeviceGetCount, count);

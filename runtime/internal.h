@@ -45,6 +45,8 @@ tg_status launch_recorded(const tg_module *module, const tg_sizes *sizes, const 
 
 /* device.c */
 tg_status device_attribute(const tg_driver *driver, cu_device device, int attribute, int *value, const tg_sink *sink);
+/* The device of the current context, and its compute capability: 90 is 9.0. */
+tg_status current_device(const tg_driver *driver, cu_device *device, int *cc, const tg_sink *sink);
 
 /* map.c */
 

@@ -2,6 +2,7 @@
  *
  * What cannot work is refused here in our words, before the driver is asked and answers in its own:
  * the wrong architecture, too much shared memory, too large a block. */
+#include "program/arch.h"
 #include "runtime/internal.h"
 
 #include <inttypes.h>
@@ -12,17 +13,13 @@
 enum { SHARED_WITHOUT_ASKING = 48 * 1024, LOG_BYTES = 16 * 1024 };
 
 struct limits {
-    int cc_major, cc_minor, shared_optin, max_threads;
+    int cc, shared_optin, max_threads;
 };
 
 static tg_status query_limits(const tg_driver *driver, struct limits *limits, const tg_sink *sink)
 {
     cu_device device = 0;
-    tg_status status = DRIVER_CALL(driver, sink, cuCtxGetDevice, &device);
-    if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_CC_MAJOR, &limits->cc_major, sink);
-    if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_CC_MINOR, &limits->cc_minor, sink);
+    tg_status status = current_device(driver, &device, &limits->cc, sink);
     if (status == TG_OK)
         status = device_attribute(driver, device, CU_DEVICE_SHARED_OPTIN, &limits->shared_optin, sink);
     if (status == TG_OK)
@@ -30,20 +27,13 @@ static tg_status query_limits(const tg_driver *driver, struct limits *limits, co
     return status;
 }
 
-/* "sm_90a" is 90; verified programs have digits there. */
-static int arch_number(const tg_program *program)
+static tg_status check_arch(const tg_program *program, int cc, const tg_sink *sink)
 {
-    return (int)strtol(program->arch + strlen("sm_"), NULL, 10);
-}
-
-static tg_status check_arch(const tg_program *program, const struct limits *limits, const tg_sink *sink)
-{
-    int arch = arch_number(program), device = limits->cc_major * 10 + limits->cc_minor;
-    if (device == arch || (device > arch && !program->arch_exact))
+    if (runs_on(program, cc))
         return TG_OK;
     return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", "compile the program for this GPU",
                    "program %s: expected a GPU of %s%s, found sm_%d", program->variant, program->arch,
-                   program->arch_exact ? " exactly" : " or newer", device);
+                   program->arch_exact ? " exactly" : " or newer", cc);
 }
 
 /* Overlap is left out where the driver cannot do it; without the others a kernel would be wrong. */
@@ -149,10 +139,10 @@ static tg_status load_kernels(tg_module *module, const tg_sink *sink)
     struct limits limits = {0};
     tg_status status = query_limits(driver, &limits, sink);
     if (status == TG_OK)
-        status = check_arch(program, &limits, sink);
+        status = check_arch(program, limits.cc, sink);
     for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++)
         status = check_kernel(driver, &program->kernels[i], &limits, sink);
-    bool may_use_cubin = arch_number(program) / 10 == limits.cc_major;
+    bool may_use_cubin = arch_number(program) / 10 == limits.cc / 10;
     for (uint32_t i = 0; i < program->n_kernels && status == TG_OK; i++) {
         const tg_kernel *kernel = &program->kernels[i];
         status = load_image(driver, kernel, may_use_cubin, &module->modules[i], sink);

@@ -10,19 +10,6 @@ struct tg_modules {
     tg_module *modules[TG_MAX_SET_PROGRAMS]; /* NULL: of a branch for other GPUs */
 };
 
-static tg_status query_capability(const tg_driver *driver, int *cc, const tg_sink *sink)
-{
-    cu_device device = 0;
-    int major = 0, minor = 0;
-    tg_status status = DRIVER_CALL(driver, sink, cuCtxGetDevice, &device);
-    if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_CC_MAJOR, &major, sink);
-    if (status == TG_OK)
-        status = device_attribute(driver, device, CU_DEVICE_CC_MINOR, &minor, sink);
-    *cc = 10 * major + minor;
-    return status;
-}
-
 /* Of each pair of widths the branch that this GPU takes; *n_loaded counts them. */
 static tg_status load_branches(const tg_driver *driver, tg_modules *m, uint32_t *n_loaded, const tg_sink *sink)
 {
@@ -53,7 +40,8 @@ tg_status tg_set_load(const tg_driver *driver, const tg_set *set, tg_modules **m
     if (!loaded)
         return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "tg_set_load: no memory");
     loaded->set = set;
-    status = query_capability(driver, &loaded->cc, sink);
+    cu_device device = 0;
+    status = current_device(driver, &device, &loaded->cc, sink);
     if (status == TG_OK)
         status = load_branches(driver, loaded, &n_loaded, sink);
     if (status == TG_OK && n_loaded == 0) {
