@@ -154,7 +154,6 @@ struct context {
     char cache[4096], wisdom[4096], ptxas[4096];
     struct progress *progress; /* NULL: nothing that may take long is going on */
     bool is_cache_warned;
-    bool is_advice; /* what is found wrong now can be done without: errors become warnings */
 };
 
 void context_init(struct context *context);
@@ -252,8 +251,6 @@ struct choice {
 };
 bool schedule_choose(struct context *context, const tg_variant *variant, const tg_target *target,
                      const tg_shape_class *shape, const tg_shape *sizes, struct wish wish, struct choice *choice);
-/* Puts the chunk on top, unless it is 0. */
-bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
 /* "tfla chunk=128 H.Lhq=64": an optional schedule name and changes to it. Without a name it is the
  * default of these sizes. */
 bool schedule_from_text(struct context *context, const tg_variant *variant, const tg_target *target,
@@ -269,8 +266,6 @@ bool shapes_wanted(struct context *context, tg_shape shapes[MAX_SHAPES], uint32_
 
 /* The user's own; "" where there is no place for it. */
 const char *wisdom_path(const struct context *context);
-/* wisdom/h200.txt, built in; and what messages call it. */
-extern const char shipped_wisdom[], shipped_name[];
 /* What is known of this GPU and these sizes, if it takes the chunk (0: any), and where from: the
  * user's own wisdom, else what is shipped. */
 bool schedule_remembered(struct context *context, const tg_variant *variant, const tg_target *target,

@@ -68,10 +68,9 @@ static void emit(void *user, const tg_diag *diag)
 {
     static const char *const severities[] = {"note", "warning", "error"};
     struct context *context = user;
-    const tg_severity severity = context->is_advice && diag->severity == TG_ERROR ? TG_WARNING : diag->severity;
 
     progress_hide(context);
-    fputs(severities[severity], stderr);
+    fputs(severities[diag->severity], stderr);
     if (diag->code)
         fprintf(stderr, " %s", diag->code);
     if (diag->file) {
@@ -87,7 +86,7 @@ static void emit(void *user, const tg_diag *diag)
         print_harmless(diag->hint);
     }
     fputc('\n', stderr);
-    if (context->errors && severity == TG_ERROR)
+    if (context->errors && diag->severity == TG_ERROR)
         collect(context, diag);
 }
 

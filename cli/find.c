@@ -228,13 +228,6 @@ bool schedule_from_text(struct context *context, const tg_variant *variant, cons
     return tg_variant_schedule_named(variant, whole, schedule, &context->sink) == TG_OK;
 }
 
-bool schedule_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink)
-{
-    char change[40];
-    snprintf(change, sizeof change, "chunk=%lld", (long long)chunk);
-    return !chunk || tg_schedule_apply(change, schedule, sink) == TG_OK;
-}
-
 struct wish wish_of(const struct options *options)
 {
     return (struct wish){options->schedule, options->chunk};
@@ -254,6 +247,6 @@ bool schedule_choose(struct context *context, const tg_variant *variant, const t
             return false;
         snprintf(choice->origin, sizeof choice->origin, "default");
     }
-    return schedule_chunk(&choice->schedule, wish.chunk, &context->sink) &&
+    return tg_schedule_set_chunk(&choice->schedule, wish.chunk, &context->sink) == TG_OK &&
            tg_plan_check(&choice->schedule, target, shape, &context->sink) == TG_OK;
 }

@@ -66,7 +66,7 @@ static bool add_choice(struct context *context, const tg_variant *variant, struc
     const bool is_measured =
         (!is_default || context->options.wisdom) && !wish.schedule &&
         schedule_measured(context, variant, part->target, &part->shape, sizes, wish.chunk, &choice);
-    if (is_measured ? !schedule_chunk(&choice.schedule, wish.chunk, &context->sink)
+    if (is_measured ? tg_schedule_set_chunk(&choice.schedule, wish.chunk, &context->sink) != TG_OK
                     : !schedule_choose(context, variant, part->target, &part->shape, sizes, wish, &choice))
         return false;
     *chosen = (struct chosen){.part = (uint32_t)(part - parts->row), .sizes = *sizes, .is_default = is_default};

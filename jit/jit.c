@@ -1,14 +1,16 @@
-/* jit/jit.c - a table of what was loaded, by the key of its code. One lock: who comes while another compiles waits. */
+/* jit/jit.c - a table of what was loaded, by the key of its code, and a ring of the last decisions. One lock: who comes
+ * while another compiles waits. */
 #include "jit/jit.h"
 
 #include "program/fail.h"
+#include "tuning/tuning.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SIZE = 33 };
+enum { KEY_SIZE = 33, N_DECISIONS = 64 };
 
 struct entry {
     char key[KEY_SIZE]; /* tg_compile_key */
@@ -16,13 +18,24 @@ struct entry {
     tg_module *module;
 };
 
+/* Which module a call took. What differs in padding alone is decided anew. */
+struct decision {
+    const tg_variant *variant; /* NULL: none yet */
+    tg_shape_class shape;
+    tg_sizes sizes;
+    const tg_module *module;
+};
+
 struct tg_jit {
     const tg_driver *driver;
+    tg_device device;
     const tg_target *target;
-    char *cache, *ptxas; /* NULL: none */
+    char *cache, *wisdom, *ptxas; /* NULL: none */
     pthread_mutex_t lock;
     struct entry *entries;
     size_t n, room;
+    struct decision decisions[N_DECISIONS];
+    size_t oldest; /* of the decisions */
 };
 
 static bool copy_text(const char *from, char **to)
@@ -36,21 +49,29 @@ static tg_status no_memory(const tg_sink *sink)
     return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "out of host memory");
 }
 
-static tg_status make(const tg_driver *driver, const tg_target *target, const tg_jit_options *options, tg_jit **jit)
+static void jit_free(tg_jit *jit)
 {
-    tg_jit *made = calloc(1, sizeof *made);
-    if (!made)
-        return TG_E_MEMORY;
-    *made = (tg_jit){.driver = driver, .target = target};
-    const bool ok = copy_text(options->cache, &made->cache) && copy_text(options->ptxas, &made->ptxas);
-    if (!ok || pthread_mutex_init(&made->lock, NULL) != 0) {
-        free(made->cache);
-        free(made->ptxas);
-        free(made);
-        return TG_E_MEMORY;
-    }
-    *jit = made;
-    return TG_OK;
+    free(jit->entries);
+    free(jit->cache);
+    free(jit->wisdom);
+    free(jit->ptxas);
+    free(jit);
+}
+
+static tg_jit *make(const tg_driver *driver, const tg_device *device, const tg_target *target,
+                    const tg_jit_options *options)
+{
+    tg_jit *jit = calloc(1, sizeof *jit);
+    if (!jit)
+        return NULL;
+    jit->driver = driver;
+    jit->device = *device;
+    jit->target = target;
+    if (copy_text(options->cache, &jit->cache) && copy_text(options->wisdom, &jit->wisdom) &&
+        copy_text(options->ptxas, &jit->ptxas) && pthread_mutex_init(&jit->lock, NULL) == 0)
+        return jit;
+    jit_free(jit);
+    return NULL;
 }
 
 tg_status tg_jit_open(const tg_driver *driver, int ordinal, const tg_jit_options *options, tg_jit **jit,
@@ -67,8 +88,8 @@ tg_status tg_jit_open(const tg_driver *driver, int ordinal, const tg_jit_options
         return tg_fail(sink, TG_E_UNSUPPORTED, "TG0811", NULL,
                        "device %d, %s: expected compute capability 8.0 or newer, found %d.%d", ordinal, device.name,
                        device.cc_major, device.cc_minor);
-    return make(driver, target, options ? options : &(tg_jit_options){NULL, NULL}, jit) == TG_OK ? TG_OK
-                                                                                                 : no_memory(sink);
+    *jit = make(driver, &device, target, options ? options : &(tg_jit_options){.cache = NULL});
+    return *jit ? TG_OK : no_memory(sink);
 }
 
 static void entry_free(struct entry *entry)
@@ -85,10 +106,7 @@ void tg_jit_close(tg_jit *jit)
     for (size_t i = 0; i < jit->n; i++)
         entry_free(&jit->entries[i]);
     pthread_mutex_destroy(&jit->lock);
-    free(jit->entries);
-    free(jit->cache);
-    free(jit->ptxas);
-    free(jit);
+    jit_free(jit);
 }
 
 /* From the cache, or compiled and put there. */
@@ -130,9 +148,22 @@ static const struct entry *find(const tg_jit *jit, const char *key)
     return NULL;
 }
 
-/* With the lock held. */
-static tg_status find_or_make(tg_jit *jit, const tg_variant *variant, const tg_schedule *schedule,
-                              const tg_shape_class *shape, const tg_module **module, const tg_sink *sink)
+/* ---- decisions; all with the lock held ---- */
+
+static tg_status choose(const tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                        const tg_sizes *sizes, tg_schedule *schedule, const tg_sink *sink)
+{
+    tg_wanted wanted = {.variant = variant, .target = jit->target, .shape_class = shape, .chunk = sizes->chunk};
+    tg_wisdom found;
+    if (tg_wisdom_of(&jit->device, variant, shape, sizes, &wanted.like) &&
+        ((jit->wisdom && tg_wisdom_advice(&wanted, jit->wisdom, &found, schedule, sink)) ||
+         tg_wisdom_advice(&wanted, NULL, &found, schedule, sink)))
+        return tg_schedule_set_chunk(schedule, sizes->chunk, sink);
+    return tg_schedule_default(variant, jit->target, shape, sizes, schedule, sink);
+}
+
+static tg_status load(tg_jit *jit, const tg_variant *variant, const tg_schedule *schedule, const tg_shape_class *shape,
+                      const tg_module **module, const tg_sink *sink)
 {
     struct entry entry = {.program = NULL};
     tg_compile_key(schedule, jit->target, shape, jit->ptxas, entry.key);
@@ -153,18 +184,41 @@ static tg_status find_or_make(tg_jit *jit, const tg_variant *variant, const tg_s
     return status;
 }
 
-tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,
+static const tg_module *decided(const tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                                const tg_sizes *sizes)
+{
+    for (const struct decision *d = jit->decisions; d < jit->decisions + N_DECISIONS; d++)
+        if (d->variant == variant && memcmp(&d->sizes, sizes, sizeof *sizes) == 0 &&
+            memcmp(&d->shape, shape, sizeof *shape) == 0)
+            return d->module;
+    return NULL;
+}
+
+static tg_status decide(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,
                         const tg_module **module, const tg_sink *sink)
 {
     tg_schedule schedule;
+    *module = decided(jit, variant, shape, sizes);
+    if (*module)
+        return TG_OK;
+    tg_status status = choose(jit, variant, shape, sizes, &schedule, sink);
+    if (status == TG_OK)
+        status = load(jit, variant, &schedule, shape, module, sink);
+    if (status == TG_OK) {
+        jit->decisions[jit->oldest] = (struct decision){.variant = variant, .sizes = *sizes, .module = *module};
+        memcpy(&jit->decisions[jit->oldest].shape, shape, sizeof *shape); /* padding too */
+        jit->oldest = (jit->oldest + 1) % N_DECISIONS;
+    }
+    return status;
+}
+
+tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,
+                        const tg_module **module, const tg_sink *sink)
+{
     if (!jit || !variant || !shape || !sizes || !module)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_jit_module: expected five pointers, found a NULL");
-    *module = NULL;
-    tg_status status = tg_schedule_default(variant, jit->target, shape, sizes, &schedule, sink);
-    if (status != TG_OK)
-        return status;
     pthread_mutex_lock(&jit->lock);
-    status = find_or_make(jit, variant, &schedule, shape, module, sink);
+    const tg_status status = decide(jit, variant, shape, sizes, module, sink);
     pthread_mutex_unlock(&jit->lock);
     return status;
 }

@@ -1,9 +1,10 @@
 /* jit/jit.h - kernels on first use: a variant and what a call is like -> a module to launch (libtegula-jit).
  *
  * For programs that learn their shapes at run time, and for bindings of other languages: what lies between a
- * declaration and tg_launch in one call. It chooses the schedule for the sizes (tg_schedule_default), takes the
- * program from the cache on disk or compiles it, loads it, and keeps it for the next call. Needs libtegula, with
- * LLVM, and libtegula-rt; a dlopen of libtegula-jit finds the functions of all three. */
+ * declaration and tg_launch in one call. It chooses the schedule for the sizes as the command does (what tuning found here,
+ * what is shipped, the cost model), takes the program from the cache on disk or compiles it, loads it, and keeps it for the
+ * next call. Needs libtegula, with LLVM, libtegula-rt and libtegula-tuning; a dlopen of libtegula-jit finds the functions
+ * of all of them. */
 #ifndef TEGULA_JIT_H
 #define TEGULA_JIT_H
 
@@ -18,8 +19,9 @@ extern "C" {
 typedef struct tg_jit tg_jit;
 
 typedef struct tg_jit_options {
-    const char *cache; /* folder of the kernel cache, see tg_cache_put; NULL: nothing is kept on disk */
-    const char *ptxas; /* as in tg_compile_options; NULL: the driver assembles */
+    const char *cache;  /* folder of the kernel cache, see tg_cache_put; NULL: nothing is kept on disk */
+    const char *wisdom; /* file of what tuning found here, see tg_wisdom_advice; NULL: only what is shipped */
+    const char *ptxas;  /* as in tg_compile_options; NULL: the driver assembles */
 } tg_jit_options;
 
 /* For device `ordinal` of the driver, which must outlive it. `options` NULL: all its fields NULL; it is copied.
@@ -31,9 +33,9 @@ TG_API void tg_jit_close(tg_jit *jit);
 
 /* The module for calls of this kind and these sizes, with the device's primary context current (tg_context_acquire).
  * The first call for a kind takes as long as a compiler (0.1 to 1 s, or 10 ms from the cache), and others wait for it;
- * a later one a microsecond where sizes are as before, else as long as tg_schedule_default. Sizes that lead to the same
- * code lead to the same module. It is the jit's and lasts until tg_jit_close. `sizes->chunk` 0: any chunk size. A
- * cache that cannot be written is a warning. */
+ * a later one below a microsecond where kind and sizes are among the last 64, else as long as a look at wisdom and
+ * tg_schedule_default. Sizes that lead to the same code lead to the same module. It is the jit's and lasts until tg_jit_close. `sizes->chunk` 0: any chunk size. A
+ * cache that cannot be written, or wisdom that cannot be used, is a warning. */
 TG_API tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
                                const tg_sizes *sizes, const tg_module **module, const tg_sink *sink);
 

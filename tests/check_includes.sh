@@ -65,7 +65,7 @@ check "runtime includes the program format only" none wrong_includes runtime run
 check "emulator includes nothing of ours" none wrong_includes emulator emulator/
 check "tuning includes public headers only" none wrong_includes tuning tuning/ \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h program/fail.h runtime/runtime.h variants/variants.h
-check "jit includes public headers only" none wrong_includes jit jit/ compiler/compiler.h runtime/runtime.h program/fail.h
+check "jit includes public headers only" none wrong_includes jit jit/ compiler/compiler.h runtime/runtime.h tuning/tuning.h program/fail.h
 check "cli includes public headers only" none wrong_includes cli \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
     tuning/tuning.h tuning/numbers.h emulator/tegula_emu.h

@@ -78,7 +78,7 @@ for pair in libtegula-rt1:libtegula-rt libtegula1:libtegula libtegula1:libtegula
     file=$(library "${pair%:*}" "$name.so.*")
     check "$name has a soname" soname "$file" "$name.so.1"
     check "$name shows nothing of LLVM or of others" none exports_but "$file" 'tg_|tgemu_|cu[A-Z]'
-    check "$name is linked with the C library only" none libraries_but "$file" "$c|libtegula|libtegula-rt"
+    check "$name is linked with the C library only" none libraries_but "$file" "$c|libtegula|libtegula-rt|libtegula-tuning"
 done
 check "the command is linked with the C library only" none libraries_but "$work/tegula/usr/bin/tegula" "$c"
 check "a program runs with the runtime alone" runtime_alone

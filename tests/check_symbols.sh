@@ -41,7 +41,7 @@ check "libtegula-rt needs neither LLVM nor libcuda" none needed_but "$lib/libteg
 check "libtegula-rt shows tg_* only" none exports_but "$lib/libtegula-rt.so" tg_
 check "libtegula does not need libcuda" none needs_cuda "$lib/libtegula.so"
 check "libtegula shows tg_* only" none exports_but "$lib/libtegula.so" tg_
-check "libtegula-jit needs libtegula and libtegula-rt" none needed_but "$lib/libtegula-jit.so" 'libc|libtegula|libtegula-rt|libpthread'
+check "libtegula-jit needs our libraries" none needed_but "$lib/libtegula-jit.so" 'libc|libtegula|libtegula-rt|libtegula-tuning|libpthread'
 check "libtegula-jit shows tg_jit_* only" none exports_but "$lib/libtegula-jit.so" tg_jit_
 check "libtegula-tuning needs libtegula and libtegula-rt" none needed_but "$lib/libtegula-tuning.so" 'libc|libm|libtegula|libtegula-rt|libpthread'
 check "libtegula-tuning shows tg_* only" none exports_but "$lib/libtegula-tuning.so" tg_

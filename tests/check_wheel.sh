@@ -33,11 +33,11 @@ exports_but() { # FILE PATTERN
 check "the wheel is for every Python" is_for_every_python
 check "it installs into an empty environment" install_wheel
 installed=$(echo "$work"/venv/lib/python3*/site-packages/tegula)
-for name in libtegula libtegula-rt libtegula-jit libtegula-emu; do
+for name in libtegula libtegula-rt libtegula-tuning libtegula-jit libtegula-emu; do
     file=$installed/lib/$name.so.1
     check "$name is there once" test -f "$file" -a ! -e "$installed/lib/$name.so"
     check "$name is linked with the C library only" none libraries_but "$file" \
-        'libc|libm|libdl|libpthread|ld-linux-[a-z0-9_-]*|libtegula|libtegula-rt'
+        'libc|libm|libdl|libpthread|ld-linux-[a-z0-9_-]*|libtegula|libtegula-rt|libtegula-tuning'
     check "$name shows nothing of LLVM or of others" none exports_but "$file" 'tg_|tgemu_|cu[A-Z]'
 done
 check "the licences of what is inside are there" grep -q LLVM "$installed/lib/copyright"

@@ -18,15 +18,20 @@ struct device {
     tg_jit *jit;
 };
 
-static struct device open_device(const char *cache)
+static struct device open_with(const tg_jit_options *options)
 {
     struct device d;
     LOG(log);
     if (tg_driver_open(emulator, &d.driver, &log_sink) != TG_OK ||
         tg_context_acquire(d.driver, 0, &log_sink) != TG_OK ||
-        tg_jit_open(d.driver, 0, &(tg_jit_options){.cache = cache}, &d.jit, &log_sink) != TG_OK)
+        tg_jit_open(d.driver, 0, options, &d.jit, &log_sink) != TG_OK)
         fail_msg("%s", log.text);
     return d;
+}
+
+static struct device open_device(const char *cache)
+{
+    return open_with(&(tg_jit_options){.cache = cache});
 }
 
 static void close_device(struct device *d)
@@ -112,6 +117,42 @@ static void a_cache_that_cannot_be_written_is_a_warning(void **state)
     close_device(&d);
 }
 
+/* Of a schedule that the model would not take. */
+static void what_tuning_found_goes_first(void **state)
+{
+    (void)state;
+    char file[] = "/tmp/test_jit.XXXXXX";
+    const tg_wisdom entry = {.variant = "linear",
+                             .device = "Tegula emulator",
+                             .dtype = "bf16",
+                             .cc = 80,
+                             .dqk = 32,
+                             .dhv = 32,
+                             .batch = 1,
+                             .heads = 2,
+                             .tokens = 512,
+                             .schedule = "tfla-small chunk=256",
+                             .chunk = 256,
+                             .milliseconds = 1};
+    const int descriptor = mkstemp(file);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    unlink(file);
+    struct device d = open_with(&(tg_jit_options){.wisdom = file});
+    const tg_program *untuned = tg_module_program(module_of(&d, "linear", (tg_sizes){1, 2, 512, 0}));
+    assert_string_not_equal(untuned->schedule, "tfla-small");
+    close_device(&d);
+    assert_int_equal(tg_wisdom_add(file, &entry, NULL), TG_OK);
+    d = open_with(&(tg_jit_options){.wisdom = file});
+    const tg_program *tuned = tg_module_program(module_of(&d, "linear", (tg_sizes){1, 2, 512, 0}));
+    assert_string_equal(tuned->schedule, "tfla-small");
+    assert_int_equal(tuned->chunk_default, 256);
+    const tg_program *far = tg_module_program(module_of(&d, "linear", (tg_sizes){1, 2, 4096, 0}));
+    assert_string_not_equal(far->schedule, "tfla-small");
+    close_device(&d);
+    unlink(file);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -172,6 +213,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_same_code_is_loaded_once),
         cmocka_unit_test(programs_are_kept_on_disk),
         cmocka_unit_test(a_cache_that_cannot_be_written_is_a_warning),
+        cmocka_unit_test(what_tuning_found_goes_first),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(threads_share_one_module),
     };

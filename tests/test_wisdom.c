@@ -240,7 +240,7 @@ static void suite_lines(void)
     if (!tap_begin("every line that is shipped parses, and its schedule fits and is not slow"))
         return;
     begin("NVIDIA H200");
-    tap_expect(tg_wisdom_each(shipped_wisdom, shipped_name, check_entry, &shipped, &sink) == TG_OK, "not read");
+    tap_expect(tg_wisdom_each(tg_shipped_wisdom, tg_shipped_name, check_entry, &shipped, &sink) == TG_OK, "not read");
     tap_expect(n_messages == 0, "%d messages", n_messages);
     tap_expect(shipped.n >= 28 && shipped.n_backward >= 14, "only %d lines, %d of gradients", shipped.n,
                shipped.n_backward);

@@ -240,6 +240,30 @@ TG_API void tg_schedule_text(const tg_variant *variant, const tg_schedule *sched
 TG_API bool tg_wisdom_of(const tg_device *device, const tg_variant *variant, const tg_shape_class *shape_class,
                          const tg_sizes *sizes, tg_wisdom *entry);
 
+/* ---- advice.c: what wisdom says of a call ---- */
+
+/* wisdom/h200.txt, built in; and what messages call it. */
+TG_API extern const char tg_shipped_wisdom[], tg_shipped_name[];
+
+/* A call that a schedule is sought for. */
+typedef struct tg_wanted {
+    const tg_variant *variant;
+    const tg_target *target;
+    const tg_shape_class *shape_class;
+    tg_wisdom like; /* tg_wisdom_of; an empty device stands for any */
+    int64_t chunk;  /* that the schedule must take; 0: any */
+} tg_wanted;
+
+/* The schedule that wisdom has for it: that of the nearest entry of the file `path`, or of what is shipped (NULL; for
+ * variants that come with Tegula), if sizes are within a factor of two, it can be compiled and, at these sizes, the model
+ * does not think it slower than its own choice. `found` is the entry. False: there is none. It is advice, so what is wrong
+ * with a file or an entry is a warning; a missing file is an empty one. */
+TG_API bool tg_wisdom_advice(const tg_wanted *wanted, const char *path, tg_wisdom *found, tg_schedule *schedule,
+                             const tg_sink *sink);
+
+/* The schedule in chunks of so many tokens; 0: as it is. Fails as tg_schedule_apply. */
+TG_API tg_status tg_schedule_set_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
+
 /* ---- tune.c: which schedule is the fastest ---- */
 
 enum { TG_REASON = 240, TG_MAX_CANDIDATES = 256 };

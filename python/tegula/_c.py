@@ -88,7 +88,7 @@ class TensorArg(Structure):
 
 
 class JitOptions(Structure):
-    _fields_ = [("cache", c_char_p), ("ptxas", c_char_p)]
+    _fields_ = [("cache", c_char_p), ("wisdom", c_char_p), ("ptxas", c_char_p)]
 
 
 def library_path(name):

@@ -11,11 +11,15 @@ from . import _c
 from ._arrays import View, contiguous, dense, view as view_of
 
 
-def _cache_folder():
+def _options():
+    """Kernels and what tuning found are kept where the command keeps them."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         base = os.path.expanduser("~/.cache")
-    return os.path.join(base, "tegula").encode() if os.path.isabs(base) else None
+    if not os.path.isabs(base):
+        return _c.JitOptions(None, None, None)
+    folder = os.path.join(base, "tegula")
+    return _c.JitOptions(folder.encode(), os.path.join(folder, "wisdom.txt").encode(), None)
 
 
 @functools.cache
@@ -35,7 +39,7 @@ class Device:
         self.modules, self.workspaces = {}, {}
         self.enter()
         self.jit = c_void_p()
-        _c.call("tg_jit_open", self.driver, self.ordinal, byref(_c.JitOptions(_cache_folder(), None)), byref(self.jit))
+        _c.call("tg_jit_open", self.driver, self.ordinal, byref(_options()), byref(self.jit))
 
     def enter(self):
         """The device's primary context becomes current, for good: contexts are the process's."""
