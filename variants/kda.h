@@ -26,7 +26,7 @@ enum {
 
     /* backward */
     DNI, DN, DR, DRW,            /* gradients of N, through the state and whole, and of R; weighted [T, dhv] */
-    ADD_Q, ADD_K, DC,            /* what a chunk adds to the gradient of the state, and that gradient */
+    ADD_Q, ADD_K, DC, DTR,       /* what a chunk adds to the gradient of the state, that gradient, what a segment does to it */
     CQ, DCK,                     /* walks: the states and their gradients once more, for dQ and dK */
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, /* ... and their way to XG: kda.inc */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
@@ -47,7 +47,7 @@ enum {
     SUM_BIAS, SUM_RATE, SUM_CHUNK, /* of the chunk [chunk, dqk], [chunk, dqk], [chunk] */
 };
 
-TG_API extern const tg_space *const tg_kda_forward_spaces[];
+TG_API extern const tg_space *const tg_kda_forward_spaces[], *const tg_kda_backward_spaces[];
 TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[]; /* kda_schedules.c */
 
 #endif

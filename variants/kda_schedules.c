@@ -163,18 +163,31 @@ static const tg_schedule walk_gates = {
 
 /* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
  * are read; back, keys as they are written. All that is of a chunk alone all chunks do at once. */
-#define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define COMPOSED .only = TG_IF_CUT, .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
+/* Where sequences are too few all of them are cut: the values' by transitions; with N and dR in memory the other states are sums of
+ * products. */
 #define WALKED_ROWS                                                                                                    \
-    {ROW("N", (N)), ON_WARPGROUPS(2), VALUES},                                                                         \
-    {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), VALUES},                                                                   \
+    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},                                                          \
+    {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
+    {ROW("N", (N)), ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
+    {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
+    {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
+    {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), CUT_VALUES},                                                               \
+    {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
+    {ROW("compose", (CQ)), COMPOSED},                                                                                  \
     {ROW("dQi", (DQI, GI, SQ, SR, SF)), KEY_WALK},                                                                     \
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
+    {ROW("dstate", (DCK)), .only = TG_IF_CUT, KEY_WALK},                                                               \
+    {ROW("dcompose", (DCK)), COMPOSED},                                                                                \
     {ROW("dKi", (NI, DS0, SK)), KEY_WALK},                                                                             \
     {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define NARROW_WALKS "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
+    {.name = "segments", .changes = "seg=32", .lacks = QR}, /* ... which have too many tensors */
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
@@ -185,6 +198,7 @@ static const tg_schedule back_walk = {
 static const tg_point back_walk_keys_points[] = {
     {.name = "walk-keys"},
     {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
+    {.name = "segments-keys", .changes = "seg=32", .lacks = QR}, /* ... which have too many tensors */
     {.name = NULL},
 };
 static const tg_schedule back_walk_keys = {
@@ -199,6 +213,12 @@ static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
     .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS, KEY_ROWS},
 };
+
+#define BACK_SPACE(name_, schedule_)                                                                                   \
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = walk_vary, .n_vary = TG_COUNT(walk_vary)}
+static const tg_space back_walk_space = BACK_SPACE("segments", back_walk),
+                      back_walk_keys_space = BACK_SPACE("segments-keys", back_walk_keys);
+const tg_space *const tg_kda_backward_spaces[] = {&back_walk_space, &back_walk_keys_space, NULL};
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk, &walk_gates, &fused, &portable, NULL};
 const tg_schedule *const tg_kda_walked[] = {&back_walk, &back_walk_keys, &back_walk_gates, NULL};
