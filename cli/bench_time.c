@@ -6,7 +6,7 @@ static bool estimate(struct bench *bench, const tg_shape *shape, struct timing *
     const struct context *context = bench->context;
     const tg_schedule *schedule = &timing->choice.schedule;
     const tg_shape_class class = tg_shape_class_of(shape, bench->io);
-    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, schedule->chunk};
+    const tg_sizes sizes = tg_sizes_of(shape, schedule->chunk);
     const tg_target *target = context->machine.target;
     tg_cost costs[TG_MAX_ROWS];
     if (tg_cost_estimate(schedule, target, &class, &sizes, &timing->cost, &context->sink) != TG_OK ||
@@ -91,10 +91,11 @@ static bool keep_states(struct bench *bench, const tg_variant *variant, const tg
 {
     const struct context *context = bench->context;
     const tg_shape_class class = tg_shape_class_of(shape, bench->io);
-    struct keeping pair;
+    const tg_sizes sizes = tg_sizes_of(shape, 0);
+    tg_keeping pair;
     if (!context->options.keep_states || wish[0].schedule || wish[1].schedule)
         return true;
-    if (!schedules_keeping(variant, NULL, context->machine.target, &class, shape, &pair)) {
+    if (!tg_schedules_keeping(variant, NULL, context->machine.target, &class, &sizes, &pair)) {
         complain(bench->context, "leave out --keep-states",
                  "--keep-states: %s has no schedules that hand states over for these sizes", variant->name);
         return false;

@@ -31,9 +31,10 @@ static bool choose_keeping(struct check *check, const struct leg *leg, const tg_
     const struct leg *forward = &check->forward;
     const bool is_forward = leg == forward;
     const bool is_given = !is_forward && forward->choice.schedule.kept[0];
-    struct keeping pair;
-    if (!schedules_keeping(forward->variant, is_given ? &forward->choice.schedule : NULL,
-                           check->context->machine.target, class, &leg->problem.shape, &pair)) {
+    const tg_sizes sizes = tg_sizes_of(&leg->problem.shape, 0);
+    tg_keeping pair;
+    if (!tg_schedules_keeping(forward->variant, is_given ? &forward->choice.schedule : NULL,
+                              check->context->machine.target, class, &sizes, &pair)) {
         complain(check->context, "leave out --keep-states: the backward then makes them again",
                  "--keep-states: %s has no schedules that hand states over for these sizes", forward->variant->name);
         return false;

@@ -34,9 +34,7 @@ void check_print_head(struct check *check, const struct leg *leg);
 void check_skip(struct check *check, const char *name, const char *reason);
 void check_skip_gradients(struct check *check);
 
-/* ---- differences.c ---- */
-
-/* The statements of the gradients against differences of the forward's: whatever kernels and oracle say. */
+/* The statements of the gradients against differences of the forward's. */
 int check_differences(struct check *check, const tg_variant *forward, const tg_variant *backward);
 
 #endif

@@ -237,3 +237,29 @@ void check_print_head(struct check *check, const struct leg *leg)
     print_kind(&leg->problem);
     printf("; schedule %s (%s)\n", text, leg->choice.origin);
 }
+
+static void report_slope(void *user, const tg_slope *slope)
+{
+    struct check *check = user;
+    if (check->differences)
+        json_array_append_new(check->differences, json_pack("{s:s+, s:o, s:o, s:b}", "name", "grad.", slope->name,
+                                                            "error", json_number(fabs(slope->found - slope->declared)),
+                                                            "limit", json_number(slope->limit), "ok", slope->ok));
+    if (check->differences || slope->ok)
+        return;
+    progress_hide(check->context);
+    printf("  grad.%-3s the statements say %.6g along a random direction, differences of the forward's %.6g  FAILED\n",
+           slope->name, slope->declared, slope->found);
+}
+
+int check_differences(struct check *check, const tg_variant *forward, const tg_variant *backward)
+{
+    const struct context *context = check->context;
+    const tg_status status =
+        tg_gradients_check(forward, backward, (uint64_t)context->options.seed, report_slope, check, &context->sink);
+    if (status == TG_OK && !check->differences) {
+        progress_hide(check->context);
+        printf("  the statements of %s agree with differences of the forward's\n", backward->name);
+    }
+    return status == TG_OK || status == TG_E_NUMERICS ? code_of_status(status) : CODE_USAGE;
+}

@@ -15,7 +15,6 @@
 #include <pthread.h>
 
 #include "compiler/compiler.h"
-#include "interpreter/interpreter.h"
 #include "runtime/runtime.h"
 #include "tuning/tuning.h"
 #include "safetensors.h"
@@ -221,19 +220,6 @@ const tg_variant *variant_lookup(const struct context *context, const char *name
 const tg_variant *variant_forward(const struct context *context, const tg_variant *variant);
 /* Calls back for every variant: built in, then loaded. */
 void variants_each(const struct context *context, void (*visit)(void *user, const tg_variant *variant), void *user);
-
-/* ---- keep.c: states handed over ---- */
-
-/* Chunks of a segment; 1 where there are none. */
-uint32_t schedule_segment(const tg_schedule *schedule);
-/* A forward's schedule that leaves its states in the caller's memory, and one of its backward that
- * takes them: of those that fit the two that the model thinks fastest. With `given` the forward's is
- * that. False if there are none. */
-struct keeping {
-    tg_schedule forward, backward;
-};
-bool schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
-                       const tg_shape_class *class, const tg_shape *shape, struct keeping *pair);
 
 /* What a user asks for: --schedule, NULL when not given, and --chunk, 0 when not given. */
 struct wish {

@@ -73,7 +73,7 @@ static void keep_reason(void *user, const tg_diag *diag)
 static double predicted_ms(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                            const tg_shape *of_call)
 {
-    const tg_sizes sizes = {of_call->batch, of_call->heads, of_call->tokens, schedule->chunk};
+    const tg_sizes sizes = tg_sizes_of(of_call, schedule->chunk);
     tg_cost cost = {0};
     tg_cost_estimate(schedule, target, shape, &sizes, &cost, &silent_sink);
     return 1e3 * cost.seconds;

@@ -64,7 +64,7 @@ static void bar(double value, double most)
 /* "64", or "64 x 128" where so many chunks are a segment. */
 static const char *cut_text(const tg_schedule *schedule, char text[32])
 {
-    const uint32_t segment = schedule_segment(schedule);
+    const uint32_t segment = tg_schedule_segment(schedule);
     (void)snprintf(text, 32, segment > 1 ? "%u x %u" : "%u", schedule->chunk, segment);
     return text;
 }
@@ -75,7 +75,7 @@ static int by_cut(const void *a, const void *b)
     const tg_schedule *x = &(*(const tg_candidate *const *)a)->schedule;
     const tg_schedule *y = &(*(const tg_candidate *const *)b)->schedule;
     const int by_name = strcmp(x->name, y->name);
-    return by_name ? by_name : (int)(x->chunk * schedule_segment(x)) - (int)(y->chunk * schedule_segment(y));
+    return by_name ? by_name : (int)(x->chunk * tg_schedule_segment(x)) - (int)(y->chunk * tg_schedule_segment(y));
 }
 
 /* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. */

@@ -471,7 +471,7 @@ static void suite_linear(void)
         tap_expect(tg_schedule_default(rows[i].variant, tg_target_find("sm_90a"), &class, &rows[i].sizes, &s,
                                        &silent_sink) == TG_OK,
                    "row %zu: none", i);
-        const uint32_t chunks = schedule_segment(&s);
+        const uint32_t chunks = tg_schedule_segment(&s);
         tap_expect(strcmp(s.name, rows[i].name) == 0 && chunks >= rows[i].least && chunks <= rows[i].most,
                    "row %zu: %s, segments of %u", i, s.name, chunks);
     }
@@ -490,8 +490,8 @@ static void suite_segments(void)
     tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &sizes, &first, &silent_sink) == TG_OK, "none");
     tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &others, &between, &silent_sink) == TG_OK, "none");
     tap_expect(tg_schedule_default(&tg_mlstm_exp, target, &class, &sizes, &again, &silent_sink) == TG_OK, "none");
-    tap_expect(schedule_segment(&first) == 64, "%s, segments of %u", first.name, schedule_segment(&first));
-    tap_expect(schedule_segment(&between) == 16, "%s, segments of %u", between.name, schedule_segment(&between));
+    tap_expect(tg_schedule_segment(&first) == 64, "%s, segments of %u", first.name, tg_schedule_segment(&first));
+    tap_expect(tg_schedule_segment(&between) == 16, "%s, segments of %u", between.name, tg_schedule_segment(&between));
     tap_expect(memcmp(&first, &again, sizeof first) == 0, "another one the second time");
     tap_end();
 }

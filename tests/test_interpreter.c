@@ -1,6 +1,7 @@
 /* test_interpreter.c - the interpreter of statements against the variants' oracles, which share nothing with it: the
  * recurrence token by token. In fp64, so up to rounding; in chunks of any size, packed or not, with groups of heads and
  * with states. test_interpreter [--only TEXT]. */
+#include "interpreter/interpreter.h"
 #include "kernels/tap.h"
 #include "cli/cli.h"
 #include "tests/interpreter_states.h"

@@ -1,8 +1,6 @@
 /* tests/test_tuning.c EMULATOR - the library that tunes (tuning/tuning.h): its problems and its judgement, a search, and what
  * becomes of one that is cancelled, has no time, meets a wrong candidate or a driver that fails. */
-#include "tuning/tuning.h"
-#include "runtime/cuda_api.h"
-#include "tests/log.h"
+#include "tests/tuning_fixture.h"
 #include "variants/variants.h"
 
 #include <math.h>
@@ -11,7 +9,7 @@
 #include <unistd.h>
 
 static const char *emulator;
-static tg_machine machine;
+tg_machine machine;
 
 static int open_machine(void **state)
 {
@@ -59,8 +57,7 @@ static const tg_schedule good = SCHEDULE("good"), damaged = SCHEDULE("damaged");
 static const tg_schedule *const right_schedules[] = {&good, NULL}, *const wrong_schedules[] = {&damaged, NULL};
 static const tg_way ways[] = {{&wrong, wrong_schedules}, {NULL, NULL}};
 
-static const tg_variant squares = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
-                                   .schedules = right_schedules};
+const tg_variant squares = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right, .schedules = right_schedules};
 static const tg_variant with_damage = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
                                        .schedules = right_schedules, .others = ways};
 
@@ -72,7 +69,22 @@ static void says_zero(const tg_oracle_call *call)
 static const tg_variant all_wrong = {TG_HEADER(tg_variant), .name = "square", .algorithm = &right,
                                      .schedules = right_schedules, .oracle = says_zero};
 
-static tg_tune_request request_of(const tg_variant *variant)
+/* Its gradients: dx = 2 x dh, and what one who forgets the 2 would declare. */
+enum { DH = 2, DX };
+static const tg_tensor gradient_tensors[] = {[X] = {"x", TG_IO, TG_IN, {TG_T, TG_DHV}},
+                                             [DH] = {"dh", TG_IO, TG_IN, {TG_T, TG_DHV}},
+                                             [DX] = {"dx", TG_IO, TG_OUT, {TG_T, TG_DHV}}};
+static const tg_stmt two_x[] = {TG_MAP_TO(TG_AT_KV(DX), TG_MUL(TG_ADD(TG_KV(X), TG_KV(X)), TG_KV(DH)))},
+                     one_x[] = {TG_MAP_TO(TG_AT_KV(DX), TG_MUL(TG_KV(X), TG_KV(DH)))};
+#define GRADIENTS(body_)                                                                                               \
+    {                                                                                                                  \
+        TG_HEADER(tg_algorithm), .name = "square-backward", .title = "dx = 2 x dh", .file = __FILE__,                  \
+                                 .tensors = gradient_tensors, .n_tensors = TG_COUNT(gradient_tensors), .body = body_,  \
+                                 .n_body = 1                                                                           \
+    }
+static const tg_algorithm right_gradients = GRADIENTS(two_x), wrong_gradients = GRADIENTS(one_x);
+
+tg_tune_request request_of(const tg_variant *variant)
 {
     return (tg_tune_request){.machine = &machine,
                              .variant = variant,
@@ -151,6 +163,29 @@ static void boundaries_are_of_the_shape(void **state)
     }
 }
 
+static void keep_slope(void *user, const tg_slope *slope)
+{
+    *(tg_slope *)user = *slope;
+}
+
+static void gradients_are_what_differences_say(void **state)
+{
+    (void)state;
+    const tg_schedule *const none[] = {NULL};
+    const tg_variant backwards[] = {
+        {TG_HEADER(tg_variant), .name = "right", .algorithm = &right_gradients, .schedules = none},
+        {TG_HEADER(tg_variant), .name = "wrong", .algorithm = &wrong_gradients, .schedules = none}};
+    tg_slope slope;
+    LOG(log);
+    assert_int_equal(tg_gradients_check(&squares, &backwards[0], 3, keep_slope, &slope, &log_sink), TG_OK);
+    assert_true(slope.ok);
+    assert_int_equal(tg_gradients_check(&squares, &backwards[1], 3, keep_slope, &slope, &log_sink), TG_E_NUMERICS);
+    assert_false(slope.ok);
+    assert_string_equal(slope.name, "x");
+    assert_true(fabs(slope.found - 2 * slope.declared) < 1e-6 * fabs(slope.found));
+    assert_string_equal(log.text, "");
+}
+
 /* ---- searches ---- */
 
 static void the_best_can_be_remembered_and_compiled(void **state)
@@ -176,9 +211,16 @@ static void the_best_can_be_remembered_and_compiled(void **state)
     assert_int_equal(tg_wisdom_find(path, &tuning.wisdom, &found, &is_found, NULL), TG_OK);
     assert_true(is_found);
     assert_string_equal(found.schedule, tuning.best->text);
+    const tg_shape_class class = tg_shape_class_of(&request.shape, request.io);
+    tg_wanted wanted = {.variant = &tg_linear, .target = machine.target, .shape_class = &class, .like = tuning.wisdom};
+    tg_schedule again;
+    assert_true(tg_wisdom_advice(&wanted, path, &found, &again, NULL));
+    assert_int_equal(again.chunk, tuning.best->schedule.chunk);
+    wanted.like.tokens *= 4; /* too far from what was measured */
+    assert_false(tg_wisdom_advice(&wanted, path, &found, &again, NULL));
     unlink(path);
 
-    tg_set_part part = {.target = machine.target, .shape = tg_shape_class_of(&request.shape, request.io)};
+    tg_set_part part = {.target = machine.target, .shape = class};
     tg_set *set;
     part.schedules[part.n_schedules++] = tuning.best->schedule;
     assert_int_equal(tg_compile_set(&tg_linear, &part, 1, NULL, &set, NULL), TG_OK);
@@ -347,105 +389,12 @@ static void what_cannot_be_tuned_is_refused(void **state)
     }
 }
 
-/* ---- a driver one of whose calls fails: the table of the emulator's functions, with ours in front ---- */
-
-enum { NO_SUCH = 999, N_KINDS = 3 };
-enum { MEMORY, MODULES, EVENTS };
-static struct tg_driver real;
-static int n_calls, failing, alive[N_KINDS];
-static const char *failed;
-
-static bool fails(const char *name)
-{
-    if (n_calls++ != failing)
-        return false;
-    failed = name;
-    return true;
-}
-
-#define FAULTY(name, parameters, arguments)                                                                            \
-    static cu_result faulty_##name parameters                                                                          \
-    {                                                                                                                  \
-        return fails(#name) ? NO_SUCH : real.name arguments;                                                           \
-    }
-#define MAKES(name, kind, parameters, arguments)                                                                       \
-    static cu_result faulty_##name parameters                                                                          \
-    {                                                                                                                  \
-        const cu_result result = fails(#name) ? NO_SUCH : real.name arguments;                                         \
-        alive[kind] += result == 0;                                                                                    \
-        return result;                                                                                                 \
-    }
-#define ENDS(name, kind, parameters, arguments)                                                                        \
-    static cu_result faulty_##name parameters                                                                          \
-    {                                                                                                                  \
-        alive[kind]--;                                                                                                 \
-        return real.name arguments;                                                                                    \
-    }
-
-MAKES(cuMemAlloc, MEMORY, (cu_pointer * address, size_t bytes), (address, bytes))
-ENDS(cuMemFree, MEMORY, (cu_pointer address), (address))
-MAKES(cuModuleLoadDataEx, MODULES, (cu_module * module, const void *image, unsigned int n, int *options, void **values),
-      (module, image, n, options, values))
-ENDS(cuModuleUnload, MODULES, (cu_module module), (module))
-MAKES(cuEventCreate, EVENTS, (cu_event * event, unsigned int flags), (event, flags))
-ENDS(cuEventDestroy, EVENTS, (cu_event event), (event))
-FAULTY(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), (function, module, name))
-FAULTY(cuCtxGetDevice, (cu_device * device), (device))
-FAULTY(cuCtxSynchronize, (void), ())
-FAULTY(cuFuncGetAttribute, (int *value, int attribute, cu_function function), (value, attribute, function))
-FAULTY(cuLaunchKernel,
-       (cu_function function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-        unsigned int bz, unsigned int shared, cu_stream stream, void **parameters, void **extra),
-       (function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))
-FAULTY(cuLaunchKernelEx, (const struct cu_launch *launch, cu_function function, void **parameters, void **extra),
-       (launch, function, parameters, extra))
-FAULTY(cuMemcpyHtoD, (cu_pointer to, const void *from, size_t bytes), (to, from, bytes))
-FAULTY(cuMemcpyDtoH, (void *to, cu_pointer from, size_t bytes), (to, from, bytes))
-FAULTY(cuMemsetD8, (cu_pointer to, unsigned char value, size_t bytes), (to, value, bytes))
-FAULTY(cuEventRecord, (cu_event event, cu_stream stream), (event, stream))
-FAULTY(cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to), (milliseconds, from, to))
-
-static void put_in_front(struct tg_driver *driver)
-{
-    real = *driver;
-#define OURS(name) driver->name = faulty_##name
-    OURS(cuMemAlloc), OURS(cuMemFree), OURS(cuModuleLoadDataEx), OURS(cuModuleUnload), OURS(cuEventCreate);
-    OURS(cuEventDestroy), OURS(cuModuleGetFunction), OURS(cuCtxGetDevice), OURS(cuCtxSynchronize);
-    OURS(cuFuncGetAttribute), OURS(cuLaunchKernel), OURS(cuLaunchKernelEx), OURS(cuMemcpyHtoD), OURS(cuMemcpyDtoH);
-    OURS(cuMemsetD8), OURS(cuEventRecord), OURS(cuEventElapsedTime);
-}
-
-/* Each call fails once. Nothing stays behind, and the candidate says which it was. */
-static void a_driver_call_that_fails_leaves_nothing_behind(void **state)
-{
-    (void)state;
-    tg_tune_request request = request_of(&squares);
-    int n_failed = 0;
-    put_in_front(machine.driver);
-    for (failing = 0; failing == 0 || failed; failing++) {
-        tg_tuning tuning;
-        LOG(log);
-        n_calls = 0;
-        failed = NULL;
-        const tg_status status = tg_tune(&request, &tuning, &log_sink);
-        for (int kind = 0; kind < N_KINDS; kind++)
-            assert_int_equal(alive[kind], 0);
-        if (failed && !strstr(tuning.candidates[0].reason, failed))
-            fail_msg("%s failed, and the candidate says \"%s\"", failed, tuning.candidates[0].reason);
-        assert_int_equal(status == TG_OK, !failed);
-        assert_int_equal(tuning.best == NULL, failed != NULL);
-        n_failed += failed != NULL;
-        tg_tuning_free(&tuning);
-    }
-    *machine.driver = real;
-    assert_true(n_failed > 25);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_is_judged_by_a_problem_of_its_shape),
         cmocka_unit_test(boundaries_are_of_the_shape),
+        cmocka_unit_test(gradients_are_what_differences_say),
         cmocka_unit_test(the_best_can_be_remembered_and_compiled),
         cmocka_unit_test(without_time_the_untuned_is_timed),
         cmocka_unit_test(a_damaged_candidate_is_found_wrong),

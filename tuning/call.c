@@ -306,7 +306,7 @@ static tg_status open_with(tg_call *call, const tg_machine *machine, const tg_mo
     for (uint32_t i = 0; i < problem->n_scalars; i++)
         call->scalars[i] = (float)problem->scalars[i];
     call->is_token_major = problem->is_token_major;
-    call->sizes = (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
+    call->sizes = tg_sizes_of(shape, chunk);
     tg_status status = tg_sizes_check(program_of(call), &call->sizes, sink);
     if (status == TG_OK && program_of(call)->pooled)
         status = pool_open(&call->pool, shape->batch, problem->seed);

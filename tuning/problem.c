@@ -64,6 +64,11 @@ static uint32_t width_of(int64_t width)
     return width > 0 && width < UINT32_MAX ? (uint32_t)width : UINT32_MAX;
 }
 
+tg_sizes tg_sizes_of(const tg_shape *shape, int64_t chunk)
+{
+    return (tg_sizes){shape->batch, shape->heads, shape->tokens, chunk};
+}
+
 tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io)
 {
     return (tg_shape_class){.io = io,
@@ -324,7 +329,7 @@ static const char *declared_name(const tg_algorithm *algorithm, const char *name
 tg_status tg_problem_keep(const tg_program *program, int64_t chunk, tg_problem *problem, const tg_sink *sink)
 {
     const tg_shape *shape = &problem->shape;
-    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens, chunk};
+    const tg_sizes sizes = tg_sizes_of(shape, chunk);
     tg_status status = tg_sizes_check(program, &sizes, sink);
     for (uint32_t i = 0; i < program->n_tensors && status == TG_OK; i++) {
         const tg_tensor_info *info = &program->tensors[i];

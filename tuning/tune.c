@@ -102,7 +102,7 @@ static void fill_wisdom(const struct tuner *tuner)
 {
     tg_tuning *tuning = tuner->tuning;
     const tg_candidate *best = tuning->best;
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
+    const tg_sizes sizes = tg_sizes_of(&tuner->shape, 0);
     if (tuner->is_prediction || !best ||
         !tg_wisdom_of(&tuner->request->machine->device, tuner->variant, &tuner->class, &sizes, &tuning->wisdom))
         return;

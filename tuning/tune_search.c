@@ -62,7 +62,7 @@ static uint32_t accepted_values(const struct tuner *tuner, const tg_schedule *ba
         if (tg_plan_check(&value->schedule, tuner->target, &tuner->class, NULL) != TG_OK)
             continue;
         tg_cost cost;
-        const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, value->schedule.chunk};
+        const tg_sizes sizes = tg_sizes_of(&tuner->shape, value->schedule.chunk);
         if (tg_cost_estimate(&value->schedule, tuner->target, &tuner->class, &sizes, &cost, NULL) != TG_OK)
             continue;
         value->seconds = cost.seconds;
@@ -202,7 +202,7 @@ static void try_default_first(struct tuner *tuner, const tg_sizes *sizes, struct
 /* All there are, the most promising first. */
 static tg_status find_starts(struct tuner *tuner, struct starts *starts)
 {
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, 0};
+    const tg_sizes sizes = tg_sizes_of(&tuner->shape, 0);
     const tg_status status =
         tg_schedule_each(tuner->variant, tuner->target, &tuner->class, &sizes, 1, add_choice, starts, tuner->sink);
     if (status != TG_OK)

@@ -235,7 +235,7 @@ tg_candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule)
     candidate = &tuning->candidates[tuning->n_candidates];
     *candidate = (tg_candidate){.schedule = *schedule};
     memcpy(candidate->text, text, sizeof text);
-    const tg_sizes sizes = {tuner->shape.batch, tuner->shape.heads, tuner->shape.tokens, schedule->chunk};
+    const tg_sizes sizes = tg_sizes_of(&tuner->shape, schedule->chunk);
     (void)tg_cost_estimate(schedule, tuner->target, &tuner->class, &sizes, &candidate->cost, NULL);
     if (!tuner->is_prediction && !may_begin(tuner, candidate, "compile"))
         return NULL;

@@ -41,6 +41,7 @@ typedef struct tg_shape {
 
 /* No size is negative, and the group divides the heads; else TG_E_ARGUMENT. */
 TG_API tg_status tg_shape_check(const tg_shape *shape, const tg_sink *sink);
+TG_API tg_sizes tg_sizes_of(const tg_shape *shape, int64_t chunk);
 /* Widths beyond what any kernel takes become one that the compiler refuses. */
 TG_API tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io);
 
@@ -173,6 +174,24 @@ TG_API tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tens
 /* Every output that was computed beside its truth: the worst verdict. */
 TG_API tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth);
 
+/* ---- differences.c: gradients beside differences of the forward ---- */
+
+/* Along a random direction in one input, of the sum of all outputs with random weights. */
+typedef struct tg_slope {
+    const char *name;       /* of the input */
+    double found, declared; /* by differences of the forward; by the gradients */
+    double limit;           /* on how far they are apart */
+    bool ok;
+} tg_slope;
+typedef void tg_slope_fn(void *user, const tg_slope *slope);
+
+/* The statements of gradients, of the variant and of those of its schedules that have others, against differences of the
+ * forward's, both interpreted in fp64 on a small problem with the declared scalars: right or wrong whatever kernels and
+ * oracle say. Calls back for each input that has a gradient, with the worst of some directions. TG_E_NUMERICS when some
+ * are wrong. */
+TG_API tg_status tg_gradients_check(const tg_variant *forward, const tg_variant *backward, uint64_t seed,
+                                    tg_slope_fn *visit, void *user, const tg_sink *sink);
+
 /* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
 
 /* Mean squares of it, of so many samples, element by element, of every output; tg_truth_free. `chunk` and `parts` as for
@@ -263,6 +282,19 @@ TG_API bool tg_wisdom_advice(const tg_wanted *wanted, const char *path, tg_wisdo
 
 /* The schedule in chunks of so many tokens; 0: as it is. Fails as tg_schedule_apply. */
 TG_API tg_status tg_schedule_set_chunk(tg_schedule *schedule, int64_t chunk, const tg_sink *sink);
+
+/* ---- keep.c: states that a forward hands to its backward ---- */
+
+typedef struct tg_keeping {
+    tg_schedule forward, backward;
+} tg_keeping;
+
+/* A forward's schedule that leaves its states in the caller's memory, and one of its backward that takes them: of those
+ * that fit, the two that the model thinks fastest. With `given` the forward's is that. False if there are none. */
+TG_API bool tg_schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
+                                 const tg_shape_class *shape_class, const tg_sizes *sizes, tg_keeping *pair);
+/* Chunks of a segment; 1 where there are none. */
+TG_API uint32_t tg_schedule_segment(const tg_schedule *schedule);
 
 /* ---- tune.c: which schedule is the fastest ---- */
 

@@ -4,6 +4,7 @@
 #ifndef TEGULA_TESTS_DECLARE_H
 #define TEGULA_TESTS_DECLARE_H
 
+#include "interpreter/interpreter.h"
 #include "cli/cli.h"
 
 /* ---- random choices, the same for the same seed ---- */

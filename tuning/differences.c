@@ -1,4 +1,4 @@
-/* cli/differences.c - `tegula check --grad`: a declared gradient against differences of the declared forward.
+/* tuning/differences.c - a declared gradient against differences of the declared forward.
  *
  * An oracle is no help against a mistake that is made twice, in the statements of the gradients and in the adjoint. So
  * both algorithms are interpreted in fp64, on a small problem of their own: with L the sum of the outputs times random
@@ -11,11 +11,15 @@
  * sum of all |terms| of L over e, is some 1e-8 and is allowed for as it is found, many times. What remains is that
  * statements have log2(e) and ln(2) as floats, 1e-8 beside the mark: `tolerance` is far above it and far below what a
  * wrong factor or a forgotten term makes. */
-#include "check.h"
+#include "tuning/tuning.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "interpreter/interpreter.h"
+#include "program/fail.h"
 
 static const double step = 0x1p-17, tolerance = 1e-5, roundings = 256 * 0x1p-52;
 /* The scalars are the declared ones, whatever the call has: with exact = 0, or with a max state and an eps that is not 0,
@@ -30,7 +34,10 @@ struct side {
 };
 
 struct differences {
-    struct context *context;
+    uint64_t seed;
+    tg_slope_fn *visit;
+    void *user;
+    const tg_sink *sink;
     struct side forward, backward;
     const double *weight[256]; /* of the forward's outputs; NULL: nothing arrives for it */
 };
@@ -42,21 +49,29 @@ static tg_host_tensor *named(tg_problem *problem, const char *prefix, const char
     return tg_problem_tensor(problem, full);
 }
 
-static bool side_open(struct differences *d, const tg_variant *variant, struct side *side)
+static tg_status no_memory(const tg_sink *sink)
 {
-    const uint64_t seed = (uint64_t)d->context->options.seed;
-    bool ok = problem_random(d->context, variant, &small, TG_F32, seed, &side->problem);
-    for (uint32_t i = 1; ok && i < side->problem.n_scalars; i++)
-        side->problem.scalars[i] = (double)side->problem.declared[i].value;
-    for (uint32_t i = 0; ok && i < side->problem.n_tensors; i++) {
-        const tg_host_tensor *tensor = &side->problem.tensors[i];
-        double *numbers = side->numbers[tensor->tile] = calloc(tensor->n + 1, sizeof *numbers);
-        if (numbers && tensor->data)
-            tg_num_convert((tg_array){numbers, TG_NUM_F64, tensor->n},
-                           (tg_const_array){tensor->data, tensor->dtype, tensor->n});
-        ok = numbers != NULL;
-    }
-    return ok;
+    return tg_fail(sink, TG_E_MEMORY, "TG0799", NULL, "no host memory for the differences");
+}
+
+static tg_status take_numbers(struct side *side, const tg_host_tensor *tensor, const tg_sink *sink)
+{
+    double *numbers = side->numbers[tensor->tile] = calloc(tensor->n + 1, sizeof *numbers);
+    if (!numbers)
+        return no_memory(sink);
+    if (tensor->data)
+        tg_num_convert((tg_array){numbers, TG_NUM_F64, tensor->n},
+                       (tg_const_array){tensor->data, tensor->dtype, tensor->n});
+    return TG_OK;
+}
+
+static tg_status side_open(const struct differences *d, const tg_variant *variant, const tg_variant *forward,
+                           struct side *side)
+{
+    tg_status status = tg_problem_random(variant, forward, &small, TG_F32, d->seed, NULL, &side->problem, d->sink);
+    for (uint32_t i = 0; status == TG_OK && i < side->problem.n_tensors; i++)
+        status = take_numbers(side, &side->problem.tensors[i], d->sink);
+    return status;
 }
 
 static void side_close(struct side *side)
@@ -66,7 +81,7 @@ static void side_close(struct side *side)
     tg_problem_free(&side->problem);
 }
 
-static bool interpret(struct differences *d, struct side *side, const tg_algorithm *algorithm)
+static tg_status interpret(const struct differences *d, struct side *side, const tg_algorithm *algorithm)
 {
     const double *in[256] = {NULL};
     double *out[256] = {NULL};
@@ -84,7 +99,7 @@ static bool interpret(struct differences *d, struct side *side, const tg_algorit
                                  .in = in,
                                  .out = out};
     const tg_interpretation what = {.algorithm = algorithm, .call = &call, .chunk = CHUNK};
-    return tg_interpret(&what, &d->context->sink) == TG_OK;
+    return tg_interpret(&what, d->sink);
 }
 
 /* A final state for which no gradient arrives counts as a constant: the max state, in units of which the others are. What
@@ -136,31 +151,29 @@ static double weighted(const struct differences *d, double *magnitude)
 
 /* ---- one input ---- */
 
-struct slope {
-    double found, expected, limit;
-};
-
 static void move(double *x, const double *u, size_t n, double by)
 {
     for (size_t e = 0; e < n; e++)
         x[e] += by * u[e];
 }
 
-static bool difference(struct differences *d, const tg_host_tensor *input, const double *u, double by,
-                       struct slope *slope)
+static tg_status difference(struct differences *d, const tg_host_tensor *input, const double *u, double by,
+                            tg_slope *slope)
 {
     const tg_algorithm *algorithm = d->forward.problem.variant->algorithm;
     double *x = d->forward.numbers[input->tile], magnitude;
     move(x, u, input->n, by);
-    bool ok = interpret(d, &d->forward, algorithm);
+    tg_status status = interpret(d, &d->forward, algorithm);
     const double above = weighted(d, &magnitude);
     move(x, u, input->n, -2 * by);
-    ok = ok && interpret(d, &d->forward, algorithm);
+    if (status == TG_OK)
+        status = interpret(d, &d->forward, algorithm);
     const double below = weighted(d, &magnitude);
     move(x, u, input->n, by);
     slope->found = (above - below) / (2 * by);
     slope->limit += roundings * magnitude / by;
-    return ok;
+    slope->ok = fabs(slope->found - slope->declared) <= slope->limit;
+    return status;
 }
 
 /* Each element by itself where they are few. */
@@ -176,118 +189,100 @@ static void direct(const tg_host_tensor *input, size_t number, uint64_t seed, do
         u[e] /= sqrt(sum);
 }
 
-static struct slope expect(const tg_host_tensor *input, const double *gradient, const double *u)
+static tg_slope expect(const tg_host_tensor *input, const double *gradient, const double *u)
 {
-    struct slope slope = {0, 0, 0};
+    tg_slope slope = {.name = input->name};
     double sum = 0;
     for (size_t e = 0; e < input->n; e++) {
-        slope.expected += gradient[e] * u[e];
+        slope.declared += gradient[e] * u[e];
         sum += gradient[e] * gradient[e];
     }
-    slope.limit = tolerance * sqrt(sum / (double)input->n); /* which is what `expected` usually is */
+    slope.limit = tolerance * sqrt(sum / (double)input->n); /* which is what `declared` usually is */
     return slope;
 }
 
-static bool is_right(const struct slope *slope)
-{
-    return fabs(slope->found - slope->expected) <= slope->limit;
-}
-
-static int try_direction(struct differences *d, const tg_host_tensor *input, const double *gradient, const double *u,
-                         struct slope *slope)
+static tg_status try_direction(struct differences *d, const tg_host_tensor *input, const double *gradient,
+                               const double *u, tg_slope *slope)
 {
     *slope = expect(input, gradient, u);
-    if (!difference(d, input, u, step, slope))
-        return CODE_USAGE;
-    if (is_right(slope))
-        return CODE_OK;
+    const tg_status status = difference(d, input, u, step, slope);
+    if (status != TG_OK || slope->ok)
+        return status;
     /* |x| or a maximum may have its corner between the two points: seldom, and more seldom the closer they are. */
     *slope = expect(input, gradient, u);
-    if (!difference(d, input, u, step / 64, slope))
-        return CODE_USAGE;
-    return is_right(slope) ? CODE_OK : CODE_FAILED;
+    return difference(d, input, u, step / 64, slope);
 }
 
 /* The worst of its directions. */
-static int try_input(struct differences *d, const tg_host_tensor *input, const double *gradient, struct slope *worst)
+static tg_status try_input(struct differences *d, const tg_host_tensor *input, const double *gradient, tg_slope *worst)
 {
+    tg_status status = TG_OK;
     double *u = malloc((input->n + 1) * sizeof *u);
-    int code = u ? CODE_OK : CODE_USAGE;
-    *worst = (struct slope){0, 0, tolerance};
-    for (size_t number = 0; number < N_DIRECTIONS && number < input->n && code == CODE_OK; number++) {
-        struct slope slope;
-        direct(input, number, (uint64_t)d->context->options.seed, u);
-        code = try_direction(d, input, gradient, u, &slope);
-        if (code != CODE_OK ||
-            fabs(slope.found - slope.expected) * worst->limit > fabs(worst->found - worst->expected) * slope.limit)
+    if (!u)
+        return no_memory(d->sink);
+    *worst = (tg_slope){.name = input->name, .limit = tolerance, .ok = true};
+    for (size_t number = 0; number < N_DIRECTIONS && number < input->n && status == TG_OK && worst->ok; number++) {
+        tg_slope slope;
+        direct(input, number, d->seed, u);
+        status = try_direction(d, input, gradient, u, &slope);
+        if (!slope.ok ||
+            fabs(slope.found - slope.declared) * worst->limit > fabs(worst->found - worst->declared) * slope.limit)
             *worst = slope;
     }
     free(u);
-    return code;
+    return status;
 }
 
 /* ---- all of them ---- */
 
-static void report(struct check *check, const tg_host_tensor *gradient, const struct slope *slope, int code)
+/* TG_E_NUMERICS: some gradient is wrong. */
+static tg_status try_algorithm(struct differences *d, const tg_algorithm *algorithm)
 {
-    const double error = fabs(slope->found - slope->expected);
-    if (check->differences)
-        json_array_append_new(check->differences,
-                              json_pack("{s:s+, s:o, s:o, s:b}", "name", "grad.", gradient->name + 1, "error",
-                                        json_number(error), "limit", json_number(slope->limit), "ok", code == CODE_OK));
-    if (check->differences || code == CODE_OK)
-        return;
-    progress_hide(check->context);
-    printf("  grad.%-3s the statements say %.6g along a random direction, differences of the forward's %.6g  FAILED\n",
-           gradient->name + 1, slope->expected, slope->found);
-}
-
-static int try_algorithm(struct check *check, struct differences *d, const tg_algorithm *algorithm)
-{
-    int worst = interpret(d, &d->backward, algorithm) ? CODE_OK : CODE_USAGE;
-    for (uint32_t i = 0; i < d->forward.problem.n_tensors && worst != CODE_USAGE; i++) {
+    bool ok = true;
+    tg_status status = interpret(d, &d->backward, algorithm);
+    for (uint32_t i = 0; i < d->forward.problem.n_tensors && status == TG_OK; i++) {
         const tg_host_tensor *input = &d->forward.problem.tensors[i];
         const tg_host_tensor *gradient = named(&d->backward.problem, "d", input->name);
-        struct slope slope;
+        tg_slope slope;
         if (!(input->flags & TG_IN) || !gradient || !(gradient->flags & TG_OUT))
             continue;
-        const int code = try_input(d, input, d->backward.numbers[gradient->tile], &slope);
-        if (code != CODE_USAGE)
-            report(check, gradient, &slope, code);
-        worst = code > worst ? code : worst;
+        status = try_input(d, input, d->backward.numbers[gradient->tile], &slope);
+        if (status == TG_OK)
+            d->visit(d->user, &slope);
+        ok = ok && slope.ok;
     }
-    return worst;
+    return status == TG_OK && !ok ? TG_E_NUMERICS : status;
 }
 
 /* The variant's own, and those of its schedules that compute the same by other statements. */
-static int try_algorithms(struct check *check, struct differences *d, const tg_variant *backward)
+static tg_status try_algorithms(struct differences *d, const tg_variant *backward)
 {
-    int worst = try_algorithm(check, d, backward->algorithm);
     const tg_algorithm *last = backward->algorithm;
+    tg_status status = try_algorithm(d, last);
     tg_schedule s;
-    for (uint32_t i = 0; worst == CODE_OK && tg_variant_schedule(backward, i, &s); i++) {
+    for (uint32_t i = 0; status == TG_OK && tg_variant_schedule(backward, i, &s); i++) {
         if (s.algorithm == last || s.algorithm == backward->algorithm)
             continue;
         last = s.algorithm;
-        worst = try_algorithm(check, d, last);
+        status = try_algorithm(d, last);
     }
-    return worst;
+    return status;
 }
 
-int check_differences(struct check *check, const tg_variant *forward, const tg_variant *backward)
+tg_status tg_gradients_check(const tg_variant *forward, const tg_variant *backward, uint64_t seed, tg_slope_fn *visit,
+                             void *user, const tg_sink *sink)
 {
-    struct differences d = {.context = check->context};
-    int code = CODE_USAGE;
-    bool ok = side_open(&d, forward, &d.forward) && side_open(&d, backward, &d.backward);
-    if (ok && interpret(&d, &d.forward, forward->algorithm)) {
+    struct differences d = {.seed = seed, .visit = visit, .user = user, .sink = sink};
+    tg_status status = side_open(&d, forward, NULL, &d.forward);
+    if (status == TG_OK)
+        status = side_open(&d, backward, forward, &d.backward);
+    if (status == TG_OK)
+        status = interpret(&d, &d.forward, forward->algorithm);
+    if (status == TG_OK) {
         hand_over(&d);
-        code = try_algorithms(check, &d, backward);
-        if (code == CODE_OK && !check->differences) {
-            progress_hide(check->context);
-            printf("  the statements of %s agree with differences of the forward's\n", backward->name);
-        }
+        status = try_algorithms(&d, backward);
     }
     side_close(&d.forward);
     side_close(&d.backward);
-    return code;
+    return status;
 }
