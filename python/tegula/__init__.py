@@ -8,7 +8,8 @@ import functools
 
 from ._c import Error
 from ._device import DeviceArray, to_device
-from ._operator import Operator, Results, Signature, signature
+from ._operator import Operator, Results
+from ._signature import Signature, signature
 
 __all__ = ["DeviceArray", "Error", "Operator", "Results", "Signature", "backward", "forward", "signature", "to_device"]
 

@@ -14,7 +14,7 @@ from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_float, c_int, 
 from ctypes import c_uint32, c_uint64, c_void_p
 
 MAX_AXES = 3
-BF16, F16, F32 = 2, 3, 4
+FLOATS = {"bfloat16": 2, "float16": 3, "float32": 4}  # tg_dtype
 IN, OUT, OPTIONAL, NO_BATCH, SHARED, NO_HEADS = 1, 2, 4, 8, 16, 32
 AXES = {1: "T", 3: "dqk", 4: "dhv"}
 DSL_VERSION = 5

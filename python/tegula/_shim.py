@@ -4,20 +4,22 @@ import sys
 
 from ._arrays import is_torch
 from ._c import wrong
-from ._operator import Operator, signature
+from ._operator import Operator
+from ._signature import signature
 
 _operators = {}
 
 
-def call(variant, final_state=False, layout="bthd", step=False, cu=None, **given):
+def call(variant, final_state=False, layout="bthd", state_v_first=False, step=False, cu=None, **given):
     """The variant's outputs, on tensors of PyTorch with gradients."""
     if any(is_torch(x) for x in given.values()):
         from . import torch
         function = getattr(torch, variant.replace("-", "_"))
-        return function(final_state=final_state, layout=layout, step=step, cu=cu, **given)
+        return function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)
     operator = _operators.setdefault(variant, Operator(variant))
     states = [t.name for t in signature(variant).outputs if t.optional and t.is_state]
-    return operator(want=states if final_state else (), layout=layout, step=step, cu=cu, **given)
+    return operator(want=states if final_state else (), layout=layout, state_v_first=state_v_first, step=step, cu=cu,
+                    **given)
 
 
 def refuse(function, hints, **options):
@@ -57,14 +59,6 @@ def f32(x):
 def like(x, other):
     """x in the type of another array."""
     return x.to(other.dtype) if is_torch(x) else x.astype(other.dtype)
-
-
-def swap(x):
-    """K-first to V-first, or back; the last axis stays dense."""
-    if x is None:
-        return None
-    turned = x.swapaxes(-1, -2)
-    return turned.contiguous() if is_torch(x) else turned.copy()
 
 
 def fixed(x):

@@ -8,7 +8,7 @@ chunk_size, chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken
 
 import math
 
-from ._shim import call, exp, f32, fixed, given, numbers, refuse, sigmoid, softplus, swap, unit, unknown, zeros
+from ._shim import call, exp, f32, fixed, given, numbers, refuse, sigmoid, softplus, unit, unknown, zeros
 from ._c import wrong
 
 STEP = 8  # tokens: what a decode step has at most
@@ -29,12 +29,10 @@ def _options(function, kwargs):
 
 
 def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, **rest):
-    state = f32(state)
-    found = call(variant, final, cu=cu, step=step, k=k, v=v, q=q, S0=swap(state) if v_first else state,
+    found = call(variant, final, cu=cu, step=step, state_v_first=v_first, k=k, v=v, q=q, S0=f32(state),
                  scale=q.shape[-1] ** -0.5 if scale is None else float(scale),
                  **{name: f32(x) if hasattr(x, "shape") else x for name, x in rest.items()})
-    last = found["S"] if final else None
-    return found["h"], swap(last) if v_first else last
+    return found["h"], found["S"] if final else None
 
 
 def _is_step(q, cu):

@@ -4,7 +4,7 @@ chunk_size is taken and has no effect: the schedule has its own. The kernel make
 without softplus or with a limit, D of two axes and z, is made around it.
 """
 
-from ._shim import call, clamp, expm1, f32, like, log, refuse, sigmoid, softplus, swap, zeros
+from ._shim import call, clamp, expm1, f32, like, log, refuse, sigmoid, softplus, zeros
 from ._c import wrong
 
 _HINTS = {"seq_idx": "pass cu_seqlens, with sequences one behind the other in a batch of 1",
@@ -21,7 +21,7 @@ def _raw(dt, dt_bias, dt_softplus, dt_limit):
 
 
 def _scan(x, dt, A, B, C, D, dt_bias, dt_softplus, dt_limit, **rest):
-    """h and the final state, K-first; D [heads] or None."""
+    """h and the final state; D [heads] or None."""
     dt, A = f32(dt), f32(A)
     if not dt_softplus or tuple(dt_limit) != _NO_LIMIT:
         dt, dt_bias = _raw(dt, dt_bias, dt_softplus, dt_limit), None
@@ -43,11 +43,11 @@ def mamba_chunk_scan_combined(x, dt, A, B, C, chunk_size, D=None, z=None, dt_bia
     if D is not None and len(D.shape) not in (1, 2):
         raise wrong("mamba_chunk_scan_combined: D", "[heads] or [heads, headdim]", f"shape {list(D.shape)}")
     wide = D is not None and len(D.shape) == 2
-    found = _scan(x, dt, A, B, C, None if wide else D, dt_bias, dt_softplus, dt_limit, S0=swap(f32(initial_states)),
+    found = _scan(x, dt, A, B, C, None if wide else D, dt_bias, dt_softplus, dt_limit, S0=f32(initial_states), state_v_first=True,
                   final_state=return_final_states, cu=cu_seqlens)
     out = found["h"]
     if wide:
         out = like(f32(out) + f32(D) * f32(x), x)
     if z is not None:
         out = like(f32(out) * f32(z) * sigmoid(f32(z)), x)
-    return (out, swap(found["S"])) if return_final_states else out
+    return (out, found["S"]) if return_final_states else out

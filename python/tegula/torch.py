@@ -10,7 +10,8 @@ import contextlib
 import torch
 
 from ._c import all_variants, wrong
-from ._operator import Operator, Results, learn_sizes, shape_of, signature
+from ._operator import Operator, Results
+from ._signature import Form, signature
 
 _library = torch.library.Library("tegula", "FRAGMENT")
 _EXTENTS = {torch.bfloat16: 8, torch.float16: 8, torch.float32: 4}  # elements in 16 bytes
@@ -27,7 +28,7 @@ class _Op:
         self.scalars = list(of.scalars)
         tensors = [f"Tensor{'?' if t.optional else ''} {t.name}" for t in self.inputs] + ["Tensor? cu"]
         scalars = [f"float? {name}" for name in self.scalars]
-        _library.define(f"{self.name}({', '.join(tensors + scalars)}, str layout, int chunk, bool step, str[] want) -> "
+        _library.define(f"{self.name}({', '.join(tensors + scalars)}, str layout, bool v_first, int chunk, bool step, str[] want) -> "
                         f"({', '.join('Tensor' for _ in self.outputs)})".replace("(Tensor)", "Tensor"))
         for key in ("CPU", "CUDA"):
             _library.impl(self.name, self.run, key)
@@ -35,28 +36,31 @@ class _Op:
         self.call = getattr(torch.ops.tegula, self.name).default
 
     def read(self, arguments):
-        """Positional arguments of the operator: tensors by name, scalars by name, the other four."""
+        """Positional arguments of the operator: tensors by name, scalars by name, the other five."""
         n, s = len(self.names), len(self.scalars)
         return (dict(zip(self.names, arguments[:n])), dict(zip(self.scalars, arguments[n : n + s])),
                 *arguments[n + s :])
 
     def run(self, *arguments):
-        tensors, scalars, layout, chunk, step, want = self.read(arguments)
+        tensors, scalars, layout, v_first, chunk, step, want = self.read(arguments)
         tensors = {name: _ready(t) for name, t in tensors.items() if t is not None}
         with _on(tensors):
-            found = self.operator(want=want, layout=layout, chunk=chunk, step=step, **tensors, **scalars)
+            found = self.operator.run(want=want, layout=layout, state_v_first=v_first, chunk=chunk, step=step,
+                                      **tensors, **scalars)
             return self.results([found.get(t.name) for t in self.outputs], next(iter(tensors.values())))
 
     def fake(self, *arguments):
-        tensors, _, layout, _, _, want = self.read(arguments)
+        tensors, _, layout, v_first, _, _, want = self.read(arguments)
         tensors = {name: t for name, t in tensors.items() if t is not None}
         like = next(tensors[t.name] for t in self.inputs if t.is_io)
-        sizes = learn_sizes(self.of, {name: t.shape for name, t in tensors.items()}, layout, is_checked=False)
+        state = next((tensors[t.name].dtype for t in self.inputs if t.is_matrix and t.name in tensors), torch.float32)
+        form = Form(layout, v_first, "cu" in tensors)
+        sizes = self.of.sizes({name: t.shape for name, t in tensors.items()}, form, is_checked=False)
         made = []
         for t in self.outputs:
-            shape = shape_of(t, sizes, layout, "cu" in tensors)
+            dtype = like.dtype if t.is_io else state if t.is_matrix else torch.float32
             is_made = not t.optional or t.name in want
-            made.append(like.new_empty(shape, dtype=like.dtype if t.is_io else torch.float32) if is_made else None)
+            made.append(like.new_empty(self.of.shape(t.name, sizes, form), dtype=dtype) if is_made else None)
         return self.results(made, like)
 
     def results(self, made, like):
@@ -86,7 +90,7 @@ def _register_gradients(forward, backward):
 
     def keep(ctx, inputs, output):
         output = (output,) if len(outputs) == 1 else output
-        tensors, ctx.scalars, ctx.layout, _, _, want = forward.read(inputs)
+        tensors, ctx.scalars, ctx.layout, ctx.v_first, _, _, want = forward.read(inputs)
         known = {**dict(zip(outputs, output)), **tensors}
         ctx.kept = [name for name in backward.names if known.get(name) is not None]
         ctx.save_for_backward(*(known[name] for name in ctx.kept))
@@ -104,9 +108,10 @@ def _register_gradients(forward, backward):
                 known[t.name] = torch.zeros_like(known[t.name[1:]]) if t.name[1:] in known else ctx.like.new_zeros(
                     ctx.shape)
         found = backward.call(*(known.get(name) for name in backward.names),
-                              *(ctx.scalars[name] for name in backward.scalars), ctx.layout, 0, False, ctx.want)
+                              *(ctx.scalars[name] for name in backward.scalars), ctx.layout, ctx.v_first, 0, False,
+                              ctx.want)
         found = dict(zip(gradients, (found,) if len(gradients) == 1 else found))
-        n_rest = len(forward.scalars) + 4
+        n_rest = len(forward.scalars) + 5
         return (*(found.get(f"d{name}") if ctx.needs_input_grad[i] else None
                   for i, name in enumerate(forward.names)), *(None,) * n_rest)
 
@@ -119,12 +124,12 @@ def _function(op):
     states = [t.name for t in outputs if t.optional and t.is_state]
     always = [t.name for t in outputs if t.optional and not t.is_state]
 
-    def function(*, final_state=False, layout="bhtd", chunk=0, step=False, **given):
+    def function(*, final_state=False, layout="bhtd", state_v_first=False, chunk=0, step=False, **given):
         arguments = [given.pop(name, None) for name in names] + [given.pop(name, None) for name in scalars]
         for name in given:
             raise wrong(name, f"a tensor or scalar of {op.of.name}: {', '.join(names + scalars)}", repr(name))
         want = always + states if final_state else always
-        found = op.call(*arguments, layout, chunk, step, want)
+        found = op.call(*arguments, layout, state_v_first, chunk, step, want)
         found = (found,) if len(outputs) == 1 else found
         return Results({t.name: x for t, x in zip(outputs, found) if not t.optional or t.name in want})
 

@@ -98,6 +98,33 @@ class Forward(unittest.TestCase):
         self.assertLess(error(pool[index], S), FP32)
         self.assertTrue(np.isnan(pool[[0, 2, 4]]).all())
 
+    def test_slots_of_their_own(self):
+        """One sequence begins from zero, one ends nowhere."""
+        x = inputs(B=3, T=1)
+        S0, pool = x.pop("S0"), np.full((5, 2, 16, 24), np.nan, np.float32)
+        pool[[4, 1]] = S0[[1, 2]]
+        S0[0] = 0
+        out = np.full((4, 2, 16, 24), np.nan, np.float32)
+        found = forward("simple-gla", **x, S0=pool, S=out, index=np.array([-1, 4, 1], np.int32),
+                        index_out=np.array([2, 0, -1]), step=True)
+        h, S = expected({**x, "S0": S0})
+        self.assertLess(error(found.h, h), FP32)
+        self.assertLess(error(out[[2, 0]], S[:2]), FP32)
+        self.assertTrue(np.isnan(out[[1, 3]]).all())
+
+    def test_order_and_type_of_states(self):
+        x = inputs()
+        found = forward("simple-gla", **{**x, "S0": x["S0"].swapaxes(-1, -2).copy()}, want=["S"], state_v_first=True)
+        h, S = expected(x)
+        self.assertLess(error(found.h, h), FP32)
+        self.assertLess(error(found.S.swapaxes(-1, -2), S), FP32)
+        x["S0"] = x["S0"].astype(np.float16)
+        found = forward("simple-gla", **x, want=["S"])
+        h, S = expected(x)
+        self.assertEqual(found.S.dtype, np.float16)
+        self.assertLess(error(found.h, h), FP32)
+        self.assertLess(error(found.S, S), F16)
+
     def test_no_tokens(self):
         x = inputs(T=0)
         found = forward("simple-gla", **x, want=["S"])
@@ -232,6 +259,9 @@ class Errors(unittest.TestCase):
         self.fails("cu", "end with T = 40", "[0, 7]", cu=np.array([0, 7], np.int32),
                    **{n: x[n][:1] for n in ("q", "k", "v", "a", "S0")})
         self.fails("index", "slots below 2", "[0, 2]", index=np.array([0, 2]), S=np.zeros((2, 2, 16, 24), f32))
+        self.fails("index", "a slot of each sequence", "none of one", index=np.array([0, -1]),
+                   S=np.zeros((2, 2, 16, 24), f32))
+        self.fails("S.dtype", "float32 like S0", "float16", S=np.zeros((2, 2, 16, 24), np.float16))
         self.fails("S", "an array of slots", "none", index=np.array([0, 1]), want=["S"])
         self.fails("h", "T = 40", "[2, 2, 39, 24]", h=np.zeros((2, 2, 39, 24), f32))
         self.fails("q.device", "device emu", "the host", v=tegula.to_device(x["v"], "emu"))

@@ -13,7 +13,8 @@ STRUCTS = {"tg_diag": _c.Diag, "tg_sink": _c.Sink, "tg_device": _c.Device, "tg_t
            "tg_scalar": _c.Scalar, "tg_algorithm": _c.Algorithm, "tg_variant": _c.Variant,
            "tg_shape_class": _c.ShapeClass, "tg_sizes": _c.Sizes, "tg_tensor_arg": _c.TensorArg,
            "tg_jit_options": _c.JitOptions}
-CONSTANTS = {"TG_BF16": _c.BF16, "TG_F16": _c.F16, "TG_F32": _c.F32, "TG_IN": _c.IN, "TG_OUT": _c.OUT,
+CONSTANTS = {"TG_BF16": _c.FLOATS["bfloat16"], "TG_F16": _c.FLOATS["float16"],
+             "TG_F32": _c.FLOATS["float32"], "TG_IN": _c.IN, "TG_OUT": _c.OUT,
              "TG_OPTIONAL": _c.OPTIONAL, "TG_NO_BATCH": _c.NO_BATCH, "TG_SHARED": _c.SHARED,
              "TG_NO_HEADS": _c.NO_HEADS, "TG_MAX_AXES": _c.MAX_AXES, "TG_DSL_VERSION": _c.DSL_VERSION, "TG_IO": 1,
              "TG_T": 1, "TG_DQK": 3, "TG_DHV": 4, "TG_WARNING": 1, "TG_ERROR": 2}

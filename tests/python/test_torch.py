@@ -63,6 +63,20 @@ class Gradients(unittest.TestCase):
         self.agrees(inputs(groups=2), FP32)
         self.agrees(inputs(dtype=torch.bfloat16), BF16)
 
+    def test_states_v_first(self):
+        def turned(x):
+            found = operators.simple_gla(**{**x, "S0": x["S0"].transpose(-1, -2).contiguous()}, state_v_first=True,
+                                         final_state=True)
+            return found.h, found.S.transpose(-1, -2)
+
+        self.agrees(inputs(), FP32, turned)
+
+    def test_states_in_16_bits(self):
+        """Their gradients too."""
+        x = inputs()
+        x["S0"] = x["S0"].detach().bfloat16().requires_grad_()
+        self.agrees(x, BF16)
+
     def test_of_one_output_alone(self):
         self.agrees(inputs(), FP32, weigh=(True, False))
         x = inputs()
@@ -171,10 +185,10 @@ class Compiled(unittest.TestCase):
         x = inputs(T=8)
         order = [x.get(name) for name in ("q", "k", "v", "S0", "a")]
         for want in ([], ["S"]):
-            torch.library.opcheck(torch.ops.tegula.simple_gla.default, (*order, None, None, "bhtd", 0, False, want))
+            torch.library.opcheck(torch.ops.tegula.simple_gla.default, (*order, None, None, "bhtd", False, 0, False, want))
         x = [torch.randn(1, 2, 8, 16) for _ in range(3)]
         torch.library.opcheck(torch.ops.tegula.mlstm_sig.default,
-                              (*x, None, x[0][..., 0], x[1][..., 0], None, 0.5, "bhtd", 0, False, ["S"]))
+                              (*x, None, x[0][..., 0], x[1][..., 0], None, 0.5, "bhtd", False, 0, False, ["S"]))
 
 
 class Shims(unittest.TestCase):
@@ -235,6 +249,15 @@ class Shims(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
+    def test_the_door_loses_no_gradient(self):
+        x = inputs()
+        with self.assertRaises(tegula.Error) as caught:
+            tegula.forward("simple-gla", **x)
+        self.assertEqual(caught.exception.field, "q")
+        with torch.no_grad():
+            found = tegula.forward("simple-gla", **x)
+        self.assertLess(error(found.h, truth(**x)[0]), FP32)
+
     def test_are_those_of_the_door(self):
         x = {n: t.detach() for n, t in inputs().items()}
         with self.assertRaises(tegula.Error) as caught:
