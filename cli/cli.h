@@ -172,7 +172,7 @@ bool machine_open(struct context *context);
 bool machine_begin(struct context *context); /* after it the device and the target are known */
 bool machine_ready(struct context *context);
 /* Where libtegula-emu.so.1 lies beside this executable. */
-void emulator_path(char *path, size_t size);
+void emulator_path(char *path, size_t size) __attribute__((nonnull));
 /* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
 const tg_target *target_wanted(struct context *context);
 /* The same of an --arch that names several, "sm_80,sm_90a", each once. False after a message. */
