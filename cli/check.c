@@ -16,7 +16,7 @@ static bool leg_read(struct check *check, struct leg *leg)
     tg_dtype io = TG_BF16;
     const bool is_fed = check->forward.variant && leg != &check->forward;
     if (check->file)
-        return problem_read(context, leg->variant, check->file, check->path, is_fed, &leg->problem);
+        return problem_read(context, leg->variant, check->file, check->path, is_fed, &leg->problem, &leg->notes);
     if (context->options.dtype && !dtype_parse(context, context->options.dtype, &io))
         return false;
     const tg_shape_class class = tg_shape_class_of(check->shape, io);
@@ -85,7 +85,6 @@ static int leg_launch(struct check *check, struct leg *leg, const struct kernel 
 {
     struct context *context = check->context;
     const int64_t chunk = leg->choice.schedule.chunk;
-    tg_call call;
     if (tg_problem_keep(kernel->program, chunk, &leg->problem, &context->sink) != TG_OK)
         return CODE_USAGE;
     if (leg != &check->forward && check->forward.variant &&
@@ -93,14 +92,7 @@ static int leg_launch(struct check *check, struct leg *leg, const struct kernel 
         return CODE_USAGE;
     if (!leg_is_fed(check, leg))
         return CODE_USAGE;
-    tg_status status = tg_call_open(&call, &context->machine, kernel->module, &leg->problem, chunk, &context->sink);
-    if (status != TG_OK)
-        return code_of_status(status);
-    status = tg_call_run(&call, &context->sink);
-    if (status == TG_OK)
-        status = tg_call_fetch(&call, &leg->problem, &context->sink);
-    tg_call_close(&call);
-    return code_of_status(status);
+    return code_of_status(tg_problem_run(&leg->problem, &context->machine, kernel->module, chunk, &context->sink));
 }
 
 static int leg_run(struct check *check, struct leg *leg, bool is_told)

@@ -8,6 +8,7 @@
 struct leg {
     const tg_variant *variant; /* NULL: not there */
     tg_problem problem;
+    struct file_notes notes;
     struct choice choice;
     tg_truth truth, deviation;
     bool has_truth, has_deviation;

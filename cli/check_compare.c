@@ -21,7 +21,7 @@ static const struct st_tensor *truth_in_file(const struct check *check, const st
     if (!check->file)
         return NULL;
     /* Rounded inputs or other scalars: the file's outputs answer another question. */
-    if (leg->problem.is_rounded || options->scale > 0 || options->n_settings || options->cuts.at)
+    if (leg->notes.is_rounded || options->scale > 0 || options->n_settings || options->cuts.at)
         return NULL;
     output_name(leg, tensor, full);
     return st_find(check->file, full);

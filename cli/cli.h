@@ -308,10 +308,16 @@ bool truth_deviation(struct context *context, const tg_problem *problem, int64_t
 
 /* ---- problem_file.c ---- */
 
+/* How a file says it. */
+struct file_notes {
+    bool is_rounded;  /* --dtype changed some input: what the file says of outputs no longer holds */
+    bool is_prefixed; /* in.q, not q */
+};
+
 /* Reads and checks; all mistakes of the file are reported. What a forward computes for the backward
  * need not be there when `is_fed`. */
 bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
-                  bool is_fed, tg_problem *problem);
+                  bool is_fed, tg_problem *problem, struct file_notes *notes);
 /* One number where the tensor has one a head: it stands for all of them. */
 bool is_for_all_heads(const tg_host_tensor *tensor, const struct st_tensor *found);
 const struct st_tensor *tensor_in_file(const struct st_file *file, const tg_host_tensor *tensor);

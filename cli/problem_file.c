@@ -16,6 +16,7 @@ struct reader {
     const struct st_file *file;
     const char *path;
     tg_problem *problem;
+    struct file_notes *notes;
     bool is_fed;
     int64_t value[N_SIZES];
     const char *from[N_SIZES];  /* which tensor told it; NULL: none yet */
@@ -285,7 +286,7 @@ static bool learn_cuts(struct reader *reader)
 
 static bool read_tensor(struct reader *reader, const struct st_tensor *found, tg_host_tensor *tensor)
 {
-    bool *is_rounded = &reader->problem->is_rounded;
+    bool *is_rounded = &reader->notes->is_rounded;
     if (tg_problem_allocate(tensor, &reader->context->sink) != TG_OK)
         return false;
     if (is_for_all_heads(tensor, found)) {
@@ -316,7 +317,7 @@ static bool read_tensors(struct reader *reader)
         const struct st_tensor *found = tensor_in_file(reader->file, tensor);
         if (!found)
             continue;
-        problem->is_prefixed |= strncmp(found->name, "in.", 3) == 0;
+        reader->notes->is_prefixed |= strncmp(found->name, "in.", 3) == 0;
         if (!read_tensor(reader, found, tensor))
             return false;
     }
@@ -390,10 +391,11 @@ static bool read_all(struct reader *reader)
 }
 
 bool problem_read(struct context *context, const tg_variant *variant, const struct st_file *file, const char *path,
-                  bool is_fed, tg_problem *problem)
+                  bool is_fed, tg_problem *problem, struct file_notes *notes)
 {
-    struct reader reader = {.context = context, .file = file, .path = path, .problem = problem};
+    struct reader reader = {.context = context, .file = file, .path = path, .problem = problem, .notes = notes};
     reader.is_fed = is_fed;
+    *notes = (struct file_notes){false, false};
     if (!problem_declare(context, variant, TG_F32, problem))
         return false;
     if (read_all(&reader))

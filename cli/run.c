@@ -13,6 +13,7 @@ struct run {
     struct context *context;
     const tg_variant *variant;
     tg_problem problem;
+    struct file_notes notes;
     struct choice choice;
     struct kernel kernel;
     double phases[N_PHASES]; /* seconds */
@@ -75,8 +76,8 @@ static bool read_input(struct run *run)
         complain(context, "give a safetensors file with the variant's inputs", "%s", error);
         return false;
     }
-    const bool ok = find_variant(run, file) &&
-                    problem_read(context, run->variant, file, context->options.input, false, &run->problem);
+    const bool ok = find_variant(run, file) && problem_read(context, run->variant, file, context->options.input, false,
+                                                            &run->problem, &run->notes);
     st_close(file);
     return ok;
 }
@@ -134,7 +135,7 @@ static bool is_output(const tg_host_tensor *tensor)
 /* As the inputs are called: out.h beside in.q, h beside q. */
 static void name_output(const struct run *run, const tg_host_tensor *tensor, char name[64])
 {
-    if (run->problem.is_prefixed)
+    if (run->notes.is_prefixed)
         tensor_file_name(tensor, name);
     else
         snprintf(name, 64, "%s", tensor->name);

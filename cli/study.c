@@ -40,17 +40,8 @@ static bool leg_open(const struct study *study, const tg_variant *variant, struc
 
 static bool leg_run(const struct study *study, struct leg *leg)
 {
-    tg_call call;
-    const tg_sink *sink = &study->context->sink;
-    tg_status status = tg_call_open(&call, &study->context->machine, leg->kernel.module, &leg->problem,
-                                    leg->choice.schedule.chunk, sink);
-    if (status != TG_OK)
-        return false;
-    status = tg_call_run(&call, sink);
-    if (status == TG_OK)
-        status = tg_call_fetch(&call, &leg->problem, sink);
-    tg_call_close(&call);
-    return status == TG_OK;
+    return tg_problem_run(&leg->problem, &study->context->machine, leg->kernel.module, leg->choice.schedule.chunk,
+                          &study->context->sink) == TG_OK;
 }
 
 /* ---- inputs ---- */

@@ -108,7 +108,6 @@ static void a_kernel_is_judged_by_a_problem_of_its_shape(void **state)
     tg_program *program;
     tg_module *module;
     tg_truth truth;
-    tg_call call;
     LOG(log);
     assert_int_equal(tg_problem_random(variant, NULL, &shape, TG_F16, 7, NULL, &problem, &log_sink), TG_OK);
     assert_int_equal(tg_problem_random(variant, NULL, &shape, TG_F16, 7, NULL, &again, &log_sink), TG_OK);
@@ -123,10 +122,7 @@ static void a_kernel_is_judged_by_a_problem_of_its_shape(void **state)
     assert_int_equal(tg_schedule_default(variant, machine.target, &class, NULL, &schedule, &log_sink), TG_OK);
     assert_int_equal(tg_compile(variant, &schedule, machine.target, &class, NULL, &program, &log_sink), TG_OK);
     assert_int_equal(tg_load(machine.driver, program, &module, &log_sink), TG_OK);
-    assert_int_equal(tg_call_open(&call, &machine, module, &problem, schedule.chunk, &log_sink), TG_OK);
-    assert_int_equal(tg_call_run(&call, &log_sink), TG_OK);
-    assert_int_equal(tg_call_fetch(&call, &problem, &log_sink), TG_OK);
-    tg_call_close(&call);
+    assert_int_equal(tg_problem_run(&problem, &machine, module, schedule.chunk, &log_sink), TG_OK);
     assert_int_equal(tg_truth_compute(&problem, 0, NULL, &truth, &log_sink), TG_OK);
     assert_true(tg_judge_all(&problem, &truth).ok);
     tg_num_store(h->data, h->dtype, 5, 3 + tg_num_load(h->data, h->dtype, 5));

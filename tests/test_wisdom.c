@@ -199,7 +199,7 @@ static bool fits(const tg_wisdom *entry, const tg_variant *variant, const tg_sha
 
 static void check_entry(void *user, const tg_wisdom *entry)
 {
-    /* As far as the model may be wrong (cli/tune.c); and not by the factor of another unit. */
+    /* As far as the model may be wrong (tuning/tune_search.c); and not by the factor of another unit. */
     const double unlikely = 1.6, absurd = 3;
     struct shipped *shipped = user;
     const tg_variant *variant;

@@ -356,31 +356,6 @@ tg_status tg_call_rebind(tg_call *call, const tg_module *module, int64_t chunk, 
     return status;
 }
 
-enum { WARMUP = 3 };
-
-/* Twice the cache, so that nothing of the last run is left in it. */
-static size_t flush_bytes(const tg_call *call, bool flush)
-{
-    return flush ? 2 * (size_t)call->machine->device.l2_bytes : 0;
-}
-
-tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
-{
-    return tg_time(call->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP, runs,
-                   flush_bytes(call, flush), times, sink);
-}
-
-tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink)
-{
-    return tg_time_kernels(call->module, &call->sizes, call->scalars, call->args, call->n_args, call->workspace, WARMUP,
-                           runs, flush_bytes(call, flush), times, sink);
-}
-
-double tg_median(const float *ascending, uint32_t n)
-{
-    return ((double)ascending[(n - 1) / 2] + (double)ascending[n / 2]) / 2;
-}
-
 tg_status tg_call_run(tg_call *call, const tg_sink *sink)
 {
     tg_status status =
@@ -420,4 +395,18 @@ void tg_call_close(tg_call *call)
     call->pool.slot = NULL;
     call->n_args = 0;
     call->workspace = 0;
+}
+
+tg_status tg_problem_run(tg_problem *problem, const tg_machine *machine, const tg_module *module, int64_t chunk,
+                         const tg_sink *sink)
+{
+    tg_call call;
+    tg_status status = tg_call_open(&call, machine, module, problem, chunk, sink);
+    if (status != TG_OK)
+        return status;
+    status = tg_call_run(&call, sink);
+    if (status == TG_OK)
+        status = tg_call_fetch(&call, problem, sink);
+    tg_call_close(&call);
+    return status;
 }

@@ -134,17 +134,12 @@ static struct reference_case *case_for(struct tuner *tuner, int64_t tokens, cons
 
 static tg_candidate_state verify(struct tuner *tuner, tg_candidate *candidate)
 {
-    tg_call call;
     const tg_sink sink = reason_sink(candidate->reason);
     const int64_t chunk = candidate->schedule.chunk;
     struct reference_case *reference = case_for(tuner, verified_tokens(tuner, chunk), &sink);
-    if (!reference ||
-        tg_call_open(&call, tuner->request->machine, tuner->module, &reference->problem, chunk, &sink) != TG_OK)
+    if (!reference)
         return TG_NOT_RUN;
-    tg_status status = tg_call_run(&call, &sink);
-    if (status == TG_OK)
-        status = tg_call_fetch(&call, &reference->problem, &sink);
-    tg_call_close(&call);
+    const tg_status status = tg_problem_run(&reference->problem, tuner->request->machine, tuner->module, chunk, &sink);
     if (status != TG_OK)
         return status == TG_E_NUMERICS ? TG_WRONG : TG_NOT_RUN;
     const tg_verdict *verdict = &candidate->verdict;

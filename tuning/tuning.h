@@ -85,12 +85,10 @@ typedef struct tg_problem {
     };
     const tg_scalar *declared; /* [n_scalars] */
     uint32_t n_scalars;
-    tg_cuts cuts;        /* of packed sequences; the problem owns them */
-    bool is_rounded;     /* some input was rounded when it was read: what its file says of outputs no longer holds */
-    bool is_token_major; /* [B, T, NH, ...] in device memory */
-    bool is_wide;        /* cu and index are int64 in device memory */
-    bool is_prefixed;    /* its file says in.q, not q */
-    uint64_t seed;       /* of the slots of a pool */
+    tg_cuts cuts;                           /* of packed sequences; the problem owns them */
+    bool is_token_major;                    /* [B, T, NH, ...] in device memory */
+    bool is_wide;                           /* cu and index are int64 in device memory */
+    uint64_t seed;                          /* of the slots of a pool */
     tg_host_tensor tensors[TG_MAX_TENSORS]; /* inputs and outputs, in the declaration's order */
     uint32_t n_tensors;
 } tg_problem;
@@ -237,7 +235,7 @@ TG_API tg_status tg_call_open_pattern(tg_call *call, const tg_machine *machine, 
 TG_API tg_status tg_call_run(tg_call *call, const tg_sink *sink); /* launches and waits */
 /* Another program of the same variant, or another chunk size, on the same tensors. */
 TG_API tg_status tg_call_rebind(tg_call *call, const tg_module *module, int64_t chunk, const tg_sink *sink);
-/* Milliseconds, ascending, into times[runs]; with `flush` the L2 cache is emptied before each. */
+/* time.c: milliseconds, ascending, into times[runs]; with `flush` the L2 cache is emptied before each. */
 TG_API tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
 /* The same of each kernel, into times[n_kernels][runs]. */
 TG_API tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
@@ -245,6 +243,10 @@ TG_API double tg_median(const float *ascending, uint32_t n);
 /* Outputs back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
 TG_API tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink);
 TG_API void tg_call_close(tg_call *call);
+
+/* All of it: opens a call, runs it, fetches the outputs, closes it. */
+TG_API tg_status tg_problem_run(tg_problem *problem, const tg_machine *machine, const tg_module *module, int64_t chunk,
+                                const tg_sink *sink);
 
 /* ---- wisdom.c: schedules as wisdom keeps them ---- */
 

@@ -1,11 +1,11 @@
 /* tests/kernels/judge.c - how far from the fp64 oracle an output may be.
  *
- * The limits are those of DESIGN section 4, which cli/oracle.c keeps and explains, over the RMS of
+ * The limits are those of DESIGN section 4, which tuning/judge.c keeps and explains, over the RMS of
  * the output. That measure fails where an output is small because large parts of it cancel, or
  * grows without bound near a zero that something is divided by: there an error of a rounding's size
  * in the parts is large in the result, whoever computes it. How large is measured, not guessed: the
  * oracle is asked again with inputs that are off by one rounding of their type each. What moves the
- * truth that way by `level` may put the kernel off by 3 levels, the room that cli/oracle.c gives
+ * truth that way by `level` may put the kernel off by 3 levels, the room that tuning/judge.c gives
  * levels of files: it rounds about seven factors on the way to a gradient (q.n, h, P, the state and
  * what goes into it, dh V^T, the result), where the oracle's four inputs were rounded once, so 1.3
  * levels are expected. A head alone is one sample of what varies: three times that. For a plain sum
@@ -27,7 +27,7 @@ static const double rms_f16 = 1e-3;
 static const double head_slack = 3;
 static const double level_slack = 3;
 /* One wrong element in a million leaves the RMS alone: the largest error is held against the
- * largest number, as in cli/oracle.c. */
+ * largest number, as in tuning/judge.c. */
 static const double max_slack = 10;
 enum { SAMPLES = 6, FEW = 8 }; /* of roundings; heads */
 
