@@ -51,7 +51,7 @@ struct options {
     int64_t dqk, dhv, chunk, seed, runs, keep, group, tokens; /* 0: not given */
     double scale, budget_seconds, eps;                        /* 0: not given */
     bool json, time, flush, no_cache, no_wisdom, help;
-    bool grad, keep_states, packed, pool, int64, roofline;
+    bool grad, keep_states, packed, pool, count, int64, roofline;
     char *const *args; /* what is not an option */
     uint32_t n_args;
 };
@@ -76,6 +76,7 @@ enum option_id {
     OPT_PACKED,
     OPT_POOL,
     OPT_STATES,
+    OPT_COUNT,
     OPT_INT64,
     OPT_TOKENS,
     OPT_GRAD,

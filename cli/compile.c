@@ -248,9 +248,8 @@ static void say_if_no_step(const struct context *context, const tg_set *set)
 {
     for (uint32_t i = 0; context->options.tokens && i < set->n_programs; i++)
         if (!set->programs[i].max_tokens)
-            remark("schedule %s is for calls of any length: %s has no decode step for %s%lld tokens",
-                   set->programs[i].schedule, set->programs[i].variant,
-                   set->programs[i].packed ? "packed sequences, or " : "", (long long)context->options.tokens);
+            remark("schedule %s is for calls of any length: %s has no decode step for %lld tokens",
+                   set->programs[i].schedule, set->programs[i].variant, (long long)context->options.tokens);
 }
 
 static int compile_to(struct context *context, struct output *output, const tg_variant *variant,

@@ -133,7 +133,11 @@ static void print_schedule(const tg_schedule *schedule, const tg_target *target,
     if (shape->tokens)
         printf(", at most %u tokens", shape->tokens);
     printf("%s%s%s", shape->packed ? ", packed" : "", shape->pooled ? ", pooled" : "",
-           shape->pooled == TG_POOL_MOVES ? " with index_out" : "");
+           shape->pooled == TG_POOL_MOVES    ? " with index_out"
+           : shape->pooled == TG_POOL_TOKENS ? " with index_out of each token"
+                                             : "");
+    if (shape->counted)
+        printf(", counted");
     if (shape->state)
         printf(", states %s", tg_dtype_name((tg_dtype)shape->state));
     printf("%s\n", shape->values_first ? ", states [dhv, dqk]" : "");

@@ -21,14 +21,15 @@ static const struct command commands[N_COMMANDS] = {
     {"variants", "", "list what can be compiled: names, tensors, schedules", ALL_TAKE | TAKES(OPT_LOAD), 0, 0,
      command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) | SCHEDULE |
-         TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) |
+         TAKES(OPT_COUNT) | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
      1, 1, command_explain,
      "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"
      "Times are predicted for calls of one --shape, else of B 8, NH 16, T 8192 (decode: B 64, T 1).\n"},
     {"compile", "VARIANT -o DIR", "write PTX, cubin, bundle and a .c/.h pair to embed",
-     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) | SCHEDULE |
-         TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS) | TAKES(OPT_WISDOM) | TAKES(OPT_NO_WISDOM),
+     ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) |
+         TAKES(OPT_COUNT) | SCHEDULE | TAKES(OPT_OUT) | TAKES(OPT_NAME) | TAKES(OPT_PTXAS) | TAKES(OPT_WISDOM) |
+         TAKES(OPT_NO_WISDOM),
      1, 1, command_compile,
      "  tegula compile mlstm-sig --arch sm_90a --dtype bf16 --dqk 128 --dhv 256 -o out\n"
      "  tegula compile mlstm-sig --arch sm_90a --shape B=1,NH=4,T=65536,dqk=128,dhv=256 -o out\n"

@@ -44,9 +44,10 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_CU] = {"cu", "0,N,...,T", CUTS, 0, "packed sequences: where each begins, then T"},
     [OPT_PACKED] = {"packed", NULL, FLAG, AT(packed), "B sequences of different lengths, T tokens in all"},
     [OPT_POOL] = {"pool", NULL, FLAG, AT(pool), "states in slots of a pool, the final where the initial was"},
-    [OPT_STATES] =
-        {"states", "WORDS", TEXT, AT(states),
-         "how states are kept: bf16, f16 or f32; v-first: [dhv, dqk]; index-out: final ones in slots of their own"},
+    [OPT_STATES] = {"states", "WORDS", TEXT, AT(states),
+                    "how states are kept: bf16, f16 or f32; v-first: [dhv, dqk]; index-out: the ends in slots of their "
+                    "own; each-token: those behind every token"},
+    [OPT_COUNT] = {"count", NULL, FLAG, AT(count), "decode steps that are told how many tokens of each sequence count"},
     [OPT_INT64] = {"int64", NULL, FLAG, AT(int64), "boundaries and slot numbers as int64"},
     [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens), "a decode step: schedules for at most N tokens a call"},
     [OPT_GRAD] = {"grad", NULL, FLAG, AT(grad), "gradients too (default for files with grad.*)"},
@@ -299,28 +300,33 @@ bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
 /* One word of --states. */
 static bool states_word(const char *word, size_t n, tg_shape_class *shape)
 {
-    static const tg_dtype types[] = {TG_BF16, TG_F16, TG_F32};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strlen(tg_dtype_name(types[i])) == n && strncmp(word, tg_dtype_name(types[i]), n) == 0) {
-            shape->state = (uint8_t)types[i];
+    const struct {
+        const char *name;
+        uint8_t *field, value;
+    } words[] = {
+        {"bf16", &shape->state, TG_BF16},
+        {"f16", &shape->state, TG_F16},
+        {"f32", &shape->state, TG_F32},
+        {"v-first", &shape->values_first, 1},
+        {"index-out", &shape->pooled, TG_POOL_MOVES},
+        {"each-token", &shape->pooled, TG_POOL_TOKENS},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].name) == n && strncmp(word, words[i].name, n) == 0) {
+            *words[i].field = words[i].value;
             return true;
         }
-    const bool is_order = n == 7 && strncmp(word, "v-first", n) == 0,
-               is_table = n == 9 && strncmp(word, "index-out", n) == 0;
-    if (is_order)
-        shape->values_first = 1;
-    if (is_table)
-        shape->pooled = TG_POOL_MOVES;
-    return is_order || is_table;
+    return false;
 }
 
 bool options_states(struct context *context, tg_shape_class *shape)
 {
     const bool has_pool = shape->pooled;
+    shape->counted = context->options.count;
     for (const char *at = context->options.states; at && *at;) {
         const size_t n = strcspn(at, ",");
         if (!states_word(at, n, shape)) {
-            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out",
+            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token",
                      "--states: unknown word '%.*s'", (int)n, at);
             return false;
         }
@@ -328,7 +334,7 @@ bool options_states(struct context *context, tg_shape_class *shape)
     }
     if (has_pool || !shape->pooled)
         return true;
-    complain(context, "add --pool", "--states index-out: slots are of a pool, and there is none");
+    complain(context, "add --pool", "--states: slots are of a pool, and there is none");
     return false;
 }
 

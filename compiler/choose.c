@@ -202,9 +202,9 @@ static void hash_variant(XXH128_hash_t *key, const tg_variant *variant)
 static XXH128_hash_t key_of(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
                             const tg_sizes *sizes)
 {
-    const int64_t numbers[] = {shape->io,     shape->dqk,    shape->dhv,   shape->group,        shape->tokens,
-                               shape->packed, shape->pooled, shape->state, shape->values_first, sizes->batch,
-                               sizes->heads,  sizes->tokens, sizes->chunk};
+    const int64_t numbers[] = {shape->io,     shape->dqk,    shape->dhv,    shape->group,        shape->tokens,
+                               shape->packed, shape->pooled, shape->state,  shape->values_first, shape->counted,
+                               sizes->batch,  sizes->heads,  sizes->tokens, sizes->chunk};
     XXH128_hash_t key = XXH3_128bits(numbers, sizeof numbers);
     hash(&key, target, sizeof *target);
     hash_variant(&key, variant);

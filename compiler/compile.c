@@ -48,9 +48,9 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
                   tg_dtype_name(shape->io));
         ok = false;
     }
-    if (shape->pooled > TG_POOL_MOVES) {
+    if (shape->pooled > TG_POOL_TOKENS) {
         tg_report(sink, TG_ERROR, "TG0551", NULL, 0, NULL, "pool of kind %u; expected 0..%d (tg_pooling)",
-                  shape->pooled, TG_POOL_MOVES);
+                  shape->pooled, TG_POOL_TOKENS);
         ok = false;
     }
     if (shape->state && shape->state != TG_BF16 && shape->state != TG_F16 && shape->state != TG_F32) {
@@ -66,24 +66,36 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
     return ok;
 }
 
-/* A decode step takes few tokens, of sequences of equal length. */
+/* A decode step takes few tokens; others count none, and store no state behind each. */
 static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
-    if (!s->max_tokens || (!shape->packed && shape->tokens <= s->max_tokens))
+    const bool is_of_steps = shape->counted || shape->pooled == TG_POOL_TOKENS;
+    if (s->max_tokens ? shape->tokens <= s->max_tokens && plan_takes_ragged(shape) : !is_of_steps)
         return true;
-    tg_report(sink, TG_ERROR, "TG0545", s->file, s->rows[0].line, "take a schedule without max_tokens",
-              "schedule %s: a decode step of at most %u tokens cannot do %u%s", s->name, s->max_tokens, shape->tokens,
-              shape->packed ? " in packed sequences" : "");
+    if (s->max_tokens && !plan_takes_ragged(shape))
+        tg_report(
+            sink, TG_ERROR, "TG0554", s->file, s->rows[0].line, "keep states in a pool",
+            "schedule %s: a decode step of sequences that may have no tokens moves no state: expected a pool, found "
+            "none",
+            s->name);
+    else if (s->max_tokens)
+        tg_report(sink, TG_ERROR, "TG0545", s->file, s->rows[0].line, "take a schedule without max_tokens",
+                  "schedule %s: a decode step of at most %u tokens cannot do %u", s->name, s->max_tokens,
+                  shape->tokens);
+    else
+        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line, "take a decode step, or packed sequences",
+                  "schedule %s: %s of decode steps alone, which it is none of", s->name,
+                  shape->counted ? "counts of tokens are" : "states behind every token are");
     return false;
 }
 
 /* The compiler adds tensors at the end of the table. */
 static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
-    if ((!shape->packed && !shape->pooled) || s->algorithm->n_tensors <= TILE_ADDED)
+    if ((!shape->packed && !shape->pooled && !shape->counted) || s->algorithm->n_tensors <= TILE_ADDED)
         return true;
     tg_report(sink, TG_ERROR, "TG0543", s->algorithm->file, 0, "leave gaps out of the table of tensors",
-              "algorithm %s has %u tensors; at most %d where sequences are packed or states in a pool",
+              "algorithm %s has %u tensors; at most %d where sequences are packed or counted, or states in a pool",
               s->algorithm->name, s->algorithm->n_tensors, TILE_ADDED);
     return false;
 }
@@ -346,8 +358,8 @@ void tg_compile_key(const tg_schedule *schedule, const tg_target *target, const 
     const tg_writer writer = {text_write, &text};
     tg_printf(&writer, "tegula %d %s %u %u %u\n", TG_PROGRAM_VERSION, target->arch, shape->io, shape->dqk, shape->dhv);
     print_ptxas(&writer, ptxas);
-    tg_printf(&writer, "group %u packed %u pooled %u state %u %u built %s\n", group_of(shape), shape->packed,
-              shape->pooled, shape->state, shape->values_first, TEGULA_BUILD_ID);
+    tg_printf(&writer, "group %u packed %u pooled %u state %u %u count %u built %s\n", group_of(shape), shape->packed,
+              shape->pooled, shape->state, shape->values_first, shape->counted, TEGULA_BUILD_ID);
     tg_schedule_key(schedule, &writer);
     const XXH128_hash_t hash = XXH3_128bits(text.bytes ? text.bytes : "", text.size);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);

@@ -48,6 +48,9 @@ typedef struct tg_shape_class {
     /* States, inputs and outputs [dqk, dhv] of a head: their type in memory, TG_BF16, TG_F16 or TG_F32, 0 as declared
      * (on chip they are fp32; what is stored is rounded to nearest even); and 1 where they are [dhv, dqk] there. */
     uint8_t state, values_first;
+    uint8_t
+        counted; /* decode steps with an input "count" [B], i32: of sequence b the first count[b] tokens alone, if it
+                        has more */
 } tg_shape_class;
 
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;

@@ -96,8 +96,17 @@ static bool is_mapped(const struct plan *p, uint32_t tile)
     return mapped;
 }
 
-/* Parameters: pointer and strides of a tensor; boundaries, slots, sizes, scalars. */
-enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 6 + 5 + TG_MAX_SCALARS };
+/* A table of whole numbers, with the strides of one axis or of two. */
+static void add_table(tg_arg_desc args[TG_MAX_ARGS], uint32_t *n, uint32_t tile, uint8_t axis, uint8_t last)
+{
+    args[(*n)++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)tile};
+    args[(*n)++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)tile, .axis = axis};
+    if (last != axis)
+        args[(*n)++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)tile, .axis = last};
+}
+
+/* Parameters: pointer and strides of a tensor; sizes, boundaries, slots, counts, scalars. */
+enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 9 + 5 + TG_MAX_SCALARS };
 
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
@@ -117,18 +126,14 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SIZE, .index = sizes[i]};
-    if (p->shape.packed) {
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_CU};
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_CU, .axis = 2};
-    }
-    if (p->shape.pooled) {
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_INDEX};
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_INDEX, .axis = 0};
-    }
-    if (p->shape.pooled == TG_POOL_MOVES) {
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = TILE_INDEX_OUT};
-        args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = TILE_INDEX_OUT, .axis = 0};
-    }
+    if (p->shape.packed)
+        add_table(args, &n, TILE_CU, 2, 2);
+    if (p->shape.pooled)
+        add_table(args, &n, TILE_INDEX, 0, 0);
+    if (p->shape.pooled >= TG_POOL_MOVES)
+        add_table(args, &n, TILE_INDEX_OUT, 0, p->shape.pooled == TG_POOL_TOKENS ? 2 : 0);
+    if (p->shape.counted)
+        add_table(args, &n, TILE_COUNT, 0, 0);
     for (uint32_t i = 0; i < (p->algorithm->n_scalars ? p->algorithm->n_scalars : 1); i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;

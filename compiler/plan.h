@@ -22,8 +22,8 @@ enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LO
 /* Of a kernel without products: most steps that it loads ahead, and what of each. */
 enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
 
-/* Tensors the compiler adds to those of the algorithm: boundaries of packed sequences, slots in the pool. */
-enum { TILE_ADDED = TG_MAX_TILES - 3, TILE_INDEX_OUT = TILE_ADDED, TILE_CU, TILE_INDEX };
+/* Tensors the compiler adds to those of the algorithm: counts of tokens, boundaries of packed sequences, slots in the pool. */
+enum { TILE_ADDED = TG_MAX_TILES - 4, TILE_COUNT = TILE_ADDED, TILE_INDEX_OUT, TILE_CU, TILE_INDEX, N_ADDED = 4 };
 
 /* Where a tile lives while a kernel works on it. */
 enum space {
@@ -566,6 +566,16 @@ uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim);
 uint32_t plan_last_axis(const struct plan *p, uint32_t tile);
 /* Is a state that lies otherwise than declared read only where any order will do? False after reporting. */
 bool plan_check_states(const struct plan *p);
+/* Where sequences of a step may have no tokens, their states are in a pool: there they stay as they are. */
+static inline bool plan_takes_ragged(const tg_shape_class *shape)
+{
+    return shape->pooled || !(shape->packed || shape->counted);
+}
+/* Have sequences of a decode step each their own number of tokens? */
+static inline bool plan_counts_tokens(const struct plan *p)
+{
+    return p->schedule->max_tokens && (p->shape.packed || p->shape.counted);
+}
 /* Does the tile belong to a slot of the caller's pool? */
 bool plan_is_pooled(const struct plan *p, uint32_t tile);
 static inline uint32_t group_of(const tg_shape_class *shape)

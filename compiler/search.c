@@ -379,7 +379,7 @@ static void search_table(struct search *s, const tg_variant *variant, const stru
         if (tg_point_bind(table, point, NULL, &declared, NULL) != TG_OK)
             continue;
         const uint32_t room = declared.max_tokens;
-        const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && !s->shape->packed);
+        const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && plan_takes_ragged(s->shape));
         s->fixed = point ? point->fixed : 0;
         if (takes && !declared.kept[0] && (by_name || !declared.by_name))
             search_one(s, &declared, space, room ? declared.chunk : chunk, visit, user);

@@ -76,10 +76,18 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
         program->tensors[program->n_tensors++] =
             (tg_tensor_info){.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     }
-    if (shape->pooled == TG_POOL_MOVES) {
+    if (shape->pooled >= TG_POOL_MOVES) {
         index[TILE_INDEX_OUT] = (uint8_t)program->n_tensors;
         program->tensors[program->n_tensors++] =
-            (tg_tensor_info){.name = "index_out", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+            (tg_tensor_info){.name = "index_out",
+                             .dtype = TG_I32,
+                             .flags = TG_IN | TG_NO_HEADS,
+                             .axes = {shape->pooled == TG_POOL_TOKENS ? TG_T : TG_AXIS_NONE}};
+    }
+    if (shape->counted) {
+        index[TILE_COUNT] = (uint8_t)program->n_tensors;
+        program->tensors[program->n_tensors++] =
+            (tg_tensor_info){.name = "count", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
     }
 }
 
@@ -95,9 +103,9 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             const uint8_t flags = flags_of(schedule, t);
             if (!(set >> t & 1) || (workspace == 0) != ((flags & (TG_IN | TG_OUT)) != 0))
                 continue;
-            if (program->n_tensors == TG_MAX_TENSORS - 3) {
+            if (program->n_tensors == TG_MAX_TENSORS - N_ADDED) {
                 tg_report(sink, TG_ERROR, "TG0543", a->file, 0, NULL, "algorithm %s has more than %d tensors in memory",
-                          a->name, TG_MAX_TENSORS - 3);
+                          a->name, TG_MAX_TENSORS - N_ADDED);
                 return false;
             }
             index[t] = (uint8_t)program->n_tensors;

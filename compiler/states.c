@@ -66,6 +66,32 @@ bool plan_is_pooled(const struct plan *p, uint32_t tile)
            !(mask & (1u << TG_T | 1u << TG_CHUNK));
 }
 
+/* Does the loop over the tokens leave the value as it is behind each of them? */
+static bool is_walked(const struct plan *p, uint32_t v)
+{
+    bool inside = false, found = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        inside = p->ops[i].kind == OP_NEST || (inside && p->ops[i].kind != OP_END);
+        found |= inside && p->by_token && p->ops[i].v == v;
+    }
+    return found;
+}
+
+static bool check_every_token(const struct plan *p)
+{
+    for (uint32_t i = 0; p->shape.pooled == TG_POOL_TOKENS && i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->kind != OP_STORE || !plan_is_pooled(p, op->tile) || is_walked(p, op->v))
+            continue;
+        plan_refuse(p, "TG0553", p->row->line, "take another schedule, or store the state behind the last token",
+                    "kernel %s does not walk tokens one by one, or %s is made behind them, so that it does not have it "
+                    "behind each",
+                    p->row->name, p->algorithm->tensors[op->tile].name);
+        return false;
+    }
+    return true;
+}
+
 /* A ring of copies brings rows of a matrix as they are declared, in the type of the instruction or in fp32. */
 bool plan_check_states(const struct plan *p)
 {
@@ -81,5 +107,5 @@ bool plan_check_states(const struct plan *p)
                     p->row->name, t->name);
         return false;
     }
-    return true;
+    return check_every_token(p);
 }

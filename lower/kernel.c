@@ -105,7 +105,8 @@ static void emit_op(struct emit *e, const struct op *op)
         (e->p->transition ? compose_by_values : compose_segments)(e, op);
         break;
     case OP_STORE:
-        emit_store(e, op);
+        if (e->p->shape.pooled != TG_POOL_TOKENS || !plan_is_pooled(e->p, op->tile)) /* it is there behind each token */
+            emit_store(e, op);
         break;
     default:
         break;
@@ -186,6 +187,8 @@ static void leave_unless(struct emit *e, LLVMValueRef condition)
 /* A block of rows behind the end of a short chunk has nothing to do, nor has a slot without a chunk. */
 static void emit_early_exit(struct emit *e)
 {
+    if (plan_counts_tokens(e->p))
+        leave_unless(e, less(e, imm(e, 0), e->at.tokens));
     if (e->p->segment && e->p->shape.packed) /* an empty sequence has one */
         leave_unless(e, LLVMBuildOr(e->b, less(e, e->at.start[TG_SEG], e->at.chunks),
                                     LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
@@ -204,7 +207,8 @@ static void emit_early_exit(struct emit *e)
 /* Of a sequence without slots nothing is read or written. */
 static void leave_padding(struct emit *e)
 {
-    if (e->p->shape.pooled && e->p->row->row[TG_BATCH].role == TG_ROLE_NONE)
+    const bool has_padding = e->p->shape.pooled && e->p->shape.pooled != TG_POOL_TOKENS;
+    if (has_padding && e->p->row->row[TG_BATCH].role == TG_ROLE_NONE)
         leave_unless(e, LLVMBuildNot(e->b, is_padding(e, e->batch), ""));
 }
 

@@ -21,6 +21,13 @@ LLVMValueRef walked_chunk(struct emit *e, const struct nest *nest, LLVMValueRef 
     return nest->reverse ? sub(e, sub(e, e->at.chunks, imm(e, 1)), step) : step;
 }
 
+/* The sequence's number in a table. */
+static LLVMValueRef number_of(struct emit *e, uint32_t table, LLVMValueRef sequence)
+{
+    LLVMValueRef offset = mul(e, mul(e, wide(e, sequence), argument(e, TG_ARG_STRIDE, table, 0)), imm64(e, 4));
+    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, table, 0), offset), "");
+}
+
 /* Boundary `i` of the packed sequences; whatever is in memory there, at most the number of tokens. */
 static LLVMValueRef boundary(struct emit *e, LLVMValueRef i)
 {
@@ -43,8 +50,19 @@ void set_sequence(struct emit *e, struct place *at, LLVMValueRef s)
     at->first_token = begin;
     at->first_chunk = first_slot(e, begin, s);
     at->tokens = choose(e, less(e, begin, end), sub(e, end, begin), imm(e, 0));
+    if (e->p->schedule->max_tokens) /* whatever is in memory there */
+        at->tokens = smaller(e, at->tokens, imm(e, e->p->schedule->max_tokens));
     LLVMValueRef length = argument(e, TG_ARG_SIZE, TG_SIZE_CHUNK, 0);
     at->chunks = divide(e, add(e, at->tokens, sub(e, length, imm(e, 1))), length);
+}
+
+/* Of a decode step: no more tokens of the sequence than are counted. */
+static void count_tokens(struct emit *e, struct place *at, LLVMValueRef s)
+{
+    if (e->p->shape.counted)
+        at->tokens = smaller(e, at->tokens, number_of(e, TILE_COUNT, s));
+    if (plan_has_single_positions(e->p))
+        at->chunks = at->tokens;
 }
 
 /* The sequence that has this slot: the last one that begins at or before it. */
@@ -158,20 +176,15 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
         set_sequence(e, &e->at, *batch);
         chunk = by_slot ? sub(e, chunk, e->at.first_chunk) : chunk;
     }
+    if (plan_counts_tokens(p))
+        count_tokens(e, &e->at, *batch);
     set_chunk(e, &e->at, chunk);
-}
-
-/* The sequence's slot by that table. */
-static LLVMValueRef slot_by(struct emit *e, uint32_t table, LLVMValueRef batch)
-{
-    LLVMValueRef offset = mul(e, mul(e, wide(e, batch), argument(e, TG_ARG_STRIDE, table, 0)), imm64(e, 4));
-    return LLVMBuildLoad2(e->b, e->i32, byte_offset(e, argument(e, TG_ARG_POINTER, table, 0), offset), "");
 }
 
 static void find_slots(struct emit *e, LLVMValueRef batch, LLVMValueRef *read, LLVMValueRef *written)
 {
-    *read = slot_by(e, TILE_INDEX, batch);
-    *written = e->p->shape.pooled == TG_POOL_MOVES ? slot_by(e, TILE_INDEX_OUT, batch) : *read;
+    *read = number_of(e, TILE_INDEX, batch);
+    *written = e->p->shape.pooled == TG_POOL_MOVES ? number_of(e, TILE_INDEX_OUT, batch) : *read;
 }
 
 LLVMValueRef slot_of(struct emit *e, uint32_t tile)
@@ -202,21 +215,36 @@ LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head)
     return heads > 1 ? mul(e, head, imm(e, heads)) : head;
 }
 
+static void find_base(struct emit *e, uint32_t tile, LLVMValueRef entry, LLVMValueRef head)
+{
+    LLVMValueRef offset = add(e, mul(e, wide(e, entry), argument(e, TG_ARG_STRIDE, tile, 0)),
+                              mul(e, wide(e, head_of(e, tile, head)), argument(e, TG_ARG_STRIDE, tile, 1)));
+    const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, tile));
+    /* not inbounds: an absent optional tensor is a null pointer, and never read */
+    LLVMValueRef scaled = mul(e, offset, imm64(e, bytes));
+    e->base[tile] =
+        LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), argument(e, TG_ARG_POINTER, tile, 0), &scaled, 1, "");
+}
+
+void go_to_token_slot(struct emit *e, uint32_t tile)
+{
+    LLVMValueRef token = e->at.first_token ? add(e, e->at.first_token, e->at.token) : e->at.token;
+    LLVMValueRef offset = add(e, mul(e, wide(e, e->batch), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 0)),
+                              mul(e, wide(e, token), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 2)));
+    LLVMValueRef from = byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX_OUT, 0), mul(e, offset, imm64(e, 4)));
+    e->written_slot = LLVMBuildLoad2(e->b, e->i32, from, "");
+    find_base(e, tile, e->written_slot, e->head);
+}
+
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
 {
     const bool has_sequence = e->p->row->row[TG_BATCH].role == TG_ROLE_NONE;
     if (has_sequence && e->p->shape.pooled)
         find_slots(e, batch, &e->read_slot, &e->written_slot);
     for (uint32_t t = 1; t < e->p->algorithm->n_tensors; t++) {
-        LLVMValueRef pointer = argument(e, TG_ARG_POINTER, t, 0);
-        if (!pointer)
+        if (!argument(e, TG_ARG_POINTER, t, 0))
             continue;
         LLVMValueRef slot = slot_of(e, t), entry = !has_sequence ? imm(e, 0) : slot ? slot : batch;
-        LLVMValueRef offset = add(e, mul(e, wide(e, entry), argument(e, TG_ARG_STRIDE, t, 0)),
-                                  mul(e, wide(e, head_of(e, t, head)), argument(e, TG_ARG_STRIDE, t, 1)));
-        const uint32_t bytes = tg_dtype_bytes(plan_memory_dtype(e->p, t));
-        /* not inbounds: an absent optional tensor is a null pointer, and never read */
-        LLVMValueRef scaled = mul(e, offset, imm64(e, bytes));
-        e->base[t] = LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), pointer, &scaled, 1, "");
+        find_base(e, t, entry, head);
     }
 }

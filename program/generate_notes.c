@@ -91,6 +91,10 @@ static void append_pool(struct text *notes, const tg_program *program)
         gen_append(notes, " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
                           "stride leads from\n * slot to slot. Initial and final state may be the same "
                           "memory; in a call of B > 0 without tokens\n * they must be.");
+    else if (program->pooled == TG_POOL_TOKENS)
+        gen_append(notes, " * States are slots of a pool of yours, and the first stride leads from slot to slot: "
+                          "sequence b\n * begins with slot index[b], and its state behind token t goes to slot "
+                          "index_out[b, t], with which\n * no other begins.");
     else if (program->pooled)
         gen_append(notes, " * States are slots of a pool of yours, and the first stride leads from slot to slot: "
                           "sequence b\n * begins with slot index[b] and ends in slot index_out[b], with which no other "
@@ -98,8 +102,11 @@ static void append_pool(struct text *notes, const tg_program *program)
     if (program->pooled)
         gen_append(notes,
                    " A negative slot is none: nothing is read there,\n * so that the sequence begins from zero, and "
-                   "nothing written. A sequence without slots is padding:\n * nothing of it is read or "
-                   "written.\n *\n");
+                   "nothing written. A sequence without %s is padding:\n * nothing of it is read or "
+                   "written.\n *\n",
+                   program->pooled == TG_POOL_TOKENS ? "tokens" : "slots");
+    if (tg_program_tensor(program, "count") >= 0)
+        gen_append(notes, " * Of sequence b the first count[b] tokens alone are computed, if it has more.\n *\n");
 }
 
 /* What a caller must know about this kind of program. */
@@ -138,7 +145,8 @@ void gen_add_notes(struct keys *keys, const tg_set *set)
         gen_append(notes, " * The driver must have%s%s%s.\n *\n", mapped ? " cuTensorMapEncodeTiled" : "",
                    mapped && has_cluster ? " and" : "", has_cluster ? " cuLaunchKernelEx" : "");
     if (program->max_tokens)
-        gen_append(notes, " * These are decode steps: T is at most %" PRIu32 ".\n *\n", program->max_tokens);
+        gen_append(notes, " * These are decode steps: %s at most %" PRIu32 ".\n *\n",
+                   program->packed ? "the tokens of a sequence are" : "T is", program->max_tokens);
 }
 
 /* ---- what there is, for people ---- */

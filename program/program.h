@@ -241,10 +241,14 @@ typedef struct tg_kernel {
  * sequence begins from zero, and nothing is written. A sequence all of whose slots are negative is padding: nothing at all of
  * it is read or written. What one sequence writes no other may read. */
 typedef enum tg_pooling {
-    TG_POOL_NONE = 0,  /* sequence b has entry b of every state */
+    TG_POOL_NONE = 0, /* sequence b has entry b of every state */
+    /* Of a decode step of packed or counted sequences one without tokens keeps its state where it is: it does not move. */
     TG_POOL_SLOTS = 1, /* states are slots of the caller's pool: the input "index" [B] says which one each sequence has.
                           Initial and final state may be the same memory */
     TG_POOL_MOVES = 2, /* inputs are read in slot index[b], outputs written to slot index_out[b], an input [B] too */
+    TG_POOL_TOKENS =
+        3, /* ... of a decode step: to slot index_out[b, t], an input [B, T], as they are behind token t. Padding
+                           are sequences without tokens */
 } tg_pooling;
 
 /* A compiled program. Immutable once built; may be read from many threads. */

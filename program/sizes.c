@@ -233,10 +233,11 @@ static bool check_heads(const tg_program *program, int64_t heads, const tg_sink 
 
 static bool check_tokens(const tg_program *program, const tg_sizes *sizes, const tg_sink *sink)
 {
-    if (program->max_tokens && sizes->tokens > program->max_tokens) {
+    const int64_t most = program->max_tokens * (program->packed ? sizes->batch : 1);
+    if (program->max_tokens && sizes->tokens > most) {
         tg_report(sink, TG_ERROR, "TG0704", NULL, 0, "longer calls need another schedule",
-                  "sizes.tokens: expected at most %" PRIu32 ": schedule %s is for decode steps, found %" PRId64,
-                  program->max_tokens, program->schedule, sizes->tokens);
+                  "sizes.tokens: expected at most %" PRId64 ": schedule %s is for decode steps, found %" PRId64, most,
+                  program->schedule, sizes->tokens);
         return false;
     }
     if (program->packed && sizes->tokens > 0 && sizes->batch == 0) {

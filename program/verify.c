@@ -152,7 +152,10 @@ static tg_status verify_reader(const tg_program *program, const tg_tensor_info *
         memcmp(found->axes, expected->axes, sizeof found->axes) == 0)
         return TG_OK;
     return tg_fail(sink, TG_E_FORMAT, "TG0723", NULL, "%s program: expected the i32 input %s of axes [%s], found %s",
-                   what, expected->name, expected->axes[0] == TG_CUTS ? "cuts" : "B",
+                   what, expected->name,
+                   expected->axes[0] == TG_CUTS ? "cuts"
+                   : expected->axes[0] == TG_T  ? "B, T"
+                                                : "B",
                    found ? "another tensor of that name" : "none");
 }
 
@@ -161,7 +164,10 @@ static tg_status verify_readers(const tg_program *program, const tg_sink *sink)
     static const tg_tensor_info cu = {
         .name = "cu", .dtype = TG_I32, .flags = TG_IN | TG_NO_BATCH | TG_NO_HEADS, .axes = {TG_CUTS}};
     static const tg_tensor_info index = {.name = "index", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
-    static const tg_tensor_info index_out = {.name = "index_out", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    const tg_tensor_info index_out = {.name = "index_out",
+                                      .dtype = TG_I32,
+                                      .flags = TG_IN | TG_NO_HEADS,
+                                      .axes = {program->pooled == TG_POOL_TOKENS ? TG_T : TG_AXIS_NONE}};
     tg_status status = TG_OK;
     if (program->packed)
         status = verify_reader(program, &cu, "packed", sink);
@@ -306,12 +312,10 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 static tg_status verify_calls(const tg_program *program, const tg_sink *sink)
 {
     REQUIRE(program->packed <= 1, "packed: expected 0 or 1, found %d", program->packed);
-    REQUIRE(program->pooled <= TG_POOL_MOVES, "pooled: expected 0..%d, found %d", TG_POOL_MOVES, program->pooled);
+    REQUIRE(program->pooled <= TG_POOL_TOKENS, "pooled: expected 0..%d, found %d", TG_POOL_TOKENS, program->pooled);
     REQUIRE(program->group >= 1 && program->group <= MAX_GROUP, "group: expected 1..%d, found %" PRIu32, MAX_GROUP,
             program->group);
     REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32, MAX_TOKENS,
-            program->max_tokens);
-    REQUIRE(!program->packed || program->max_tokens == 0, "max_tokens: expected 0 in a packed program, found %" PRIu32,
             program->max_tokens);
     return TG_OK;
 }

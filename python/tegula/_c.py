@@ -76,7 +76,7 @@ class Variant(Structure):
 class ShapeClass(Structure):
     _fields_ = [("io", c_int), ("dqk", c_uint32), ("dhv", c_uint32), ("group", c_uint32), ("tokens", c_uint32),
                 ("packed", c_uint8), ("pooled", c_uint8), ("state", c_uint8),
-                ("values_first", c_uint8)]
+                ("values_first", c_uint8), ("counted", c_uint8)]
 
 
 class Sizes(Structure):

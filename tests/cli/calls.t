@@ -185,14 +185,14 @@ explain gla --states bf16,values
 -- exit 2
 -- stderr
 --states: unknown word 'values'
-hint: words, with commas between: bf16, f16, f32, v-first, index-out
+hint: words, with commas between: bf16, f16, f32, v-first, index-out, each-token
 
 -- case slots without a pool
 -- args
 explain gla --states index-out
 -- exit 2
 -- stderr
---states index-out: slots are of a pool, and there is none
+--states: slots are of a pool, and there is none
 hint: add --pool
 
 -- case states in slots of a pool

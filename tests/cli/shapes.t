@@ -312,12 +312,12 @@ compile mlstm-sig --arch sm_80 --tokens 9 --dqk 32 --dhv 32 -o out
 -- stderr
 is for calls of any length: mlstm-sig has no decode step for 9 tokens
 
--- case ... nor of packed sequences
+-- case decode steps of packed sequences, counted, that store states behind every token
 -- args
-compile mlstm-sig --arch sm_80 --tokens 1 --packed --dqk 32 --dhv 32 -o out
+compile gated-delta --arch sm_80 --tokens 4 --packed --pool --count --states each-token --dqk 32 --dhv 32 --ptxas none -o out
 -- exit 0
--- stderr
-mlstm-sig has no decode step for packed sequences, or 1 tokens
+-- stdout
+gated-delta, schedule step8
 
 -- case what the model expects of a call
 -- args

@@ -18,7 +18,8 @@ struct image {
 };
 
 struct contract_call {
-    const struct trial *trial;
+    const struct trial *trial, *const *after;
+    int64_t cuts[MOST_SEQUENCES + 1]; /* of steps that are packed here */
     const struct contract *contract;
     struct kernel kernel;
     struct image images[TG_MAX_TENSORS];
@@ -53,7 +54,7 @@ static bool is_turned(const struct contract_call *call, const tg_host_tensor *ho
 
 static bool is_padding(const struct contract *contract, int64_t b)
 {
-    return contract->pool && contract->read[b] < 0 && contract->written[b] < 0;
+    return contract->pool && contract->pool != TG_POOL_TOKENS && contract->read[b] < 0 && contract->written[b] < 0;
 }
 
 static void element_at(const tg_host_tensor *host, size_t element, int64_t at[MAX_RANK])
@@ -63,6 +64,33 @@ static void element_at(const tg_host_tensor *host, size_t element, int64_t at[MA
         at[i] = (int64_t)(element % extent);
         element /= extent;
     }
+}
+
+bool contract_is_ragged(const struct contract *contract)
+{
+    return contract->is_packed || contract->is_counted || contract->pool == TG_POOL_TOKENS;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Tokens of a sequence in memory; those that are computed. */
+static int length_of(const struct contract_call *call, int64_t b)
+{
+    const struct contract *contract = call->contract;
+    int given = 0;
+    for (int i = 0; i < MOST_SEQUENCES; i++)
+        given |= contract->length[i];
+    return given ? contract->length[b] : (int)call->trial->problem.shape.tokens;
+}
+
+static int tokens_of(const struct contract_call *call, int64_t b)
+{
+    const int length = length_of(call, b);
+    const int counted = call->contract->is_counted ? least(length, call->contract->count[b]) : length;
+    return counted < 0 ? 0 : counted;
 }
 
 /* Sequence of an element, -1 of a tensor that all share. */
@@ -82,6 +110,8 @@ static int64_t sequence_of(const struct trial *trial, const tg_host_tensor *host
 /* In memory there may be more tokens than the call has. */
 static int64_t extent_of(const struct contract_call *call, const tg_host_tensor *host, int axis)
 {
+    if (call->contract->is_packed && host->has_tokens && axis != 1 && axis < 3)
+        return axis ? call->cuts[call->trial->problem.shape.batch] + call->contract->room : 1;
     return host->extent[axis] + (axis == 2 && host->has_tokens ? call->contract->room : 0);
 }
 
@@ -135,20 +165,40 @@ static size_t offset_of(const struct image *image, const tg_host_tensor *host, c
     return (size_t)offset * tg_num_bytes(image->dtype);
 }
 
-/* The host's numbers, as they are in the type of the image; of a pool in the slots of that table. None of padding. */
-static void put(const struct contract_call *call, const struct image *image, const tg_host_tensor *host,
+/* The host's numbers of one sequence (-1: of all), as they are in the type of the image; of a pool in that slot of the
+ * sequence. None of padding, and none of tokens that do not count. */
+static void put(const struct contract_call *call, const struct image *image, const tg_host_tensor *host, int64_t only,
                 const int *slots, unsigned char *to)
 {
-    const struct contract *contract = call->contract;
+    const bool is_pool = is_slot(call, host), is_ragged = contract_is_ragged(call->contract) && host->has_tokens;
     for (size_t e = 0; e < host->n; e++) {
         int64_t at[MAX_RANK];
         element_at(host, e, at);
         const int64_t s = sequence_of(call->trial, host, at);
-        const bool is_pool = is_slot(call, host);
-        if ((is_pool && slots[s] < 0) || (s >= 0 && is_padding(contract, s)))
+        if ((is_pool && slots[s] < 0) || (s >= 0 && only >= 0 && s != only) ||
+            (s >= 0 && is_padding(call->contract, s)) || (is_ragged && at[2] >= tokens_of(call, s)))
             continue;
+        if (is_ragged && call->contract->is_packed) {
+            at[0] = 0;
+            at[2] += call->cuts[s];
+        }
         tg_num_store(to + offset_of(image, host, at, is_pool ? slots[s] : at[0]), image->dtype, 0,
                      tg_num_load(host->data, host->dtype, e));
+    }
+}
+
+/* States as they are behind the last token of each sequence, or behind every token. */
+static void put_states(const struct contract_call *call, const struct image *image, const char *name)
+{
+    const bool is_each = call->contract->pool == TG_POOL_TOKENS;
+    for (int64_t b = 0; b < call->trial->problem.shape.batch; b++) {
+        const int last = tokens_of(call, b);
+        for (int t = is_each ? 1 : last; t <= last && t; t++) {
+            int slots[MOST_SEQUENCES];
+            slots[b] = is_each ? call->contract->each[b][t - 1] : call->contract->written[b];
+            put(call, image, tg_problem_tensor((tg_problem *)&call->after[t]->problem, name), b, slots,
+                image->expected);
+        }
     }
 }
 
@@ -211,10 +261,12 @@ static bool add_tensor(struct contract_call *call, const tg_host_tensor *host)
             return false;
     }
     if (is_input) {
-        put(call, image, host, call->contract->read, image->before);
+        put(call, image, host, -1, call->contract->read, image->before);
         memcpy(image->expected, image->before, image->bytes);
+    } else if (call->after && !host->has_tokens && !(host->flags & TG_NO_BATCH)) {
+        put_states(call, image, host->name);
     } else {
-        put(call, image, host, call->contract->written, image->expected);
+        put(call, image, host, -1, call->contract->written, image->expected);
     }
     add_arg(call, host, image);
     return true;
@@ -233,22 +285,41 @@ static bool add_table(struct contract_call *call, const char *name, int axis, co
     return ok;
 }
 
+/* One for each sequence, or for each token as it lies in memory. */
 static bool add_slots(struct contract_call *call, const char *name, const int *slots)
 {
-    const int64_t batch = call->trial->problem.shape.batch;
-    int64_t numbers[MOST_SEQUENCES];
+    const int64_t batch = call->trial->problem.shape.batch, tokens = call->trial->problem.shape.tokens;
+    int64_t numbers[MOST_SEQUENCES * MOST_TOKENS] = {0}, n = 0;
     for (int64_t b = 0; b < batch; b++)
-        numbers[b] = slots[b] < 0 ? slots[b] : FIRST_SLOT + slots[b];
-    return add_table(call, name, 0, numbers, batch);
+        for (int64_t t = 0; t < (slots ? 1 : call->contract->is_packed ? length_of(call, b) : tokens); t++) {
+            const int slot = slots ? slots[b] : call->contract->each[b][t];
+            numbers[n++] = slot < 0 ? slot : FIRST_SLOT + slot;
+        }
+    const bool ok = add_table(call, name, slots ? 0 : 2, numbers, n);
+    if (!slots && !call->contract->is_packed)
+        call->args[call->n_args - 1].stride[0] = tokens * (call->contract->is_wide ? 2 : 1);
+    return ok;
+}
+
+static bool add_counts(struct contract_call *call)
+{
+    int64_t numbers[MOST_SEQUENCES];
+    for (int i = 0; i < MOST_SEQUENCES; i++)
+        numbers[i] = call->contract->count[i];
+    return add_table(call, "count", 0, numbers, call->trial->problem.shape.batch);
 }
 
 static bool add_tables(struct contract_call *call)
 {
     const tg_cuts *cuts = &call->trial->problem.cuts;
     const struct contract *contract = call->contract;
+    const int64_t batch = call->trial->problem.shape.batch;
     return (!cuts->at || add_table(call, "cu", 2, cuts->at, cuts->n + 1)) &&
+           (!contract->is_packed || add_table(call, "cu", 2, call->cuts, batch + 1)) &&
+           (!contract->is_counted || add_counts(call)) &&
            (!contract->pool || add_slots(call, "index", contract->read)) &&
-           (contract->pool != TG_POOL_MOVES || add_slots(call, "index_out", contract->written));
+           (contract->pool != TG_POOL_MOVES || add_slots(call, "index_out", contract->written)) &&
+           (contract->pool != TG_POOL_TOKENS || add_slots(call, "index_out", NULL));
 }
 
 /* Inputs first: outputs may lie in their memory. */
@@ -285,7 +356,10 @@ static tg_status launch(struct contract_call *call)
 {
     const tg_problem *problem = &call->trial->problem;
     const tg_shape *shape = &problem->shape;
-    const tg_sizes sizes = {shape->batch, shape->heads, shape->tokens + call->contract->room, call->trial->chunk};
+    const tg_sizes sizes = {shape->batch, shape->heads,
+                            (call->contract->is_packed ? call->cuts[shape->batch] : shape->tokens) +
+                                call->contract->room,
+                            call->trial->chunk};
     float scalars[TG_MAX_SCALARS];
     for (uint32_t i = 0; i < problem->n_scalars; i++)
         scalars[i] = (float)problem->scalars[i];
@@ -319,6 +393,8 @@ static bool compile(struct contract_call *call)
     class.pooled = (uint8_t)call->contract->pool;
     class.state = (uint8_t)call->contract->state;
     class.values_first = call->contract->values_first;
+    class.packed |= call->contract->is_packed;
+    class.counted = call->contract->is_counted;
     log_clear();
     const struct spec *spec = trial->spec;
     const char *name = variant == spec_variant(spec) ? spec->schedule : spec->backward;
@@ -328,11 +404,14 @@ static bool compile(struct contract_call *call)
     return harness_load(variant, &schedule, &class, &call->kernel);
 }
 
-void contract_kept(const struct trial *trial, const struct contract *contract)
+void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract)
 {
     struct contract_call *call = calloc(1, sizeof *call);
     call->trial = trial;
+    call->after = after;
     call->contract = contract;
+    for (int64_t b = 0; b < trial->problem.shape.batch; b++)
+        call->cuts[b + 1] = call->cuts[b] + length_of(call, b);
     if (tap_expect(compile(call), "build: %s", log_text()) && tap_expect(add_all(call), "memory: %s", log_text())) {
         const tg_status status = launch(call);
         if (tap_expect(status == TG_OK, "%s: %s", tg_status_name(status), log_text()))

@@ -2,6 +2,8 @@
 #include "states.h"
 #include "suites.h"
 
+#include <string.h>
+
 struct state_case {
     struct spec spec;
     struct contract contract;
@@ -26,12 +28,15 @@ struct state_case {
       .has_s0 = true,                                                                                                  \
       __VA_ARGS__},                                                                                                    \
      CONTRACT contract_},
-#define NONE      NULL
-#define SLOTS     .pool = TG_POOL_SLOTS
-#define MOVES     .pool = TG_POOL_MOVES
-#define FROM(...) .read = {__VA_ARGS__}
-#define TO(...)   .written = {__VA_ARGS__}
-#define AT(...)   .read = {__VA_ARGS__}, .written = {__VA_ARGS__}
+#define NONE         NULL
+#define SLOTS        .pool = TG_POOL_SLOTS
+#define MOVES        .pool = TG_POOL_MOVES
+#define FROM(...)    .read = {__VA_ARGS__}
+#define LENGTHS(...) .length = {__VA_ARGS__}
+#define COUNTS(...)  .is_counted = true, .count = {__VA_ARGS__}
+#define EACH(...)    .pool = TG_POOL_TOKENS, .each = {__VA_ARGS__}
+#define TO(...)      .written = {__VA_ARGS__}
+#define AT(...)      .read = {__VA_ARGS__}, .written = {__VA_ARGS__}
 static const struct state_case cases[] = {
 #include "states.def"
 };
@@ -44,8 +49,52 @@ static void try_backward(const struct trial *forward, const struct contract *con
         return;
     contract_prepare(&trial, contract);
     if (trial_runs(&trial))
-        contract_kept(&trial, contract);
+        contract_kept(&trial, NULL, contract);
     trial_close(&trial);
+}
+
+/* The first tokens of every row. */
+static void copy_first(const tg_host_tensor *from, tg_host_tensor *to)
+{
+    const size_t bytes = to->bytes / (size_t)(to->extent[0] * to->extent[1]),
+                 apart = from->bytes / (size_t)(from->extent[0] * from->extent[1]);
+    for (size_t row = 0; row < (size_t)(to->extent[0] * to->extent[1]); row++)
+        memcpy((char *)to->data + row * bytes, (const char *)from->data + row * apart, bytes);
+}
+
+/* The same step with fewer tokens. */
+static bool open_first(struct trial *trial, const struct spec *spec, const struct trial *whole)
+{
+    if (!trial_open(trial, spec))
+        return false;
+    for (uint32_t i = 0; i < trial->problem.n_tensors; i++) {
+        tg_host_tensor *to = &trial->problem.tensors[i];
+        const tg_host_tensor *from = &whole->problem.tensors[i];
+        if (to->flags & TG_IN && to->data)
+            copy_first(from, to);
+    }
+    return trial_runs(trial);
+}
+
+/* Sequences of fewer tokens, or states behind each: as calls of fewer tokens leave them. */
+static void try_ragged(const struct trial *whole, const struct contract *contract)
+{
+    struct trial first[MOST_TOKENS + 1];
+    struct spec spec[MOST_TOKENS + 1];
+    const struct trial *after[MOST_TOKENS + 1] = {NULL};
+    const int64_t most = whole->problem.shape.tokens;
+    int64_t n = 1;
+    for (bool ok = true; n < most && ok; n++) {
+        spec[n] = *whole->spec;
+        spec[n].tokens = n;
+        ok = open_first(&first[n], &spec[n], whole);
+        after[n] = &first[n];
+    }
+    after[most] = whole;
+    if (n == most)
+        contract_kept(whole, after, contract);
+    for (int64_t t = 1; t < n; t++)
+        trial_close(&first[t]);
 }
 
 void suite_states(void)
@@ -59,7 +108,10 @@ void suite_states(void)
         if (trial_open(&trial, &c->spec)) {
             contract_prepare(&trial, &c->contract);
             if (trial_runs(&trial)) {
-                contract_kept(&trial, &c->contract);
+                if (contract_is_ragged(&c->contract))
+                    try_ragged(&trial, &c->contract);
+                else
+                    contract_kept(&trial, NULL, &c->contract);
                 if (c->spec.backward)
                     try_backward(&trial, &c->contract);
             }

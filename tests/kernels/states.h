@@ -8,7 +8,7 @@
 
 #include "harness.h"
 
-enum { MOST_SEQUENCES = 8 };
+enum { MOST_SEQUENCES = 8, MOST_TOKENS = 8 };
 
 /* How states are kept, and which slots the sequences have. */
 struct contract {
@@ -19,12 +19,21 @@ struct contract {
     bool is_wide;  /* tables are int64 */
     bool is_mixed; /* tensors of tokens are slices of [B, T, ...] */
     int room;      /* tokens behind the last packed sequence */
+    /* Decode steps: the trial's sequences have all its tokens; here each may have fewer. */
+    bool is_packed;                        /* they lie one behind the other */
+    bool is_counted;                       /* by an input, count */
+    int length[MOST_SEQUENCES];            /* tokens of a sequence, packed or not; all 0: the trial's */
+    int count[MOST_SEQUENCES];             /* ... of which so many count */
+    int each[MOST_SEQUENCES][MOST_TOKENS]; /* TG_POOL_TOKENS: slots of its tokens */
 };
 
 /* Gives the trial, whose inputs are there, initial states that the contract's type can hold, zeros where a sequence has no slot
  * to read, and no gradients of padding, which the trial knows nothing of. */
 void contract_prepare(struct trial *trial, const struct contract *contract);
-/* Compiles what the trial runs by the contract, runs it on the trial's inputs, and expects the trial's outputs. */
-void contract_kept(const struct trial *trial, const struct contract *contract);
+/* Compiles what the trial runs by the contract, runs it on the trial's inputs, and expects the trial's outputs. after[t]: the
+ * same of the first t tokens, where sequences have fewer than the trial or states behind every token; else NULL. */
+void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract);
+/* Does it take those? */
+bool contract_is_ragged(const struct contract *contract);
 
 #endif
