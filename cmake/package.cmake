@@ -46,9 +46,9 @@ function(tegula_copyright component package)
 endfunction()
 
 set(llvm llvm-22-dev libzstd-dev zlib1g-dev libxxhash-dev)
-tegula_package(runtime libtegula-rt1 "Runtime of Tegula: loads and launches compiled kernels on the CUDA driver"
+tegula_package(runtime libtegula-rt${TEGULA_ABI} "Runtime of Tegula: loads and launches compiled kernels on the CUDA driver"
                CONTAINS libxxhash-dev)
-tegula_package(compiler libtegula1 "Compiler of Tegula as a library, with LLVM inside" DEPENDS runtime CONTAINS ${llvm})
+tegula_package(compiler libtegula${TEGULA_ABI} "Compiler of Tegula as a library, with LLVM inside" DEPENDS runtime CONTAINS ${llvm})
 tegula_package(command tegula "Command of Tegula: compile, check, tune, embed; the emulator"
                CONTAINS ${llvm} libjansson-dev)
 tegula_package(development libtegula-dev "Headers of Tegula, find_package(tegula), pkg-config"

@@ -171,7 +171,7 @@ write_project() {
         echo 'tegula-wisdom 1' >wisdom.txt && cp "$examples/schedule/mine.c" . && cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.20)
 project(again ${LANGUAGES})
-find_package(tegula 0.1 REQUIRED COMPONENTS rt)
+find_package(tegula 0.1 REQUIRED COMPONENTS rt ${COMPONENT})
 add_library(mine MODULE mine.c)
 target_link_libraries(mine PRIVATE tegula::headers)
 add_library(nothing INTERFACE)
@@ -190,7 +190,7 @@ CMAKE
 usual="TARGET;again;VARIANT;mine;ARCH;sm_80;DQK;32;DHV;32;WISDOM;wisdom.txt;PLUGIN;mine;OPTIONS;--ptxas;none"
 
 configure() { # WORDS [OPTION...]
-    cmake -S "$work/again" -B "$work/again/build" -DLANGUAGES=C "-DWORDS=$1" -USUB -UTWICE "${@:2}" 2>&1
+    cmake -S "$work/again" -B "$work/again/build" -DLANGUAGES=C "-DWORDS=$1" -USUB -UTWICE -UCOMPONENT "${@:2}" 2>&1
 }
 
 compiles() { # TIMES [WORDS]
@@ -205,6 +205,21 @@ says() { # MESSAGE WORDS [OPTION...]: that alone
     said=$(configure "${@:2}") && echo "accepted" && return 1
     said=$(tr -s ' \n' ' ' <<<"$said")
     [[ $said == *"tegula_embed: $1"* && $(grep -o "CMake Error" <<<"$said" | wc -l) == 1 ]] || { echo "$said"; return 1; }
+}
+
+# Every argument becomes what the command takes.
+passes_on() {
+    local words="gla;--name;g;--arch;sm_80,sm_86;--ptxas;none;--dtype;f32;--dqk;32;--dhv;64;--group;2;--tokens;4"
+    configure "TARGET;again;VARIANT;gla;NAME;g;ARCH;sm_80;sm_86;DTYPE;f32;DQK;32;DHV;64;GROUP;2;TOKENS;4;PACKED;POOL;SHAPES;B=1;C=2;SCHEDULES;step a=1;walk;WISDOM;wisdom.txt;OPTIONS;--ptxas;none" >/dev/null &&
+        diff <(echo "$words;--packed;--pool;--shape;B=1;--shape;C=2;--schedule;step a=1;--schedule;walk;--wisdom;$work/again/wisdom.txt;") \
+            "$work/again/build/tegula/again/g/arguments"
+}
+
+no_such_component() {
+    local said
+    said=$(configure "$usual" -DCOMPONENT=rtt) && echo "accepted" && return 1
+    said=$(tr -s ' \n' ' ' <<<"$said")
+    [[ $said == *"tegula has no component rtt: expected tegula, rt,"* ]] || { echo "$said"; return 1; }
 }
 
 refusals() {
@@ -237,6 +252,8 @@ embed_function() {
     check "... again with another plugin" compiles 1
     touch "$prefix/bin/tegula"
     check "... again with another command" compiles 1
+    check "... with all it is given" passes_on
+    check "find_package says: an unknown component" no_such_component
     refusals
 }
 
