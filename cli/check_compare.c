@@ -132,20 +132,12 @@ void check_skip_gradients(struct check *check)
     }
 }
 
-enum { SAMPLES = 64 }; /* of roundings: a deviation known to a tenth */
-
 /* By the statements, which take what the forward left rounded as the kernel does; an oracle makes it anew. */
 static bool compute_deviation(struct check *check, struct leg *leg)
 {
-    struct context *context = check->context;
-    const int64_t chunk = leg->choice.schedule.chunk;
-    tg_truth truth;
-    if (leg->has_deviation)
-        return true;
-    if (!truth_compute(context, &leg->problem, chunk, &truth))
-        return false;
-    leg->has_deviation = truth_deviation(context, &leg->problem, chunk, &truth, SAMPLES, &leg->deviation);
-    tg_truth_free(&truth);
+    if (!leg->has_deviation)
+        leg->has_deviation = truth_deviation(check->context, &leg->problem, leg->choice.schedule.chunk, NULL,
+                                             TG_ROUNDINGS, &leg->deviation);
     return leg->has_deviation;
 }
 

@@ -124,9 +124,9 @@ static void a_kernel_is_judged_by_a_problem_of_its_shape(void **state)
     assert_int_equal(tg_load(machine.driver, program, &module, &log_sink), TG_OK);
     assert_int_equal(tg_problem_run(&problem, &machine, module, schedule.chunk, &log_sink), TG_OK);
     assert_int_equal(tg_truth_compute(&problem, 0, NULL, &truth, &log_sink), TG_OK);
-    assert_true(tg_judge_all(&problem, &truth).ok);
+    assert_true(tg_judge_all(&problem, &truth, schedule.chunk, NULL).ok);
     tg_num_store(h->data, h->dtype, 5, 3 + tg_num_load(h->data, h->dtype, 5));
-    const tg_verdict verdict = tg_judge_all(&problem, &truth);
+    const tg_verdict verdict = tg_judge_all(&problem, &truth, schedule.chunk, NULL);
     assert_false(verdict.ok);
     assert_string_equal(verdict.name, "h");
     assert_int_equal(verdict.error.worst_index, 5);
@@ -242,6 +242,21 @@ static void without_time_the_untuned_is_timed(void **state)
         assert_false(tuning.is_cancelled);
         tg_tuning_free(&tuning);
     }
+}
+
+/* Of two numbers, which are sums of hundreds of parts of both signs, both may be nearly zero; their errors are not. */
+static void right_numbers_that_cancel_are_right(void **state)
+{
+    (void)state;
+    tg_tune_request request = request_of(tg_variant_find("mlstm-sig-backward"));
+    request.shape.tokens = 1;
+    request.budget_seconds = 0;
+    tg_tuning tuning;
+    LOG(log);
+    assert_int_equal(tg_tune(&request, &tuning, &log_sink), TG_OK);
+    assert_string_equal(log.text, "");
+    assert_int_equal(tuning.best->state, TG_TIMED);
+    tg_tuning_free(&tuning);
 }
 
 static void a_damaged_candidate_is_found_wrong(void **state)
@@ -393,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gradients_are_what_differences_say),
         cmocka_unit_test(the_best_can_be_remembered_and_compiled),
         cmocka_unit_test(without_time_the_untuned_is_timed),
+        cmocka_unit_test(right_numbers_that_cancel_are_right),
         cmocka_unit_test(a_damaged_candidate_is_found_wrong),
         cmocka_unit_test(nothing_right_is_an_error_with_reasons),
         cmocka_unit_test(what_was_found_before_a_cancel_is_kept),

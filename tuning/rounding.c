@@ -75,21 +75,30 @@ static bool add_deviation(const tg_problem *problem, const tg_truth *truth, cons
     return true;
 }
 
+static tg_status add_sample(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint64_t seed,
+                            double weight, const tg_parts_done *parts, tg_truth *square, const tg_sink *sink)
+{
+    tg_problem off;
+    tg_truth moved;
+    tg_status status =
+        perturb(problem, &off, seed) ? tg_truth_compute(&off, chunk, parts, &moved, sink) : no_memory(sink);
+    if (status == TG_OK) {
+        status = add_deviation(problem, truth, &moved, weight, square) ? TG_OK : no_memory(sink);
+        tg_truth_free(&moved);
+    }
+    free_inputs(&off);
+    return status;
+}
+
 tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
                              const tg_parts_done *parts, tg_truth *square, const tg_sink *sink)
 {
-    tg_status status = TG_OK;
-    *square = (tg_truth){{NULL}};
-    for (uint64_t seed = 1; status == TG_OK && seed <= samples; seed++) {
-        tg_problem off;
-        tg_truth moved;
-        status = perturb(problem, &off, seed) ? tg_truth_compute(&off, chunk, parts, &moved, sink) : no_memory(sink);
-        if (status == TG_OK) {
-            status = add_deviation(problem, truth, &moved, 1.0 / samples, square) ? TG_OK : no_memory(sink);
-            tg_truth_free(&moved);
-        }
-        free_inputs(&off);
-    }
+    tg_truth own = {{NULL}};
+    *square = own;
+    tg_status status = truth ? TG_OK : tg_truth_compute(problem, chunk, parts, &own, sink);
+    for (uint64_t seed = 1; status == TG_OK && seed <= samples; seed++)
+        status = add_sample(problem, chunk, truth ? truth : &own, seed, 1.0 / samples, parts, square, sink);
+    tg_truth_free(&own);
     if (status != TG_OK)
         tg_truth_free(square);
     return status;

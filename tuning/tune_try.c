@@ -143,7 +143,7 @@ static tg_candidate_state verify(struct tuner *tuner, tg_candidate *candidate)
     if (status != TG_OK)
         return status == TG_E_NUMERICS ? TG_WRONG : TG_NOT_RUN;
     const tg_verdict *verdict = &candidate->verdict;
-    candidate->verdict = tg_judge_all(&reference->problem, &reference->truth);
+    candidate->verdict = tg_judge_all(&reference->problem, &reference->truth, chunk, &sink);
     if (!verdict->ok)
         snprintf(candidate->reason, TG_REASON, "%s has rms %.2e (at most %.2e), max %.2e (at most %.2e)", verdict->name,
                  verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio, verdict->max_limit);

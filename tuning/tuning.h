@@ -169,8 +169,9 @@ TG_API double tg_chain_slack(const tg_problem *problem);
  * gradients twice that, those of parameters four times more; three times the levels where those are stricter. */
 TG_API tg_verdict tg_judge(const tg_problem *problem, const tg_host_tensor *tensor, tg_const_array reference,
                            tg_levels levels);
-/* Every output that was computed beside its truth: the worst verdict. */
-TG_API tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth);
+/* Every output that was computed beside its truth: the worst verdict. `chunk`: of the schedule, by which the statements
+ * say what roundings are worth where there are few numbers. What cannot be computed for that goes to `sink`. */
+TG_API tg_verdict tg_judge_all(const tg_problem *problem, const tg_truth *truth, int64_t chunk, const tg_sink *sink);
 
 /* ---- differences.c: gradients beside differences of the forward ---- */
 
@@ -192,8 +193,10 @@ TG_API tg_status tg_gradients_check(const tg_variant *forward, const tg_variant 
 
 /* ---- rounding.c: what roundings of the inputs do to the outputs ---- */
 
+enum { TG_ROUNDINGS = 64 }; /* samples by which a deviation is known to a tenth */
+
 /* Mean squares of it, of so many samples, element by element, of every output; tg_truth_free. `chunk` and `parts` as for
- * tg_truth_compute, which gave `truth`. */
+ * tg_truth_compute, which gave `truth`; NULL: it is computed. */
 TG_API tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
                                     const tg_parts_done *parts, tg_truth *square, const tg_sink *sink);
 /* A tensor of so few numbers that what its parts are worth must be known before it is called wrong; then it is
