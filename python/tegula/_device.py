@@ -1,4 +1,4 @@
-"""A device: the driver, the kernels that were loaded into its context, memory. One for each ordinal, and the emulator."""
+"""A device: driver, kernels that were loaded into its context, memory. One for each ordinal, and the emulator."""
 
 import ctypes
 import functools

@@ -1,7 +1,7 @@
 """Operators: a call of a variant on arrays.
 
-What a call is like (names, shapes and types of its arrays) leads to a kind, made once: sizes, the module, the workspace. All
-that is left of later calls are addresses and strides.
+What a call is like (names, shapes and types of its arrays) leads to a kind, made once: sizes, module, workspace. All that
+is left of later calls are addresses and strides.
 """
 
 from ctypes import byref, c_float, c_uint64, c_void_p
@@ -106,7 +106,8 @@ class Operator:
         module, program = where.module(of.variant, shape, c_sizes)
         _c.call("tg_sizes_check", program, byref(c_sizes))
         used = frozenset(n for n in of.known if _c.lib.tg_program_tensor(program, n.encode()) >= 0)
-        return _Kind(sizes, io, state, c_sizes, module, program, _c.lib.tg_workspace_bytes(program, byref(c_sizes)), used)
+        workspace = _c.lib.tg_workspace_bytes(program, byref(c_sizes))
+        return _Kind(sizes, io, state, c_sizes, module, program, workspace, used)
 
 
 def _needs_gradient(tensor):

@@ -1,4 +1,4 @@
-"""What the peers' signatures are made of: a call by variant for arrays of either library, and a few functions on them."""
+"""What the peers' signatures are made of: a call by variant for arrays of either library, and functions on them."""
 
 import sys
 
@@ -20,6 +20,13 @@ def call(variant, final_state=False, layout="bthd", state_v_first=False, step=Fa
     states = [t.name for t in signature(variant).outputs if t.optional and t.is_state]
     return operator(want=states if final_state else (), layout=layout, state_v_first=state_v_first, step=step, cu=cu,
                     **given)
+
+
+def update(variant, pools, index, **given):
+    """A decode step on states in slots of `pools`, by the final states' names, which it changes in place."""
+    if not any(is_torch(x) for x in given.values()):
+        given.update((f"{name}0", pool) for name, pool in pools.items())
+    return call(variant, step=True, index=index, **pools, **given)
 
 
 def refuse(function, hints, **options):
@@ -73,6 +80,11 @@ def zeros(x, shape):
     return library(x).zeros(tuple(shape), "float32")
 
 
+def first_numbers(x, n):
+    """0, 1, ... beside x."""
+    return library(x).arange(n, device=x.device) if is_torch(x) else library(x).arange(n)
+
+
 def numbers(x, values):
     """float32 numbers beside x."""
     if is_torch(x):
@@ -101,6 +113,12 @@ def expm1(x):
 
 def log(x):
     return library(x).log(x)
+
+
+def is_tied(x, n):
+    """The last n axes are one number each, by strides of 0."""
+    strides = x.stride() if is_torch(x) else x.strides
+    return not any(stride for stride, extent in zip(strides[-n:], x.shape[-n:]) if extent > 1)
 
 
 def unit(x, eps=1e-6):

@@ -1,8 +1,8 @@
 """What a variant declares: tensors with their axes, scalars; and sizes from the shapes of arrays.
 
 A tensor is [B, NH, T, width] as it is declared, less the axes that it lacks. With layout "bthd" tensors with tokens are
-[B, T, NH, width]; with v_first states are [B, NH, dhv, dqk]. Sizes follow from the arrays, and every array must agree with
-the first that told a size.
+[B, T, NH, width]; with v_first states are [B, NH, dhv, dqk]. Sizes follow from the arrays, and every array must agree
+with the first that told a size.
 """
 
 import functools
@@ -50,6 +50,11 @@ class Tensor:
     @property
     def is_state(self):
         return "T" not in self.axes and "B" in self.axes and not self.is_table
+
+    @property
+    def has_rows(self):
+        """A kernel reads its last axis in pieces of 16 bytes."""
+        return self.axes[-1:] in (("dqk",), ("dhv",))
 
     @property
     def is_matrix(self):

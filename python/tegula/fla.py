@@ -1,14 +1,14 @@
 """Functions with the signatures of flash-linear-attention 0.6 (fla.ops), on tensors [B, T, H, D] of PyTorch or NumPy.
 
 They return (o, final_state or None); o has the type of q, states are float32 [N, H, K, V], or [N, H, V, K] with
-state_v_first. Gates may have any type and are taken in float32. All chunk_ forms have gradients of all inputs and of both
-states, so have the fused_recurrent_ forms; none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu,
-chunk_size, chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
+state_v_first. Gates may have any type and are taken in float32. All forms have gradients of all inputs and of both
+states, and none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu, chunk_size, chunk_indices,
+disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
 """
 
 import math
 
-from ._shim import call, exp, f32, fixed, given, numbers, refuse, sigmoid, softplus, unit, unknown, zeros
+from ._shim import call, exp, f32, fixed, given, log, numbers, refuse, sigmoid, softplus, unit, unknown, zeros
 from ._c import wrong
 
 STEP = 8  # tokens: what a decode step has at most
@@ -132,6 +132,25 @@ def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=Non
     if gv is None:
         return _run("linear", q, k, v, *rest) if gk is None else _run("vector-decay", q, k, v, *rest, g=gk)
     return _run("dfw", q, k, v, *rest, gl=zeros(k, k.shape) if gk is None else gk, gr=gv)
+
+
+def _rwkv6(r, k, v, w, u, *rest, **options):
+    """Its gate is the log of minus the log of the decay."""
+    return _run("rwkv6", r, k, v, *rest, **options, w=log(-f32(w)), u=u)
+
+
+def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None,
+                cu_seqlens_cpu=None, **kwargs):
+    """o_t = (S_{t-1} + diag(u) k_t v_t^T)^T r_t, S_t = diag(e^w_t) S_{t-1} + k_t v_t^T; w [B, T, H, K] < 0, u [H, K]."""
+    v_first = _options("chunk_rwkv6", kwargs)
+    return _rwkv6(r, k, v, w, u, scale, initial_state, output_final_state, v_first, cu_seqlens)
+
+
+def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False,
+                          cu_seqlens=None):
+    """The same; up to 8 tokens by a decode step."""
+    refuse("fused_recurrent_rwkv6", _HINTS, reverse=(reverse, False))
+    return _rwkv6(r, k, v, w, u, scale, initial_state, output_final_state, False, cu_seqlens, _is_step(r, cu_seqlens))
 
 
 # ---- the delta rule ----

@@ -1,7 +1,7 @@
 """Functions with the signatures of mlstm_kernels 2.0, on tensors [B, NH, S, D] of PyTorch or NumPy.
 
-The scale is 1/sqrt(D). Chunk and block sizes are taken and have no effect: the schedule has its own. Gradients are exact,
-also of the normaliser, and those of all states come in.
+The scale is 1/sqrt(D). Chunk and block sizes are taken and have no effect: the schedule has its own. Gradients are
+exact, also of the normaliser.
 """
 
 from ._shim import call, f32, is_torch, library

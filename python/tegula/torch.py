@@ -2,7 +2,8 @@
 
 Each is torch.ops.tegula.NAME, and NAME_backward what autograd calls; both are opaque to torch.compile, which learns the
 shapes of their outputs from the declaration. Tensors on a GPU run on its current stream, those on the CPU on the
-emulator. An operator has all outputs of its variant: those that nobody wants are empty.
+emulator. An operator has all outputs of its variant: those that nobody wants are empty. NAME_pooled is the forward on
+slots of pools, which it changes in place.
 """
 
 import contextlib
@@ -18,18 +19,26 @@ _EXTENTS = {torch.bfloat16: 8, torch.float16: 8, torch.float32: 4}  # elements i
 
 
 class _Op:
-    """One program of a variant, forward or backward, as an operator."""
+    """One program of a variant, forward or backward, as an operator. `pools`: states that it changes in place, each of
+    them initial and final state in one."""
 
-    def __init__(self, of):
-        self.of, self.name = of, of.name.replace("-", "_")
+    def __init__(self, of, pools=()):
+        self.of, self.pools = of, pools
+        self.name = of.name.replace("-", "_") + ("_pooled" if pools else "")
         self.operator = Operator(of.name)
-        self.inputs, self.outputs = of.inputs, of.outputs
-        self.names = [t.name for t in self.inputs] + ["cu"]
+        self.outputs = [t for t in of.outputs if t.name not in pools]
+        self.inputs = [t for t in of.inputs if t.name not in map(_initial, pools)]
         self.scalars = list(of.scalars)
-        tensors = [f"Tensor{'?' if t.optional else ''} {t.name}" for t in self.inputs] + ["Tensor? cu"]
-        scalars = [f"float? {name}" for name in self.scalars]
-        _library.define(f"{self.name}({', '.join(tensors + scalars)}, str layout, bool v_first, int chunk, bool step, str[] want) -> "
-                        f"({', '.join('Tensor' for _ in self.outputs)})".replace("(Tensor)", "Tensor"))
+        tensors = [(t.name, "Tensor?" if t.optional else "Tensor") for t in self.inputs] + [("cu", "Tensor?")]
+        if pools:
+            tensors += [(name, f"Tensor(a{i}!)") for i, name in enumerate(pools)]
+            tensors += [("index", "Tensor"), ("index_out", "Tensor?")]
+        self.names = [name for name, _ in tensors]
+        arguments = [*(f"{kind} {name}" for name, kind in tensors), *(f"float? {name}" for name in self.scalars),
+                     "str layout", "bool v_first", "int chunk", "bool step", "str[] want"]
+        results = ", ".join("Tensor" for _ in self.outputs)
+        results = results if len(self.outputs) == 1 else f"({results})"
+        _library.define(f"{self.name}({', '.join(arguments)}) -> {results}")
         for key in ("CPU", "CUDA"):
             _library.impl(self.name, self.run, key)
         torch.library.register_fake(f"tegula::{self.name}", self.fake, lib=_library)
@@ -43,7 +52,9 @@ class _Op:
 
     def run(self, *arguments):
         tensors, scalars, layout, v_first, chunk, step, want = self.read(arguments)
-        tensors = {name: _ready(t) for name, t in tensors.items() if t is not None}
+        tensors = {name: t if name in self.pools or not self.of.known[name].has_rows else _ready(t)
+                   for name, t in tensors.items() if t is not None}
+        tensors.update((_initial(name), tensors[name]) for name in self.pools)
         with _on(tensors):
             found = self.operator.run(want=want, layout=layout, state_v_first=v_first, chunk=chunk, step=step,
                                       **tensors, **scalars)
@@ -54,7 +65,7 @@ class _Op:
         tensors = {name: t for name, t in tensors.items() if t is not None}
         like = next(tensors[t.name] for t in self.inputs if t.is_io)
         state = next((tensors[t.name].dtype for t in self.inputs if t.is_matrix and t.name in tensors), torch.float32)
-        form = Form(layout, v_first, "cu" in tensors)
+        form = Form(layout, v_first, "cu" in tensors, bool(self.pools))
         sizes = self.of.sizes({name: t.shape for name, t in tensors.items()}, form, is_checked=False)
         made = []
         for t in self.outputs:
@@ -68,13 +79,17 @@ class _Op:
         return made[0] if len(made) == 1 else made
 
 
+def _initial(state):
+    return f"{state}0"
+
+
 def _ready(t):
-    """As kernels want it: the last axis dense, the rest and the address in steps of 16 bytes."""
+    """Rows as kernels want them: dense, the rest and the address in steps of 16 bytes."""
     n = _EXTENTS.get(t.dtype)
-    if n is None or t.dim() < 2 or t.is_contiguous():
+    if n is None or t.numel() == 0:
         return t
     good = t.stride(-1) == 1 and all(s % n == 0 for s in t.stride()[:-1]) and t.data_ptr() % 16 == 0
-    return t if good or t.shape[-1] == 1 else t.contiguous()
+    return t if good else t.clone(memory_format=torch.contiguous_format)
 
 
 def _on(tensors):
@@ -118,33 +133,36 @@ def _register_gradients(forward, backward):
     torch.library.register_autograd(f"tegula::{forward.name}", go_back, setup_context=keep, lib=_library)
 
 
-def _function(op):
-    """The operator with arguments by name."""
-    names, scalars, outputs = op.names, op.scalars, op.outputs
-    states = [t.name for t in outputs if t.optional and t.is_state]
-    always = [t.name for t in outputs if t.optional and not t.is_state]
+def _function(op, pooled):
+    """The operator with arguments by name; with `index` the one whose states are slots of pools."""
 
     def function(*, final_state=False, layout="bhtd", state_v_first=False, chunk=0, step=False, **given):
-        arguments = [given.pop(name, None) for name in names] + [given.pop(name, None) for name in scalars]
+        of = pooled if "index" in given else op
+        if of is None or (of is pooled and torch.is_grad_enabled() and
+                          any(t.requires_grad for t in given.values() if isinstance(t, torch.Tensor))):
+            raise wrong("index", "no tensor that needs a gradient beside it, and a variant with states",
+                        op.name, "call it under torch.no_grad(); backward programs take pools by tegula.backward")
+        arguments = [given.pop(name, None) for name in of.names] + [given.pop(name, None) for name in of.scalars]
         for name in given:
-            raise wrong(name, f"a tensor or scalar of {op.of.name}: {', '.join(names + scalars)}", repr(name))
-        want = always + states if final_state else always
-        found = op.call(*arguments, layout, state_v_first, chunk, step, want)
-        found = (found,) if len(outputs) == 1 else found
-        return Results({t.name: x for t, x in zip(outputs, found) if not t.optional or t.name in want})
+            raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(of.names + of.scalars)}", repr(name))
+        want = [t.name for t in of.outputs if t.optional and (final_state or not t.is_state)]
+        found = of.call(*arguments, layout, state_v_first, chunk, step, want)
+        found = (found,) if len(of.outputs) == 1 else found
+        return Results({t.name: x for t, x in zip(of.outputs, found) if not t.optional or t.name in want})
 
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = (f"{op.of.name}: tensors {', '.join(t.name for t in op.inputs)}, cu; scalars "
-                        f"{', '.join(scalars)}. Yields {', '.join(t.name for t in outputs)}.")
+    function.__doc__ = (f"{op.of.name}: tensors {', '.join(op.names)}; scalars {', '.join(op.scalars)}. Yields "
+                        f"{', '.join(t.name for t in op.outputs)}.")
     return function
 
 
 def _register():
     for name in all_variants():
-        forward = _Op(signature(name))
-        if forward.of.has_backward:
+        of = signature(name)
+        forward, pools = _Op(of), [t.name for t in of.outputs if t.is_state]
+        if of.has_backward:
             _register_gradients(forward, _Op(signature(f"{name}-backward")))
-        globals()[forward.name] = _function(forward)
+        globals()[forward.name] = _function(forward, _Op(of, pools) if pools else None)
         yield forward.name
 
 

@@ -148,7 +148,7 @@ class Forward(unittest.TestCase):
 
 
 class Variants(unittest.TestCase):
-    """Signatures with something of their own: parameters, states of several tensors, no dqk, states of the input type."""
+    """Signatures with something of their own: parameters, states of several tensors, no dqk."""
 
     def test_mlstm_exp(self):
         x = inputs()

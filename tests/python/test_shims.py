@@ -86,6 +86,15 @@ class Fla(Case):
             h.append(np.einsum("bhkv,bhk->bhv", S, self.q[:, t]) * K**-0.5)
         self.agrees(found, (np.stack(h, 2), S))
 
+    def test_rwkv6(self):
+        u, S, h = numbers(H, K), self.S0.astype(np.float64), []
+        for t in range(T):
+            kv = self.k[:, t, :, :, None] * self.v[:, t, :, None].astype(np.float64)
+            h.append(np.einsum("bhkv,bhk->bhv", S + u[..., None] * kv, self.q[:, t]) * K**-0.5)
+            S = S * np.exp(self.gk[:, t].astype(np.float64))[..., None] + kv
+        for function in (fla.chunk_rwkv6, fla.fused_recurrent_rwkv6):
+            self.agrees(self.run_on(function, self.gk, u), (np.stack(h, 2), S))
+
     def test_delta_rule(self):
         self.agrees(self.run_on(fla.chunk_delta_rule, self.beta), self.delta(self.beta))
         for function in (fla.chunk_delta_rule, fla.fused_recurrent_delta_rule):
@@ -237,6 +246,27 @@ class Mamba(Case):
         self.dt = np.abs(self.dt) + 0.01
         found = self.scan(initial_states=self.S0)
         self.assertLess(error(found, self.expected(self.dt, 0)[0]), FP32)
+
+    def test_step(self):
+        def expanded(x, *axes):
+            return np.broadcast_to(x[(..., *(None,) * len(axes))], x.shape + axes)
+
+        pool, slots = numbers(5, 4, V, K), np.array([3, 1])
+        dt, bias, D, z = self.dt[:, 0], self.bias, numbers(4, V), numbers(B, 4, V, seed=9)
+        for index in (slots, None):
+            state = pool.copy() if index is not None else pool[slots].copy()
+            self.S0 = pool[slots]
+            found = mamba.selective_state_update(
+                state, self.x[:, 0], expanded(dt, V), expanded(self.A, V, K), self.k[:, 0], self.q[:, 0], D, z,
+                expanded(bias, V), True, index)
+            self.x, self.q, self.k = self.x[:, :1], self.q[:, :1], self.k[:, :1]
+            out, S = self.expected(softplus(dt + bias)[:, None], D, z[:, None])
+            self.assertLess(error(found, out[:, 0]), FP32)
+            self.assertLess(error(state[slots] if index is not None else state, S), FP32)
+        with self.assertRaises(tegula.Error) as caught:
+            mamba.selective_state_update(state, self.x[:, 0], numbers(B, 4, V), expanded(self.A, V, K), self.k[:, 0],
+                                         self.q[:, 0])
+        self.assertIn("dt", caught.exception.field)
 
     def test_what_cannot_be_honoured(self):
         for options in ({"seq_idx": np.zeros((B, T))}, {"return_varlen_states": True}, {"state_dtype": "float16"},

@@ -165,7 +165,9 @@ class Rows(unittest.TestCase):
         for good in (x, x[:, 1:], x.transpose(1, 2), x[..., 4:], x[:1].expand(3, -1, -1, -1), x[0, 0, 0]):
             self.assertIs(operators._ready(good), good)
         for bad in (x[..., ::2], x[..., 1:9], torch.ones(1).expand(2, 4, 8, 32), torch.randn(8, 33)[:, :32],
-                    x.bfloat16()[..., 4:]):
+                    x.bfloat16()[..., 4:],
+                    torch.randn(33)[1:]):
+            self.assertIsNot(operators._ready(bad), bad)
             self.assertTrue(operators._ready(bad).is_contiguous())
 
 
@@ -185,10 +187,61 @@ class Compiled(unittest.TestCase):
         x = inputs(T=8)
         order = [x.get(name) for name in ("q", "k", "v", "S0", "a")]
         for want in ([], ["S"]):
-            torch.library.opcheck(torch.ops.tegula.simple_gla.default, (*order, None, None, "bhtd", False, 0, False, want))
+            torch.library.opcheck(torch.ops.tegula.simple_gla.default,
+                                  (*order, None, None, "bhtd", False, 0, False, want))
         x = [torch.randn(1, 2, 8, 16) for _ in range(3)]
         torch.library.opcheck(torch.ops.tegula.mlstm_sig.default,
                               (*x, None, x[0][..., 0], x[1][..., 0], None, 0.5, "bhtd", False, 0, False, ["S"]))
+
+
+class Pools(unittest.TestCase):
+    """States in slots, changed in place."""
+
+    def test_mamba_steps_are_a_scan(self):
+        torch.manual_seed(2)
+        x, dt, A = torch.randn(2, 3, 2, 24), torch.randn(2, 3, 2), -torch.rand(2)
+        B, C, bias = torch.randn(2, 3, 1, 16), torch.randn(2, 3, 1, 16), torch.randn(2)
+        out, last = mamba.mamba_chunk_scan_combined(x, dt, A, B, C, 64, dt_bias=bias, dt_softplus=True,
+                                                    return_final_states=True)
+        pool, index = torch.zeros(4, 2, 24, 16), torch.tensor([2, 0])
+
+        def step(t):
+            return mamba.selective_state_update(
+                pool, x[:, t], dt[:, t, :, None].expand(2, 2, 24), A[:, None, None].expand(2, 24, 16), B[:, t], C[:, t],
+                dt_bias=bias[:, None].expand(2, 24), dt_softplus=True, state_batch_indices=index)
+
+        torch._dynamo.reset()
+        for t, function in enumerate((step, step, torch.compile(step, fullgraph=True, backend="aot_eager"))):
+            self.assertLess(error(function(t), out[:, t]), FP32)
+        self.assertLess(error(pool[index], last), FP32)
+
+    def step(self, function):
+        x = {n: t.detach() for n, t in inputs(T=3).items()}
+        pool, index = torch.full((5, 2, 16, 24), torch.nan), torch.tensor([3, 1])
+        pool[index] = x.pop("S0")
+        h, S = truth(**x, S0=pool[index])
+        found = function(x, pool, index)
+        self.assertLess(error(found, h), FP32)
+        self.assertLess(error(pool[index], S), FP32)
+        self.assertTrue(pool[[0, 2, 4]].isnan().all())
+
+    def test_eager_and_compiled(self):
+        def run(x, pool, index):
+            return operators.simple_gla(**x, S=pool, index=index, step=True).h
+
+        torch._dynamo.reset()
+        self.step(run)
+        self.step(torch.compile(run, fullgraph=True, backend="aot_eager"))
+
+    def test_operator(self):
+        x = {n: t.detach() for n, t in inputs(T=3).items()}
+        order = [x["q"], x["k"], x["v"], x["a"], None, torch.randn(5, 2, 16, 24), torch.tensor([3, 1]), None, None]
+        torch.library.opcheck(torch.ops.tegula.simple_gla_pooled.default, (*order, "bhtd", False, 0, True, []))
+
+    def test_gradients_are_refused(self):
+        x = inputs()
+        with self.assertRaises(tegula.Error):
+            operators.simple_gla(**{**x, "S0": None}, S=torch.randn(5, 2, 16, 24), index=torch.tensor([3, 1]))
 
 
 class Shims(unittest.TestCase):
@@ -261,7 +314,10 @@ class Errors(unittest.TestCase):
     def test_are_those_of_the_door(self):
         x = {n: t.detach() for n, t in inputs().items()}
         with self.assertRaises(tegula.Error) as caught:
-            operators.simple_gla(**x, index=x["a"])
+            operators.simple_gla(**x, g=x["a"])
+        self.assertEqual(caught.exception.field, "g")
+        with self.assertRaises(tegula.Error) as caught:
+            operators.srms_norm(x=x["v"], index=x["a"])
         self.assertEqual(caught.exception.field, "index")
         with self.assertRaises(tegula.Error) as caught:
             operators.simple_gla(**{**x, "k": x["k"][:1]})
