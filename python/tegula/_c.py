@@ -18,16 +18,20 @@ FLOATS = {"bfloat16": 2, "float16": 3, "float32": 4}  # tg_dtype
 IN, OUT, OPTIONAL, NO_BATCH, SHARED, NO_HEADS = 1, 2, 4, 8, 16, 32
 AXES = {1: "T", 3: "dqk", 4: "dhv"}
 DSL_VERSION = 5
+POOL_SLOTS, POOL_MOVES, POOL_TOKENS = 1, 2, 3
 _WARNING, _ERROR = 1, 2
 
 
 class Error(ValueError):
     """What is wrong with a call. `field` names the tensor, size or argument, `expected` and `found` say what of it,
-    `code` is stable where it comes from the C libraries ("TG0703"), `hint` says what to do; each may be None."""
+    `code` is stable where it comes from the C libraries ("TG0703"), `hint` says what to do; each may be None.
+    `messages` are all that the libraries had to say."""
 
-    def __init__(self, message, field=None, expected=None, found=None, code=None, hint=None):
-        super().__init__(message + (f"\n  hint: {hint}" if hint else ""))
+    def __init__(self, message, field=None, expected=None, found=None, code=None, hint=None, messages=()):
+        more = f"\n  and {len(messages) - 1} more in .messages" if len(messages) > 1 else ""
+        super().__init__(message + more + (f"\n  hint: {hint}" if hint else ""))
         self.field, self.expected, self.found, self.code, self.hint = field, expected, found, code, hint
+        self.messages = tuple(messages)
 
 
 def wrong(field, expected, found, hint=None):
@@ -168,12 +172,11 @@ def _text(value):
 def _error(status, errors):
     if not errors:
         return Error(_text(lib.tg_status_name(status)))
-    _, code, message, hint = errors[0]
-    text = _text(message)
-    parts = re.fullmatch(r"(.*?): expected (.*?), found (.*)", text, re.DOTALL)
+    messages = [f"{_text(code)} {_text(message)}" for _, code, message, _ in errors]
+    parts = re.fullmatch(r"\S+ (.*?): expected (.*?), found (.*)", messages[0], re.DOTALL)
     field, expected, found = parts.groups() if parts else (None, None, None)
-    more = "".join(f"\n{_text(c)} {_text(m)}" for _, c, m, _ in errors[1:])
-    return Error(f"{_text(code)} {text}{more}", field, expected, found, _text(code), _text(hint))
+    hint = next((_text(hint) for *_, hint in errors if hint), None)
+    return Error(messages[0], field, expected, found, _text(errors[0][1]), hint, messages)
 
 
 def call(name, *arguments):

@@ -1,7 +1,7 @@
 """Operators: a call of a variant on arrays.
 
-What a call is like (names, shapes and types of its arrays) leads to a kind, made once: sizes, module, workspace. All that
-is left of later calls are addresses and strides.
+What a call is like (names, shapes and types of its arrays) leads to a kind, made once: sizes, module, workspace. What is
+left of later calls are addresses and strides.
 """
 
 from ctypes import byref, c_float, c_uint64, c_void_p
@@ -69,9 +69,10 @@ class Operator:
         Arrays and scalars are given by the names of the declaration, outputs too if they shall go into arrays of the
         caller's; None is as left out. Optional outputs that are wanted without an array are named in `want`.
         `cu` [B + 1] makes packed sequences of it; `index` [B] says in which slots of a pool the states are, `index_out`
-        where they go, if elsewhere. `state_v_first`: states are [B, NH, dhv, dqk]. `step`: a decode step, of at most 8
-        tokens. `chunk`: the chunk size, else the schedule's. `stream`: of the GPU; None: the current one of PyTorch
-        for its tensors, else the default stream.
+        [B] where they go, if elsewhere. `state_v_first`: states are [B, NH, dhv, dqk]. `step`: a decode step, of at
+        most 8 tokens; `index_out` [B, T] has then a slot for the state behind each token, and `count` [B] says how many
+        tokens of each sequence there are. `chunk`: the chunk size, else the schedule's. `stream`: of the GPU; None: the
+        current one of PyTorch for its tensors, else the default stream.
         """
         of = self.signature
         given = {name: value for name, value in given.items() if value is not None}
@@ -79,9 +80,9 @@ class Operator:
         if layout not in LAYOUTS:
             raise wrong("layout", '"bhtd" or "bthd"', repr(layout))
         scalars = {name: given.pop(name) for name in of.scalars if name in given}
-        form = Form(layout, bool(state_v_first), "cu" in given, "index" in given)
-        of.check_missing(given, form)
-        return _Call(self, given, scalars, stream, form).run(want, chunk or 0, bool(step))
+        call = _Call(self, given, scalars, stream, layout, bool(state_v_first))
+        of.check_missing(given, call.form)
+        return call.run(want, chunk or 0, bool(step))
 
     def kind(self, where, views, form, chunk, step):
         key = (where.name, form, chunk, step, *((name, v.shape, v.dtype) for name, v in views.items()))
@@ -98,16 +99,21 @@ class Operator:
         sizes = of.sizes({name: v.shape for name, v in views.items()}, form)
         if sizes["NH"] % max(sizes["NH/group"], 1):
             raise wrong("NH", f"a multiple of the {sizes['NH/group']} heads of queries and keys", str(sizes["NH"]))
-        pooled = form.pooled + ("index_out" in views)
         c_sizes = _c.Sizes(sizes["B"], sizes["NH"], sizes["T"], chunk)
         shape = _c.ShapeClass(_c.FLOATS[io], sizes.get("dqk", _FIXED_WIDTH), sizes["dhv"],
-                              sizes["NH"] // max(sizes["NH/group"], 1), sizes["T"] if step else 0, form.packed, pooled,
-                              0 if state == "float32" else _c.FLOATS[state], form.v_first)
+                              sizes["NH"] // max(sizes["NH/group"], 1), sizes["T"] if step else 0, form.packed,
+                              form.pooled, 0 if state == "float32" else _c.FLOATS[state], form.v_first,
+                              "count" in views)
         module, program = where.module(of.variant, shape, c_sizes)
         _c.call("tg_sizes_check", program, byref(c_sizes))
         used = frozenset(n for n in of.known if _c.lib.tg_program_tensor(program, n.encode()) >= 0)
         workspace = _c.lib.tg_workspace_bytes(program, byref(c_sizes))
         return _Kind(sizes, io, state, c_sizes, module, program, workspace, used)
+
+
+def _numbers(table):
+    """A table on the host as a list."""
+    return [n for row in table.tolist() for n in (row if isinstance(row, list) else [row])]
 
 
 def _needs_gradient(tensor):
@@ -118,14 +124,20 @@ def _needs_gradient(tensor):
 class _Call:
     """One call: arrays on the host are copied to the device and back."""
 
-    def __init__(self, operator, given, scalars, stream, form):
+    def __init__(self, operator, given, scalars, stream, layout, v_first):
         self.operator, self.of, self.given, self.scalars = operator, operator.signature, given, scalars
-        self.stream, self.form = stream, form
+        self.stream = stream
         name = operator.device.name if operator.device else None
         self.views = {key: view(key, array, name, stream) for key, array in given.items()}
+        self.form = Form(layout, v_first, "cu" in given, self._pooling())
         self.where = operator.device or self._device_of_arrays()
         self.on_host = self._is_on_host()
         self.like = next((a for n, a in given.items() if self.of.known[n].is_io), None)
+
+    def _pooling(self):
+        if "index_out" in self.views:
+            return _c.POOL_TOKENS if len(self.views["index_out"].shape) == 2 else _c.POOL_MOVES
+        return _c.POOL_SLOTS if "index" in self.views else 0
 
     def _device_of_arrays(self):
         for v in self.views.values():
@@ -160,22 +172,24 @@ class _Call:
 
     def _check_tables(self, kind):
         """What the kernels take on trust, of tables on the host. A negative slot is none."""
-        host = {name: [int(x) for x in self.given[name]] for name, v in self.views.items()
+        host = {name: _numbers(self.given[name]) for name, v in self.views.items()
                 if self.of.known[name].is_table and v.device is None}
         for name, values in host.items():
-            if name != "cu":
+            if name in ("index", "index_out"):
                 self._check_slots(name, values)
-            elif values[:1] != [0] or values[-1] != kind.sizes["T"] or values != sorted(values):
+            elif name == "count" and not all(0 <= n <= kind.sizes["T"] for n in values):
+                raise wrong("count", f"numbers of tokens up to T = {kind.sizes['T']}", str(values[:8]))
+            elif name == "cu" and (values[:1] != [0] or values[-1] != kind.sizes["T"] or values != sorted(values)):
                 raise wrong("cu", "boundaries that begin with 0, do not decrease and end with T = "
                             f"{kind.sizes['T']}", str(values[:8]))
-        for slots in zip(*(host[name] for name in ("index", "index_out") if name in host)):
-            if max(slots) < 0:
-                raise wrong("index", "a slot of each sequence, to begin or to end with", "none of one")
+        if self.form.pooled != _c.POOL_TOKENS:
+            for slots in zip(*(host[name] for name in ("index", "index_out") if name in host)):
+                if max(slots) < 0:
+                    raise wrong("index", "a slot of each sequence, to begin or to end with", "none of one")
 
     def _check_slots(self, name, values):
-        moves = "index_out" in self.views
         pools = [self.views[t.name] for t in self.of.tensors.values() if t.is_state and t.name in self.views and
-                 (not moves or t.is_input == (name == "index"))]
+                 (self.form.pooled == _c.POOL_SLOTS or t.is_input == (name == "index"))]
         slots = min((pool.shape[0] for pool in pools), default=0)
         if pools and max(values, default=-1) >= slots:
             raise wrong(name, f"slots below {slots}", str(values[:8]))
@@ -191,7 +205,13 @@ class _Call:
                 dtype = kind.io if t.is_io else kind.state if t.is_matrix else "float32"
                 results[t.name] = self._empty(self.of.shape(t.name, kind.sizes, self.form), dtype)
                 self.views[t.name] = view(t.name, results[t.name], self.where.name, self.stream)
+                if self._is_filled(t.name):
+                    results[t.name][...] = 0
         return results
+
+    def _is_filled(self, name):
+        """What is on the host and may keep, in places, what it was: slots and tokens of no sequence."""
+        return self.on_host and (name in self.given or "count" in self.given)
 
     def _empty(self, shape, dtype):
         made = empty(self.like, shape, dtype) if not hasattr(self.like, "_tegula_view") else None
@@ -220,7 +240,7 @@ class _Call:
                     raise wrong(f"{name}.strides", "a contiguous array for an output on the host", str(v.strides))
                 v = view(name, contiguous(name, self.given[name]), None, None)
             buffers[key] = self.where.allocate(v.bytes)
-            if name in self.given:  # slots of a pool that no sequence has stay as they are
+            if self._is_filled(name):
                 self.where.copy_in(buffers[key], v)
         return buffers[key].address, dense(v.shape)
 

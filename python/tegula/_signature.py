@@ -22,7 +22,7 @@ class Form(NamedTuple):
     layout: str = "bhtd"
     v_first: bool = False
     packed: bool = False
-    pooled: bool = False
+    pooled: int = 0  # tg_pooling
 
 
 class Laid(NamedTuple):
@@ -73,6 +73,8 @@ class Tensor:
             axes[axes.index("B")] = "1"
         if form.pooled and self.is_state:
             axes[axes.index("B")] = ANY
+        if form.pooled == _c.POOL_TOKENS and self.name == "index_out":
+            axes, places = ["B", ANY if form.packed else "T"], [0, 2]
         return Laid(tuple(axes), tuple(places))
 
 
@@ -92,7 +94,8 @@ def _tensor(found):
 
 TABLES = {"cu": Tensor("cu", True, True, False, ("B+1",), (2,), True),
           "index": Tensor("index", True, True, False, ("B",), (0,), True),
-          "index_out": Tensor("index_out", True, True, False, ("B",), (0,), True)}
+          "index_out": Tensor("index_out", True, True, False, ("B",), (0,), True),
+          "count": Tensor("count", True, True, False, ("B",), (0,), True)}
 
 
 class Signature:

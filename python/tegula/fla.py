@@ -2,8 +2,8 @@
 
 They return (o, final_state or None); o has the type of q, states are float32 [N, H, K, V], or [N, H, V, K] with
 state_v_first. Gates may have any type and are taken in float32. All forms have gradients of all inputs and of both
-states, and none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu, chunk_size, chunk_indices,
-disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
+states, and none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu, chunk_size,
+chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
 """
 
 import math
@@ -141,7 +141,7 @@ def _rwkv6(r, k, v, w, u, *rest, **options):
 
 def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None,
                 cu_seqlens_cpu=None, **kwargs):
-    """o_t = (S_{t-1} + diag(u) k_t v_t^T)^T r_t, S_t = diag(e^w_t) S_{t-1} + k_t v_t^T; w [B, T, H, K] < 0, u [H, K]."""
+    """o_t = (S_{t-1} + diag(u) k_t v_t^T)^T r_t, S_t = diag(e^w_t) S_{t-1} + k_t v_t^T; w [B, T, H, K], u [H, K]."""
     v_first = _options("chunk_rwkv6", kwargs)
     return _rwkv6(r, k, v, w, u, scale, initial_state, output_final_state, v_first, cu_seqlens)
 

@@ -112,6 +112,22 @@ class Forward(unittest.TestCase):
         self.assertLess(error(out[[2, 0]], S[:2]), FP32)
         self.assertTrue(np.isnan(out[[1, 3]]).all())
 
+    def test_states_behind_each_token(self):
+        x = inputs(T=3)
+        pool = np.full((9, 2, 16, 24), np.nan, np.float32)
+        pool[[8, 0]] = x["S0"]
+        slots, count = np.array([[1, 2, 3], [4, 5, 6]]), np.array([3, 2], np.int32)
+        states = pool.copy()
+        found = forward("simple-gla", **{**x, "S0": pool}, S=states, index=np.array([8, 0]), index_out=slots,
+                        count=count, step=True)
+        for b in range(2):
+            for t in range(count[b]):
+                one = {n: a[b : b + 1, :, : t + 1] if n != "S0" else a[b : b + 1] for n, a in x.items()}
+                h, S = expected(one)
+                self.assertLess(error(found.h[b, :, t], h[0, :, t]), FP32)
+                self.assertLess(error(states[slots[b, t]], S[0]), FP32)
+        self.assertTrue(np.isnan(states[[6, 7]]).all() and not found.h[1, :, 2].any())
+
     def test_order_and_type_of_states(self):
         x = inputs()
         found = forward("simple-gla", **{**x, "S0": x["S0"].swapaxes(-1, -2).copy()}, want=["S"], state_v_first=True)
@@ -261,6 +277,8 @@ class Errors(unittest.TestCase):
         self.fails("index", "slots below 2", "[0, 2]", index=np.array([0, 2]), S=np.zeros((2, 2, 16, 24), f32))
         self.fails("index", "a slot of each sequence", "none of one", index=np.array([0, -1]),
                    S=np.zeros((2, 2, 16, 24), f32))
+        self.fails("count", "up to T = 3", "[1, 4]", index=np.array([0, 1]), count=np.array([1, 4]), step=True,
+                   **{**inputs(T=3), "S": np.zeros((2, 2, 16, 24), f32)})
         self.fails("S.dtype", "float32 like S0", "float16", S=np.zeros((2, 2, 16, 24), np.float16))
         self.fails("S", "an array of slots", "none", index=np.array([0, 1]), want=["S"])
         self.fails("h", "T = 40", "[2, 2, 39, 24]", h=np.zeros((2, 2, 39, 24), f32))
@@ -275,6 +293,10 @@ class Errors(unittest.TestCase):
             forward("simple-gla", **x)
         self.assertIn("dqk", str(caught.exception))
         self.assertTrue(caught.exception.code.startswith("TG"))
+        with self.assertRaises(tegula.Error) as caught:
+            forward("simple-gla", **inputs(), index=np.array([0, 1]), count=np.array([1, 1]), S=inputs()["S0"])
+        self.assertGreater(len(caught.exception.messages), 5)  # why each schedule does not fit
+        self.assertEqual(str(caught.exception).count("\n"), 2)
         with self.assertRaises(tegula.Error) as caught:
             forward("simple-gla", **inputs(), scale=float("nan"))
         self.assertEqual(caught.exception.code, "TG0829")

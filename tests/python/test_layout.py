@@ -17,7 +17,8 @@ CONSTANTS = {"TG_BF16": _c.FLOATS["bfloat16"], "TG_F16": _c.FLOATS["float16"],
              "TG_F32": _c.FLOATS["float32"], "TG_IN": _c.IN, "TG_OUT": _c.OUT,
              "TG_OPTIONAL": _c.OPTIONAL, "TG_NO_BATCH": _c.NO_BATCH, "TG_SHARED": _c.SHARED,
              "TG_NO_HEADS": _c.NO_HEADS, "TG_MAX_AXES": _c.MAX_AXES, "TG_DSL_VERSION": _c.DSL_VERSION, "TG_IO": 1,
-             "TG_T": 1, "TG_DQK": 3, "TG_DHV": 4, "TG_WARNING": 1, "TG_ERROR": 2}
+             "TG_T": 1, "TG_DQK": 3, "TG_DHV": 4, "TG_WARNING": 1, "TG_POOL_SLOTS": _c.POOL_SLOTS,
+             "TG_POOL_MOVES": _c.POOL_MOVES, "TG_POOL_TOKENS": _c.POOL_TOKENS, "TG_ERROR": 2}
 
 
 def program():
