@@ -6,7 +6,8 @@
 #                [DQK n DHV n]            widths; not needed with SHAPES
 #                [SHAPES shape...]        B=8,NH=16,T=8192,dqk=128,dhv=256: sizes to choose schedules for
 #                [NAME name]              of files and functions; default: the variant's with _, and _step with TOKENS
-#                [DTYPE type] [SCHEDULES text...] [GROUP n] [TOKENS n] [PACKED] [POOL]
+#                [DTYPE type] [SCHEDULES text...] [GROUP n] [TOKENS n] [COUNT] [PACKED] [POOL]
+#                [STATES word...]         how states are kept: bf16 v-first index-out ...
 #                [WISDOM file]            what `tegula tune` found; without it what tegula brings, never the user's own
 #                [PLUGIN file or target]  shared object with variants of one's own, as for --load
 #                [OPTIONS word...])       more of `tegula compile`, as they are
@@ -71,12 +72,17 @@ endmacro()
 macro(_tegula_embed_words)
   list(JOIN E_ARCH "," arch)
   set(words ${E_VARIANT} --name ${E_NAME} --arch ${arch} ${E_OPTIONS})
-  foreach(key DTYPE DQK DHV GROUP TOKENS PACKED POOL)
+  foreach(key DTYPE DQK DHV GROUP TOKENS STATES)
     string(TOLOWER --${key} option)
-    if("${E_${key}}" STREQUAL TRUE)
+    if(E_${key})
+      list(JOIN E_${key} "," value)
+      list(APPEND words ${option} ${value})
+    endif()
+  endforeach()
+  foreach(key ${flags})
+    string(TOLOWER --${key} option)
+    if(E_${key})
       list(APPEND words ${option})
-    elseif(E_${key})
-      list(APPEND words ${option} ${E_${key}})
     endif()
   endforeach()
   foreach(shape IN LISTS E_SHAPES)
@@ -95,9 +101,9 @@ macro(_tegula_embed_words)
 endmacro()
 
 function(tegula_embed)
-  set(flags PACKED POOL)
+  set(flags COUNT PACKED POOL)
   set(values TARGET VARIANT NAME DTYPE DQK DHV GROUP TOKENS WISDOM PLUGIN)
-  set(lists ARCH SHAPES SCHEDULES OPTIONS)
+  set(lists ARCH SHAPES SCHEDULES STATES OPTIONS)
   set(known ${values} ${lists} ${flags})
   cmake_parse_arguments(PARSE_ARGV 0 E "${flags}" "${values}" "${lists}")
   if(NOT E_NAME)

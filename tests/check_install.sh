@@ -209,9 +209,9 @@ says() { # MESSAGE WORDS [OPTION...]: that alone
 
 # Every argument becomes what the command takes.
 passes_on() {
-    local words="gla;--name;g;--arch;sm_80,sm_86;--ptxas;none;--dtype;f32;--dqk;32;--dhv;64;--group;2;--tokens;4"
-    configure "TARGET;again;VARIANT;gla;NAME;g;ARCH;sm_80;sm_86;DTYPE;f32;DQK;32;DHV;64;GROUP;2;TOKENS;4;PACKED;POOL;SHAPES;B=1;C=2;SCHEDULES;step a=1;walk;WISDOM;wisdom.txt;OPTIONS;--ptxas;none" >/dev/null &&
-        diff <(echo "$words;--packed;--pool;--shape;B=1;--shape;C=2;--schedule;step a=1;--schedule;walk;--wisdom;$work/again/wisdom.txt;") \
+    local words="gla;--name;g;--arch;sm_80,sm_86;--ptxas;none;--dtype;f32;--dqk;32;--dhv;64;--group;2;--tokens;4;--states;bf16,v-first"
+    configure "TARGET;again;VARIANT;gla;NAME;g;ARCH;sm_80;sm_86;DTYPE;f32;DQK;32;DHV;64;GROUP;2;TOKENS;4;COUNT;PACKED;POOL;STATES;bf16;v-first;SHAPES;B=1;C=2;SCHEDULES;step a=1;walk;WISDOM;wisdom.txt;OPTIONS;--ptxas;none" >/dev/null &&
+        diff <(echo "$words;--count;--packed;--pool;--shape;B=1;--shape;C=2;--schedule;step a=1;--schedule;walk;--wisdom;$work/again/wisdom.txt;") \
             "$work/again/build/tegula/again/g/arguments"
 }
 
