@@ -135,6 +135,7 @@ static void print_schedule(const tg_schedule *schedule, const tg_target *target,
     printf("%s%s%s", shape->packed ? ", packed" : "", shape->pooled ? ", pooled" : "",
            shape->pooled == TG_POOL_MOVES    ? " with index_out"
            : shape->pooled == TG_POOL_TOKENS ? " with index_out of each token"
+           : shape->pooled == TG_POOL_CHUNKS ? " with index_out of each chunk"
                                              : "");
     if (shape->counted)
         printf(", counted");

@@ -46,7 +46,7 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_POOL] = {"pool", NULL, FLAG, AT(pool), "states in slots of a pool, the final where the initial was"},
     [OPT_STATES] = {"states", "WORDS", TEXT, AT(states),
                     "how states are kept: bf16, f16 or f32; v-first: [dhv, dqk]; index-out: the ends in slots of their "
-                    "own; each-token: those behind every token"},
+                    "own; each-token, each-chunk: those behind every one"},
     [OPT_COUNT] = {"count", NULL, FLAG, AT(count), "decode steps that are told how many tokens of each sequence count"},
     [OPT_INT64] = {"int64", NULL, FLAG, AT(int64), "boundaries and slot numbers as int64"},
     [OPT_TOKENS] = {"tokens", "N", COUNT, AT(tokens), "a decode step: schedules for at most N tokens a call"},
@@ -308,6 +308,7 @@ static bool states_word(const char *word, size_t n, tg_shape_class *shape)
         {"f16", &shape->state, TG_F16},
         {"f32", &shape->state, TG_F32},
         {"v-first", &shape->values_first, 1},
+        {"each-chunk", &shape->pooled, TG_POOL_CHUNKS},
         {"index-out", &shape->pooled, TG_POOL_MOVES},
         {"each-token", &shape->pooled, TG_POOL_TOKENS},
     };
@@ -326,7 +327,7 @@ bool options_states(struct context *context, tg_shape_class *shape)
     for (const char *at = context->options.states; at && *at;) {
         const size_t n = strcspn(at, ",");
         if (!states_word(at, n, shape)) {
-            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token",
+            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk",
                      "--states: unknown word '%.*s'", (int)n, at);
             return false;
         }

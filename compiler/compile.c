@@ -48,9 +48,9 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
                   tg_dtype_name(shape->io));
         ok = false;
     }
-    if (shape->pooled > TG_POOL_TOKENS) {
+    if (shape->pooled > TG_POOL_CHUNKS) {
         tg_report(sink, TG_ERROR, "TG0551", NULL, 0, NULL, "pool of kind %u; expected 0..%d (tg_pooling)",
-                  shape->pooled, TG_POOL_TOKENS);
+                  shape->pooled, TG_POOL_CHUNKS);
         ok = false;
     }
     if (shape->state && shape->state != TG_BF16 && shape->state != TG_F16 && shape->state != TG_F32) {
@@ -70,7 +70,8 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
 static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, const tg_sink *sink)
 {
     const bool is_of_steps = shape->counted || shape->pooled == TG_POOL_TOKENS;
-    if (s->max_tokens ? shape->tokens <= s->max_tokens && plan_takes_ragged(shape) : !is_of_steps)
+    if (s->max_tokens ? shape->tokens <= s->max_tokens && plan_takes_ragged(shape) && shape->pooled != TG_POOL_CHUNKS
+                      : !is_of_steps)
         return true;
     if (s->max_tokens && !plan_takes_ragged(shape))
         tg_report(
@@ -78,6 +79,9 @@ static bool check_tokens(const tg_schedule *s, const tg_shape_class *shape, cons
             "schedule %s: a decode step of sequences that may have no tokens moves no state: expected a pool, found "
             "none",
             s->name);
+    else if (s->max_tokens && shape->pooled == TG_POOL_CHUNKS)
+        tg_report(sink, TG_ERROR, "TG0552", s->file, s->rows[0].line, "store them behind every token",
+                  "schedule %s: a decode step has no chunks behind which to store states", s->name);
     else if (s->max_tokens)
         tg_report(sink, TG_ERROR, "TG0545", s->file, s->rows[0].line, "take a schedule without max_tokens",
                   "schedule %s: a decode step of at most %u tokens cannot do %u", s->name, s->max_tokens,

@@ -131,7 +131,7 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     if (p->shape.pooled)
         add_table(args, &n, TILE_INDEX, 0, 0);
     if (p->shape.pooled >= TG_POOL_MOVES)
-        add_table(args, &n, TILE_INDEX_OUT, 0, p->shape.pooled == TG_POOL_TOKENS ? 2 : 0);
+        add_table(args, &n, TILE_INDEX_OUT, 0, p->shape.pooled >= TG_POOL_TOKENS ? 2 : 0);
     if (p->shape.counted)
         add_table(args, &n, TILE_COUNT, 0, 0);
     for (uint32_t i = 0; i < (p->algorithm->n_scalars ? p->algorithm->n_scalars : 1); i++)

@@ -37,6 +37,14 @@ static void put_start(struct order *o)
             order_put_from(o, i)->kind = OP_START;
 }
 
+/* States of a pool that has slots for every chunk. */
+static void put_kept(struct order *o)
+{
+    for (uint32_t i = o->end + 1; i < o->n; i++)
+        if (o->from[i].kind == OP_STORE && plan_keeps_on_the_way(o->p, o->from[i].tile))
+            order_put_from(o, i)->kind = OP_KEEP;
+}
+
 static bool has_late_sums(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -83,6 +91,7 @@ static void put_chunk(struct order *o)
     put_rest(o);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
     put_start(o);
+    put_kept(o);
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_stores_early(p, &o->from[i]))
             order_put_from(o, i)->a = order_gathered_from(o, o->from[i].v);
@@ -117,7 +126,7 @@ static void put_walk(struct order *o)
         put_late_sums(o);
     }
     for (uint32_t i = o->end + 1; i < o->n; i++)
-        if (o->from[i].kind == OP_STORE)
+        if (o->from[i].kind == OP_STORE && !plan_keeps_on_the_way(p, o->from[i].tile))
             order_put_from(o, i)->kind = OP_LEAVE;
     order_put_sync(o, OP_AWAIT, SYNC_WRITTEN);
 }

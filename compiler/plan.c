@@ -472,6 +472,6 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
            pass_orient(p) && plan_verify(p, "orient") && /* which way round computed tiles lie in registers */
            pass_place(p) && plan_verify(p, "place") &&   /* tiles to registers and shared memory */
            plan_check_states(p) && pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
-           pass_budget(p) && plan_verify(p, "budget") &&                             /* does it fit */
+           plan_keep_states(p) && pass_budget(p) && plan_verify(p, "budget") &&      /* does it fit */
            (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds"))); /* loads of loops without products */
 }

@@ -98,6 +98,7 @@ enum op_kind {
     /* of kernels on warpgroups alone, see order.c */
     OP_LEAVE,     /* v as it is behind the last step -> `tile` */
     OP_START,     /* v -> `tile`, if a segment begins with the next step */
+    OP_KEEP,      /* v -> `tile`, in the slot of the step */
     OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */
     OP_END_TILES, /* ... and its end */
     OP_HEADS,     /* begin of what all groups do for each head of the thread block */
@@ -571,6 +572,9 @@ static inline bool plan_takes_ragged(const tg_shape_class *shape)
 {
     return shape->pooled || !(shape->packed || shape->counted);
 }
+/* Is it a state that goes to a slot behind every token or chunk? Their stores, behind the loop, move to the end of its step. */
+bool plan_keeps_on_the_way(const struct plan *p, uint32_t tile);
+bool plan_keep_states(struct plan *p);
 /* Have sequences of a decode step each their own number of tokens? */
 static inline bool plan_counts_tokens(const struct plan *p)
 {

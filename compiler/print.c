@@ -7,25 +7,45 @@ static const char *const space_names[] = {
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
-static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] = "commit",
-                                       [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
-                                       [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
-                                       [OP_NEST] = "nest",         [OP_END] = "end",
-                                       [OP_ZERO] = "zero",         [OP_COPY] = "copy",
-                                       [OP_INIT] = "init",         [OP_ENTER] = "enter",
-                                       [OP_MAP] = "map",           [OP_SCAN] = "scan",
-                                       [OP_TOTAL] = "total",       [OP_CONTRACT] = "contract",
-                                       [OP_SOLVE] = "solve",       [OP_DOT] = "dot",
-                                       [OP_DECAY] = "decay",       [OP_WALK] = "walk",
-                                       [OP_COMPOSE] = "compose",   [OP_STORE] = "store",
-                                       [OP_LEAVE] = "leave",       [OP_START] = "start",
-                                       [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
-                                       [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
-                                       [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
-                                       [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive",
-                                       [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
-                                       [OP_REST] = "rest",         [OP_FORGET] = "forget"};
+static const char *const op_names[] = {[OP_LOAD] = "load",
+                                       [OP_COMMIT] = "commit",
+                                       [OP_WAIT] = "wait",
+                                       [OP_BARRIER] = "barrier",
+                                       [OP_PROLOGUE] = "prologue",
+                                       [OP_ISSUE] = "issue",
+                                       [OP_NEST] = "nest",
+                                       [OP_END] = "end",
+                                       [OP_ZERO] = "zero",
+                                       [OP_COPY] = "copy",
+                                       [OP_INIT] = "init",
+                                       [OP_ENTER] = "enter",
+                                       [OP_MAP] = "map",
+                                       [OP_SCAN] = "scan",
+                                       [OP_TOTAL] = "total",
+                                       [OP_CONTRACT] = "contract",
+                                       [OP_SOLVE] = "solve",
+                                       [OP_DOT] = "dot",
+                                       [OP_DECAY] = "decay",
+                                       [OP_WALK] = "walk",
+                                       [OP_COMPOSE] = "compose",
+                                       [OP_STORE] = "store",
+                                       [OP_LEAVE] = "leave",
+                                       [OP_START] = "start",
+                                       [OP_KEEP] = "keep",
+                                       [OP_TILES] = "tiles",
+                                       [OP_END_TILES] = "end of tiles",
+                                       [OP_HEADS] = "heads",
+                                       [OP_END_HEADS] = "end of heads",
+                                       [OP_CLEAR] = "clear",
+                                       [OP_FETCH] = "fetch",
+                                       [OP_PUT] = "put",
+                                       [OP_EXCHANGE] = "exchange",
+                                       [OP_EXPECT] = "expect",
+                                       [OP_ARRIVE] = "arrive",
+                                       [OP_AWAIT] = "await",
+                                       [OP_FENCE] = "fence",
+                                       [OP_REST] = "rest",
+                                       [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
@@ -133,8 +153,8 @@ static bool has_value(const struct op *op)
 
 static bool names_tile(const struct op *op)
 {
-    return op->tile && (op->kind == OP_STORE || op->kind == OP_LEAVE || op->kind == OP_START || op->kind == OP_INIT ||
-                        op->kind == OP_ENTER || op->kind == OP_COMPOSE);
+    return op->tile && (op->kind == OP_STORE || op->kind == OP_LEAVE || op->kind == OP_START || op->kind == OP_KEEP ||
+                        op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_COMPOSE);
 }
 
 static void print_op(const struct plan *p, const struct op *op, int indent, const tg_writer *w)

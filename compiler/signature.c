@@ -82,7 +82,9 @@ static void add_tables(tg_program *program, const tg_shape_class *shape, uint8_t
             (tg_tensor_info){.name = "index_out",
                              .dtype = TG_I32,
                              .flags = TG_IN | TG_NO_HEADS,
-                             .axes = {shape->pooled == TG_POOL_TOKENS ? TG_T : TG_AXIS_NONE}};
+                             .axes = {shape->pooled == TG_POOL_TOKENS   ? TG_T
+                                      : shape->pooled == TG_POOL_CHUNKS ? TG_CHUNK
+                                                                        : TG_AXIS_NONE}};
     }
     if (shape->counted) {
         index[TILE_COUNT] = (uint8_t)program->n_tensors;

@@ -66,28 +66,51 @@ bool plan_is_pooled(const struct plan *p, uint32_t tile)
            !(mask & (1u << TG_T | 1u << TG_CHUNK));
 }
 
-/* Does the loop over the tokens leave the value as it is behind each of them? */
+bool plan_keeps_on_the_way(const struct plan *p, uint32_t tile)
+{
+    return p->shape.pooled >= TG_POOL_TOKENS && plan_is_pooled(p, tile);
+}
+
+/* Does the loop over tokens or chunks, from the first to the last, leave the value as it is behind each of them? */
 static bool is_walked(const struct plan *p, uint32_t v)
 {
+    const bool by_chunk = !p->thread_dim && p->nests[0].loops[0].dim == TG_CHUNK && !p->nests[0].reverse;
     bool inside = false, found = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         inside = p->ops[i].kind == OP_NEST || (inside && p->ops[i].kind != OP_END);
-        found |= inside && p->by_token && p->ops[i].v == v;
+        found |= inside && p->ops[i].v == v;
     }
-    return found;
+    return found && p->n_nests == 1 && (p->shape.pooled == TG_POOL_TOKENS ? p->by_token : by_chunk) &&
+           !(p->groups && v != p->state);
 }
 
-static bool check_every_token(const struct plan *p)
+static bool check_kept(const struct plan *p)
 {
-    for (uint32_t i = 0; p->shape.pooled == TG_POOL_TOKENS && i < p->n_ops; i++) {
+    for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
-        if (op->kind != OP_STORE || !plan_is_pooled(p, op->tile) || is_walked(p, op->v))
+        if (op->kind != OP_STORE || !plan_keeps_on_the_way(p, op->tile) || is_walked(p, op->v))
             continue;
-        plan_refuse(p, "TG0553", p->row->line, "take another schedule, or store the state behind the last token",
-                    "kernel %s does not walk tokens one by one, or %s is made behind them, so that it does not have it "
-                    "behind each",
-                    p->row->name, p->algorithm->tensors[op->tile].name);
+        plan_refuse(
+            p, "TG0553", p->row->line, "take another schedule, or store the state behind the last token",
+            "kernel %s does not walk %s one by one, or %s is made behind them, so that it does not have it behind each",
+            p->row->name, p->shape.pooled == TG_POOL_TOKENS ? "tokens" : "chunks",
+            p->algorithm->tensors[op->tile].name);
         return false;
+    }
+    return true;
+}
+
+bool plan_keep_states(struct plan *p)
+{
+    for (uint32_t i = 1; i < p->n_ops; i++) {
+        const struct op store = p->ops[i];
+        if (store.kind != OP_STORE || !plan_keeps_on_the_way(p, store.tile))
+            continue;
+        uint32_t to = i;
+        for (; p->ops[to].kind != OP_END; to--)
+            p->ops[to] = p->ops[to - 1];
+        p->ops[to] = store;
+        p->ops[to].guard = p->nests[p->ops[to + 1].n].n_loops > 1 ? GUARD_LAST : GUARD_ALWAYS;
     }
     return true;
 }
@@ -107,5 +130,5 @@ bool plan_check_states(const struct plan *p)
                     p->row->name, t->name);
         return false;
     }
-    return check_every_token(p);
+    return check_kept(p);
 }

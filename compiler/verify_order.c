@@ -109,6 +109,7 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     case OP_STORE:
     case OP_LEAVE:
     case OP_START:
+    case OP_KEEP:
         reads[n++] = op->v;
         return n;
     default:

@@ -139,8 +139,8 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head);
 /* Addresses of that sequence's and head's entry of every tensor: e->base. */
 void emit_bases(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 LLVMValueRef head_of(struct emit *e, uint32_t tile, LLVMValueRef head);
-/* Of a pool with slots for every token: to that of the token at hand. */
-void go_to_token_slot(struct emit *e, uint32_t tile);
+/* Of a pool with slots for every token or chunk: to that of the one at hand. */
+void go_to_slot(struct emit *e, uint32_t tile);
 /* The sequence's slot where the tile is a pool's, else NULL; whether it is one (i1). */
 LLVMValueRef slot_of(struct emit *e, uint32_t tile);
 LLVMValueRef is_slot(struct emit *e, LLVMValueRef slot);

@@ -375,6 +375,8 @@ static bool is_inverse(const struct emit *e, const struct op *op)
 void emit_store(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v];
+    if (plan_keeps_on_the_way(e->p, op->tile))
+        go_to_slot(e, op->tile);
     LLVMValueRef there = both(e, present(e, op->tile), is_first(e, op->tile));
     LLVMBasicBlockRef after = there ? begin_if(e, there) : NULL;
     if (e->p->thread_dim)

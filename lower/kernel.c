@@ -105,8 +105,7 @@ static void emit_op(struct emit *e, const struct op *op)
         (e->p->transition ? compose_by_values : compose_segments)(e, op);
         break;
     case OP_STORE:
-        if (e->p->shape.pooled != TG_POOL_TOKENS || !plan_is_pooled(e->p, op->tile)) /* it is there behind each token */
-            emit_store(e, op);
+        emit_store(e, op);
         break;
     default:
         break;
@@ -207,7 +206,7 @@ static void emit_early_exit(struct emit *e)
 /* Of a sequence without slots nothing is read or written. */
 static void leave_padding(struct emit *e)
 {
-    const bool has_padding = e->p->shape.pooled && e->p->shape.pooled != TG_POOL_TOKENS;
+    const bool has_padding = e->p->shape.pooled && e->p->shape.pooled < TG_POOL_TOKENS;
     if (has_padding && e->p->row->row[TG_BATCH].role == TG_ROLE_NONE)
         leave_unless(e, LLVMBuildNot(e->b, is_padding(e, e->batch), ""));
 }

@@ -226,11 +226,14 @@ static void find_base(struct emit *e, uint32_t tile, LLVMValueRef entry, LLVMVal
         LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), argument(e, TG_ARG_POINTER, tile, 0), &scaled, 1, "");
 }
 
-void go_to_token_slot(struct emit *e, uint32_t tile)
+void go_to_slot(struct emit *e, uint32_t tile)
 {
-    LLVMValueRef token = e->at.first_token ? add(e, e->at.first_token, e->at.token) : e->at.token;
-    LLVMValueRef offset = add(e, mul(e, wide(e, e->batch), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 0)),
-                              mul(e, wide(e, token), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 2)));
+    const bool by_token = e->p->shape.pooled == TG_POOL_TOKENS;
+    LLVMValueRef step = by_token ? e->at.token : e->at.start[TG_CHUNK],
+                 first = by_token ? e->at.first_token : e->at.first_chunk;
+    LLVMValueRef offset =
+        add(e, mul(e, wide(e, e->batch), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 0)),
+            mul(e, wide(e, first ? add(e, first, step) : step), argument(e, TG_ARG_STRIDE, TILE_INDEX_OUT, 2)));
     LLVMValueRef from = byte_offset(e, argument(e, TG_ARG_POINTER, TILE_INDEX_OUT, 0), mul(e, offset, imm64(e, 4)));
     e->written_slot = LLVMBuildLoad2(e->b, e->i32, from, "");
     find_base(e, tile, e->written_slot, e->head);

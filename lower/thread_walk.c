@@ -116,12 +116,27 @@ static void add_apart(struct emit *e, uint32_t i)
         set(e, e->registers[factor][2 * r], before[r]);
 }
 
+/* A state over c, as it is: copies, for the walk goes on with what there is. */
+static void store_apart(struct emit *e, const struct op *op)
+{
+    const uint32_t n = plan_held_count(e->p, &e->p->values[op->v]);
+    LLVMValueRef *const state = e->registers[op->v], *whole = new_registers(e, op->v);
+    for (uint32_t r = 0; r < n; r++)
+        set(e, whole[2 * r], LLVMBuildFMul(e->b, get(e, e->f32, state[2 * r]), get(e, e->f32, apart(e, op->v)), ""));
+    e->registers[op->v] = whole;
+    emit_store(e, op);
+    e->registers[op->v] = state;
+    free(whole);
+}
+
 static void emit_apart(struct emit *e, uint32_t i)
 {
     const struct op *op = &e->p->ops[i];
     const bool is_apart = e->p->values[op->v].apart;
     if (is_apart && op->kind == OP_DECAY)
         decay_apart(e, op);
+    else if (is_apart && op->kind == OP_STORE)
+        store_apart(e, op);
     else if (is_apart)
         add_apart(e, i);
     else
@@ -156,38 +171,6 @@ static void load_rows_for(struct emit *e, const struct op *op)
             load_fetched(e, reads[k]);
 }
 
-/* ---- states behind every token ---- */
-
-/* A state over c, as it is: copies, for the walk goes on with what there is. */
-static void store_apart(struct emit *e, const struct op *op)
-{
-    const uint32_t n = plan_held_count(e->p, &e->p->values[op->v]);
-    LLVMValueRef *const state = e->registers[op->v], *whole = new_registers(e, op->v);
-    for (uint32_t r = 0; r < n; r++)
-        set(e, whole[2 * r], LLVMBuildFMul(e->b, get(e, e->f32, state[2 * r]), get(e, e->f32, apart(e, op->v)), ""));
-    e->registers[op->v] = whole;
-    emit_store(e, op);
-    e->registers[op->v] = state;
-    free(whole);
-}
-
-/* What is stored behind the last token otherwise. */
-static void store_states(struct emit *e, uint32_t end)
-{
-    for (uint32_t i = end; i < e->p->n_ops; i++) {
-        const struct op *op = &e->p->ops[i];
-        if (op->kind != OP_STORE || !plan_is_pooled(e->p, op->tile))
-            continue;
-        go_to_token_slot(e, op->tile);
-        if (e->p->values[op->v].apart)
-            store_apart(e, op);
-        else
-            emit_store(e, op);
-    }
-}
-
-/* ---- the walk of all tokens ---- */
-
 void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
 {
     const struct place outside = e->at;
@@ -208,8 +191,6 @@ void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32
         load_rows_for(e, &e->p->ops[i]);
         emit_apart(e, i);
     }
-    if (e->p->shape.pooled == TG_POOL_TOKENS)
-        store_states(e, end);
     e->at = outside;
     e->scanned = 0;
     loop_end(e, &l, 1);

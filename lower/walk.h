@@ -169,6 +169,7 @@ LLVMValueRef walk_is_transition(struct emit *e); /* i1: this thread block makes 
 emit_walk_op walk_enter;                         /* with the state that the segment begins with */
 /* Writes that state, if a segment begins with the step; and the step of the last one of them. */
 emit_walk_op walk_start;
+emit_walk_op walk_keep;
 LLVMValueRef walk_last_start(struct emit *e);
 emit_walk_op walk_leave;
 /* Is the transition zero (transition.c)? Begins before the loop, ends a step of it. Of the warp that loads: is the stage one too many? */

@@ -209,6 +209,13 @@ void walk_start(struct emit *e, struct walk *w, const struct op *op)
     e->at = outside;
 }
 
+/* To the slot of the chunk. */
+void walk_keep(struct emit *e, struct walk *w, const struct op *op)
+{
+    go_to_slot(e, op->tile);
+    when(e, w, op->tile, keep_pair, present(e, op->tile));
+}
+
 /* At the end of the sequence; of a segment by itself, at its own. */
 void walk_leave(struct emit *e, struct walk *w, const struct op *op)
 {

@@ -91,10 +91,13 @@ static void append_pool(struct text *notes, const tg_program *program)
         gen_append(notes, " * States are slots of a pool of yours: sequence b has slot index[b], and the first "
                           "stride leads from\n * slot to slot. Initial and final state may be the same "
                           "memory; in a call of B > 0 without tokens\n * they must be.");
-    else if (program->pooled == TG_POOL_TOKENS)
-        gen_append(notes, " * States are slots of a pool of yours, and the first stride leads from slot to slot: "
-                          "sequence b\n * begins with slot index[b], and its state behind token t goes to slot "
-                          "index_out[b, t], with which\n * no other begins.");
+    else if (program->pooled >= TG_POOL_TOKENS)
+        gen_append(notes,
+                   " * States are slots of a pool of yours, and the first stride leads from slot to slot: sequence b\n"
+                   " * begins with slot index[b], and its state behind %s goes to slot index_out[b, %s], with which\n"
+                   " * no other begins.",
+                   program->pooled == TG_POOL_TOKENS ? "token t" : "chunk c",
+                   program->pooled == TG_POOL_TOKENS ? "t" : "c");
     else if (program->pooled)
         gen_append(notes, " * States are slots of a pool of yours, and the first stride leads from slot to slot: "
                           "sequence b\n * begins with slot index[b] and ends in slot index_out[b], with which no other "
@@ -104,7 +107,7 @@ static void append_pool(struct text *notes, const tg_program *program)
                    " A negative slot is none: nothing is read there,\n * so that the sequence begins from zero, and "
                    "nothing written. A sequence without %s is padding:\n * nothing of it is read or "
                    "written.\n *\n",
-                   program->pooled == TG_POOL_TOKENS ? "tokens" : "slots");
+                   program->pooled >= TG_POOL_TOKENS ? "tokens" : "slots");
     if (tg_program_tensor(program, "count") >= 0)
         gen_append(notes, " * Of sequence b the first count[b] tokens alone are computed, if it has more.\n *\n");
 }

@@ -249,6 +249,9 @@ typedef enum tg_pooling {
     TG_POOL_TOKENS =
         3, /* ... of a decode step: to slot index_out[b, t], an input [B, T], as they are behind token t. Padding
                            are sequences without tokens */
+    TG_POOL_CHUNKS =
+        4, /* ... of a forward: to slot index_out[b, c], an input [B, chunks], as they are behind chunk c, of
+                           which the last is the end. Padding are sequences without tokens */
 } tg_pooling;
 
 /* A compiled program. Immutable once built; may be read from many threads. */

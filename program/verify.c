@@ -153,9 +153,10 @@ static tg_status verify_reader(const tg_program *program, const tg_tensor_info *
         return TG_OK;
     return tg_fail(sink, TG_E_FORMAT, "TG0723", NULL, "%s program: expected the i32 input %s of axes [%s], found %s",
                    what, expected->name,
-                   expected->axes[0] == TG_CUTS ? "cuts"
-                   : expected->axes[0] == TG_T  ? "B, T"
-                                                : "B",
+                   expected->axes[0] == TG_CUTS    ? "cuts"
+                   : expected->axes[0] == TG_T     ? "B, T"
+                   : expected->axes[0] == TG_CHUNK ? "B, chunks"
+                                                   : "B",
                    found ? "another tensor of that name" : "none");
 }
 
@@ -167,7 +168,9 @@ static tg_status verify_readers(const tg_program *program, const tg_sink *sink)
     const tg_tensor_info index_out = {.name = "index_out",
                                       .dtype = TG_I32,
                                       .flags = TG_IN | TG_NO_HEADS,
-                                      .axes = {program->pooled == TG_POOL_TOKENS ? TG_T : TG_AXIS_NONE}};
+                                      .axes = {program->pooled == TG_POOL_TOKENS   ? TG_T
+                                               : program->pooled == TG_POOL_CHUNKS ? TG_CHUNK
+                                                                                   : TG_AXIS_NONE}};
     tg_status status = TG_OK;
     if (program->packed)
         status = verify_reader(program, &cu, "packed", sink);
@@ -312,7 +315,7 @@ static tg_status verify_identity(const tg_program *program, const tg_sink *sink)
 static tg_status verify_calls(const tg_program *program, const tg_sink *sink)
 {
     REQUIRE(program->packed <= 1, "packed: expected 0 or 1, found %d", program->packed);
-    REQUIRE(program->pooled <= TG_POOL_TOKENS, "pooled: expected 0..%d, found %d", TG_POOL_TOKENS, program->pooled);
+    REQUIRE(program->pooled <= TG_POOL_CHUNKS, "pooled: expected 0..%d, found %d", TG_POOL_CHUNKS, program->pooled);
     REQUIRE(program->group >= 1 && program->group <= MAX_GROUP, "group: expected 1..%d, found %" PRIu32, MAX_GROUP,
             program->group);
     REQUIRE(program->max_tokens <= MAX_TOKENS, "max_tokens: expected at most %d, found %" PRIu32, MAX_TOKENS,

@@ -316,7 +316,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(io, p->io_dtype = TG_IO, "io_dtype: expected bf16, f16 or f32, found value 1") \
     ROW(packed, p->packed = 2, "packed: expected 0 or 1, found 2") \
     ROW(packed_cu, p->packed = 1, "TG0723 packed program: expected the i32 input cu of axes [cuts], found none") \
-    ROW(pooled, p->pooled = 4, "pooled: expected 0..3, found 4") \
+    ROW(pooled, p->pooled = 5, "pooled: expected 0..4, found 5") \
     ROW(pooled_index, p->pooled = 1, "TG0723 pooled program: expected the i32 input index of axes [B], found none") \
     ROW(group, p->group = 0, "group: expected 1..65536, found 0") \
     ROW(group_large, p->group = 65537, "group: expected 1..65536, found 65537") \

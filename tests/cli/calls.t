@@ -185,7 +185,7 @@ explain gla --states bf16,values
 -- exit 2
 -- stderr
 --states: unknown word 'values'
-hint: words, with commas between: bf16, f16, f32, v-first, index-out, each-token
+hint: words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk
 
 -- case slots without a pool
 -- args

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What nobody may read is NaN. Numbers of slots begin so high that 32 bits hold no offset of theirs, and memory where the first one lies. */
-enum { POISON = 0xff, SLOTS = 2 * MOST_SEQUENCES, FIRST_SLOT = 1000000000, MAX_RANK = 2 + TG_MAX_AXES };
+enum { POISON = 0xff, SLOTS = 2 * MOST_SEQUENCES, FIRST_SLOT = 1000000000, CHUNK = 64, MAX_RANK = 2 + TG_MAX_AXES };
 
 /* A tensor in memory, or a pool of slots that initial and final states share. */
 struct image {
@@ -54,7 +54,7 @@ static bool is_turned(const struct contract_call *call, const tg_host_tensor *ho
 
 static bool is_padding(const struct contract *contract, int64_t b)
 {
-    return contract->pool && contract->pool != TG_POOL_TOKENS && contract->read[b] < 0 && contract->written[b] < 0;
+    return contract->pool && contract->pool < TG_POOL_TOKENS && contract->read[b] < 0 && contract->written[b] < 0;
 }
 
 static void element_at(const tg_host_tensor *host, size_t element, int64_t at[MAX_RANK])
@@ -68,7 +68,12 @@ static void element_at(const tg_host_tensor *host, size_t element, int64_t at[MA
 
 bool contract_is_ragged(const struct contract *contract)
 {
-    return contract->is_packed || contract->is_counted || contract->pool == TG_POOL_TOKENS;
+    return contract->is_packed || contract->is_counted || contract->pool >= TG_POOL_TOKENS;
+}
+
+int contract_step(const struct contract *contract)
+{
+    return contract->pool == TG_POOL_CHUNKS ? CHUNK : 1;
 }
 
 static int least(int a, int b)
@@ -76,20 +81,19 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Tokens of a sequence in memory; those that are computed. */
-static int length_of(const struct contract_call *call, int64_t b)
+/* Tokens of a sequence in memory. */
+static int length_of(const struct trial *trial, const struct contract *contract, int64_t b)
 {
-    const struct contract *contract = call->contract;
     int given = 0;
     for (int i = 0; i < MOST_SEQUENCES; i++)
         given |= contract->length[i];
-    return given ? contract->length[b] : (int)call->trial->problem.shape.tokens;
+    return given ? contract->length[b] : (int)trial->problem.shape.tokens;
 }
 
-static int tokens_of(const struct contract_call *call, int64_t b)
+int contract_tokens(const struct trial *trial, const struct contract *contract, int64_t sequence)
 {
-    const int length = length_of(call, b);
-    const int counted = call->contract->is_counted ? least(length, call->contract->count[b]) : length;
+    const int length = length_of(trial, contract, sequence);
+    const int counted = contract->is_counted ? least(length, contract->count[sequence]) : length;
     return counted < 0 ? 0 : counted;
 }
 
@@ -176,7 +180,8 @@ static void put(const struct contract_call *call, const struct image *image, con
         element_at(host, e, at);
         const int64_t s = sequence_of(call->trial, host, at);
         if ((is_pool && slots[s] < 0) || (s >= 0 && only >= 0 && s != only) ||
-            (s >= 0 && is_padding(call->contract, s)) || (is_ragged && at[2] >= tokens_of(call, s)))
+            (s >= 0 && is_padding(call->contract, s)) ||
+            (is_ragged && at[2] >= contract_tokens(call->trial, call->contract, s)))
             continue;
         if (is_ragged && call->contract->is_packed) {
             at[0] = 0;
@@ -187,16 +192,18 @@ static void put(const struct contract_call *call, const struct image *image, con
     }
 }
 
-/* States as they are behind the last token of each sequence, or behind every token. */
+/* States as they are behind the last token of each sequence, or behind every token or chunk. */
 static void put_states(const struct contract_call *call, const struct image *image, const char *name)
 {
-    const bool is_each = call->contract->pool == TG_POOL_TOKENS;
+    const struct contract *contract = call->contract;
+    const bool is_each = contract->pool >= TG_POOL_TOKENS;
     for (int64_t b = 0; b < call->trial->problem.shape.batch; b++) {
-        const int last = tokens_of(call, b);
-        for (int t = is_each ? 1 : last; t <= last && t; t++) {
+        const int last = contract_tokens(call->trial, contract, b), step = is_each ? contract_step(contract) : last;
+        for (int k = 0; k * step < last; k++) {
+            const int tokens = least((k + 1) * step, last);
             int slots[MOST_SEQUENCES];
-            slots[b] = is_each ? call->contract->each[b][t - 1] : call->contract->written[b];
-            put(call, image, tg_problem_tensor((tg_problem *)&call->after[t]->problem, name), b, slots,
+            slots[b] = is_each ? contract->each[b][k] : contract->written[b];
+            put(call, image, tg_problem_tensor((tg_problem *)&call->after[tokens]->problem, name), b, slots,
                 image->expected);
         }
     }
@@ -285,19 +292,38 @@ static bool add_table(struct contract_call *call, const char *name, int axis, co
     return ok;
 }
 
-/* One for each sequence, or for each token as it lies in memory. */
+static int64_t number_of_slot(int slot)
+{
+    return slot < 0 ? slot : FIRST_SLOT + slot;
+}
+
 static bool add_slots(struct contract_call *call, const char *name, const int *slots)
 {
+    int64_t numbers[MOST_SEQUENCES];
+    for (int b = 0; b < MOST_SEQUENCES; b++)
+        numbers[b] = number_of_slot(slots[b]);
+    return add_table(call, name, 0, numbers, call->trial->problem.shape.batch);
+}
+
+/* Those of tokens as they lie in memory, those of chunks as they are numbered: packed, from boundary / L + b on. */
+static bool add_each(struct contract_call *call)
+{
+    enum { MOST = MOST_SEQUENCES * MOST_TOKENS, NOBODYS = 1 };
+    const struct contract *contract = call->contract;
     const int64_t batch = call->trial->problem.shape.batch, tokens = call->trial->problem.shape.tokens;
-    int64_t numbers[MOST_SEQUENCES * MOST_TOKENS] = {0}, n = 0;
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t t = 0; t < (slots ? 1 : call->contract->is_packed ? length_of(call, b) : tokens); t++) {
-            const int slot = slots ? slots[b] : call->contract->each[b][t];
-            numbers[n++] = slot < 0 ? slot : FIRST_SLOT + slot;
-        }
-    const bool ok = add_table(call, name, slots ? 0 : 2, numbers, n);
-    if (!slots && !call->contract->is_packed)
-        call->args[call->n_args - 1].stride[0] = tokens * (call->contract->is_wide ? 2 : 1);
+    const int step = contract_step(contract);
+    const int64_t row = (tokens + step - 1) / step;
+    int64_t numbers[MOST];
+    for (int i = 0; i < MOST; i++)
+        numbers[i] = NOBODYS;
+    for (int64_t b = 0; b < batch; b++) {
+        const int64_t first = contract->is_packed ? call->cuts[b] / step + (step > 1 ? b : 0) : row * b;
+        for (int k = 0; k * step < length_of(call->trial, contract, b); k++)
+            numbers[first + k] = number_of_slot(contract->each[b][k]);
+    }
+    const bool ok = add_table(call, "index_out", 2, numbers, MOST);
+    if (!contract->is_packed)
+        call->args[call->n_args - 1].stride[0] = row * (contract->is_wide ? 2 : 1);
     return ok;
 }
 
@@ -319,7 +345,7 @@ static bool add_tables(struct contract_call *call)
            (!contract->is_counted || add_counts(call)) &&
            (!contract->pool || add_slots(call, "index", contract->read)) &&
            (contract->pool != TG_POOL_MOVES || add_slots(call, "index_out", contract->written)) &&
-           (contract->pool != TG_POOL_TOKENS || add_slots(call, "index_out", NULL));
+           (contract->pool < TG_POOL_TOKENS || add_each(call));
 }
 
 /* Inputs first: outputs may lie in their memory. */
@@ -411,7 +437,7 @@ void contract_kept(const struct trial *trial, const struct trial *const *after, 
     call->after = after;
     call->contract = contract;
     for (int64_t b = 0; b < trial->problem.shape.batch; b++)
-        call->cuts[b + 1] = call->cuts[b] + length_of(call, b);
+        call->cuts[b + 1] = call->cuts[b] + length_of(trial, contract, b);
     if (tap_expect(compile(call), "build: %s", log_text()) && tap_expect(add_all(call), "memory: %s", log_text())) {
         const tg_status status = launch(call);
         if (tap_expect(status == TG_OK, "%s: %s", tg_status_name(status), log_text()))

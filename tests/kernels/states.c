@@ -35,6 +35,7 @@ struct state_case {
 #define LENGTHS(...) .length = {__VA_ARGS__}
 #define COUNTS(...)  .is_counted = true, .count = {__VA_ARGS__}
 #define EACH(...)    .pool = TG_POOL_TOKENS, .each = {__VA_ARGS__}
+#define CHUNKS(...)  .pool = TG_POOL_CHUNKS, .each = {__VA_ARGS__}
 #define TO(...)      .written = {__VA_ARGS__}
 #define AT(...)      .read = {__VA_ARGS__}, .written = {__VA_ARGS__}
 static const struct state_case cases[] = {
@@ -76,25 +77,31 @@ static bool open_first(struct trial *trial, const struct spec *spec, const struc
     return trial_runs(trial);
 }
 
-/* Sequences of fewer tokens, or states behind each: as calls of fewer tokens leave them. */
+/* Sequences of fewer tokens, or states behind each or behind chunks: as calls of fewer tokens leave them. */
 static void try_ragged(const struct trial *whole, const struct contract *contract)
 {
-    struct trial first[MOST_TOKENS + 1];
-    struct spec spec[MOST_TOKENS + 1];
-    const struct trial *after[MOST_TOKENS + 1] = {NULL};
-    const int64_t most = whole->problem.shape.tokens;
-    int64_t n = 1;
-    for (bool ok = true; n < most && ok; n++) {
-        spec[n] = *whole->spec;
-        spec[n].tokens = n;
-        ok = open_first(&first[n], &spec[n], whole);
-        after[n] = &first[n];
-    }
-    after[most] = whole;
-    if (n == most)
+    enum { MOST = 256, AT_ONCE = 16 };
+    static struct trial first[AT_ONCE];
+    static struct spec spec[AT_ONCE];
+    const struct trial *after[MOST] = {NULL};
+    int n = 0, step = contract_step(contract);
+    bool ok = true;
+    after[whole->problem.shape.tokens] = whole;
+    for (int64_t b = 0; b < whole->problem.shape.batch; b++)
+        for (int last = contract_tokens(whole, contract, b), end = 0; end < last && ok;) {
+            end = end + step < last ? end + step : last;
+            if (after[end])
+                continue;
+            spec[n] = *whole->spec;
+            spec[n].tokens = end;
+            after[end] = &first[n];
+            ok = n < AT_ONCE && open_first(&first[n], &spec[n], whole);
+            n += ok;
+        }
+    if (ok)
         contract_kept(whole, after, contract);
-    for (int64_t t = 1; t < n; t++)
-        trial_close(&first[t]);
+    while (n--)
+        trial_close(&first[n]);
 }
 
 void suite_states(void)

@@ -24,16 +24,18 @@ struct contract {
     bool is_counted;                       /* by an input, count */
     int length[MOST_SEQUENCES];            /* tokens of a sequence, packed or not; all 0: the trial's */
     int count[MOST_SEQUENCES];             /* ... of which so many count */
-    int each[MOST_SEQUENCES][MOST_TOKENS]; /* TG_POOL_TOKENS: slots of its tokens */
+    int each[MOST_SEQUENCES][MOST_TOKENS]; /* TG_POOL_TOKENS, TG_POOL_CHUNKS: slots of its tokens, or chunks of 64 */
 };
 
 /* Gives the trial, whose inputs are there, initial states that the contract's type can hold, zeros where a sequence has no slot
  * to read, and no gradients of padding, which the trial knows nothing of. */
 void contract_prepare(struct trial *trial, const struct contract *contract);
 /* Compiles what the trial runs by the contract, runs it on the trial's inputs, and expects the trial's outputs. after[t]: the
- * same of the first t tokens, where sequences have fewer than the trial or states behind every token; else NULL. */
+ * same of the first t tokens, where sequences have fewer than the trial or states behind every token or chunk; else NULL. */
 void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract);
-/* Does it take those? */
+/* Does it take those? Which: of so many tokens of a sequence the state is wanted behind each `contract_step`, and the last. */
 bool contract_is_ragged(const struct contract *contract);
+int contract_tokens(const struct trial *trial, const struct contract *contract, int64_t sequence);
+int contract_step(const struct contract *contract);
 
 #endif
