@@ -23,6 +23,11 @@ static const double block_seconds = 2.5e-6; /* from the start to the first tiles
 static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
 static const double sum_rate = 10e9;        /* elements a second of a multiprocessor: shuffles, exchanges among warps */
+/* Kernels whose lanes have channels hardly wait for their products, but issue: instructions of lanes, a second of a multiprocessor
+ * (0.6 a cycle and scheduler), and how many an element takes, counted in SASS (bench/NOTES.md): that is loaded, mapped, summed or
+ * stored; of an operand of a product with a decay, and of a gradient of one, its factors and the way to accumulators and back. */
+static const double issue_rate = 0.6 * 4 * 32 * 1.755e9;
+static const double of_channel = 2.5, of_pair = 16, of_spread = 40;
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
 static const double thread_block_seconds = 5.9e-6;
 static const double loopless_block_seconds = 4.7e-6; /* no loop's first loads to wait for */
@@ -173,7 +178,7 @@ static double memory_bytes(const struct plan *p, const tg_sizes *s)
 
 /* Of one thread block. */
 struct work {
-    double steps, flops, sums, on_chip;
+    double steps, flops, sums, on_chip, instructions;
 };
 
 /* Of all heads that a thread block works on together. */
@@ -190,9 +195,32 @@ static double loaded(const struct plan *p, const struct value *v)
     return elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand)));
 }
 
+/* Of lanes that have channels; what is copied or begins as zero is made elsewhere. */
+static double instructions(const struct plan *p, const struct op *op)
+{
+    const struct value *v = &p->values[op->v], *a = &p->values[op->a];
+    switch (op->kind) {
+    case OP_CONTRACT:
+        return plan_is_spread(p, op)       ? of_spread * elements(p, v)
+               : a->space == SPACE_CHANNEL ? of_pair * elements(p, a)
+                                           : 0;
+    case OP_DOT:
+    case OP_SCAN:
+    case OP_TOTAL:
+        return of_channel * elements(p, a);
+    case OP_LOAD:
+    case OP_MAP:
+    case OP_STORE:
+        return v->space == SPACE_CHANNEL ? of_channel * elements(p, v) : 0;
+    default:
+        return 0;
+    }
+}
+
 static void add_op(const struct plan *p, const struct op *op, double times, struct work *work)
 {
     const struct value *v = &p->values[op->v], *a = &p->values[op->a];
+    work->instructions += p->by_channel ? times * instructions(p, op) : 0;
     switch (op->kind) {
     case OP_CONTRACT:
         work->flops += times * 2.0 * elements(p, v) * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
@@ -204,7 +232,7 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
             work->sums += times * elements(p, w);
             break;
         }
-        work->sums += plan_is_gathered(v) || plan_is_carried(v) ? 0 : times * elements(p, a);
+        work->sums += plan_is_gathered(v) || plan_is_carried(v) || p->by_channel ? 0 : times * elements(p, a);
         break;
     case OP_LOAD: /* those of loops without products below, like those of rings */
         work->on_chip += p->thread_dim && v->nest >= 0 ? 0 : times * loaded(p, v);
@@ -241,6 +269,8 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
         const struct value *v = &p->values[i];
         if (v->stmt < 0 && (v->nest >= 0 || v->direct))
             work.on_chip += members * loaded(p, v) * trips(p, s, v->nest >= 0 ? &p->nests[v->nest] : NULL, v->outer);
+        if (v->stmt < 0 && v->direct && v->space == SPACE_CHANNEL)
+            work.instructions += of_channel * elements(p, v);
     }
     return work;
 }
@@ -345,7 +375,7 @@ static double block_seconds_in_all(const struct plan *p, const struct work *work
                (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
     }
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
-    const double alone = hypot(products, work->on_chip / chip_bandwidth);
+    const double alone = hypot(hypot(products, work->on_chip / chip_bandwidth), work->instructions / issue_rate);
     const double latency = members * block_seconds + work->steps * step_seconds;
     return waves * hypot(latency + alone, together * alone);
 }

@@ -254,12 +254,14 @@ static bool has_channels(const tg_algorithm *algorithm, tg_operand operand)
 static bool find_spreads(const struct plan *p)
 {
     const tg_algorithm *a = p->algorithm;
-    const uint32_t n = p->block[TG_DQK];
+    const uint32_t n = p->block[TG_DQK], positions = 1u << TG_LQ | 1u << TG_LKV;
     bool any = false, others = false;
     for (uint32_t i = 0; i < a->n_body; i++) {
         const tg_stmt *s = &a->body[i];
-        const bool is_of_heads = s->op == TG_STMT_TOTAL && tg_stmt_along(a, s) == 1u << TG_MEMBER;
-        if (!(p->slice.stmts >> i & 1) || s->op == TG_STMT_MAP || is_of_heads)
+        const uint32_t along = s->op == TG_STMT_TOTAL || s->op == TG_STMT_SCAN ? tg_stmt_along(a, s) : 0;
+        const bool is_of_heads = s->op == TG_STMT_TOTAL && along == 1u << TG_MEMBER,
+                   is_of_rows = has_channels(a, s->out) && along && !(along & ~positions);
+        if (!(p->slice.stmts >> i & 1) || s->op == TG_STMT_MAP || is_of_heads || is_of_rows)
             continue;
         const bool spreads = tg_stmt_decays(s) && has_channels(a, s->out) && has_channels(a, s->decay),
                    of_channels = has_channels(a, s->out) || has_channels(a, s->a) || has_channels(a, s->b),

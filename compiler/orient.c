@@ -43,7 +43,7 @@ static bool set_rows(struct turns *t, uint32_t i, uint32_t dim)
 static bool orient_product(struct turns *t, const struct op *op)
 {
     const bool a = is_tile(t->p, op->a), b = is_tile(t->p, op->b);
-    if (!a && !b)
+    if ((!a && !b) || plan_is_of_channels(t->p, &t->p->values[op->v])) /* its weights go through shared memory */
         return true;
     const struct value *left = &t->p->values[a ? op->a : op->b], *out = &t->p->values[op->v];
     const uint32_t rows = plan_has_dim(out, left->dims[0]) ? left->dims[0] : left->dims[1];

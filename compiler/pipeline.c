@@ -306,7 +306,7 @@ static void insert_copies(struct plan *p)
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
         for (uint32_t v = 0; plan_is_spread(p, op) && v < p->n_values; v++)
-            if ((behind >> v & 1) || (behind && (v == op->c || v == op->w)))
+            if ((behind >> v & 1) || (behind && p->values[v].stmt < 0 && (v == op->c || v == op->w)))
                 add_load(p, v);
         behind = plan_is_spread(p, op) ? 0 : behind;
         if (op->kind == OP_NEST && has_ring(p, op->n))

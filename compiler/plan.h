@@ -474,19 +474,34 @@ static inline uint32_t plan_channel_scratch(const struct plan *p)
 {
     return plan_channel_tiles(p) * plan_channel_tile(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
 }
-/* The same of gradients (lower/spread.c): an operand of 16 bits, sums of other blocks in fp32, two floats of each warp, and
- * diagonal blocks of 16 x 16. Factors in fp32 may grow by so many bits, for others shrink by as many. */
-enum { SPREAD_TILES = 3, SPREAD_GROWTH = 60 };
-static inline uint32_t plan_spread_scratch(const struct plan *p)
-{
-    const uint32_t rows = SPREAD_TILES * CHANNEL_ROWS * 2 + 2 * 4;
-    return CHANNEL_WARPS * (rows * p->block[TG_DQK] + 4 * CHANNEL_ROWS * CHANNEL_ROWS);
-}
 /* Is it a product with a decay whose result keeps the channels, where lanes have them? */
 static inline bool plan_is_spread(const struct plan *p, const struct op *op)
 {
     return p->spreads && op->kind == OP_CONTRACT && p->values[op->v].space == SPACE_CHANNEL;
 }
+/* The same of gradients (lower/spread.c): an operand of 16 bits, sums in fp32, vectors of each warp: three of products, and its sum
+ * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
+ * in fp32 may grow by so many bits, for others shrink by as many. */
+enum { SPREAD_TILES = 3, SPREAD_VECTORS = 4, SPREAD_GROWTH = 60 };
+static inline uint32_t plan_spread_blocks(const struct plan *p)
+{
+    return CHANNEL_WARPS * (SPREAD_TILES * CHANNEL_ROWS * 2 + SPREAD_VECTORS * 4) * p->block[TG_DQK];
+}
+static inline uint32_t plan_spread_weights(const struct plan *p, const struct op *op)
+{
+    return p->values[op->a].space == SPACE_FRAGMENT ? op->a : op->b;
+}
+/* spread.c: all of it. */
+uint32_t plan_spread_scratch(const struct plan *p);
+/* Is the value a map of rows that is made at each use? Not one that is stored; and one of several tiles takes their place. */
+bool plan_is_made_anew(const struct plan *p, uint32_t v);
+/* Decays that the kernel sums up, and maps that products stand between and their readers, wait behind all that, in fp32, where
+ * the lane that has them reads them again. Place of the tile, from 1 on; 0: it is none. And where those places begin. */
+uint32_t plan_parked(const struct plan *p, uint32_t tile);
+uint32_t plan_spread_parks(const struct plan *p);
+/* Place of the weights' diagonal blocks: from 1 on if a product takes them turned, else 0; and how many places there are. */
+uint32_t plan_turned(const struct plan *p, uint32_t weights);
+uint32_t plan_spread_places(const struct plan *p);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */
 bool plan_maps_root_shared(const struct plan *p, const struct op *op);

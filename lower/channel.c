@@ -70,6 +70,21 @@ bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u)
     return is;
 }
 
+LLVMValueRef query_decay(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
+{
+    return channel_element(c->e, op->c, r * c->each + j);
+}
+
+LLVMValueRef key_decay(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
+{
+    return channel_element(c->e, op->w, r * c->each + j);
+}
+
+LLVMValueRef two_to(struct emit *e, LLVMValueRef later, LLVMValueRef earlier)
+{
+    return exp2_approx(e, LLVMBuildFSub(e->b, later, earlier, ""));
+}
+
 /* ---- shared memory ---- */
 
 LLVMValueRef channel_tile(struct emit *e, uint32_t tile)
@@ -189,7 +204,7 @@ static void load_channels(const struct channels *c, uint32_t v)
 }
 
 /* What waits is there, of this lane. */
-static void await_channels(struct emit *e)
+void await_channels(struct emit *e)
 {
     call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
 }
@@ -217,112 +232,6 @@ static void map_channels(const struct channels *c, const struct op *op)
     for (uint32_t i = 0; x && i < c->each; i++)
         set(e, e->registers[op->v][i], channel_map_element(c, x, i));
     free(x);
-}
-
-/* ---- sums over positions ---- */
-
-enum { SUMS = WARPS }; /* rows of floats from there on */
-
-/* What warp w has left there. */
-static void load_sums(const struct channels *c, uint32_t w, LLVMValueRef out[8])
-{
-    struct emit *e = c->e;
-    LLVMValueRef x = LLVMBuildLoad2(e->b, channel_type(c, TG_F32), channel_floats(c, imm(e, SUMS + w)), "");
-    LLVMSetAlignment(x, 4 * c->each);
-    for (uint32_t j = 0; j < c->each; j++)
-        out[j] = LLVMBuildExtractElement(e->b, x, imm(e, j), "");
-}
-
-/* What each warp has of the lane's channels, to all warps. */
-static void exchange(const struct channels *c, const struct op *op, const LLVMValueRef *mine)
-{
-    struct emit *e = c->e;
-    bool is_used = false;
-    for (const struct op *before = e->p->ops; before < op; before++)
-        is_used |= before->kind == OP_SCAN || before->kind == OP_TOTAL || is_channel_product(e->p, before);
-    if (is_used)
-        barrier(e); /* what was there has been read */
-    LLVMValueRef to = channel_floats(c, add(e, e->warp, imm(e, SUMS)));
-    LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, TG_F32, mine), to), 4 * c->each);
-    barrier(e);
-}
-
-/* Element of what is summed: nothing behind the end of the chunk. */
-static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
-{
-    LLVMValueRef there = less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length);
-    return choose(c->e, there, channel_element(c->e, op->a, r * c->each + j), real(c->e, 0));
-}
-
-/* Of the warp's rows: the sum, and what it was at each of them. */
-static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef sum[8], LLVMValueRef sums[ROWS][8])
-{
-    struct emit *e = c->e;
-    const tg_stmt *s = &e->p->algorithm->body[op->stmt];
-    bool waits = false;
-    for (uint32_t v = 0; v < e->p->n_values; v++)
-        waits |= plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
-    if (waits)
-        await_channels(e);
-    for (uint32_t j = 0; j < c->each; j++)
-        sum[j] = real(e, 0);
-    for (uint32_t r = 0; r < ROWS; r++) {
-        if (waits)
-            fetch_channels(c, r);
-        for (uint32_t j = 0; j < c->each; j++) {
-            LLVMValueRef before = sum[j];
-            sum[j] = LLVMBuildFAdd(e->b, sum[j], addend(c, op, r, j), "");
-            sums[r][j] = s->flags & TG_EXCLUSIVE ? before : sum[j];
-        }
-    }
-}
-
-/* A prefix sum: of the warp's rows, and before them those of the warps before. */
-static void scan_channels(const struct channels *c, const struct op *op)
-{
-    struct emit *e = c->e;
-    LLVMValueRef sum[8], all[WARPS][8], sums[ROWS][8];
-    sum_rows(c, op, sum, sums);
-    exchange(c, op, sum);
-    for (uint32_t w = 0; w + 1 < WARPS; w++)
-        load_sums(c, w, all[w]);
-    for (uint32_t j = 0; j < c->each; j++) {
-        LLVMValueRef base = real(e, 0);
-        for (uint32_t w = 0; w + 1 < WARPS; w++)
-            base = choose(e, less(e, imm(e, w), e->warp), LLVMBuildFAdd(e->b, base, all[w][j], ""), base);
-        for (uint32_t r = 0; r < ROWS; r++)
-            set(e, e->registers[op->v][r * c->each + j], LLVMBuildFAdd(e->b, base, sums[r][j], ""));
-    }
-}
-
-/* Are the sums of the warps' rows there, of a prefix sum of the same? */
-static bool has_sums(const struct plan *p, const struct op *op)
-{
-    bool has = false;
-    for (const struct op *before = p->ops; before < op; before++)
-        if (before->kind == OP_SCAN || before->kind == OP_TOTAL)
-            has = before->a == op->a;
-        else if (is_channel_product(p, before)) /* its factors are in their place */
-            has = false;
-    return has;
-}
-
-static void total_channels(const struct channels *c, const struct op *op)
-{
-    struct emit *e = c->e;
-    LLVMValueRef sum[8], sums[ROWS][8];
-    if (!has_sums(e->p, op)) {
-        sum_rows(c, op, sum, sums);
-        exchange(c, op, sum);
-    }
-    for (uint32_t w = 0; w < WARPS; w++) {
-        LLVMValueRef of_warp[8];
-        load_sums(c, w, of_warp);
-        for (uint32_t j = 0; j < c->each; j++)
-            sum[j] = LLVMBuildFAdd(e->b, w ? sum[j] : real(e, 0), of_warp[j], "");
-    }
-    for (uint32_t j = 0; j < c->each; j++)
-        set(e, e->registers[op->v][j], sum[j]);
 }
 
 /* ---- the pass over rows ---- */
@@ -485,10 +394,8 @@ void emit_channels(struct emit *e, const struct op *op)
         map_channels(&c, op);
         break;
     case OP_SCAN:
-        scan_channels(&c, op);
-        break;
     case OP_TOTAL:
-        total_channels(&c, op);
+        sum_channels(&c, op);
         break;
     case OP_STORE:
         store_channels(&c, op);

@@ -22,10 +22,16 @@ void emit_channels(struct emit *e, const struct op *op);
 /* An element of such a value: by the warp's row and the lane's channel, row by row. */
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index);
 
+/* The decay of a product's query, or key, in the warp's r-th row and the lane's j-th channel; 2^(later - earlier). */
+LLVMValueRef query_decay(const struct channels *c, const struct op *op, uint32_t r, uint32_t j);
+LLVMValueRef key_decay(const struct channels *c, const struct op *op, uint32_t r, uint32_t j);
+LLVMValueRef two_to(struct emit *e, LLVMValueRef later, LLVMValueRef earlier);
+
 /* ---- spread.c, spread_rows.c: kernels of gradients --------------------------------------------------------- */
 /* The same of them. */
 void emit_spread_rows(struct emit *e, const struct op *op);
 LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index);
+void spread_set(struct emit *e, uint32_t v, uint32_t index, LLVMValueRef x);
 /* With row r, the first of four, what is loaded of these alone for the map v. */
 void spread_load_with(const struct channels *c, uint32_t v, uint32_t r);
 /* A product with a decay whose result keeps the channels. */
@@ -44,6 +50,8 @@ LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row);
 LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile);
 /* Elements of the lane side by side, in memory of either kind. */
 void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers);
+/* What waits is there, of this lane. */
+void await_channels(struct emit *e);
 /* A value before it of the same tensor, at the other positions; -1: none. */
 int channel_same_before(const struct plan *p, uint32_t v);
 /* An element of what an expression makes; and of the map v by itself. */
@@ -53,6 +61,10 @@ LLVMValueRef channel_map_made(struct emit *e, uint32_t v, uint32_t index);
 bool channel_is_of(const struct plan *p, uint32_t v, uint32_t u);
 /* Goes through the rows for the operation `pass`: stores what waits for it and, where it is a product, makes its operands. */
 void go_through_rows(const struct channels *c, const struct op *pass);
+
+/* ---- channel_sums.c ----------------------------------------------------------------------------------------- */
+/* A prefix sum over positions, or the sum. */
+void sum_channels(const struct channels *c, const struct op *op);
 
 /* ---- channel_product.c ---------------------------------------------------------------------------------------- */
 enum { CHANNEL_WORDS = CHANNEL_PRODUCTS + 1 };

@@ -98,21 +98,6 @@ enum { KEYS = 1, FOLLOWER = 2 };
 
 /* ---- references ---- */
 
-static LLVMValueRef query_decay(const struct product *p, uint32_t r, uint32_t j)
-{
-    return channel_element(p->c.e, p->op->c, r * p->c.each + j);
-}
-
-static LLVMValueRef key_decay(const struct product *p, uint32_t r, uint32_t j)
-{
-    return channel_element(p->c.e, p->op->w, r * p->c.each + j);
-}
-
-static LLVMValueRef two_to(struct emit *e, LLVMValueRef a, LLVMValueRef b)
-{
-    return exp2_approx(e, LLVMBuildFSub(e->b, a, b, ""));
-}
-
 /* A whole number that differs by at most one half, for |x| < 2^22. */
 static LLVMValueRef whole(struct emit *e, LLVMValueRef x)
 {
@@ -126,9 +111,9 @@ static LLVMValueRef is_near(const struct product *p)
     struct emit *e = p->c.e;
     LLVMValueRef near = NULL, most = real(e, most_growth(e));
     for (uint32_t j = 0; j < p->c.each; j++) {
-        LLVMValueRef middle = key_decay(p, ROWS / 2 - 1, j);
-        LLVMValueRef first = LLVMBuildFSub(e->b, query_decay(p, 0, j), middle, ""),
-                     second = LLVMBuildFSub(e->b, middle, key_decay(p, ROWS - 1, j), "");
+        LLVMValueRef middle = key_decay(&p->c, p->op, ROWS / 2 - 1, j);
+        LLVMValueRef first = LLVMBuildFSub(e->b, query_decay(&p->c, p->op, 0, j), middle, ""),
+                     second = LLVMBuildFSub(e->b, middle, key_decay(&p->c, p->op, ROWS - 1, j), "");
         near = both(e, near, LLVMBuildFCmp(e->b, LLVMRealOLE, first, most, ""));
         near = both(e, near, LLVMBuildFCmp(e->b, LLVMRealOLE, second, most, ""));
     }
@@ -140,9 +125,9 @@ static void find_references(const struct product *p)
     struct emit *e = p->c.e;
     struct channel_products *s = &e->products;
     for (uint32_t j = 0; j < p->c.each; j++) {
-        LLVMValueRef middle = whole(e, key_decay(p, ROWS / 2 - 1, j)), one = real(e, 1);
-        LLVMValueRef before = LLVMBuildFAdd(e->b, whole(e, query_decay(p, 0, j)), one, ""),
-                     behind = LLVMBuildFSub(e->b, whole(e, key_decay(p, ROWS - 1, j)), one, "");
+        LLVMValueRef middle = whole(e, key_decay(&p->c, p->op, ROWS / 2 - 1, j)), one = real(e, 1);
+        LLVMValueRef before = LLVMBuildFAdd(e->b, whole(e, query_decay(&p->c, p->op, 0, j)), one, ""),
+                     behind = LLVMBuildFSub(e->b, whole(e, key_decay(&p->c, p->op, ROWS - 1, j)), one, "");
         s->mine[j] = choose(e, s->near, middle, before);
         s->reference[j] = choose(e, s->near, middle, behind);
     }
@@ -200,8 +185,8 @@ static void put_part(const struct product *p, const struct product *other)
         LLVMValueRef at =
             room_at(c, add(e, mul(e, modulo(e, e->lane, imm(e, 32 / PARTS)), imm(e, c->each)), imm(e, j)));
         for (uint32_t r = 0; r < ROWS; r++) {
-            LLVMBuildStore(e->b, query_decay(p, r, j), byte_offset(e, at, imm(e, QUERY_DECAY + 4 * r)));
-            LLVMBuildStore(e->b, key_decay(p, r, j), byte_offset(e, at, imm(e, KEY_DECAY + 4 * r)));
+            LLVMBuildStore(e->b, query_decay(&p->c, p->op, r, j), byte_offset(e, at, imm(e, QUERY_DECAY + 4 * r)));
+            LLVMBuildStore(e->b, key_decay(&p->c, p->op, r, j), byte_offset(e, at, imm(e, KEY_DECAY + 4 * r)));
         }
         for (uint32_t r = 0; r < ROWS; r += 2) {
             put_two(c, p->keys, r, j, byte_offset(e, at, imm(e, KEY)));
@@ -310,8 +295,8 @@ uint32_t make_operands(const struct channels *c, const struct op *leader, uint32
     const struct product p = product_of(c, leader);
     LLVMValueRef query[8], key[8];
     for (uint32_t j = 0; j < c->each; j++) {
-        query[j] = two_to(e, query_decay(&p, r, j), e->products.mine[j]);
-        key[j] = two_to(e, e->products.reference[j], key_decay(&p, r, j));
+        query[j] = two_to(e, query_decay(&p.c, p.op, r, j), e->products.mine[j]);
+        key[j] = two_to(e, e->products.reference[j], key_decay(&p.c, p.op, r, j));
     }
     words[0] = weighted(c, p.queries, r, query);
     words[KEYS] = weighted(c, p.keys, r, key);

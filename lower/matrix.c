@@ -312,7 +312,7 @@ static struct split cut_tf32(struct emit *e, LLVMValueRef x)
     return (struct split){lead, LLVMBuildAnd(e->b, as(e, rest, e->i32), mask, "")};
 }
 
-static void mma8(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
+void multiply_tf32(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
 {
     LLVMValueRef args[10] = {a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]};
     LLVMValueRef d = call(e, "llvm.nvvm.mma.m16n8k8.row.col.tf32", NULL, 0, args, 10);
@@ -336,9 +336,9 @@ static void multiply_parts(struct emit *e, LLVMValueRef c[4], const LLVMValueRef
         b_lead[i] = x.lead;
         b_trail[i] = x.trail;
     }
-    mma8(e, c, trail, b_lead);
-    mma8(e, c, lead, b_trail);
-    mma8(e, c, lead, b_lead);
+    multiply_tf32(e, c, trail, b_lead);
+    multiply_tf32(e, c, lead, b_trail);
+    multiply_tf32(e, c, lead, b_lead);
 }
 
 void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2])
@@ -366,9 +366,9 @@ static void contract32(struct emit *e, const struct value *out, const struct sid
                 LLVMValueRef *sum = &c[(m * s.n + n) * 4];
                 if (plan_is_above(e->p, out, m, n / 2))
                     continue;
-                mma8(e, sum, trail[m], b_lead);
-                mma8(e, sum, lead[m], b_trail);
-                mma8(e, sum, lead[m], b_lead);
+                multiply_tf32(e, sum, trail[m], b_lead);
+                multiply_tf32(e, sum, lead[m], b_trail);
+                multiply_tf32(e, sum, lead[m], b_lead);
             }
         }
     }
@@ -424,7 +424,7 @@ void multiply_finely(struct emit *e, const struct side *a, const struct side *b,
     for (uint32_t h = 0; h < 2; h++)
         for (uint32_t half = 0; half < 2; half++) {
             const LLVMValueRef left[4] = {rows[2 * h][0], rows[2 * h + 1][0], rows[2 * h][1], rows[2 * h + 1][1]};
-            mma8(e, &c[4 * half], left, columns[2 * half + h]);
+            multiply_tf32(e, &c[4 * half], left, columns[2 * half + h]);
         }
 }
 
@@ -445,9 +445,9 @@ void multiply_split(struct emit *e, LLVMValueRef c[4], const struct split a[4], 
     const LLVMValueRef lead[4] = {a[0].lead, a[1].lead, a[2].lead, a[3].lead},
                        trail[4] = {a[0].trail, a[1].trail, a[2].trail, a[3].trail}, b_lead[2] = {x.lead, y.lead},
                        b_trail[2] = {x.trail, y.trail};
-    mma8(e, c, trail, b_lead);
-    mma8(e, c, lead, b_trail);
-    mma8(e, c, lead, b_lead);
+    multiply_tf32(e, c, trail, b_lead);
+    multiply_tf32(e, c, lead, b_trail);
+    multiply_tf32(e, c, lead, b_lead);
 }
 
 LLVMValueRef side_element(struct emit *e, const struct side *s, LLVMValueRef outer, uint32_t outer_class,

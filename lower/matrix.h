@@ -47,6 +47,8 @@ void fetch_matrices(struct emit *e, LLVMValueRef address, bool transposed, LLVMV
 /* The left operand of the m-th 16 rows, over 16 elements from 16 k on, of accumulators: the layouts agree. */
 void pack_fragment(struct emit *e, uint32_t v, uint32_t m, uint32_t k, LLVMValueRef out[4]);
 void multiply_words(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], LLVMValueRef b0, LLVMValueRef b1);
+/* c (a 16 x 8 tile) += a b of TF32 numbers (i32). */
+void multiply_tf32(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2]);
 /* c (a 16 x 8 tile) += a b, in fp32: three products of TF32 parts. Lane l has of a, 16 x 8, the rows l / 4 and 8 more, of
  * the columns l % 4 and 4 more (rows first); of b, 8 x 8, the rows l % 4 and 4 more of column l / 4. */
 void multiply_floats(struct emit *e, LLVMValueRef c[4], const LLVMValueRef a[4], const LLVMValueRef b[2]);

@@ -1,9 +1,9 @@
 /* lower/spread_rows.c - rows of channels in a kernel of gradients (lower/spread.c): each of four warps has 16 of the chunk's 64
  * positions, a lane 2 or 4 channels side by side, of all 16.
  *
- * Registers are what is short. 16-bit tensors are in them as words, taken apart at each use; maps of what is loaded are made at each use;
- * maps that are stored and no more are made row by row as they are stored, and what they alone read is loaded then, four
- * rows at a time. Addresses are made anew for each tile. */
+ * Registers are what is short. 16-bit tensors are in them as words, taken apart at each use; maps are made at each use, those that are
+ * stored and no more row by row as they are stored; and what maps alone read is loaded then, four rows at a time. Addresses are made
+ * anew for each tile. */
 #include "lower/channel.h"
 
 #include <stdlib.h>
@@ -15,24 +15,36 @@ static bool is_packed(const struct value *v)
     return v->stmt < 0 && tg_dtype_bytes(v->dtype) == 2;
 }
 
-/* A map of loaded tiles, not stored? */
-static bool is_made_anew(const struct plan *p, uint32_t v)
+/* Where the element waits; NULL: in a register. */
+static LLVMValueRef parked_at(struct emit *e, uint32_t v, uint32_t index)
 {
-    const struct value *value = &p->values[v];
-    const tg_stmt *s = value->stmt < 0 ? NULL : &p->algorithm->body[value->stmt];
-    tg_operand reads[TG_MAX_READS];
-    bool made = s && s->op == TG_STMT_MAP && value->n_dims == 2 && !(p->slice.stores >> TG_OPERAND_TILE(s->out) & 1);
-    for (uint32_t k = 0, n = made ? tg_stmt_reads(s, reads) : 0; k < n; k++) {
-        const struct value *read = &p->values[plan_find(p, reads[k], -1)];
-        made &= read->stmt < 0;
-    }
-    return made;
+    const struct value *value = &e->p->values[v];
+    const uint32_t place = value->n_dims == 2 ? plan_parked(e->p, TG_OPERAND_TILE(value->operand)) : 0;
+    const struct channels c = channels_of(e);
+    if (!place)
+        return NULL;
+    const uint32_t row = 4 * c.n, first = plan_spread_parks(e->p) + (place - 1) * CHANNEL_WARPS * ROWS * row;
+    LLVMValueRef at = add(e, mul(e, c.row, imm(e, row)), mul(e, c.first, imm(e, 4)));
+    return byte_offset(e, e->arena,
+                       add(e, at, imm(e, e->p->scratch_offset + first + index / c.each * row + index % c.each * 4)));
+}
+
+void spread_set(struct emit *e, uint32_t v, uint32_t index, LLVMValueRef x)
+{
+    LLVMValueRef at = parked_at(e, v, index);
+    if (at)
+        LLVMBuildStore(e->b, x, at);
+    else
+        set(e, e->registers[v][index], x);
 }
 
 LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index)
 {
     const struct value *value = &e->p->values[v];
-    if (is_made_anew(e->p, v))
+    LLVMValueRef at = parked_at(e, v, index);
+    if (at)
+        return LLVMBuildLoad2(e->b, e->f32, at, "");
+    if (plan_is_made_anew(e->p, v))
         return channel_map_made(e, v, index);
     if (value->n_dims == 1)
         index %= e->p->block[TG_DQK] / 32;
@@ -102,11 +114,11 @@ static bool is_read(const struct plan *p, uint32_t v)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         tg_operand reads[TG_MAX_READS];
-        const bool takes = op->stmt >= 0 && op->v != v && op->kind != OP_STORE;
-        const uint32_t n = takes ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0;
-        const bool copies = op->kind == OP_COPY && !is_begun_sum(p, op);
-        for (uint32_t k = 0; k < n; k++)
-            if (plan_find(p, reads[k], p->values[op->v].nest) == (int)v && !(copies && !is_read(p, op->v)))
+        const bool copies = op->kind == OP_COPY, takes = op->stmt >= 0 && op->v != v && op->kind != OP_STORE && !copies;
+        if (copies && op->a == v && (is_begun_sum(p, op) || is_read(p, op->v)))
+            return true;
+        for (uint32_t k = 0, n = takes ? tg_stmt_reads(&p->algorithm->body[op->stmt], reads) : 0; k < n; k++)
+            if (plan_find(p, reads[k], p->values[op->v].nest) == (int)v)
                 return true;
     }
     return false;
@@ -140,7 +152,7 @@ void spread_load_with(const struct channels *c, uint32_t v, uint32_t r)
         const uint32_t read = (uint32_t)plan_find(p, reads[k], map->nest);
         if (p->values[read].direct)
             load_rows(c, read, r, 4);
-        else if (is_made_anew(p, read))
+        else if (plan_is_made_anew(p, read))
             spread_load_with(c, read, r);
     }
 }
@@ -149,12 +161,12 @@ static void map_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
-    const bool is_later = is_only_stored(e->p, op->v) || is_made_anew(e->p, op->v);
+    const bool is_later = is_only_stored(e->p, op->v) || plan_is_made_anew(e->p, op->v);
     struct expression *x = is_later ? NULL : expression_begin(e, op->stmt, v, false);
     for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++) {
         if (i % c->each == 0)
             spread_load_with(c, op->v, i / c->each);
-        set(e, e->registers[op->v][i], channel_map_element(c, x, i));
+        spread_set(e, op->v, i, channel_map_element(c, x, i));
     }
     free(x);
 }
@@ -209,7 +221,9 @@ static void copy_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct plan *p = e->p;
-    if (op->kind == OP_COPY && (is_made_anew(p, op->v) || is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
+    if (op->kind == OP_COPY &&
+        (plan_is_made_anew(p, op->v) || plan_parked(p, TG_OPERAND_TILE(p->values[op->v].operand)) ||
+         is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
         return;
     for (uint32_t i = 0; i < (p->values[op->v].n_dims == 2 ? ROWS : 1) * c->each; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
@@ -240,6 +254,8 @@ static void dot_channels(const struct channels *c, const struct op *op)
     LLVMValueRef sums[ROWS];
     for (uint32_t r = 0; r < ROWS; r++) {
         sums[r] = real(e, 0);
+        spread_load_with(c, op->a, r);
+        spread_load_with(c, op->b, r);
         for (uint32_t j = 0; j < c->each; j++) {
             LLVMValueRef a = spread_element(e, op->a, r * c->each + j);
             LLVMValueRef b = e->p->algorithm->body[op->stmt].b ? spread_element(e, op->b, r * c->each + j) : real(e, 1);
@@ -272,6 +288,10 @@ void emit_spread_rows(struct emit *e, const struct op *op)
         break;
     case OP_MAP:
         map_channels(&c, op);
+        break;
+    case OP_SCAN:
+    case OP_TOTAL:
+        sum_channels(&c, op);
         break;
     case OP_STORE:
         store_channels(&c, op);

@@ -31,7 +31,7 @@ enum {
     SF, KDR, KNW, SQ, SR, SK, Y, ZK, YK, /* ... and their way to XG: kda.inc */
     DQI, DQG, DP, DQS, DQH, QDQ, /* dQ; q o dq [T, dqk] */
     GI, GG, LP, LG, Z, KZ, RV, DKR, RDK, /* dK of a key as it is read, over beta; k.z, dr.v [T]; k o dk */
-    NI, NG, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
+    NI, NG, QS, BK, QRK, NR, KP, KPG, KS, KL, KLG, DKW, WDK, RK, DKH, /* dK of a key as it is written; k o dk, and what of it comes from behind */
     XC, XG, E, PE, TE, TX, DA,       /* the gradient of the log decay, natural log [T, dqk] */
 
     G, /* log decay, where it is given [T, dqk] */
@@ -48,6 +48,7 @@ enum {
 };
 
 TG_API extern const tg_space *const tg_kda_forward_spaces[], *const tg_kda_backward_spaces[];
-TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[]; /* kda_schedules.c */
+TG_API extern const tg_schedule *const tg_kda_forward[], *const tg_kda_backward[], *const tg_kda_walked[],
+    *const tg_kda_at_once[]; /* kda_schedules.c */
 
 #endif

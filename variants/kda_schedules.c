@@ -27,9 +27,11 @@
 
 /* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. The gradients' has unit rows in shared memory beside
  * those that they are made of. */
-#define CHUNK_ROW(resident_, outputs_)                                                                                 \
-    {ROW("T", outputs_), .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                     \
-     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
+#define CHUNK_ROW(resident_, outputs_) {ROW("T", outputs_), ALL_CHANNELS(resident_)}
+#define BACK_CHUNK_ROW                                                                                                 \
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, ALL_CHANNELS(3)}, {ROW("T", (T_, P, KB, KE, QB, GT)), .has = QR, ALL_CHANNELS(2)}
+#define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
+    .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 
 #define WIDE_T                                                                                                         \
     "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
@@ -70,19 +72,19 @@ static const tg_schedule fused = {
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
-/* The same by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
-#define BY_CHANNELS(blocks_) .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = blocks_, KEYS
+/* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
 #define CHANNEL_KEY_ROWS                                                                                               \
-    {ROW("dQ", (DQ, QDQ)), BY_CHANNELS(3)},                                                                            \
-    {ROW("dKr", (DKR, RDK, KZ, RV)), BY_CHANNELS(3)},                                                                  \
-    {ROW("dK", (DK, WDK, RK)), BY_CHANNELS(2)},                                                                        \
-    GATE_GRADIENT_ROWS
+    {ROW("keys", (DQ, DK, KZ, RV, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2, KEYS},        \
+    PARAMETER_ROWS
 #define GATE_GRADIENT_ROWS                                                                                             \
-    {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},                                                                   \
-    {ROW("dbeta", (DBETA_RAW)), POSITIONS},                                                                            \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
     {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
     {ROW("dgates", (DA)), .lacks = QR, CHANNELS},                                                                      \
+    PARAMETER_ROWS
+/* Of what operands are made of. */
+#define PARAMETER_ROWS                                                                                                 \
+    {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},                                                                   \
+    {ROW("dbeta", (DBETA_RAW)), POSITIONS},                                                                            \
     {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},                                                           \
     {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},  \
     {ROW("chunks", (SUM_CHUNK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(64), [TG_DQK] = TG_L(1)}},                      \
@@ -192,7 +194,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS, CHANNEL_KEY_ROWS},
+    .rows = {NORM_ROW, UNIT_ROW, BACK_CHUNK_ROW, WALKED_ROWS, CHANNEL_KEY_ROWS},
 };
 /* Where heads share q and k. */
 static const tg_point back_walk_keys_points[] = {
@@ -221,5 +223,6 @@ static const tg_space back_walk_space = BACK_SPACE("segments", back_walk),
 const tg_space *const tg_kda_backward_spaces[] = {&back_walk_space, &back_walk_keys_space, NULL};
 
 const tg_schedule *const tg_kda_forward[] = {&step, &walk, &walk_gates, &fused, &portable, NULL};
-const tg_schedule *const tg_kda_walked[] = {&back_walk, &back_walk_keys, &back_walk_gates, NULL};
+const tg_schedule *const tg_kda_at_once[] = {&back_walk, NULL};
+const tg_schedule *const tg_kda_walked[] = {&back_walk_keys, &back_walk_gates, NULL};
 const tg_schedule *const tg_kda_backward[] = {&back_portable, NULL};

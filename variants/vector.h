@@ -67,7 +67,8 @@ enum {
 /* ---- schedules (vector_schedules.c), for all that number their tiles like that -------------------- */
 
 TG_API extern const tg_space *const tg_vector_forward_spaces[], *const tg_vector_backward_spaces[];
-TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[], *const tg_vector_walked[];
+TG_API extern const tg_schedule *const tg_vector_forward[], *const tg_vector_backward[], *const tg_vector_walked[],
+    *const tg_vector_at_once[];
 
 /* ---- the oracle: the recurrence and its adjoint, token by token, in fp64 (vector_oracle.c) ---------- */
 

@@ -38,10 +38,10 @@ static const tg_schedule step = {
 #define ALL_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2
 #define CHUNK_ROW                                                                                                      \
     {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
-/* ... and what the gradients need of them. */
-#define BACK_CHUNK_ROW                                                                                                 \
-    {ROW("pairs", (P, QB, KE, B, GT, BE)), .lacks = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}, \
-    {ROW("pairs", (P, QB, KE, K, B, GT)), .has = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}, \
+/* ... and what gradients need: keys that are made there, and the sums where another row reads them. */
+#define BACK_CHUNK_ROW(...)                                                                                            \
+    {ROW("pairs", (P, QB, KE, GT, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}},\
+    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}},\
     OWN_ROW
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
@@ -71,7 +71,8 @@ static const tg_schedule fused = {
 #define DGATE_ROWS                                                                                                     \
     {ROW("sums", (TE, TR, SUM_U)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}}, \
     {ROW("dgates", (DGATE)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}},       \
-    {ROW("dbonus", (DU)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}}
+    DBONUS_ROW
+#define DBONUS_ROW {ROW("dbonus", (DU)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}}
 static const tg_point back_two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "dV.dhv=32"},
@@ -140,20 +141,21 @@ static const tg_schedule walk_gates = {
  * alone all chunks do at once. */
 #define KEY_WALK .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define KEYS     PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
-/* ... by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
-#define BY_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}
-#define BACK_WALKS(keys_)                                                                                              \
+#define STATE_WALKS                                                                                                    \
     {ROW("vdh", (VDH)), DOTS(TG_DHV)},                                                                                 \
     CUT_ROWS("dstate", "dcompose", DC, TG_LQ),                                                                         \
-    {ROW("dV", (DV)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},        \
+    {ROW("dV", (DV)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},\
     STATE_ROWS,                                                                                                        \
     {ROW("dQi", (DQI, SQ, SF)), WALK(2), KEY_WALK},                                                                    \
-    {ROW("dQ", (DQ, QDQ)), keys_},                                                                                     \
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
     {ROW("dKi", (DKI, DS0, SK)), WALK(2), KEY_WALK},                                                                   \
-    {ROW("dK", (DK, KDK, RK)), keys_},                                                                                 \
-    {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}},                             \
-    DGATE_ROWS
+    {ROW("chunks", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
+#define KEY_ROWS {ROW("dQ", (DQ, QDQ)), KEYS}, {ROW("dK", (DK, KDK, RK)), KEYS}, DGATE_ROWS
+/* ... all in one by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
+#define AT_ONCE                                                                                                        \
+    {ROW("keys", (DQ, DK, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2,             \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}},           \
+    DBONUS_ROW
 #define NARROW_WALKS "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
@@ -164,9 +166,19 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW, BACK_WALKS(BY_CHANNELS)},
+    .rows = {BACK_CHUNK_ROW(), STATE_WALKS, AT_ONCE},
 };
-/* Where dqk is neither 64 nor 128, or heads share q and k. */
+/* Where heads share q and k. */
+static const tg_point back_walk_keys_points[] = {
+    {.name = "walk-keys"},
+    {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_keys = {
+    SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
+    .rows = {BACK_CHUNK_ROW(B, BE), STATE_WALKS, KEY_ROWS},
+};
+/* Where dqk is neither 64 nor 128. */
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
@@ -176,7 +188,7 @@ static const tg_point back_walk_gates_points[] = {
 };
 static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
-    .rows = {GATE_ROW, PAIR_ROW, BACK_WALKS(KEYS)},
+    .rows = {GATE_ROW, PAIR_ROW, STATE_WALKS, KEY_ROWS},
 };
 
 static const tg_vary vary[] = {
@@ -190,6 +202,7 @@ static const tg_space walk_space = SPACE("segments", walk), walk_gates_space = S
 const tg_space *const tg_vector_forward_spaces[] = {&walk_space, &walk_gates_space, NULL};
 const tg_space *const tg_vector_backward_spaces[] = {&back_walk_space, &back_walk_gates_space, NULL};
 
-const tg_schedule *const tg_vector_walked[] = {&back_walk, &back_walk_gates, NULL};
+const tg_schedule *const tg_vector_at_once[] = {&back_walk, NULL};
+const tg_schedule *const tg_vector_walked[] = {&back_walk_keys, &back_walk_gates, NULL};
 const tg_schedule *const tg_vector_forward[] = {&step, &walk, &walk_gates, &fused, &two_level, NULL};
 const tg_schedule *const tg_vector_backward[] = {&back_two_level, NULL};

@@ -437,7 +437,7 @@ static const struct call_under_test calls[N_CALLS] = {
                         .has_s0 = true},
                        true,
                        {0},
-                       NULL},
+                       close_channel},
     /* A NaN in dh, which the zeros of two tiles in memory keep from the tokens behind it. */
     [DELTA_BACK] = {"delta-net back",
                     {.variant = "delta-net",

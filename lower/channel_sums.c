@@ -1,0 +1,137 @@
+/* lower/channel_sums.c - sums over positions in kernels whose lanes have channels of rows (lower/channel.c, lower/spread_rows.c): a lane
+ * adds up the rows of its warp; what each of the four warps has goes through shared memory. */
+#include "lower/channel.h"
+
+enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS };
+
+/* The lane's channels of what warp w leaves for the others. */
+static LLVMValueRef left_by(const struct channels *c, LLVMValueRef w)
+{
+    struct emit *e = c->e;
+    if (!e->p->spreads)
+        return channel_floats(c, add(e, w, imm(e, WARPS)));
+    const uint32_t row = 4 * c->n, offset = e->p->scratch_offset + plan_spread_blocks(e->p) - WARPS * row;
+    LLVMValueRef at = add(e, mul(e, w, imm(e, row)), mul(e, c->first, imm(e, 4)));
+    return byte_offset(e, e->arena, add(e, at, imm(e, offset)));
+}
+
+/* Is the operation a product whose operands take the place of sums? */
+static bool takes_place(const struct plan *p, const struct op *op)
+{
+    return !p->spreads && is_channel_product(p, op);
+}
+
+/* What warp w has left there. */
+static void load_sums(const struct channels *c, uint32_t w, LLVMValueRef out[8])
+{
+    struct emit *e = c->e;
+    LLVMValueRef x = LLVMBuildLoad2(e->b, channel_type(c, TG_F32), left_by(c, imm(e, w)), "");
+    LLVMSetAlignment(x, 4 * c->each);
+    for (uint32_t j = 0; j < c->each; j++)
+        out[j] = LLVMBuildExtractElement(e->b, x, imm(e, j), "");
+}
+
+/* What each warp has of the lane's channels, to all warps. */
+static void exchange(const struct channels *c, const struct op *op, const LLVMValueRef *mine)
+{
+    struct emit *e = c->e;
+    bool is_used = false;
+    for (const struct op *before = e->p->ops; before < op; before++)
+        if (plan_is_spread(e->p, before))
+            is_used = false; /* its barriers stand between */
+        else
+            is_used |= before->kind == OP_SCAN || before->kind == OP_TOTAL || takes_place(e->p, before);
+    if (is_used)
+        barrier(e); /* what was there has been read */
+    LLVMValueRef to = left_by(c, e->warp);
+    LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, TG_F32, mine), to), 4 * c->each);
+    barrier(e);
+}
+
+/* Element of what is summed: nothing behind the end of the chunk. */
+static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
+{
+    LLVMValueRef there = less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length);
+    return choose(c->e, there, channel_element(c->e, op->a, r * c->each + j), real(c->e, 0));
+}
+
+/* Of the warp's rows: the sum, and what it was at each of them. */
+static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef sum[8], LLVMValueRef sums[ROWS][8])
+{
+    struct emit *e = c->e;
+    const tg_stmt *s = &e->p->algorithm->body[op->stmt];
+    bool waits = false;
+    for (uint32_t v = 0; v < e->p->n_values; v++)
+        waits |= !e->p->spreads && plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
+    if (waits)
+        await_channels(e);
+    for (uint32_t j = 0; j < c->each; j++)
+        sum[j] = real(e, 0);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        if (waits)
+            fetch_channels(c, r);
+        if (e->p->spreads)
+            spread_load_with(c, op->a, r);
+        for (uint32_t j = 0; j < c->each; j++) {
+            LLVMValueRef before = sum[j];
+            sum[j] = LLVMBuildFAdd(e->b, sum[j], addend(c, op, r, j), "");
+            sums[r][j] = s->flags & TG_EXCLUSIVE ? before : sum[j];
+        }
+    }
+}
+
+/* A prefix sum: of the warp's rows, and before them those of the warps before. */
+static void scan_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sum[8], all[WARPS][8], sums[ROWS][8];
+    sum_rows(c, op, sum, sums);
+    exchange(c, op, sum);
+    for (uint32_t w = 0; w + 1 < WARPS; w++)
+        load_sums(c, w, all[w]);
+    for (uint32_t j = 0; j < c->each; j++) {
+        LLVMValueRef base = real(e, 0);
+        for (uint32_t w = 0; w + 1 < WARPS; w++)
+            base = choose(e, less(e, imm(e, w), e->warp), LLVMBuildFAdd(e->b, base, all[w][j], ""), base);
+        for (uint32_t r = 0; r < ROWS; r++)
+            spread_set(e, op->v, r * c->each + j, LLVMBuildFAdd(e->b, base, sums[r][j], ""));
+    }
+}
+
+/* Are the sums of the warps' rows there, of a prefix sum of the same? */
+static bool has_sums(const struct plan *p, const struct op *op)
+{
+    bool has = false;
+    for (const struct op *before = p->ops; before < op; before++)
+        if (before->kind == OP_SCAN || before->kind == OP_TOTAL)
+            has = before->a == op->a;
+        else if (takes_place(p, before)) /* its factors are in their place */
+            has = false;
+    return has;
+}
+
+static void total_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sum[8], sums[ROWS][8];
+    if (!has_sums(e->p, op)) {
+        sum_rows(c, op, sum, sums);
+        exchange(c, op, sum);
+    }
+    for (uint32_t w = 0; w < WARPS; w++) {
+        LLVMValueRef of_warp[8];
+        load_sums(c, w, of_warp);
+        for (uint32_t j = 0; j < c->each; j++)
+            sum[j] = LLVMBuildFAdd(e->b, w ? sum[j] : real(e, 0), of_warp[j], "");
+    }
+    for (uint32_t j = 0; j < c->each; j++)
+        set(e, e->registers[op->v][j], sum[j]);
+}
+
+void sum_channels(const struct channels *c, const struct op *op)
+{
+    if (op->kind == OP_SCAN)
+        scan_channels(c, op);
+    else
+        total_channels(c, op);
+}

@@ -1,0 +1,46 @@
+/* lower/spread.h - a gradient of a product that decays, of values of channels: spread.c, spread_weights.c, spread_pairs.c. Internal to
+ * lower/. */
+#ifndef TEGULA_LOWER_SPREAD_H
+#define TEGULA_LOWER_SPREAD_H
+
+#include "lower/channel.h"
+
+struct spread {
+    struct channels c;
+    const struct op *op;
+    uint32_t weights, terms;       /* values: P and X */
+    bool by_query;                 /* rows are queries; else keys */
+    bool strict;                   /* a query does not reach its own position */
+    bool turned;                   /* P has rows where the result has columns */
+    LLVMValueRef begin[8], end[8]; /* the keys' decay before the warp's rows, and of their last */
+    LLVMValueRef near;             /* i1: they decay by little from one to the middle, and from there to the other */
+    LLVMValueRef of_terms[8], of_rows[8]; /* what factors of X, and of rows, refer to: the middle, or an end */
+    LLVMValueRef to_end[8];               /* factors from there to that end of X */
+};
+
+/* ---- spread.c ------------------------------------------------------------------------------------------------- */
+/* In the kernel's shared memory for products (plan_spread_scratch). */
+LLVMValueRef spread_scratch(const struct spread *s, uint32_t offset);
+/* An element of X; queries behind the end of the chunk count as zero. */
+LLVMValueRef spread_term(const struct spread *s, uint32_t r, uint32_t j);
+/* What a row, or what it reaches, decays by between its position and another decay. */
+LLVMValueRef spread_row_factor(const struct spread *s, uint32_t r, uint32_t j, LLVMValueRef other);
+LLVMValueRef spread_term_factor(const struct spread *s, uint32_t r, uint32_t j, LLVMValueRef other);
+/* The same number, of which nothing that was made of it before is kept. */
+LLVMValueRef forgotten(struct emit *e, LLVMValueRef x);
+
+/* ---- spread_weights.c ----------------------------------------------------------------------------------------- */
+/* To shared memory, if no product has done it before. */
+void put_weights(const struct spread *s);
+/* The left operand of the warp's rows by block w. */
+void fetch_weights(const struct spread *s, uint32_t w, LLVMValueRef out[4]);
+/* Of the diagonal block what each row reaches beside itself: the left operand of 8 positions from 8 k on, in TF32. */
+void fetch_own(const struct spread *s, uint32_t k, LLVMValueRef out[4]);
+/* P of so many rows of the diagonal block, 4 or more of them, or one, by column q. */
+void load_weights(const struct spread *s, uint32_t row, uint32_t rows, uint32_t q, LLVMValueRef *out);
+
+/* ---- spread_pairs.c ------------------------------------------------------------------------------------------- */
+/* To the rows of the result what those of their diagonal block give them, pair by pair in fp32, where they decay by much. */
+void add_pairs_by_halves(const struct spread *s);
+
+#endif
