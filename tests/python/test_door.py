@@ -232,6 +232,19 @@ class OnlyCuda:
         self.array, self.__cuda_array_interface__ = array, array.__cuda_array_interface__
 
 
+class Turned:
+    """[B, T, NH, ...] in memory, [B, NH, T, ...] to see."""
+
+    def __init__(self, array):
+        on_device = tegula.to_device(array.swapaxes(1, 2).copy(), "emu")
+        B, T, H, *rest = on_device.shape
+        step = int(np.prod(rest, initial=4))
+        inner = tuple(4 * int(np.prod(rest[i + 1 :])) for i in range(len(rest)))
+        interface = {**on_device.__cuda_array_interface__, "shape": (B, H, T, *rest),
+                     "strides": (T * H * step, step, H * step, *inner)}
+        self.kept, self.__cuda_array_interface__ = on_device, interface
+
+
 class Doors(unittest.TestCase):
     def test_dlpack(self):
         x = inputs()
@@ -241,8 +254,12 @@ class Doors(unittest.TestCase):
 
     def test_device_arrays(self):
         x = inputs()
-        for wrap in (lambda a: a, OnlyCuda):
-            on_device = {n: wrap(tegula.to_device(t, "emu")) for n, t in x.items()}
+
+        def dense(t):
+            return tegula.to_device(t, "emu")
+
+        for wrap in (dense, lambda t: OnlyCuda(dense(t)), Turned):
+            on_device = {n: dense(t) if n == "S0" else wrap(t) for n, t in x.items()}
             found = forward("simple-gla", **on_device, want=["S"])
             self.assertIsInstance(found.h, tegula.DeviceArray)
             h = found.h.copy_to(np.empty(found.h.shape, np.float32))
