@@ -64,6 +64,7 @@ static const struct command commands[N_COMMANDS] = {
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
      "What it finds is remembered in --wisdom, apart for each --group, and for --packed. run, check\n"
      "and bench look there first, then into what tegula brings for the H200; tune into neither.\n"
+     "Ctrl-C ends the search early: what was found so far is shown and remembered.\n"
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",

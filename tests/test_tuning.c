@@ -287,6 +287,7 @@ static void nothing_right_is_an_error_with_reasons(void **state)
     assert_null(tuning.best);
     assert_int_equal(tuning.candidates[0].state, TG_WRONG);
     assert_string_equal(tuning.wisdom.variant, "");
+    assert_int_equal(tg_wisdom_add("/nonexistent/wisdom.txt", &tuning.wisdom, NULL), TG_E_ARGUMENT);
     tg_tuning_free(&tuning);
 }
 

@@ -41,6 +41,7 @@ typedef struct tg_shape {
 
 /* No size is negative, and the group divides the heads; else TG_E_ARGUMENT. */
 TG_API tg_status tg_shape_check(const tg_shape *shape, const tg_sink *sink);
+/* Its run-time sizes, with that chunk. */
 TG_API tg_sizes tg_sizes_of(const tg_shape *shape, int64_t chunk);
 /* Widths beyond what any kernel takes become one that the compiler refuses. */
 TG_API tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io);
@@ -51,23 +52,24 @@ typedef struct tg_cuts {
     int64_t n;   /* sequences */
 } tg_cuts;
 
+/* `to` is the caller's to free: free(to->at). */
 TG_API tg_status tg_cuts_copy(const tg_cuts *from, tg_cuts *to, const tg_sink *sink);
 /* Checks that they begin with 0, do not fall and end with `tokens`. `label` begins the message. TG_E_ARGUMENT. */
 TG_API tg_status tg_cuts_check(const char *label, const tg_cuts *cuts, int64_t tokens, const tg_sink *sink);
 
 /* A tensor [B, NH, axes...], contiguous; an axis of which there is one entry for all is 1 long. */
 typedef struct tg_host_tensor {
-    const char *name;    /* of the declaration */
-    uint32_t tile;       /* in the algorithm; of a kept one too */
-    uint8_t flags;       /* as declared; of a kept one TG_IN or TG_OUT */
-    bool has_tokens;     /* T is the axis after NH */
-    bool is_gradient;    /* dX of a backward: of the output X as an input, of the input X as an output */
-    bool is_exponential; /* a gate that goes into e^x, not into a sigmoid */
-    bool is_unit;        /* keys of a delta rule, which of longer ones has no bounded state */
-    bool is_fed;         /* of a backward: what its forward computed */
-    bool is_kept;        /* an intermediate that the schedule keeps in the caller's memory */
-    int first_axis;      /* the axes before it are 1 long whatever the call: parameters are [NH] */
-    tg_num_type dtype;
+    const char *name;                /* of the declaration */
+    uint32_t tile;                   /* in the algorithm; of a kept one too */
+    uint8_t flags;                   /* as declared; of a kept one TG_IN or TG_OUT */
+    bool has_tokens;                 /* T is the axis after NH */
+    bool is_gradient;                /* dX of a backward: of the output X as an input, of the input X as an output */
+    bool is_exponential;             /* a gate that goes into e^x, not into a sigmoid */
+    bool is_unit;                    /* keys of a delta rule, which of longer ones has no bounded state */
+    bool is_fed;                     /* of a backward: what its forward computed */
+    bool is_kept;                    /* an intermediate that the schedule keeps in the caller's memory */
+    int first_axis;                  /* the axes before it are 1 long whatever the call: parameters are [NH] */
+    tg_num_type dtype;               /* of data */
     int rank;                        /* 2 + axes */
     int64_t extent[2 + TG_MAX_AXES]; /* B, NH, axes...; 1 where there is one for all */
     size_t n, bytes;                 /* elements, and what they take */
@@ -157,10 +159,10 @@ typedef struct tg_levels {
 } tg_levels;
 
 typedef struct tg_verdict {
-    const char *name; /* of the tensor */
-    tg_tensor_error error;
+    const char *name;            /* of the tensor */
+    tg_tensor_error error;       /* numbers.h */
     double rms_limit, max_limit; /* on error.rms_ratio and error.max_ratio */
-    bool ok;
+    bool ok;                     /* within both, and infinite or NaN where the truth is, and only there */
 } tg_verdict;
 
 /* How much further off than with one chain of products the variant's results are; 1 for most. */
@@ -180,7 +182,7 @@ typedef struct tg_slope {
     const char *name;       /* of the input */
     double found, declared; /* by differences of the forward; by the gradients */
     double limit;           /* on how far they are apart */
-    bool ok;
+    bool ok;                /* within it */
 } tg_slope;
 typedef void tg_slope_fn(void *user, const tg_slope *slope);
 
@@ -208,23 +210,24 @@ TG_API void tg_judge_few(tg_const_array reference, const double *square, tg_verd
 
 /* Where the states of the sequences lie: more slots than sequences, in a random order. */
 typedef struct tg_pool {
-    int64_t *slot; /* [n_slots], the first `batch` are the sequences'; NULL: there is no pool */
-    int64_t n_slots;
+    int64_t *slot;   /* [n_slots], the first `batch` are the sequences'; NULL: there is no pool */
+    int64_t n_slots; /* in the memory of each pooled state */
 } tg_pool;
 
+/* What tg_launch takes, and the memory it lies in; to be read. */
 typedef struct tg_call {
     const tg_machine *machine;
     const tg_module *module;
     tg_sizes sizes;
-    float scalars[TG_MAX_SCALARS];
-    bool is_token_major;
-    tg_tensor_arg args[TG_MAX_TENSORS];
-    bool is_borrowed[TG_MAX_TENSORS]; /* the memory is another argument's */
+    float scalars[TG_MAX_SCALARS];      /* of the problem */
+    bool is_token_major;                /* as the problem's */
+    tg_tensor_arg args[TG_MAX_TENSORS]; /* [n_args] */
+    bool is_borrowed[TG_MAX_TENSORS];   /* the memory is another argument's */
     uint32_t n_args;
     tg_pool pool;
-    double tensor_bytes; /* of those that are there, each once */
-    uint64_t workspace;  /* device address; 0: none */
-    uint64_t workspace_bytes;
+    double tensor_bytes;      /* of those that are there, each once */
+    uint64_t workspace;       /* device address; 0: none */
+    uint64_t workspace_bytes; /* may be more than the program needs */
 } tg_call;
 
 /* Inputs are copied in; outputs are poisoned with NaN, so that what is never written shows. Pooled
@@ -242,6 +245,7 @@ TG_API tg_status tg_call_rebind(tg_call *call, const tg_module *module, int64_t 
 TG_API tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
 /* The same of each kernel, into times[n_kernels][runs]. */
 TG_API tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
+/* Of n > 0. */
 TG_API double tg_median(const float *ascending, uint32_t n);
 /* Outputs back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
 TG_API tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink);

@@ -176,6 +176,7 @@ tune --help
 -- stdout
 What it finds is remembered in --wisdom
 then into what tegula brings for the H200
+Ctrl-C ends the search early
 
 -- case no room for what check prints
 -- full
