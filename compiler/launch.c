@@ -105,12 +105,25 @@ static void add_table(tg_arg_desc args[TG_MAX_ARGS], uint32_t *n, uint32_t tile,
         args[(*n)++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)tile, .axis = last};
 }
 
-/* Parameters: pointer and strides of a tensor; sizes, boundaries, slots, counts, scalars. */
-enum { MOST_OF_A_TENSOR = 3 + TG_MAX_AXES, MOST_OF_THE_REST = 9 + 5 + TG_MAX_SCALARS };
+static uint32_t n_scalars(const struct plan *p)
+{
+    return p->algorithm->n_scalars ? p->algorithm->n_scalars : 1;
+}
+
+enum { N_SIZES = 5 };
+
+/* Parameters behind those of the tensors: sizes, boundaries, slots, counts, scalars. */
+static uint32_t n_behind(const struct plan *p)
+{
+    const tg_shape_class *s = &p->shape;
+    const uint32_t written = s->pooled >= TG_POOL_TOKENS ? 3 : s->pooled >= TG_POOL_MOVES ? 2 : 0;
+    const uint32_t tables = (s->packed ? 2u : 0) + (s->pooled ? 2u : 0) + written + (s->counted ? 2u : 0);
+    return N_SIZES + tables + n_scalars(p);
+}
 
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
-    static const uint8_t sizes[] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
+    static const uint8_t sizes[N_SIZES] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
     const tg_bits set = tensors_of(p);
     tg_map_desc maps[TG_MAX_MAPS];
     const uint32_t n_maps = plan_maps(p, maps);
@@ -118,7 +131,7 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     for (; n < n_maps; n++)
         args[n] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[n].tensor, .axis = (uint8_t)n};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!(set >> t & 1) || is_mapped(p, t) || n + MOST_OF_A_TENSOR + MOST_OF_THE_REST > TG_MAX_ARGS)
+        if (!(set >> t & 1) || is_mapped(p, t) || n + 1 + n_strides(p, t) + n_behind(p) > TG_MAX_ARGS)
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
         for (uint32_t axis = 0; axis < n_strides(p, t); axis++)
@@ -134,7 +147,7 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         add_table(args, &n, TILE_INDEX_OUT, 0, p->shape.pooled >= TG_POOL_TOKENS ? 2 : 0);
     if (p->shape.counted)
         add_table(args, &n, TILE_COUNT, 0, 0);
-    for (uint32_t i = 0; i < (p->algorithm->n_scalars ? p->algorithm->n_scalars : 1); i++)
+    for (uint32_t i = 0; i < n_scalars(p); i++)
         args[n++] = (tg_arg_desc){.kind = TG_ARG_SCALAR, .index = (uint8_t)i};
     return n;
 }
