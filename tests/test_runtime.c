@@ -462,6 +462,31 @@ static void calls_fit_the_kind_of_program(void **state)
     }
 }
 
+/* Not even where both are the same memory: the slots differ. */
+static void an_empty_call_moves_no_state(void **state)
+{
+    (void)state;
+    static _Alignas(256) float memory[2][6][256];
+    tg_program p = sample_program_decode(ptx);
+    p.pooled = TG_POOL_MOVES;
+    p.tensors[SAMPLE_F] = (tg_tensor_info){.name = "index_out", .dtype = TG_I32, .flags = TG_IN | TG_NO_HEADS};
+    sample_all_args(&p);
+    tg_module *module = load_program(&p);
+    const tg_sizes sizes = {1, 6, 0, 0};
+    for (int has_final = 0; has_final < 2; has_final++) {
+        LOG(log);
+        tg_tensor_arg args[TG_MAX_TENSORS];
+        const uint32_t n = whole_signature(&p, args);
+        arg_named(args, "S0")->address = (uintptr_t)memory;
+        arg_named(args, "S")->address = has_final ? (uintptr_t)memory : 0;
+        assert_int_equal(tg_launch(module, &sizes, NULL, args, n, 0x100, NULL, &log_sink),
+                         has_final ? TG_E_UNSUPPORTED : TG_OK);
+        if (has_final)
+            assert_says(&log, "TG0827 S: a call without tokens moves no state to another slot: expected tokens, found 0");
+    }
+    tg_unload(module);
+}
+
 static void an_empty_call_leaves_pools_alone(void **state)
 {
     (void)state;
@@ -624,6 +649,7 @@ int main(void)
         TEST(scalars_are_given_or_default),
         TEST(calls_fit_the_kind_of_program),
         TEST(an_empty_call_leaves_pools_alone),
+        TEST(an_empty_call_moves_no_state),
         TEST(sums_over_no_batch_are_zeros),
         TEST(long_signatures_are_listed_whole),
         TEST(times_are_sorted_and_nothing_leaks),
