@@ -278,12 +278,20 @@ check mlstm-sig --shape B=3,NH=2,T=9,dqk=16,dhv=40 --schedule step8 --device emu
 -- stderr
 longer calls need another schedule
 
--- case a step for packed sequences
+-- case a step for packed sequences, some of which may have no tokens, wants their states in a pool
 -- args
 check mlstm-sig --shape B=3,NH=2,T=3,dqk=16,dhv=40 --schedule step8 --packed --device emu
 -- exit 2
 -- stderr
-TG0545
+TG0554
+hint: keep states in a pool
+
+-- case where it has it
+-- args
+check mlstm-sig --shape B=3,NH=2,T=3,dqk=16,dhv=40 --schedule step8 --packed --pool --device emu
+-- exit 0
+-- stdout
+packed pooled; schedule step8
 
 -- case scalars by name, in place of the file's
 -- args
