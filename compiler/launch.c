@@ -121,18 +121,36 @@ static uint32_t n_behind(const struct plan *p)
     return N_SIZES + tables + n_scalars(p);
 }
 
+/* What a tensor that is no map takes; 0 of one that the kernel does not have. */
+static uint32_t args_of_tensor(const struct plan *p, uint32_t tile)
+{
+    return tensors_of(p) >> tile & 1 && !is_mapped(p, tile) ? 1 + n_strides(p, tile) : 0;
+}
+
+bool plan_check_args(const struct plan *p)
+{
+    tg_map_desc maps[TG_MAX_MAPS];
+    uint32_t n = plan_maps(p, maps) + n_behind(p);
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        n += args_of_tensor(p, t);
+    if (n <= TG_MAX_ARGS)
+        return true;
+    plan_refuse(p, "TG0555", p->row->line, "split the kernel into two rows",
+                "kernel %s would have %u parameters; at most %d", p->row->name, n, TG_MAX_ARGS);
+    return false;
+}
+
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
 {
     static const uint8_t sizes[N_SIZES] = {TG_SIZE_BATCH, TG_SIZE_HEADS, TG_SIZE_TOKENS, TG_SIZE_CHUNK, TG_SIZE_CHUNKS};
-    const tg_bits set = tensors_of(p);
     tg_map_desc maps[TG_MAX_MAPS];
     const uint32_t n_maps = plan_maps(p, maps);
     uint32_t n = 0;
     for (; n < n_maps; n++)
         args[n] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[n].tensor, .axis = (uint8_t)n};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!(set >> t & 1) || is_mapped(p, t) || n + 1 + n_strides(p, t) + n_behind(p) > TG_MAX_ARGS)
-            continue;
+        if (!args_of_tensor(p, t) || n + args_of_tensor(p, t) + n_behind(p) > TG_MAX_ARGS)
+            continue; /* refused by plan_check_args */
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
         for (uint32_t axis = 0; axis < n_strides(p, t); axis++)
             args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};

@@ -466,12 +466,13 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (p->row->mma == TG_MMA_WGMMA)
         return pass_nest(p) && plan_verify(p, "nest") && /* loops from roles and data dependence */
                pass_walk(p) && plan_verify(p, "walk") && /* tiles to warpgroups and shared memory */
-               plan_check_states(p) && pass_order(p) &&
+               plan_check_states(p) && plan_check_args(p) && pass_order(p) &&
                plan_verify_order(p);                     /* what each role executes, waits included */
     return pass_nest(p) && plan_verify(p, "nest") &&     /* loops from roles and data dependence */
            pass_orient(p) && plan_verify(p, "orient") && /* which way round computed tiles lie in registers */
            pass_place(p) && plan_verify(p, "place") &&   /* tiles to registers and shared memory */
-           plan_check_states(p) && pass_pipeline(p) && plan_verify(p, "pipeline") && /* rings of asynchronous copies */
-           plan_keep_states(p) && pass_budget(p) && plan_verify(p, "budget") &&      /* does it fit */
-           (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds"))); /* loads of loops without products */
+           plan_check_states(p) && plan_check_args(p) && pass_pipeline(p) &&
+           plan_verify(p, "pipeline") &&                                        /* rings of asynchronous copies */
+           plan_keep_states(p) && pass_budget(p) && plan_verify(p, "budget") && /* does it fit */
+           (!p->thread_dim || (pass_rounds(p) && plan_verify(p, "rounds")));    /* loads of loops without products */
 }

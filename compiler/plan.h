@@ -609,6 +609,8 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
+/* Are they no more than a kernel may have? False after reporting. */
+bool plan_check_args(const struct plan *p);
 /* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */
 bool plan_is_mapped_store(const struct plan *p, const struct op *op);
 /* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tiles it stores; `tensor` is a tile. */

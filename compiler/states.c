@@ -115,19 +115,28 @@ bool plan_keep_states(struct plan *p)
     return true;
 }
 
-/* A ring of copies brings rows of a matrix as they are declared, in the type of the instruction or in fp32. */
+/* A ring of copies brings rows of a matrix as they are declared, in the type of the instruction or in fp32, and from a slot
+ * that there is. */
+static bool is_copied_as_declared(const struct plan *p, const struct value *v)
+{
+    const uint32_t tile = TG_OPERAND_TILE(v->operand);
+    const tg_tensor *t = &p->algorithm->tensors[tile];
+    const bool is_copied = v->stmt < 0 && (v->space == SPACE_MATRIX || (v->space == SPACE_VECTOR && !p->thread_dim)),
+               differs = plan_axes_of(t, &p->shape) != t->axes ||
+                         (p->shape.state && plan_is_state(t) && p->shape.state != t->dtype),
+               may_lack = p->shape.pooled >= TG_POOL_MOVES && plan_is_pooled(p, tile);
+    return !is_copied || !(differs || may_lack);
+}
+
 bool plan_check_states(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
-        const uint32_t tile = TG_OPERAND_TILE(p->values[i].operand);
-        const tg_tensor *t = &p->algorithm->tensors[tile];
-        const bool differs =
-            plan_axes_of(t, &p->shape) != t->axes || (p->shape.state && plan_is_state(t) && p->shape.state != t->dtype);
-        if (p->values[i].space != SPACE_MATRIX || p->values[i].stmt >= 0 || !differs)
+        if (is_copied_as_declared(p, &p->values[i]))
             continue;
         plan_refuse(p, "TG0549", p->row->line, "keep states as they are declared, or let an earlier row copy them",
-                    "kernel %s takes the state %s as an operand of a product, which must lie as it is declared",
-                    p->row->name, t->name);
+                    "kernel %s takes the state %s as an operand of a product, which must be in a slot and lie as it is "
+                    "declared",
+                    p->row->name, plan_tensor(p, &p->values[i])->name);
         return false;
     }
     return check_kept(p);

@@ -482,7 +482,8 @@ static void an_empty_call_moves_no_state(void **state)
         assert_int_equal(tg_launch(module, &sizes, NULL, args, n, 0x100, NULL, &log_sink),
                          has_final ? TG_E_UNSUPPORTED : TG_OK);
         if (has_final)
-            assert_says(&log, "TG0827 S: a call without tokens moves no state to another slot: expected tokens, found 0");
+            assert_says(&log,
+                        "TG0827 S: a call without tokens moves no state to another slot: expected tokens, found 0");
     }
     tg_unload(module);
 }
