@@ -407,7 +407,7 @@ typedef enum tg_mma {
  * state with which each segment begins, so that there is nothing to compose. These are the two kernels of the TFLA
  * paper, whose chunk is a segment here, and whose second level of tiling is the walk inside of it. */
 
-enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 32, TG_MAX_KEPT = 4, TG_MAX_VARIED = 4 };
+enum { TG_MAX_OUTPUTS = 12, TG_MAX_ROWS = 32, TG_MAX_KEPT = 8, TG_MAX_VARIED = 4 };
 
 /* A schedule may be a table for several algorithms that number their tiles alike, and for several ways to cut and to keep
  * (points, below). What there is of a row is decided when it is bound to an algorithm (tg_variant_schedule): outputs that

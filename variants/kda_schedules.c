@@ -29,7 +29,8 @@
  * those that they are made of. */
 #define CHUNK_ROW(resident_, outputs_) {ROW("T", outputs_), ALL_CHANNELS(resident_)}
 #define BACK_CHUNK_ROW                                                                                                 \
-    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, ALL_CHANNELS(3)}, {ROW("T", (T_, P, KB, KE, QB, GT)), .has = QR, ALL_CHANNELS(2)}
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .has = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(2)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 
@@ -129,9 +130,12 @@ static const tg_schedule step = {
     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
 #define COMPOSED_BY_VALUES                                                                                             \
     .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
+/* What stays in the caller's memory for the backward's walk-kept: the chunk's tiles, and the values that are written. */
+#define KEPT .kept = {T_, P, KB, KE, QB, GT, N}
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},
+    {.name = "walk-keep", KEPT},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = NULL},
@@ -141,7 +145,8 @@ static const tg_schedule walk = {
     .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)),
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H)), ON_WARPGROUPS(2), CUT_VALUES}},
+             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(2), CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut, as in delta_schedules.c. */
@@ -172,7 +177,7 @@ static const tg_schedule walk_gates = {
 #define WALKED_ROWS                                                                                                    \
     {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},                                                          \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("N", (N)), ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
+    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
     {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), CUT_VALUES},                                                               \
@@ -189,6 +194,7 @@ static const tg_schedule walk_gates = {
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
+    {.name = "walk-kept", KEPT},
     {.name = "segments", .changes = "seg=32", .lacks = QR}, /* ... which have too many tensors */
     {.name = NULL},
 };
