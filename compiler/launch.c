@@ -63,6 +63,14 @@ bool plan_is_mapped_store(const struct plan *p, const struct op *op)
            plan_memory_dtype(p, op->tile) != TG_F32;
 }
 
+/* Counts those for which there is no room too: plan_check_args. */
+static void add_map(tg_map_desc maps[TG_MAX_MAPS], uint32_t *n, const tg_map_desc *map)
+{
+    if (*n < TG_MAX_MAPS)
+        maps[*n] = *map;
+    ++*n;
+}
+
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
 {
     uint32_t n = 0;
@@ -75,14 +83,14 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
             continue;
         map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
         map.spans = (uint16_t)(plan_splits_span(p, v->dims[1]) ? 1 : v->extent[1] / WALK_TILE / plan_sharers(p, v));
-        maps[n++] = map;
+        add_map(maps, &n, &map);
     }
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (plan_is_mapped_store(p, &p->ops[i])) {
             map.tensor = p->ops[i].tile;
             map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
-            maps[n++] = map;
+            add_map(maps, &n, &map);
         }
     return n;
 }
@@ -130,13 +138,15 @@ static uint32_t args_of_tensor(const struct plan *p, uint32_t tile)
 bool plan_check_args(const struct plan *p)
 {
     tg_map_desc maps[TG_MAX_MAPS];
-    uint32_t n = plan_maps(p, maps) + n_behind(p);
+    const uint32_t n_maps = plan_maps(p, maps);
+    uint32_t n = n_maps + n_behind(p);
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
         n += args_of_tensor(p, t);
-    if (n <= TG_MAX_ARGS)
+    if (n <= TG_MAX_ARGS && n_maps <= TG_MAX_MAPS)
         return true;
     plan_refuse(p, "TG0555", p->row->line, "split the kernel into two rows",
-                "kernel %s would have %u parameters; at most %d", p->row->name, n, TG_MAX_ARGS);
+                "kernel %s would have %u parameters, %u tensor maps among them; at most %d and %d", p->row->name, n,
+                n_maps, TG_MAX_ARGS, TG_MAX_MAPS);
     return false;
 }
 

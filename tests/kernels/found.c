@@ -568,6 +568,47 @@ static void refuse_chunks(void)
     tap_end();
 }
 
+/* ---- more inputs than a kernel has parameters for ---- */
+
+enum { N_GIVEN = 36, EACH = 6, N_SUMS = N_GIVEN / EACH };
+
+static void refuse_parameters(void)
+{
+    static tg_tensor tensors[1 + N_GIVEN + N_SUMS];
+    static tg_stmt body[N_SUMS];
+    static char names[TG_COUNT(tensors)][4];
+    for (uint32_t t = 1; t < TG_COUNT(tensors); t++) {
+        snprintf(names[t], sizeof names[t], "t%u", (unsigned)t % 100);
+        tensors[t] = (tg_tensor){names[t], TG_F32, t <= N_GIVEN ? TG_IN : TG_OUT, {TG_T}};
+    }
+    for (uint8_t s = 0; s < N_SUMS; s++) {
+        tg_x *x = body[s].expr;
+        body[s] = (tg_stmt){.op = TG_STMT_MAP, .out = TG_AT_KV(1 + N_GIVEN + s), .line = 10 + s};
+        for (uint8_t i = 0; i < EACH; i++) {
+            *x++ = (tg_x){.op = TG_X_TILE, .operand = TG_AT_KV(1 + s * EACH + i)};
+            if (i)
+                *x++ = (tg_x){.op = TG_X_ADD};
+        }
+    }
+    const tg_algorithm algorithm = {TG_HEADER(tg_algorithm),
+                                    .name = "many",
+                                    .title = "sums of many inputs",
+                                    .tensors = tensors,
+                                    .n_tensors = TG_COUNT(tensors),
+                                    .body = body,
+                                    .n_body = N_SUMS};
+    tg_schedule schedule = {TG_HEADER(tg_schedule), .name = "many", .algorithm = &algorithm, .chunk = CHUNK,
+                            .n_rows = 1};
+    schedule.rows[0] =
+        (tg_kernel_row){.name = "sums", .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(CHUNK)}};
+    for (uint8_t s = 0; s < N_SUMS; s++)
+        schedule.rows[0].outputs[s] = (uint8_t)(1 + N_GIVEN + s);
+    if (!tap_begin("refused: a kernel with more parameters than there is room for"))
+        return;
+    expect_refused(&schedule, "TG0555", "kernel sums would have 174 parameters, 0 tensor maps among them; at most 128");
+    tap_end();
+}
+
 void suite_found(void)
 {
     try_sums();
@@ -583,6 +624,7 @@ void suite_found(void)
     try_joined();
     refuse_chunks();
     refuse_scan();
+    refuse_parameters();
     refuse_state("a walk with a statement at positions that it has not", elsewhere_body, TG_COUNT(elsewhere_body),
                  TG_MMA_WGMMA, "TG0518", "kernel walk: x is at positions for which the row has no role");
     refuse_state("a state to which something else than products is added", half_body, TG_COUNT(half_body), TG_MMA_WGMMA,
