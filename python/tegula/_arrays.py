@@ -22,6 +22,7 @@ class View:
     dtype: str
     device: object
     owner: object
+    is_read_only: bool = False
 
     @property
     def bytes(self):
@@ -56,6 +57,8 @@ def _of_torch(array):
     device = array.device.index if array.is_cuda else None
     if array.device.type not in ("cpu", "cuda"):
         raise wrong("device", "a tensor on the CPU or a CUDA GPU", f"one on {array.device}")
+    if array.is_neg():
+        raise wrong("values", "numbers as they are in memory; see torch.resolve_neg", "a view with the negative bit")
     return View(array.data_ptr(), tuple(array.shape), array.stride(), str(array.dtype)[6:], device, array)
 
 
@@ -64,7 +67,9 @@ def _of_numpy(array):
     if any(s % size for s in array.strides):
         raise wrong("strides", f"multiples of {size} bytes", str(array.strides))
     strides = tuple(s // size for s in array.strides)
-    return View(array.__array_interface__["data"][0], array.shape, strides, array.dtype.name, None, array)
+    address, is_read_only = array.__array_interface__["data"]
+    dtype = array.dtype.name if array.dtype.isnative else array.dtype.str
+    return View(address, array.shape, strides, dtype, None, array, is_read_only)
 
 
 _TYPESTR = {"<f2": "float16", "<f4": "float32", "<i4": "int32", "<i8": "int64", "<V2": "bfloat16"}
@@ -76,7 +81,8 @@ def _of_cuda(array, device):
     dtype, shape = _TYPESTR.get(interface["typestr"], interface["typestr"]), tuple(interface["shape"])
     size = DTYPES.get(dtype, 1)
     strides = tuple(s // size for s in interface["strides"]) if interface.get("strides") else dense(shape)
-    return View(interface["data"][0], shape, strides, dtype, device, array)
+    address, is_read_only = interface["data"]
+    return View(address, shape, strides, dtype, device, array, is_read_only)
 
 
 class _DLTensor(ctypes.Structure):

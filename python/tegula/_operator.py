@@ -198,6 +198,8 @@ class _Call:
         results = Results()
         for t in self.of.outputs:
             if t.name in self.given:
+                if self.views[t.name].is_read_only:
+                    raise wrong(t.name, "an array that may be written", "one that is read-only")
                 results[t.name] = self.given[t.name]
             elif not t.optional or t.name in want:
                 if self.form.pooled and t.is_state:

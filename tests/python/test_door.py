@@ -299,6 +299,14 @@ class Errors(unittest.TestCase):
         self.fails("S.dtype", "float32 like S0", "float16", S=np.zeros((2, 2, 16, 24), np.float16))
         self.fails("S", "an array of slots", "none", index=np.array([0, 1]), want=["S"])
         self.fails("h", "T = 40", "[2, 2, 39, 24]", h=np.zeros((2, 2, 39, 24), f32))
+        self.fails("q.dtype", "bfloat16 or float16 or float32", ">f4", q=x["q"].astype(">f4"))
+        self.fails("a.dtype", "float32", ">f4", a=x["a"].astype(">f4"))
+        self.fails("S.dtype", "float32", ">f4", S=np.zeros((2, 2, 16, 24), ">f4"))
+        self.fails("index.dtype", "int32 or int64", ">i8", index=np.array([0, 1], ">i8"), S=x["S0"].copy())
+        fixed = np.zeros((2, 2, 16, 24), f32)
+        fixed.flags.writeable = False
+        self.fails("S", "an array that may be written", "read-only", S=fixed)
+        self.assertFalse(fixed.any())
         self.fails("q.device", "device emu", "the host", v=tegula.to_device(x["v"], "emu"))
         self.fails("NH", "a multiple of the 3", "4", q=np.zeros((2, 3, 40, 16), f32),
                    k=np.zeros((2, 3, 40, 16), f32), v=np.zeros((2, 4, 40, 24), f32),

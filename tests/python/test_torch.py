@@ -323,5 +323,8 @@ class Errors(unittest.TestCase):
             operators.simple_gla(**{**x, "k": x["k"][:1]})
         self.assertEqual(caught.exception.field, "k")
         with self.assertRaises(tegula.Error) as caught:
+            tegula.forward("simple-gla", **{**x, "q": torch._neg_view(x["q"])})
+        self.assertEqual(caught.exception.field, "q.values")
+        with self.assertRaises(tegula.Error) as caught:
             operators.simple_gla(**{**x, "a": None})
         self.assertEqual(caught.exception.field, "a")
