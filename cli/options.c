@@ -297,46 +297,65 @@ bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
     return false;
 }
 
-/* One word of --states. */
-static bool states_word(const char *word, size_t n, tg_shape_class *shape)
+/* One word of --states. Its field is 0 until a word has set it; NULL: no such word. */
+static uint8_t *states_word(const char *word, size_t n, tg_shape_class *said, uint8_t *value)
 {
     const struct {
         const char *name;
         uint8_t *field, value;
     } words[] = {
-        {"bf16", &shape->state, TG_BF16},
-        {"f16", &shape->state, TG_F16},
-        {"f32", &shape->state, TG_F32},
-        {"v-first", &shape->values_first, 1},
-        {"each-chunk", &shape->pooled, TG_POOL_CHUNKS},
-        {"index-out", &shape->pooled, TG_POOL_MOVES},
-        {"each-token", &shape->pooled, TG_POOL_TOKENS},
+        {"bf16", &said->state, TG_BF16},
+        {"f16", &said->state, TG_F16},
+        {"f32", &said->state, TG_F32},
+        {"v-first", &said->values_first, 1},
+        {"each-chunk", &said->pooled, TG_POOL_CHUNKS},
+        {"index-out", &said->pooled, TG_POOL_MOVES},
+        {"each-token", &said->pooled, TG_POOL_TOKENS},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i].name) == n && strncmp(word, words[i].name, n) == 0) {
-            *words[i].field = words[i].value;
-            return true;
+            *value = words[i].value;
+            return words[i].field;
         }
-    return false;
+    return NULL;
 }
 
-bool options_states(struct context *context, tg_shape_class *shape)
+static bool states_words(struct context *context, tg_shape_class *said)
 {
-    const bool has_pool = shape->pooled;
-    shape->counted = context->options.count;
     for (const char *at = context->options.states; at && *at;) {
         const size_t n = strcspn(at, ",");
-        if (!states_word(at, n, shape)) {
+        uint8_t value, *field = states_word(at, n, said, &value);
+        if (!field) {
             complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk",
                      "--states: unknown word '%.*s'", (int)n, at);
             return false;
         }
+        if (*field && *field != value) {
+            complain(context, "one type, and one of index-out, each-token and each-chunk",
+                     "--states: '%.*s' contradicts a word before it", (int)n, at);
+            return false;
+        }
+        *field = value;
         at += n + (at[n] == ',');
     }
-    if (has_pool || !shape->pooled)
-        return true;
-    complain(context, "add --pool", "--states: slots are of a pool, and there is none");
-    return false;
+    return true;
+}
+
+bool options_states(struct context *context, tg_shape_class *shape)
+{
+    tg_shape_class said = {.state = 0};
+    if (!states_words(context, &said))
+        return false;
+    if (said.pooled && !shape->pooled) {
+        complain(context, "add --pool", "--states: slots are of a pool, and there is none");
+        return false;
+    }
+    shape->counted = context->options.count;
+    shape->state = said.state;
+    shape->values_first = said.values_first;
+    if (said.pooled)
+        shape->pooled = said.pooled;
+    return true;
 }
 
 static bool store(struct context *context, int id, const char *argument)

@@ -187,6 +187,21 @@ explain gla --states bf16,values
 --states: unknown word 'values'
 hint: words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk
 
+-- case words that contradict each other
+-- args
+explain gla --pool --states f32,v-first,bf16
+-- exit 2
+-- stderr
+--states: 'bf16' contradicts a word before it
+hint: one type, and one of index-out, each-token and each-chunk
+
+-- case slots of two kinds
+-- args
+explain gla --pool --states each-chunk,each-chunk,index-out
+-- exit 2
+-- stderr
+--states: 'index-out' contradicts a word before it
+
 -- case slots without a pool
 -- args
 explain gla --states index-out
