@@ -224,6 +224,8 @@ static void show_stages(const struct job *job)
     free(text.bytes);
 }
 
+_Static_assert((int)TG_MAX_ROWS <= (int)TG_MAX_KERNELS, "a kernel for every row");
+
 static void fill_kernel(const struct job *job, const uint8_t index[TG_MAX_TILES], tg_kernel *kernel)
 {
     const struct plan *p = job->plan;

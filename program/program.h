@@ -209,7 +209,7 @@ typedef struct tg_map_desc {
                          in shared memory */
 } tg_map_desc;
 
-enum { TG_MAX_ARGS = 128, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 24, TG_MAX_SCALARS = 4 };
+enum { TG_MAX_ARGS = 128, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 32, TG_MAX_SCALARS = 4 };
 enum { TG_MAX_MAPS = 8, TG_MAX_CLUSTER = 8 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */

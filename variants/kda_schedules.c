@@ -195,7 +195,7 @@ static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
     {.name = "walk-kept", KEPT},
-    {.name = "segments", .changes = "seg=32", .lacks = QR}, /* ... which have too many tensors */
+    {.name = "segments", .changes = "seg=32"},
     {.name = NULL},
 };
 static const tg_schedule back_walk = {
