@@ -212,11 +212,36 @@ static tg_status decide(tg_jit *jit, const tg_variant *variant, const tg_shape_c
     return status;
 }
 
+/* As tg_sizes_check, which needs a program; before one is compiled for nothing. */
+static tg_status check_sizes(const tg_shape_class *shape, const tg_sizes *sizes, const tg_sink *sink)
+{
+    const struct {
+        const char *field;
+        int64_t value, least;
+    } each[] = {{"batch", sizes->batch, 0},
+                {"heads", sizes->heads, 1},
+                {"tokens", sizes->tokens, 0},
+                {"chunk", sizes->chunk, 0}};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        if (each[i].value < each[i].least)
+            return tg_fail(sink, TG_E_ARGUMENT, "TG0702", NULL, "sizes.%s: expected at least %lld, found %lld",
+                           each[i].field, (long long)each[i].least, (long long)each[i].value);
+    const int64_t group = shape->group ? shape->group : 1;
+    if (sizes->heads % group == 0)
+        return TG_OK;
+    return tg_fail(sink, TG_E_ARGUMENT, "TG0703", NULL,
+                   "sizes.heads: expected a multiple of %lld, the heads of a group, found %lld", (long long)group,
+                   (long long)sizes->heads);
+}
+
 tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,
                         const tg_module **module, const tg_sink *sink)
 {
     if (!jit || !variant || !shape || !sizes || !module)
         return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_jit_module: expected five pointers, found a NULL");
+    *module = NULL;
+    if (check_sizes(shape, sizes, sink) != TG_OK)
+        return TG_E_ARGUMENT;
     pthread_mutex_lock(&jit->lock);
     const tg_status status = decide(jit, variant, shape, sizes, module, sink);
     pthread_mutex_unlock(&jit->lock);

@@ -166,6 +166,15 @@ static void what_cannot_be_is_refused(void **state)
     assert_null(module);
     assert_says(&log, "dqk");
     assert_int_equal(tg_jit_module(d.jit, NULL, &narrow, &sizes, &module, &log_sink), TG_E_ARGUMENT);
+    const tg_shape_class grouped = {.io = TG_BF16, .dqk = 32, .dhv = 32, .group = 3};
+    assert_int_equal(tg_jit_module(d.jit, tg_variant_find("linear"), &grouped, &sizes, &module, &log_sink),
+                     TG_E_ARGUMENT);
+    assert_says(&log, "TG0703 sizes.heads: expected a multiple of 3, the heads of a group, found 2");
+    assert_int_equal(
+        tg_jit_module(d.jit, tg_variant_find("linear"), &narrow, &(tg_sizes){-1, 2, 64, 0}, &module, &log_sink),
+        TG_E_ARGUMENT);
+    assert_says(&log, "TG0702 sizes.batch: expected at least 0, found -1");
+    assert_null(module);
     assert_int_equal(tg_jit_open(d.driver, 7, NULL, &jit, &log_sink), TG_E_NO_DEVICE);
     assert_int_equal(tg_jit_open(NULL, 0, NULL, &jit, &log_sink), TG_E_ARGUMENT);
     assert_says(&log, "TG0828 tg_jit_open: driver is NULL");

@@ -367,8 +367,8 @@ static void what_cannot_be_tuned_is_refused(void **state)
 {
     (void)state;
     static const tg_variant nothing = {TG_HEADER(tg_variant), .name = "nothing"};
-    tg_tune_request r[9];
-    for (int i = 0; i < 9; i++)
+    tg_tune_request r[10];
+    for (int i = 0; i < 10; i++)
         r[i] = request_of(&squares);
     r[0].shape.batch = 0;
     r[1].shape.tokens = -5;
@@ -379,6 +379,7 @@ static void what_cannot_be_tuned_is_refused(void **state)
     r[6].variant = NULL;
     r[7].variant = &nothing;
     r[8].shape.most_tokens = 8;
+    r[9].shape.dqk = 0;
     static const struct {
         tg_status status;
         const char *said;
@@ -390,8 +391,9 @@ static void what_cannot_be_tuned_is_refused(void **state)
                     {TG_E_ARGUMENT, "TG0901 budget_seconds: expected at least 0, found "},
                     {TG_E_ARGUMENT, "TG0828 variant is NULL"},
                     {TG_E_DECLARATION, "algorithm"},
-                    {TG_E_ARGUMENT, "TG0901 shape.most_tokens: expected 0, or at least shape.tokens, found 8"}};
-    for (int i = 0; i < 9; i++) {
+                    {TG_E_ARGUMENT, "TG0901 shape.most_tokens: expected 0, or at least shape.tokens, found 8"},
+                    {TG_E_ARGUMENT, "TG0901 shape.dqk: expected at least 1, found 0"}};
+    for (int i = 0; i < 10; i++) {
         tg_tuning tuning;
         LOG(log);
         assert_int_equal(tg_tune(&r[i], &tuning, &log_sink), expected[i].status);
@@ -399,6 +401,13 @@ static void what_cannot_be_tuned_is_refused(void **state)
         assert_int_equal(tuning.n_candidates, 0);
         tg_tuning_free(&tuning);
     }
+    tg_tuning tuning;
+    LOG(log);
+    assert_int_equal(tg_tune(NULL, &tuning, &log_sink), TG_E_ARGUMENT);
+    assert_says(&log, "TG0828 tg_tune: request is NULL");
+    assert_int_equal(tg_tune(&r[0], NULL, &log_sink), TG_E_ARGUMENT);
+    assert_says(&log, "TG0828 tg_tune: tuning is NULL");
+    tg_tuning_free(NULL);
 }
 
 int main(int argc, char **argv)

@@ -24,7 +24,11 @@ static tg_status check_shape(const tg_shape *shape, const tg_sink *sink)
     const struct {
         const char *field;
         int64_t value;
-    } sizes[] = {{"shape.batch", shape->batch}, {"shape.heads", shape->heads}, {"shape.tokens", shape->tokens}};
+    } sizes[] = {{"shape.batch", shape->batch},
+                 {"shape.heads", shape->heads},
+                 {"shape.tokens", shape->tokens},
+                 {"shape.dqk", shape->dqk},
+                 {"shape.dhv", shape->dhv}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1)
             return refuse(sink, sizes[i].field, "at least 1", sizes[i].value);
@@ -129,6 +133,8 @@ static tg_status tune(struct tuner *tuner)
 
 tg_status tg_tune(const tg_tune_request *request, tg_tuning *tuning, const tg_sink *sink)
 {
+    if (!request || !tuning)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_tune: %s is NULL", request ? "tuning" : "request");
     *tuning = (tg_tuning){.candidates = NULL};
     tg_status status = check_request(request, sink);
     if (status != TG_OK)
@@ -155,6 +161,8 @@ tg_status tg_tune(const tg_tune_request *request, tg_tuning *tuning, const tg_si
 
 void tg_tuning_free(tg_tuning *tuning)
 {
+    if (!tuning)
+        return;
     free(tuning->candidates);
     *tuning = (tg_tuning){.candidates = NULL};
 }

@@ -368,7 +368,7 @@ typedef struct tg_tune_request {
  * TG_E_DRIVER after what the untuned candidate failed of. In all cases tg_tuning_free, and candidates say why they
  * failed. */
 TG_API tg_status tg_tune(const tg_tune_request *request, tg_tuning *tuning, const tg_sink *sink);
-TG_API void tg_tuning_free(tg_tuning *tuning);
+TG_API void tg_tuning_free(tg_tuning *tuning); /* NULL is allowed */
 
 #ifdef __cplusplus
 }

@@ -115,7 +115,7 @@ static void use_target(const tg_target *target)
  * Cases share them, for compiling takes longer than most calls; and what is loaded, as far as there
  * is room. */
 
-enum { MAX_PROGRAMS = 1024, MAX_LOADED = 24 };
+enum { MAX_PROGRAMS = 4096, MAX_LOADED = 24 };
 
 static struct program {
     char key[33];
@@ -163,7 +163,11 @@ static struct program *make_program(const tg_variant *variant, const tg_schedule
 {
     struct program *made = &programs[n_programs];
     struct kernel kernel;
-    if (n_programs == MAX_PROGRAMS || !kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
+    if (n_programs == MAX_PROGRAMS) {
+        tg_report(&log_sink, TG_ERROR, NULL, NULL, 0, NULL, "MAX_PROGRAMS: expected more than %d", MAX_PROGRAMS);
+        return NULL;
+    }
+    if (!kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
         return NULL;
     n_programs++;
     *made = (struct program){.variant = variant, .program = kernel.program, .module = kernel.module};
