@@ -1,0 +1,75 @@
+/* tests/soak/soak.h - sequences, the steps that serve them, and the pool where their states lie (tests/soak.c). */
+#ifndef TEGULA_TESTS_SOAK_H
+#define TEGULA_TESTS_SOAK_H
+
+#include "jit/jit.h"
+#include "tuning/tuning.h"
+
+enum {
+    POISON = 0xff, /* a NaN in every type */
+    HEADS = 2,
+    DQK = 16,
+    DHV = 24,
+    LENGTH = 160, /* tokens that a sequence can have */
+    MOST_LIVE = 4,
+    MOST_PARTS = 2 * MOST_LIVE,
+    MOST_DRAFT = 8,
+    MOST_ROW = MOST_PARTS * LENGTH,
+    SLOTS = 64,
+    NOBODYS = 0, /* a slot that is never given */
+    WRONG = 31   /* so far off are the tokens of drafts that get rejected */
+};
+
+struct sequence {
+    tg_problem problem; /* inputs, and outputs of the tokens accepted so far */
+    int at, slot;       /* tokens accepted; of the state behind them, -1: zero */
+    bool is_away;
+    unsigned char *snapshot; /* of one that is away */
+};
+
+/* A sequence in a step; no sequence: padding. */
+struct part {
+    struct sequence *sequence;
+    int at;                      /* tokens accepted before */
+    int length, count, accepted; /* tokens in memory; those of them that count; and the first that are accepted */
+    int from, to[MOST_DRAFT];    /* slots, negative: none; of a prefill the first `to` alone */
+};
+
+/* A call of one of the two programs. */
+struct step {
+    bool is_prefill;
+    int n;
+    struct part parts[MOST_PARTS];
+    int cuts[MOST_PARTS + 1]; /* of `length`s; step_run sets them */
+};
+
+struct engine {
+    const tg_machine *machine;
+    const tg_variant *variant;
+    const tg_module *prefill, *decode;
+    uint64_t pool, seed, drawn; /* device address; random numbers drawn so far */
+    size_t slot_bytes;
+    unsigned char *slots; /* what is in the pool */
+    bool is_taken[SLOTS];
+    struct sequence live[MOST_LIVE]; /* all alike in their tensors */
+    long long steps;
+    bool ok;
+};
+
+extern const tg_sink soak_sink; /* prints */
+
+/* What is not `ok` fails the test, once, with the seed. Returns ok. */
+bool must(struct engine *e, bool ok, const char *what);
+/* 0 .. n - 1 */
+int draw(struct engine *e, int n);
+
+/* The pool: writing a slot of host memory; a free slot, to own; giving it back, NaN again (negative: none). */
+void slot_put(struct engine *e, int slot, const void *from);
+int slot_take(struct engine *e);
+void slot_free(struct engine *e, int slot);
+
+/* Launches the step and fetches: outputs of accepted tokens into their sequences, the pool into `slots`. Nothing else may have
+ * been written. */
+void step_run(struct engine *e, struct step *step);
+
+#endif
