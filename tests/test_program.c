@@ -335,7 +335,7 @@ static void slots_are_the_states_of_pools(void **state)
     ROW(default, p->chunk_default = 65, "chunk_default: expected a multiple of 16 up to 16777216, found 65") \
     ROW(most, p->chunk_most = 48, "chunk_most: expected 0 or at least chunk_default, 64, found 48") \
     ROW(n_tensors, p->n_tensors = 65, "n_tensors: expected 1..64, found 65") \
-    ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..24, found 0") \
+    ROW(n_kernels, p->n_kernels = 0, "n_kernels: expected 1..32, found 0") \
     ROW(name, strcpy(p->tensors[1].name, "a b"), "tensors[1].name: expected an identifier") \
     ROW(twice, strcpy(p->tensors[1].name, "q"), "tensors[1].name: expected every name once, found q again") \
     ROW(dtype, p->tensors[1].dtype = TG_IO, "tensors[1].dtype (k): expected bf16, f16, f32, f32x2 or i32, found value 1") \
