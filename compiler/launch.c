@@ -159,8 +159,8 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
     for (; n < n_maps; n++)
         args[n] = (tg_arg_desc){.kind = TG_ARG_MAP, .index = maps[n].tensor, .axis = (uint8_t)n};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        if (!args_of_tensor(p, t) || n + args_of_tensor(p, t) + n_behind(p) > TG_MAX_ARGS)
-            continue; /* refused by plan_check_args */
+        if (!args_of_tensor(p, t))
+            continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
         for (uint32_t axis = 0; axis < n_strides(p, t); axis++)
             args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};

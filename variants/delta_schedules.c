@@ -2,9 +2,8 @@
  * block of so many positions. */
 #include "variants/delta.h"
 
-#define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
-#define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
-#define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
+#include "variants/delta_rows.h"
+
 #define POSITIONS            .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
 /* Where operands are made in the kernel: lengths of rows by a thread block a chunk, unit rows by threads with four channels each. */
 #define CHANNELS             .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}
@@ -97,15 +96,6 @@ static const tg_schedule step = {
 /* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
  * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 8, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
-#define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
-#define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
-#define NARROW "walk.warps=4 walk.dhv=64"
-#define CUT_VALUES .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
-#define CUT_STATES                                                                                                     \
-    .mma = TG_MMA_WGMMA, .warps = 4, .stages = 3, .blocks_per_sm = 2,                                                  \
-    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
-#define COMPOSED_BY_VALUES                                                                                             \
-    .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "segments", .changes = "seg=32"},
@@ -119,7 +109,7 @@ static const tg_point walk_points[] = {
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
     .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
-             {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},
+             {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(3)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
              {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(3), CUT_VALUES},
              {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(3), CUT_VALUES}},
@@ -214,7 +204,7 @@ static const tg_schedule back_cut = {
     SCHEDULE("segments-all"), .chunk = 64, .points = back_cut_points,
     .rows = {GATE_ROW,
              {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},
-             {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES},
+             {ROW("nstate", (CK, TR)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, CUT_STATES(3)},
              {ROW("ncompose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED_BY_VALUES},
              {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},
              {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},

@@ -2,9 +2,8 @@
  * mma.sync, with gates by threads that have a channel each. A chunk is one block of so many positions. */
 #include "variants/kda.h"
 
-#define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
-#define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
-#define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
+#include "variants/delta_rows.h"
+
 #define CHANNELS             .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
 #define EACH_CHANNEL         .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}
 #define GATE_ROW             {ROW("gates", (B, GT)), CHANNELS}
@@ -121,15 +120,6 @@ static const tg_schedule step = {
 
 /* A walk reads T and P, and its keys and queries as the ends of the chunk have them: every left operand is a map of the product
  * before, and what carries the state on is its decay, of each key dimension. */
-#define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
-#define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
-#define NARROW "walk.warps=4 walk.dhv=64"
-#define CUT_VALUES .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
-#define CUT_STATES                                                                                                     \
-    .mma = TG_MMA_WGMMA, .warps = 4, .stages = 2, .blocks_per_sm = 2,                                                  \
-    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
-#define COMPOSED_BY_VALUES                                                                                             \
-    .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
 /* What stays in the caller's memory for the backward's walk-kept: the chunk's tiles, and the values that are written. */
 #define KEPT .kept = {T_, P, KB, KE, QB, GT, N}
 static const tg_point walk_points[] = {
@@ -143,7 +133,7 @@ static const tg_point walk_points[] = {
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
     .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)),
-             {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},
+             {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
              {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},
              {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(2), CUT_VALUES}},
@@ -175,7 +165,7 @@ static const tg_schedule walk_gates = {
 /* Where sequences are too few all of them are cut: the values' by transitions; with N and dR in memory the other states are sums of
  * products. */
 #define WALKED_ROWS                                                                                                    \
-    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES},                                                          \
+    {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},                                                          \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
     {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \

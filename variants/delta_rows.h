@@ -1,0 +1,22 @@
+/* variants/delta_rows.h - what the schedules of the delta rule and those of KDA share of rows: a chunk is one block of so many
+ * positions; on warpgroups, the values by 128, sequences whole or cut into segments that are composed by transitions. */
+#ifndef TEGULA_DELTA_ROWS_H
+#define TEGULA_DELTA_ROWS_H
+
+#include "../dsl/tegula.h"
+
+#define ROW(name_, outputs_) .name = name_, .outputs = {TG_CODES outputs_}, .line = __LINE__
+#define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
+#define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
+
+#define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
+#define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define NARROW "walk.warps=4 walk.dhv=64"
+#define CUT_VALUES .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
+#define CUT_STATES(stages_)                                                                                            \
+    .mma = TG_MMA_WGMMA, .warps = 4, .stages = stages_, .blocks_per_sm = 2,                                            \
+    .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}
+#define COMPOSED_BY_VALUES                                                                                             \
+    .mma = TG_MMA_TF32X3, .warps = 8, .blocks_per_sm = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(16)}
+
+#endif
