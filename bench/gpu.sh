@@ -12,6 +12,7 @@
 #   roofline  each kernel beside its floor, mlstm-sig and mlstm-exp, both directions, three shapes; roofline-VARIANT.svg, or the gnuplot script
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
 #   choice  sixty drawn shapes: what is taken by default beside the best that tune finds in four seconds (about six minutes; SEEDS=1-30: fewer)
+#   delta   the delta rule and decays of channels, each kernel beside its floor, both directions; and decode steps
 #   few     few heads and short sequences: one to eight heads of 1024 to 16384 tokens by the schedules that are for them
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
@@ -22,7 +23,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, wisdom, kept, roofline, schedules, choice, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, kept, roofline, schedules, choice, delta, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -35,7 +36,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | wisdom | bench | kept | roofline | schedules | choice | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | kept | roofline | schedules | choice | delta | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -161,6 +162,27 @@ run_schedules() {
 
 run_choice() {
     measure choice python3 bench/choice.py --device 0 --seeds "${SEEDS:-1-60}"
+}
+
+run_delta() {
+    local line variant shape group
+    for line in "gated-delta 1,32,8192 --group 2" "gated-delta 1,32,32768 --group 2" "gated-delta 4,32,8192 --group 2" \
+        "gated-delta 8,32,4096 --group 2" "gated-delta 1,8,32768 --group 4" "gated-delta 8,32,8192" "delta-net 8,32,8192" \
+        "kda 8,32,8192" "kda 1,8,32768" "kda-safe 8,32,8192" "kda-safe 1,32,65536" "kda-safe 1,12,2048" "kda-safe 1,96,8192" \
+        "gla 8,16,8192,128,256" "gla 1,4,32768,128,256" "hgrn2 8,16,8192,128,256" "rwkv6 8,32,8192" "dfw 8,32,8192"; do
+        read -r variant shape group <<<"$line"
+        IFS=, read -r -a n <<<"$shape,128,128"
+        # shellcheck disable=SC2086 # words
+        measure delta ./dev tegula bench $variant --grad $group --roofline --device 0 --flush --no-wisdom --json \
+            --shape "B=${n[0]},NH=${n[1]},T=${n[2]},dqk=${n[3]},dhv=${n[4]}"
+    done
+    for variant in gated-delta kda; do
+        for line in 1 8; do
+            measure steps ./dev tegula bench $variant --tokens $line --pool --device 0 --flush --no-wisdom --json \
+                --shape "B=1,NH=32,T=$line,dqk=128,dhv=128" --shape "B=64,NH=32,T=$line,dqk=128,dhv=128" \
+                --shape "B=512,NH=32,T=$line,dqk=128,dhv=128"
+        done
+    done
 }
 
 run_few() {
