@@ -4,6 +4,7 @@ What a call is like (names, shapes and types of its arrays) leads to a kind, mad
 left of later calls are addresses and strides.
 """
 
+import contextlib
 from ctypes import byref, c_float, c_uint64, c_void_p
 from dataclasses import dataclass
 
@@ -82,7 +83,8 @@ class Operator:
         scalars = {name: given.pop(name) for name in of.scalars if name in given}
         call = _Call(self, given, scalars, stream, layout, bool(state_v_first))
         of.check_missing(given, call.form)
-        return call.run(want, chunk or 0, bool(step))
+        with call.on_stream():
+            return call.run(want, chunk or 0, bool(step))
 
     def kind(self, where, views, form, chunk, step):
         key = (where.name, form, chunk, step, *((name, v.shape, v.dtype) for name, v in views.items()))
@@ -156,6 +158,13 @@ class _Call:
                 found = "the host" if place is None else f"device {place}"
                 raise wrong(f"{name}.device", f"device {self.where.name}, as other arrays of the call", found)
         return False
+
+    def on_stream(self):
+        """Outputs and workspace of PyTorch belong to the stream that the caller names."""
+        if not self.stream or self.on_host or not is_torch(self.like):
+            return contextlib.nullcontext()
+        import torch
+        return torch.cuda.stream(torch.cuda.ExternalStream(self.stream, self.like.device))
 
     def run(self, want, chunk, step):
         self.where.enter()

@@ -29,6 +29,7 @@ class _Op:
         self.outputs = [t for t in of.outputs if t.name not in pools]
         self.inputs = [t for t in of.inputs if t.name not in map(_initial, pools)]
         self.scalars = list(of.scalars)
+        self.has_products = {"dqk", "dhv"} <= {t.axes[-1] for t in of.inputs if t.is_io}
         tensors = [(t.name, "Tensor?" if t.optional else "Tensor") for t in self.inputs] + [("cu", "Tensor?")]
         if pools:
             tensors += [(name, f"Tensor(a{i}!)") for i, name in enumerate(pools)]
@@ -98,6 +99,16 @@ def _on(tensors):
     return torch.cuda.device(on_gpu) if on_gpu else contextlib.nullcontext()
 
 
+def _autocast(op, arguments):
+    """In a region of torch.autocast queries, keys and values take its type, as those of PyTorch's attention do."""
+    device = next((t.device.type for t in arguments if isinstance(t, torch.Tensor)), None)
+    if not op.has_products or device is None or not torch.is_autocast_enabled(device):
+        return arguments
+    dtype = torch.get_autocast_dtype(device)
+    return [t.to(dtype) if isinstance(t, torch.Tensor) and op.of.known[name].is_io else t
+            for name, t in zip(op.names + op.scalars, arguments)]
+
+
 def _register_gradients(forward, backward):
     """The backward takes inputs and outputs of the forward by name, dX for what arrives at output X."""
     outputs = [t.name for t in forward.outputs]
@@ -145,6 +156,7 @@ def _function(op, pooled):
         arguments = [given.pop(name, None) for name in of.names] + [given.pop(name, None) for name in of.scalars]
         for name in given:
             raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(of.names + of.scalars)}", repr(name))
+        arguments = _autocast(of, arguments)
         want = [t.name for t in of.outputs if t.optional and (final_state or not t.is_state)]
         found = of.call(*arguments, layout, state_v_first, chunk, step, want)
         found = (found,) if len(of.outputs) == 1 else found

@@ -1,8 +1,12 @@
-"""run.py MODULE...: test modules of this folder, as TAP. One that needs a package which is not there says so."""
+"""run.py [--device N] MODULE[.CLASS]...: test modules of this folder, as TAP, on the emulator or on GPU N. One that needs
+a package which is not there says so."""
 
+import argparse
 import importlib
 import sys
 import unittest
+
+import where
 
 
 class Tap(unittest.TestResult):
@@ -38,18 +42,34 @@ class Tap(unittest.TestResult):
             self.explain((self.failures + self.errors)[-1][1])
 
 
+def use_gpu(ordinal):
+    """For arrays of NumPy, and for tensors that no test places."""
+    where.DEVICE = ordinal
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return
+    if torch.cuda.is_available():
+        torch.set_default_device(f"cuda:{ordinal}")
+
+
 def main():
-    result = Tap()
-    for name in sys.argv[1:]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", type=int)
+    parser.add_argument("module", nargs="+")
+    options, result = parser.parse_args(), Tap()
+    if options.device is not None:
+        use_gpu(options.device)
+    for name in options.module:
         try:
-            module = importlib.import_module(name)
+            importlib.import_module(name.partition(".")[0])
         except ModuleNotFoundError as missing:
             if missing.name not in ("numpy", "torch", "ml_dtypes"):
                 raise
             result.n += 1
             print(f"ok {result.n} - {name} # SKIP this Python has no {missing.name}")
             continue
-        unittest.defaultTestLoader.loadTestsFromModule(module).run(result)
+        unittest.defaultTestLoader.loadTestsFromName(name).run(result)
     print(f"1..{result.n}")
     return not result.wasSuccessful()
 

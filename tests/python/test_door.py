@@ -1,4 +1,4 @@
-"""Operators on NumPy arrays, DLPack and device pointers, on the emulator."""
+"""Operators on NumPy arrays, DLPack and device pointers."""
 
 import threading
 import unittest
@@ -6,6 +6,7 @@ import unittest
 import numpy as np
 import tegula
 from recurrence import decayed, delta, error, mlstm, slope
+from where import DEVICE
 
 FP32 = 2e-5  # RMS; CONTRIBUTING.md
 F16 = 4e-3
@@ -20,7 +21,7 @@ def inputs(B=2, H=2, T=40, K=16, V=24, groups=1, dtype=np.float32, seed=0):
 
 
 def forward(variant, **call):
-    return tegula.forward(variant, device="emu", **call)
+    return tegula.forward(variant, device=DEVICE, **call)
 
 
 def expected(x):
@@ -201,7 +202,7 @@ class Backward(unittest.TestCase):
         x, rng = inputs(T=20), np.random.default_rng(5)
         dh, dS = rng.standard_normal((2, 2, 20, 24)), rng.standard_normal((2, 2, 16, 24))
         found = tegula.backward("simple-gla", **x, dh=dh.astype(np.float32), dS=dS.astype(np.float32), want=["dS0"],
-                                device="emu")
+                                device=DEVICE)
         names = ["q", "k", "v", "a", "S0"]
         directions = [rng.standard_normal(x[n].shape) for n in names]
 
@@ -236,7 +237,7 @@ class Turned:
     """[B, T, NH, ...] in memory, [B, NH, T, ...] to see."""
 
     def __init__(self, array):
-        on_device = tegula.to_device(array.swapaxes(1, 2).copy(), "emu")
+        on_device = tegula.to_device(array.swapaxes(1, 2).copy(), DEVICE)
         B, T, H, *rest = on_device.shape
         step = int(np.prod(rest, initial=4))
         inner = tuple(4 * int(np.prod(rest[i + 1 :])) for i in range(len(rest)))
@@ -256,7 +257,7 @@ class Doors(unittest.TestCase):
         x = inputs()
 
         def dense(t):
-            return tegula.to_device(t, "emu")
+            return tegula.to_device(t, DEVICE)
 
         for wrap in (dense, lambda t: OnlyCuda(dense(t)), Turned):
             on_device = {n: dense(t) if n == "S0" else wrap(t) for n, t in x.items()}
@@ -307,7 +308,7 @@ class Errors(unittest.TestCase):
         fixed.flags.writeable = False
         self.fails("S", "an array that may be written", "read-only", S=fixed)
         self.assertFalse(fixed.any())
-        self.fails("q.device", "device emu", "the host", v=tegula.to_device(x["v"], "emu"))
+        self.fails("q.device", f"device {DEVICE}", "the host", v=tegula.to_device(x["v"], DEVICE))
         self.fails("NH", "a multiple of the 3", "4", q=np.zeros((2, 3, 40, 16), f32),
                    k=np.zeros((2, 3, 40, 16), f32), v=np.zeros((2, 4, 40, 24), f32),
                    a=np.zeros((2, 4, 40), f32), S0=None)

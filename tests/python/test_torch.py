@@ -171,6 +171,22 @@ class Rows(unittest.TestCase):
             self.assertTrue(operators._ready(bad).is_contiguous())
 
 
+class Autocast(unittest.TestCase):
+    def test_what_products_take_has_its_type(self):
+        x = inputs()
+        device = x["q"].device.type
+        with torch.autocast(device, torch.bfloat16):
+            out = operators.simple_gla(**x, final_state=True)
+            norm = operators.srms_norm(x=x["v"]).h
+        self.assertEqual((out.h.dtype, out.S.dtype, norm.dtype), (torch.bfloat16, torch.float32, torch.float32))
+        expected = truth(**{n: t.bfloat16() if n in "qkv" else t for n, t in x.items()})
+        self.assertLess(error(out.h, expected[0]), BF16)
+        weight = torch.randn_like(out.h)
+        found = torch.autograd.grad((out.h * weight).sum(), x["q"])[0]
+        self.assertEqual(found.dtype, torch.float32)
+        self.assertLess(error(found, torch.autograd.grad((expected[0] * weight).sum(), x["q"])[0]), BF16)
+
+
 class Compiled(unittest.TestCase):
     def test_full_graph(self):
         torch._dynamo.reset()
