@@ -67,10 +67,10 @@ static double value_of(const struct machine *m, const tg_stmt *stmt, const struc
         else if (x->op == TG_X_BEFORE)
             stack[n - 1] = at[BY_Q] > at[BY_KV] ? stack[n - 1] : 0;
         else if (tg_expr_arity(x->op) == 1)
-            stack[n - 1] = unary(x->op, stack[n - 1]);
+            stack[n - 1] = kept(m, unary(x->op, stack[n - 1]));
         else {
             n--;
-            stack[n - 1] = binary(x->op, stack[n - 1], stack[n]);
+            stack[n - 1] = kept(m, binary(x->op, stack[n - 1], stack[n]));
         }
     }
     return stack[0];

@@ -156,7 +156,9 @@ static void round_all(struct machine *m, tg_operand out, struct view view, struc
     int64_t at[N_INNER] = {0};
     do {
         double *element = element_of(view, at);
-        *element = m->what->round(m->what->user, TG_OPERAND_TILE(out), m->n_rounded++, *element);
+        *element = kept(m, *element);
+        if (m->what->round)
+            *element = m->what->round(m->what->user, TG_OPERAND_TILE(out), m->n_rounded++, *element);
     } while (next_element(at, &extent));
 }
 
@@ -174,7 +176,7 @@ static void make(struct machine *m, struct tile *tile, struct place place, uint8
     *state = UNDER_WAY;
     const struct view view = view_at(m, tile, out, place);
     evaluate(m, stmt, number, view, place);
-    if (m->what->round)
+    if (m->what->round || m->what->least > 0)
         round_all(m, out, view, place);
     *state = KNOWN;
 }

@@ -8,6 +8,8 @@
 #include "dsl/slice.h"
 #include "interpreter/interpreter.h"
 
+#include <math.h>
+
 /* Inside an instance: positions of query and key, elements of dqk and dhv. */
 enum inner { BY_Q, BY_KV, BY_DQK, BY_DHV, N_INNER };
 
@@ -70,6 +72,11 @@ static inline double *element_of(struct view view, const int64_t at[N_INNER])
     for (int d = 0; d < N_INNER; d++)
         element += at[d] * view.stride[d];
     return element;
+}
+
+static inline double kept(const struct machine *m, double value)
+{
+    return fabs(value) < m->what->least ? 0 : value;
 }
 
 /* ---- statements.c, expression.c ---- */

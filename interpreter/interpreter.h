@@ -45,6 +45,9 @@ typedef struct tg_interpretation {
      * error whose effect is to be known. NULL: nothing. `element` counts from 0 in the order of the evaluation. */
     double (*round)(void *user, uint32_t tile, uint64_t element, double value);
     void *user;
+    /* What is computed and nearer to zero than this is zero, inside expressions and decayed products too: exponents of
+     * fp32 have fewer bits. 0: nothing is. */
+    double least;
 } tg_interpretation;
 
 /* Writes the outputs that the call wants; what no chunk writes is left as it is. The same arguments give the same bits.

@@ -140,8 +140,8 @@ static void add_decayed(struct machine *m, const tg_stmt *stmt, struct view out,
     int64_t at[N_INNER] = {0};
     do
         if (at[BY_Q] - at[BY_KV] >= least_distance)
-            *element_of(out, at) +=
-                *element_of(a, at) * *element_of(b, at) * exp2(*element_of(decay, at) - *element_of(since, at));
+            *element_of(out, at) += kept(m, *element_of(a, at) * *element_of(b, at) *
+                                                kept(m, exp2(*element_of(decay, at) - *element_of(since, at))));
     while (next_element(at, &extent));
 }
 
@@ -190,7 +190,7 @@ static void advance(struct machine *m, const tg_stmt *stmt, struct view to, stru
     const struct view decay = view_of(m, stmt->decay, place);
     int64_t at[N_INNER] = {0};
     do
-        *element_of(to, at) = exp2(*element_of(decay, at)) * *element_of(from, at);
+        *element_of(to, at) = kept(m, exp2(*element_of(decay, at))) * *element_of(from, at);
     while (next_element(at, &extent));
     add_sum(m, stmt, to, place);
 }

@@ -240,6 +240,20 @@ static int show(uint64_t seed)
     return result.outcome >= SILENT;
 }
 
+/* The judge itself: in a process of its own, as the others are. */
+static bool judges_steps(void)
+{
+    int status = 0;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct context context;
+        struct result result;
+        _exit(!open_emulator(&context) || !judge_steps(&context, &result));
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t first = 1, count = UINT64_MAX / 2, each = 0;
@@ -272,7 +286,10 @@ int main(int argc, char **argv)
     tell_counts(all, first);
     /* As TAP, for `./dev test`. */
     const bool is_clean = code == 0 && all->n_findings == 0, has_each = fewest(all) >= each;
-    printf("%s 1 - declarations\n%s 2 - %llu accepted of each kind\n1..2\n", is_clean ? "ok" : "not ok",
+    const bool has_judge = judges_steps();
+    printf("%s 1 - declarations\n%s 2 - %llu accepted of each kind\n", is_clean ? "ok" : "not ok",
            has_each ? "ok" : "not ok", (unsigned long long)each);
-    return code ? code : !is_clean || !has_each;
+    printf("%s 3 - steps of what underflows are right, and what is no step is wrong\n1..3\n",
+           has_judge ? "ok" : "not ok");
+    return code ? code : !is_clean || !has_each || !has_judge;
 }

@@ -73,7 +73,7 @@ bool is_of_kind(const struct declaration *d, enum kind kind);
 
 enum outcome {
     REFUSED,     /* by the checker or the compiler, with a reason: `code` */
-    UNJUDGED,    /* its numbers outgrow the element type, or hang on its roundings: nothing can be said */
+    UNJUDGED,    /* some numbers outgrow the element type, or hang on its roundings: nothing can be said */
     RIGHT,       /* it ran and computed what its statements say */
     SILENT,      /* refused without a reason */
     NOT_LOWERED, /* accepted, but no program came of it */
@@ -87,5 +87,10 @@ struct result {
     char text[1024]; /* what is wrong */
 };
 void judge_declaration(struct context *context, uint64_t seed, const struct declaration *d, struct result *result);
+/* The same of kernels of d that should compute what another one says, with the same tensors. */
+void judge_as(struct context *context, uint64_t seed, const struct declaration *d, const struct declaration *meant,
+              struct result *result);
+/* steps.c: are kernels right whose small numbers underflow, and those wrong that compute something else? `result`: of the last. */
+bool judge_steps(struct context *context, struct result *result);
 
 #endif
