@@ -269,8 +269,6 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
         const struct value *v = &p->values[i];
         if (v->stmt < 0 && (v->nest >= 0 || v->direct))
             work.on_chip += members * loaded(p, v) * trips(p, s, v->nest >= 0 ? &p->nests[v->nest] : NULL, v->outer);
-        if (v->stmt < 0 && v->direct && v->space == SPACE_CHANNEL)
-            work.instructions += of_channel * elements(p, v);
     }
     return work;
 }

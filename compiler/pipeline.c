@@ -185,35 +185,6 @@ static void add_late_loads(struct plan *p, const struct op *ops, uint32_t i, tg_
     }
 }
 
-static bool reads_value(const struct plan *p, const struct op *op, uint32_t v)
-{
-    uint8_t reads[TG_MAX_READS];
-    bool found = op->kind == OP_CONTRACT && (op->a == v || op->b == v);
-    for (uint32_t k = 0, n = plan_reads(p, op, reads); k < n; k++)
-        found |= reads[k] == v;
-    return found;
-}
-
-/* Tiles of channels that no operation up to the first gradient of a product with a decay reads, which needs most registers: they are
- * loaded behind it. */
-static tg_bits find_behind_spread(const struct plan *p)
-{
-    tg_bits behind = 0;
-    uint32_t first = 0;
-    while (first < p->n_ops && !plan_is_spread(p, &p->ops[first]))
-        first++;
-    for (uint32_t i = 0; first < p->n_ops && i < p->n_values; i++) {
-        const struct value *v = &p->values[i];
-        bool early = v->space != SPACE_CHANNEL || v->stmt >= 0 || v->direct;
-        for (uint32_t k = 0; k < p->n_values && !early; k++) /* the same at other positions too: one load */
-            for (uint32_t at = 0; at <= first && TG_OPERAND_TILE(p->values[k].operand) == TG_OPERAND_TILE(v->operand);
-                 at++)
-                early |= reads_value(p, &p->ops[at], k);
-        behind |= early ? 0 : TG_BIT(i);
-    }
-    return behind;
-}
-
 static bool has_ring(const struct plan *p, uint32_t nest)
 {
     return p->row->mma != TG_MMA_NONE && p->nests[nest].n_loads > 0;
@@ -267,7 +238,6 @@ static void insert_copies(struct plan *p)
 {
     struct op old[PLAN_MAX_OPS];
     const uint32_t n = p->n_ops;
-    tg_bits behind = find_behind_spread(p);
     memcpy(old, p->ops, n * sizeof old[0]);
     p->n_ops = 0;
     bool root_shared = false, root_async = false;
@@ -275,7 +245,7 @@ static void insert_copies(struct plan *p)
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
             if (v->stmt < 0 && v->nest < 0 && !v->direct && v->shared_with < 0 && !is_loaded_late(p, v) &&
-                !(behind >> i & 1) && plan_is_async(p, v) == (pass == 0)) {
+                plan_is_async(p, v) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
                 root_async |= plan_is_async(p, v);
@@ -305,10 +275,6 @@ static void insert_copies(struct plan *p)
             plan_add_op(p, OP_PROLOGUE, -1)->n = op->n;
         }
         *plan_add_op(p, OP_NEST, -1) = *op;
-        for (uint32_t v = 0; plan_is_spread(p, op) && v < p->n_values; v++)
-            if ((behind >> v & 1) || (behind && p->values[v].stmt < 0 && (v == op->c || v == op->w)))
-                add_load(p, v);
-        behind = plan_is_spread(p, op) ? 0 : behind;
         if (op->kind == OP_NEST && has_ring(p, op->n))
             begin_step(p, op);
         if (is_shared_out)
@@ -330,16 +296,17 @@ static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
         v->offset = offset;
         offset += round_up(v->stage_bytes, 16);
     }
-    for (uint32_t pass = 0; pass < 2; pass++) /* matrices first: their swizzle wants 128-byte alignment */
+    const uint32_t matrices = p->spreads && nest < 0; /* behind vectors, where scratch memory begins */
+    for (uint32_t pass = 0; pass < 2; pass++)         /* matrices first: their swizzle wants 128-byte alignment */
         for (uint32_t i = 0; i < p->n_values; i++) {
             struct value *v = &p->values[i];
-            if (v->nest != nest || v->space != (pass == 0 ? SPACE_MATRIX : SPACE_VECTOR))
+            if (v->nest != nest || v->space != (pass == matrices ? SPACE_MATRIX : SPACE_VECTOR))
                 continue;
             if (v->shared_with >= 0) {
                 v->offset = p->values[v->shared_with].offset;
                 continue;
             }
-            if (pass == 0)
+            if (pass == matrices)
                 offset = round_up(offset, 128);
             v->offset = offset;
             offset += v->stage_bytes * v->stages;
@@ -408,6 +375,22 @@ static bool is_outside_nests(const struct plan *p)
     return true;
 }
 
+/* Does no operation from the first gradient of a product with decays of channels on read a tile of positions from shared memory? Its
+ * scratch memory may begin where those lie. */
+static bool is_read_before(const struct plan *p)
+{
+    bool spreads = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        uint8_t reads[TG_MAX_READS + 2] = {op->a, op->b};
+        spreads |= plan_is_spread(p, op);
+        for (uint32_t k = op->kind == OP_CONTRACT ? 0 : 2, n = 2 + plan_reads(p, op, reads + 2); k < n; k++)
+            if (spreads && p->values[reads[k]].space == SPACE_MATRIX)
+                return false;
+    }
+    return p->spreads;
+}
+
 /* Nests run one after the other and share the memory of their rings. */
 static void place_shared(struct plan *p)
 {
@@ -417,7 +400,14 @@ static void place_shared(struct plan *p)
         const uint32_t nest_end = place_nest(p, (int)n, begin);
         end = nest_end > end ? nest_end : end;
     }
-    p->scratch_offset = is_outside_nests(p) ? begin : round_up(end, 16);
+    uint32_t first = is_outside_nests(p)
+                         ? begin
+                         : end; /* the rings lie there, or all that products read before the first of others */
+    for (uint32_t i = 0; is_read_before(p) && i < p->n_values; i++)
+        if (p->values[i].space == SPACE_MATRIX && p->values[i].offset < first)
+            first = p->values[i].offset;
+    const uint32_t over = p->spreads ? plan_spread_tiles(p) : end - first;
+    p->scratch_offset = round_up(end - first > over ? end - over : first, 16);
     const uint32_t scratch_end = p->scratch_offset + scratch_bytes(p);
     p->sums_offset = scratch_end > end ? scratch_end : round_up(end, 16);
     p->shared_bytes = p->sums_offset + uniform_sums(p) * 4 * (p->threads / 32);
@@ -443,6 +433,8 @@ bool pass_pipeline(struct plan *p)
                     "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
         return false;
     }
+    if (p->spreads)
+        plan_keep_rows(p);
     place_shared(p);
     return true;
 }

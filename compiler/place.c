@@ -279,22 +279,6 @@ static bool check_channels(const struct plan *p, const struct op *op)
     return false;
 }
 
-/* Do nothing but maps read what is loaded of channels? They load it, a few rows at a time. */
-static bool is_of_maps_alone(const struct plan *p, uint32_t v)
-{
-    const struct value *value = &p->values[v];
-    bool alone = value->space == SPACE_CHANNEL && value->stmt < 0 && value->n_dims == 2;
-    for (uint32_t i = 0; alone && i < p->n_ops; i++) {
-        const struct op *op = &p->ops[i];
-        uint8_t reads[TG_MAX_READS];
-        const uint32_t n = op->kind == OP_MAP ? 0 : plan_reads(p, op, reads);
-        for (uint32_t k = 0; k < n; k++)
-            alone &= reads[k] != v;
-        alone &= op->kind != OP_CONTRACT || (op->a != v && op->b != v);
-    }
-    return alone;
-}
-
 /* Products with a decay: positions x positions, or spread from a computed tile; one channel, in shared memory. */
 static bool check_decayed(const struct plan *p)
 {
@@ -542,8 +526,6 @@ bool pass_place(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_loaded(&p->values[i]) || (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0))
             plan_share_tile(p, i);
-    for (uint32_t i = 0; p->spreads && i < p->n_values; i++)
-        p->values[i].direct |= is_of_maps_alone(p, i);
     find_lower(p);
     return check_decayed(p) && plan_check_operands(p) && split_warps(p);
 }

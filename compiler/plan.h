@@ -257,6 +257,11 @@ struct plan {
     bool
         by_channel; /* a kernel on tensor cores whose values of dqk are SPACE_CHANNEL: it makes decays of channels, or */
     bool spreads;   /* ... gradients of products that decay by channels */
+    uint32_t rows_at
+        [TG_MAX_TILES]; /* ... 1 + bytes to a tile in a warp's part of shared memory (spread.c); 0: it is not there */
+    uint32_t
+        rows_again[TG_MAX_TILES]; /* ... where it is loaded again behind the last of those products; 0: it is not */
+    uint32_t rows_bytes;          /* ... of that part */
     bool one_block; /* a chunk is one block of positions: what is there at query positions is at key positions */
     bool by_member; /* a tile kernel that does its work for every head of a group, one after the other */
 
@@ -483,9 +488,13 @@ static inline bool plan_is_spread(const struct plan *p, const struct op *op)
  * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
  * in fp32 may grow by so many bits, for others shrink by as many. */
 enum { SPREAD_TILES = 3, SPREAD_VECTORS = 4, SPREAD_GROWTH = 60 };
+static inline uint32_t plan_spread_tiles(const struct plan *p)
+{
+    return CHANNEL_WARPS * SPREAD_TILES * CHANNEL_ROWS * 2 * p->block[TG_DQK];
+}
 static inline uint32_t plan_spread_blocks(const struct plan *p)
 {
-    return CHANNEL_WARPS * (SPREAD_TILES * CHANNEL_ROWS * 2 + SPREAD_VECTORS * 4) * p->block[TG_DQK];
+    return plan_spread_tiles(p) + CHANNEL_WARPS * SPREAD_VECTORS * 4 * p->block[TG_DQK];
 }
 static inline uint32_t plan_spread_weights(const struct plan *p, const struct op *op)
 {
@@ -495,13 +504,21 @@ static inline uint32_t plan_spread_weights(const struct plan *p, const struct op
 uint32_t plan_spread_scratch(const struct plan *p);
 /* Is the value a map of rows that is made at each use? Not one that is stored; and one of several tiles takes their place. */
 bool plan_is_made_anew(const struct plan *p, uint32_t v);
-/* Decays that the kernel sums up, and maps that products stand between and their readers, wait behind all that, in fp32, where
- * the lane that has them reads them again. Place of the tile, from 1 on; 0: it is none. And where those places begin. */
-uint32_t plan_parked(const struct plan *p, uint32_t tile);
-uint32_t plan_spread_parks(const struct plan *p);
-/* Place of the weights' diagonal blocks: from 1 on if a product takes them turned, else 0; and how many places there are. */
+bool plan_is_zero_behind(const struct plan *p, uint32_t v); /* the end of the chunk? */
+/* Rows of channels that are loaded lie behind all that, each warp's where it has had them copied; so do, in fp32, decays that the
+ * kernel sums up, and maps that products stand between and their readers. Where those begin; and finds their places. */
+uint32_t plan_spread_rows(const struct plan *p);
+void plan_keep_rows(struct plan *p);
+bool plan_reads_again(const struct plan *p, const struct op *op); /* what is loaded again? */
+static inline bool plan_is_loaded_row(const struct value *v)
+{
+    return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2;
+}
+/* Place of the weights' diagonal blocks: from 1 on if a product takes them turned, else 0; and how many places there are, of those, and
+ * of diagonal blocks. */
 uint32_t plan_turned(const struct plan *p, uint32_t weights);
-uint32_t plan_spread_places(const struct plan *p);
+uint32_t plan_turned_places(const struct plan *p);
+uint32_t plan_own_places(const struct plan *p);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */
 bool plan_maps_root_shared(const struct plan *p, const struct op *op);

@@ -4,6 +4,8 @@
  * requires: place */
 #include "compiler/plan.h"
 
+#include <string.h>
+
 /* ---- maps ---- */
 
 /* Tiles of rows in fp32 that have to be there to make the value: itself, or what it is made of. */
@@ -33,6 +35,42 @@ bool plan_is_made_anew(const struct plan *p, uint32_t v)
     return needed < 2;
 }
 
+/* Is it zero behind the end of the chunk? What is loaded is; of maps what their expressions make of it, by what they multiply. */
+bool plan_is_zero_behind(const struct plan *p, uint32_t v)
+{
+    const struct value *value = &p->values[v];
+    const tg_stmt *s = value->stmt < 0 ? NULL : &p->algorithm->body[value->stmt];
+    bool zero[TG_MAX_EXPR] = {false};
+    uint32_t n = 0;
+    if (!s || s->op != TG_STMT_MAP)
+        return plan_is_loaded_row(value);
+    for (const tg_x *x = s->expr; x->op != TG_X_END; x++)
+        switch (x->op) {
+        case TG_X_TILE:
+            zero[n++] = plan_is_zero_behind(p, (uint32_t)plan_find(p, x->operand, value->nest));
+            break;
+        case TG_X_NUMBER:
+        case TG_X_SCALAR:
+        case TG_X_SIZE:
+            zero[n++] = false;
+            break;
+        case TG_X_ADD:
+        case TG_X_SUB:
+        case TG_X_MUL:
+            n--;
+            zero[n - 1] = x->op == TG_X_MUL ? zero[n - 1] || zero[n] : zero[n - 1] && zero[n];
+            break;
+        case TG_X_DIV:
+        case TG_X_MAX:
+        case TG_X_MIN:
+            zero[--n - 1] = false;
+            break;
+        default:
+            zero[n - 1] = zero[n - 1] && x->op == TG_X_NEG;
+        }
+    return zero[0];
+}
+
 /* ---- weights ---- */
 
 /* Does a product take the weights where their rows are queries, or the other way round? */
@@ -53,20 +91,29 @@ uint32_t plan_turned(const struct plan *p, uint32_t weights)
     return is_turned(p, weights) ? n : 0;
 }
 
-uint32_t plan_spread_places(const struct plan *p)
+uint32_t plan_turned_places(const struct plan *p)
 {
-    uint32_t n = 1;
+    uint32_t n = 0;
     for (uint32_t v = 0; v < p->n_values; v++)
         n += is_turned(p, v) ? 1 : 0;
     return n;
 }
 
-/* ---- what waits ---- */
-
-uint32_t plan_spread_parks(const struct plan *p)
+uint32_t plan_own_places(const struct plan *p)
 {
-    const uint32_t positions = CHANNEL_WARPS * CHANNEL_ROWS, places = plan_spread_places(p);
-    return plan_spread_blocks(p) + places * 4 * CHANNEL_ROWS * positions + (places - 1) * 2 * positions * positions;
+    bool others = false; /* one place is for those that nothing turns, one after the other */
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        others |= plan_is_spread(p, &p->ops[i]) && !is_turned(p, plan_spread_weights(p, &p->ops[i]));
+    return plan_turned_places(p) + (others ? 1 : 0);
+}
+
+/* ---- rows in shared memory ---- */
+
+uint32_t plan_spread_rows(const struct plan *p)
+{
+    const uint32_t positions = CHANNEL_WARPS * CHANNEL_ROWS, own = 4 * CHANNEL_ROWS * positions,
+                   turned = 2 * positions * positions;
+    return plan_spread_blocks(p) + plan_own_places(p) * own + plan_turned_places(p) * turned;
 }
 
 /* Is the tile a decay of products that the kernel sums up itself? */
@@ -101,25 +148,142 @@ static bool is_left(const struct plan *p, uint32_t tile)
     return is_left && !(p->slice.stores >> tile & 1);
 }
 
-static bool is_parked(const struct plan *p, uint32_t tile)
+/* A tile of rows that is kept there, of a warp: bytes, 0 where it is none, and the operations between which it is there, twice their
+ * number. Sums have read all of what they are made of before they are there. */
+struct kept {
+    uint32_t bytes, first, last;
+};
+
+/* Is the value the tile, or made of it by maps alone? */
+static bool is_made_of(const struct plan *p, tg_operand operand, int nest, uint32_t tile)
 {
-    return p->spreads && (is_summed_decay(p, tile) || is_left(p, tile));
+    const int v = plan_find(p, operand, nest);
+    const tg_stmt *s = v < 0 || p->values[v].stmt < 0 ? NULL : &p->algorithm->body[p->values[v].stmt];
+    tg_operand reads[TG_MAX_READS];
+    bool is = TG_OPERAND_TILE(operand) == tile;
+    for (uint32_t k = 0, n = s && (s->op == TG_STMT_MAP || s->op == TG_STMT_TOTAL) ? tg_stmt_reads(s, reads) : 0;
+         k < n && !is; k++)
+        is = is_made_of(p, reads[k], nest, tile);
+    return is;
 }
 
-uint32_t plan_parked(const struct plan *p, uint32_t tile)
+static uint32_t kept_bytes(const struct plan *p, uint32_t tile, bool is_made)
 {
-    uint32_t n = 1;
-    if (!is_parked(p, tile))
-        return 0;
-    for (uint32_t t = 1; t < tile; t++)
-        n += is_parked(p, t) ? 1 : 0;
-    return n;
+    uint32_t element = 0;
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (TG_OPERAND_TILE(p->values[v].operand) == tile && (is_made || plan_is_loaded_row(&p->values[v])))
+            element = is_made ? 4 : tg_dtype_bytes(p->values[v].dtype);
+    return CHANNEL_ROWS * p->block[TG_DQK] * element;
+}
+
+static uint32_t read_by(const struct plan *p, const struct op *op, tg_operand reads[TG_MAX_READS])
+{
+    if (op->kind == OP_COPY || op->kind == OP_STORE) {
+        reads[0] = p->values[op->kind == OP_COPY ? op->a : op->v].operand;
+        return 1;
+    }
+    return op->stmt < 0 ? 0 : tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
+}
+
+/* The last of the operations from `begin` to `end` that reads the tile; -1: none. */
+static int last_reader(const struct plan *p, uint32_t tile, uint32_t begin, uint32_t end)
+{
+    int last = -1;
+    for (uint32_t i = begin; i < end; i++) {
+        tg_operand reads[TG_MAX_READS];
+        for (uint32_t k = 0, n = read_by(p, &p->ops[i], reads); k < n; k++)
+            if (is_made_of(p, reads[k], p->values[p->ops[i].v].nest, tile))
+                last = (int)i;
+    }
+    return last;
+}
+
+/* The first and the last of the products. */
+static void find_products(const struct plan *p, uint32_t *first, uint32_t *last)
+{
+    *first = p->n_ops;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (plan_is_spread(p, &p->ops[i])) {
+            *first = *first < i ? *first : i;
+            *last = i;
+        }
+}
+
+/* From when on what is made is there. */
+static uint32_t find_made(const struct plan *p, uint32_t tile)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        if (op->stmt >= 0 && op->kind != OP_LOAD && TG_OPERAND_TILE(p->values[op->v].operand) == tile)
+            return 2 * i + (op->kind == OP_SCAN ? 1 : 0);
+    }
+    return 0;
+}
+
+/* What is loaded and is read before all products and behind all of them is loaded again behind the last of them: `again`. */
+static struct kept find_kept(const struct plan *p, uint32_t tile, struct kept *again)
+{
+    const bool is_made = is_summed_decay(p, tile) || is_left(p, tile);
+    struct kept kept = {.bytes = kept_bytes(p, tile, is_made)};
+    if (!kept.bytes)
+        return kept;
+    uint32_t first, last = 0;
+    find_products(p, &first, &last);
+    const int before = last_reader(p, tile, 0, first), between = last_reader(p, tile, first, last + 1),
+              behind = last_reader(p, tile, last + 1, p->n_ops);
+    kept.first = is_made ? find_made(p, tile) : 0;
+    kept.last = 2 * (uint32_t)(behind >= 0 ? behind : between >= 0 ? between : before);
+    if (!is_made && before >= 0 && between < 0 && behind >= 0) {
+        *again = (struct kept){kept.bytes, 2 * last + 1, kept.last};
+        kept.last = 2 * (uint32_t)before;
+    }
+    return kept;
+}
+
+/* All of them: as they are first, and, from TG_MAX_TILES on, again; `at`: 1 + their places. */
+enum { KEPT = 2 * TG_MAX_TILES };
+
+/* The first place where nothing else lies at the same time. */
+static uint32_t find_place(const struct kept kept[KEPT], const uint32_t at[KEPT], uint32_t tile)
+{
+    const struct kept *of = &kept[tile];
+    uint32_t place = 0;
+    for (uint32_t u = 0; u < KEPT; u++)
+        if (at[u] && of->first <= kept[u].last && kept[u].first <= of->last && at[u] - 1 < place + of->bytes &&
+            place < at[u] - 1 + kept[u].bytes) {
+            place = at[u] - 1 + kept[u].bytes;
+            u = 0; /* others may lie there */
+        }
+    return place;
+}
+
+void plan_keep_rows(struct plan *p)
+{
+    struct kept kept[KEPT] = {{0}};
+    uint32_t at[KEPT] = {0};
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        kept[t] = find_kept(p, t, &kept[TG_MAX_TILES + t]);
+    for (uint32_t pass = 0; pass < 2; pass++) /* what is loaded; what may lie where that has been read */
+        for (uint32_t t = 0; t < KEPT; t++) {
+            if (!kept[t].bytes || (kept[t].first == 0) != (pass == 0))
+                continue;
+            at[t] = 1 + find_place(kept, at, t);
+            const uint32_t end = at[t] - 1 + kept[t].bytes;
+            p->rows_bytes = end > p->rows_bytes ? end : p->rows_bytes;
+        }
+    memcpy(p->rows_at, at, sizeof p->rows_at);
+    memcpy(p->rows_again, &at[TG_MAX_TILES], sizeof p->rows_again);
+}
+
+bool plan_reads_again(const struct plan *p, const struct op *op)
+{
+    bool reads = false;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        reads |= p->rows_again[t] && last_reader(p, t, (uint32_t)(op - p->ops), (uint32_t)(op - p->ops) + 1) >= 0;
+    return reads;
 }
 
 uint32_t plan_spread_scratch(const struct plan *p)
 {
-    uint32_t parked = 0;
-    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
-        parked += is_parked(p, t) ? 1 : 0;
-    return plan_spread_parks(p) + parked * 4 * CHANNEL_WARPS * CHANNEL_ROWS * p->block[TG_DQK];
+    return plan_spread_rows(p) + CHANNEL_WARPS * p->rows_bytes;
 }

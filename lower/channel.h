@@ -32,8 +32,8 @@ LLVMValueRef two_to(struct emit *e, LLVMValueRef later, LLVMValueRef earlier);
 void emit_spread_rows(struct emit *e, const struct op *op);
 LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index);
 void spread_set(struct emit *e, uint32_t v, uint32_t index, LLVMValueRef x);
-/* With row r, the first of four, what is loaded of these alone for the map v. */
-void spread_load_with(const struct channels *c, uint32_t v, uint32_t r);
+/* Behind the last product: loads what is read again. */
+void spread_load_again(const struct channels *c);
 /* A product with a decay whose result keeps the channels. */
 void emit_spread(struct emit *e, const struct op *op);
 

@@ -51,8 +51,10 @@ static void exchange(const struct channels *c, const struct op *op, const LLVMVa
 /* Element of what is summed: nothing behind the end of the chunk. */
 static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
 {
-    LLVMValueRef there = less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length);
-    return choose(c->e, there, channel_element(c->e, op->a, r * c->each + j), real(c->e, 0));
+    LLVMValueRef x = channel_element(c->e, op->a, r * c->each + j);
+    if (c->e->p->spreads && plan_is_zero_behind(c->e->p, op->a))
+        return x;
+    return choose(c->e, less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length), x, real(c->e, 0));
 }
 
 /* Of the warp's rows: the sum, and what it was at each of them. */
@@ -70,8 +72,6 @@ static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef
     for (uint32_t r = 0; r < ROWS; r++) {
         if (waits)
             fetch_channels(c, r);
-        if (e->p->spreads)
-            spread_load_with(c, op->a, r);
         for (uint32_t j = 0; j < c->each; j++) {
             LLVMValueRef before = sum[j];
             sum[j] = LLVMBuildFAdd(e->b, sum[j], addend(c, op, r, j), "");

@@ -75,8 +75,9 @@ struct emit {
     LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
     uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     struct channel_products products;
-    int line;       /* of the statement being emitted */
-    bool abandoned; /* LLVM's objects are in an unknown state: leave them */
+    enum { AGAIN_NOT, AGAIN_LOADED, AGAIN_THERE } again; /* tiles that are loaded again (plan.rows_again) */
+    int line;                                            /* of the statement being emitted */
+    bool abandoned;                                      /* LLVM's objects are in an unknown state: leave them */
 };
 
 /* ---- build.c: short names for LLVM ------------------------------------------------------------- */

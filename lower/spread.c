@@ -149,7 +149,7 @@ LLVMValueRef spread_term(const struct spread *s, uint32_t r, uint32_t j)
 {
     struct emit *e = s->c.e;
     LLVMValueRef x = channel_element(e, s->terms, r * s->c.each + j);
-    if (s->by_query)
+    if (s->by_query || plan_is_zero_behind(e->p, s->terms))
         return x;
     return choose(e, less(e, add(e, s->c.row, imm(e, r)), e->at.length), x, real(e, 0));
 }
@@ -159,25 +159,6 @@ static bool decays_apart(const struct spread *s)
 {
     const struct value *values = s->c.e->p->values;
     return TG_OPERAND_TILE(values[s->op->c].operand) != TG_OPERAND_TILE(values[s->op->w].operand);
-}
-
-/* Decays are known anew, lest what maps have made of them be kept: registers are what is short. */
-static void forget_decays(const struct spread *s)
-{
-    struct emit *e = s->c.e;
-    for (uint32_t i = 0; !plan_parked(e->p, TG_OPERAND_TILE(e->p->values[s->op->w].operand)) && i < ROWS * s->c.each;
-         i++) {
-        LLVMValueRef query = e->registers[s->op->c][i], key = e->registers[s->op->w][i];
-        set(e, key, forgotten(e, get(e, e->f32, key)));
-        set(e, query, decays_apart(s) ? forgotten(e, get(e, e->f32, query)) : get(e, e->f32, key));
-    }
-}
-
-/* What X alone is made of. */
-static void load_terms(const struct spread *s)
-{
-    for (uint32_t r = 0; r < ROWS; r++)
-        spread_load_with(&s->c, s->terms, r);
 }
 
 /* Queries behind the end of the chunk decay as keys there: one that decays by less than the last key would be infinity times zero. */
@@ -213,7 +194,7 @@ static void put_terms(const struct spread *s)
         for (uint32_t j = 0; j < s->c.each; j++) {
             LLVMValueRef weighted =
                 LLVMBuildFMul(e->b, spread_term(s, r, j), spread_term_factor(s, r, j, s->of_terms[j]), "");
-            own[j] = as(e, call1(e, "llvm.nvvm.f2tf32.rna", weighted), e->f32);
+            own[j] = weighted;
             x[j] = LLVMBuildFMul(e->b, weighted, s->to_end[j], "");
         }
         store_floats(s, sums_of_row(s, r), own);
@@ -264,14 +245,12 @@ static void multiply_block_of(const struct spread *s, uint32_t group, uint32_t b
 }
 
 /* sums += what 32 channels of the warp's rows have of each other, each by those it reaches beside itself. */
-static void multiply_own(const struct spread *s, uint32_t group, LLVMValueRef sums[16])
+static void multiply_own(const struct spread *s, uint32_t group, LLVMValueRef rows[2][4], LLVMValueRef sums[16])
 {
     struct emit *e = s->c.e;
     LLVMValueRef from = byte_offset(e, sums_address(s),
                                     add(e, mul(e, e->quad_column, imm(e, 4 * s->c.n)), mul(e, e->quad_row, imm(e, 4))));
     for (uint32_t k = 0; k < 2; k++) {
-        LLVMValueRef rows[4];
-        fetch_own(s, k, rows);
         for (uint32_t t = 0; t < GROUP / 8; t++) {
             LLVMValueRef columns[2], c[4];
             LLVMValueRef unit = LLVMBuildXor(e->b, e->quad_column, imm(e, GROUP / 8 * group + t), "");
@@ -281,7 +260,7 @@ static void multiply_own(const struct spread *s, uint32_t group, LLVMValueRef su
             }
             for (uint32_t i = 0; i < 4; i++)
                 c[i] = get(e, e->f32, sums[4 * t + i]);
-            multiply_tf32(e, c, rows, columns);
+            multiply_tf32(e, c, rows[k], columns);
             for (uint32_t i = 0; i < 4; i++)
                 set(e, sums[4 * t + i], c[i]);
         }
@@ -307,9 +286,11 @@ static void leave_sums(const struct spread *s, uint32_t group, LLVMValueRef sums
 static void multiply_blocks(const struct spread *s)
 {
     struct emit *e = s->c.e;
-    LLVMValueRef rows[WARPS][4], sums[16];
+    LLVMValueRef rows[WARPS][4], own[2][4], sums[16];
     for (uint32_t w = 0; w < WARPS; w++)
         fetch_weights(s, w, rows[w]);
+    for (uint32_t k = 0; k < 2; k++)
+        fetch_own(s, k, own[k]);
     for (uint32_t i = 0; i < 16; i++)
         sums[i] = local(e, e->f32, "far");
     for (uint32_t group = 0; group < s->c.n / GROUP; group++) {
@@ -326,7 +307,7 @@ static void multiply_blocks(const struct spread *s)
         }
         decay_sums(s, group, vector_address(s, HALVES, e->warp), sums);
         LLVMBasicBlockRef after = begin_if(e, s->near);
-        multiply_own(s, group, sums);
+        multiply_own(s, group, own, sums);
         end_if(e, after);
         sync_warp(e); /* X has been read where sums go */
         leave_sums(s, group, sums);
@@ -367,8 +348,6 @@ static void begin_row(const struct spread *s, uint32_t r)
     const int from = start_of(e->p, s->op);
     LLVMValueRef far[8], out[8];
     load_floats(s, sums_of_row(s, r), far);
-    if (from >= 0)
-        spread_load_with(&s->c, (uint32_t)from, r);
     for (uint32_t j = 0; j < s->c.each; j++) {
         LLVMValueRef start = from < 0 ? real(e, 0) : channel_element(e, (uint32_t)from, r * s->c.each + j);
         out[j] = fma_of(e, spread_row_factor(s, r, j, s->of_rows[j]), far[j], start);
@@ -380,6 +359,14 @@ static void begin_row(const struct spread *s, uint32_t r)
 
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_last(const struct plan *p, const struct op *op)
+{
+    bool is = true;
+    for (const struct op *other = op + 1; other < p->ops + p->n_ops; other++)
+        is &= !plan_is_spread(p, other);
+    return is;
+}
+
 void emit_spread(struct emit *e, const struct op *op)
 {
     const uint32_t weights = plan_spread_weights(e->p, op), rows = e->p->values[op->v].dims[0];
@@ -390,8 +377,6 @@ void emit_spread(struct emit *e, const struct op *op)
                        .by_query = rows == TG_LQ,
                        .strict = e->p->algorithm->body[op->stmt].flags & TG_EXCLUSIVE,
                        .turned = e->p->values[weights].dims[0] != rows};
-    forget_decays(&s);
-    load_terms(&s);
     find_ends(&s);
     clear_behind(&s);
     put_terms(&s);
@@ -407,4 +392,6 @@ void emit_spread(struct emit *e, const struct op *op)
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, s.near, ""));
     add_pairs_by_halves(&s);
     end_if(e, after);
+    if (is_last(e->p, op))
+        spread_load_again(&s.c);
 }

@@ -1,37 +1,51 @@
 /* lower/spread_rows.c - rows of channels in a kernel of gradients (lower/spread.c): each of four warps has 16 of the chunk's 64
  * positions, a lane 2 or 4 channels side by side, of all 16.
  *
- * Registers are what is short. 16-bit tensors are in them as words, taken apart at each use; maps are made at each use, those that are
- * stored and no more row by row as they are stored; and what maps alone read is loaded then, four rows at a time. Addresses are made
- * anew for each tile. */
+ * Registers are what is short. What is loaded waits in shared memory, each warp's rows where its lanes have had them copied, all at
+ * once when the kernel begins: 16 bytes a copy, zeros behind the end of the chunk. There are decays, too, and what products stand
+ * before its reader (compiler/spread.c). Maps are made at each use, those that are stored and no more row by row as they are stored. */
 #include "lower/channel.h"
 
 #include <stdlib.h>
 
 enum { ROWS = CHANNEL_ROWS };
 
+/* ---- shared memory ---- */
+
+/* Where the warp's rows of the value are; NULL: they are in registers. */
+static LLVMValueRef kept_rows(const struct channels *c, uint32_t v)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand), again = e->again ? p->rows_again[tile] : 0,
+                   place = again ? again : p->rows_at[tile];
+    if (p->values[v].n_dims != 2 || !place)
+        return NULL;
+    LLVMValueRef first = imm(e, p->scratch_offset + plan_spread_rows(p) + place - 1);
+    return byte_offset(e, e->arena, add(e, mul(e, e->warp, imm(e, p->rows_bytes)), first));
+}
+
 static bool is_packed(const struct value *v)
 {
     return v->stmt < 0 && tg_dtype_bytes(v->dtype) == 2;
 }
 
-/* Where the element waits; NULL: in a register. */
-static LLVMValueRef parked_at(struct emit *e, uint32_t v, uint32_t index)
+/* Where the element is, or the word of two of them; NULL: in a register. */
+static LLVMValueRef kept_at(struct emit *e, uint32_t v, uint32_t index)
 {
-    const struct value *value = &e->p->values[v];
-    const uint32_t place = value->n_dims == 2 ? plan_parked(e->p, TG_OPERAND_TILE(value->operand)) : 0;
     const struct channels c = channels_of(e);
-    if (!place)
+    const uint32_t bytes = is_packed(&e->p->values[v]) ? 2 : 4, row = bytes * c.n, column = index % c.each;
+    LLVMValueRef rows = kept_rows(&c, v);
+    if (!rows)
         return NULL;
-    const uint32_t row = 4 * c.n, first = plan_spread_parks(e->p) + (place - 1) * CHANNEL_WARPS * ROWS * row;
-    LLVMValueRef at = add(e, mul(e, c.row, imm(e, row)), mul(e, c.first, imm(e, 4)));
-    return byte_offset(e, e->arena,
-                       add(e, at, imm(e, e->p->scratch_offset + first + index / c.each * row + index % c.each * 4)));
+    LLVMValueRef at = mul(e, c.first, imm(e, bytes));
+    return byte_offset(e, byte_offset(e, rows, at),
+                       imm(e, index / c.each * row + (bytes == 2 ? column & ~1u : column) * bytes));
 }
 
 void spread_set(struct emit *e, uint32_t v, uint32_t index, LLVMValueRef x)
 {
-    LLVMValueRef at = parked_at(e, v, index);
+    LLVMValueRef at = kept_at(e, v, index);
     if (at)
         LLVMBuildStore(e->b, x, at);
     else
@@ -41,16 +55,17 @@ void spread_set(struct emit *e, uint32_t v, uint32_t index, LLVMValueRef x)
 LLVMValueRef spread_element(struct emit *e, uint32_t v, uint32_t index)
 {
     const struct value *value = &e->p->values[v];
-    LLVMValueRef at = parked_at(e, v, index);
+    LLVMValueRef at = kept_at(e, v, index);
+    if (at && is_packed(value))
+        return unpack(e, LLVMBuildLoad2(e->b, e->i32, at, ""), index & 1);
     if (at)
         return LLVMBuildLoad2(e->b, e->f32, at, "");
     if (plan_is_made_anew(e->p, v))
         return channel_map_made(e, v, index);
     if (value->n_dims == 1)
         index %= e->p->block[TG_DQK] / 32;
-    if (!is_packed(value))
-        return get(e, e->f32, e->registers[v][index]);
-    return unpack(e, opaque(e, as(e, get(e, e->f32, e->registers[v][index & ~1u]), e->i32)), index & 1);
+    return is_packed(value) ? unpack(e, as(e, get(e, e->f32, e->registers[v][index & ~1u]), e->i32), index & 1)
+                            : get(e, e->f32, e->registers[v][index]);
 }
 
 /* ---- memory ---- */
@@ -62,20 +77,22 @@ static LLVMValueRef row_for_addresses(const struct channels *c)
     return opaque(c->e, c->row);
 }
 
-/* So many rows from `first` on. Behind the end of the chunk the last row once more: nothing of it is stored or reached. */
-static void load_rows(const struct channels *c, uint32_t v, uint32_t first, uint32_t rows)
+/* The warp's rows, neighbouring units by neighbouring lanes. */
+static void copy_rows(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef own = row_for_addresses(c);
-    LLVMValueRef begin = first ? add(e, own, imm(e, first)) : own;
-    LLVMValueRef row = smaller(e, begin, sub(e, e->at.length, imm(e, 1))), stride = channel_row_stride(e, tile);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first);
-    for (uint32_t r = first; r < first + rows; r++) {
-        channel_load_row(c, v, from, &e->registers[v][r * c->each]);
-        LLVMValueRef is_last = LLVMBuildNot(e->b, less(e, add(e, own, imm(e, r + 1)), e->at.length), "");
-        from = byte_offset(e, from, choose(e, is_last, imm64(e, 0), stride));
+    const uint32_t tile = TG_OPERAND_TILE(value->operand), bytes = tg_dtype_bytes(value->dtype),
+                   units = c->n * bytes / 16, together = 32 / units;
+    LLVMValueRef row = divide(e, e->lane, imm(e, units)), unit = modulo(e, e->lane, imm(e, units));
+    LLVMValueRef first = add(e, c->row, row), step = mul(e, channel_row_stride(e, tile), imm64(e, together));
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, first,
+                                       mul(e, unit, imm(e, 16 / bytes))),
+                 to = byte_offset(e, kept_rows(c, v), mul(e, e->lane, imm(e, 16)));
+    for (uint32_t r = 0; r < ROWS; r += together) {
+        async_copy(e, byte_offset(e, to, imm(e, r * units * 16)), from, 16,
+                   less(e, add(e, first, imm(e, r)), e->at.length));
+        from = byte_offset(e, from, step);
     }
 }
 
@@ -83,18 +100,45 @@ static void load_channels(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    const int before = channel_same_before(e->p, v);
-    for (uint32_t i = 0; before >= 0 && i < ROWS * c->each; i++)
-        set(e, e->registers[v][i], get(e, e->f32, e->registers[before][i]));
-    if (before >= 0)
-        return;
-    if (value->n_dims == 1) {
-        channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL),
-                         e->registers[v]);
-        return;
+    if (value->n_dims == 1)
+        channel_load_row(
+            c, v,
+            tensor_address(e, value->operand, TG_OPERAND_TILE(value->operand), &e->at, value->dims, c->first, NULL),
+            e->registers[v]);
+    else if (channel_same_before(e->p, v) < 0)
+        copy_rows(c, v);
+}
+
+/* The lanes' copies are there, for all of the warp. */
+static void await_rows(struct emit *e)
+{
+    call0(e, "llvm.nvvm.cp.async.commit.group");
+    await_channels(e);
+    sync_warp(e);
+}
+
+/* Is it the first operation that reads rows? */
+static bool reads_first(const struct plan *p, const struct op *op)
+{
+    for (const struct op *before = p->ops; before < op; before++)
+        if (before->kind != OP_LOAD && before->stmt >= 0 && p->values[before->v].space == SPACE_CHANNEL)
+            return false;
+    return op->kind != OP_LOAD;
+}
+
+void spread_load_again(const struct channels *c)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        if (!plan_is_loaded_row(&p->values[v]) || !p->rows_again[TG_OPERAND_TILE(p->values[v].operand)] ||
+            channel_same_before(p, v) >= 0)
+            continue;
+        if (!e->again)
+            sync_warp(e); /* what was in their places has been read */
+        e->again = AGAIN_LOADED;
+        copy_rows(c, v);
     }
-    load_rows(c, v, 0, ROWS);
 }
 
 /* ---- maps ---- */
@@ -141,33 +185,16 @@ static uint32_t stored_as(const struct plan *p, uint32_t v)
     return v;
 }
 
-void spread_load_with(const struct channels *c, uint32_t v, uint32_t r)
-{
-    const struct plan *p = c->e->p;
-    const struct value *map = &p->values[v];
-    const bool loads =
-        map->stmt >= 0 && map->n_dims == 2 && r % 4 == 0 && p->algorithm->body[map->stmt].op == TG_STMT_MAP;
-    tg_operand reads[TG_MAX_READS];
-    for (uint32_t k = 0, n = loads ? tg_stmt_reads(&p->algorithm->body[map->stmt], reads) : 0; k < n; k++) {
-        const uint32_t read = (uint32_t)plan_find(p, reads[k], map->nest);
-        if (p->values[read].direct)
-            load_rows(c, read, r, 4);
-        else if (plan_is_made_anew(p, read))
-            spread_load_with(c, read, r);
-    }
-}
-
 static void map_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
     const bool is_later = is_only_stored(e->p, op->v) || plan_is_made_anew(e->p, op->v);
     struct expression *x = is_later ? NULL : expression_begin(e, op->stmt, v, false);
-    for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++) {
-        if (i % c->each == 0)
-            spread_load_with(c, op->v, i / c->each);
+    if (x && kept_rows(c, op->v))
+        sync_warp(e); /* all lanes have read what was there */
+    for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++)
         spread_set(e, op->v, i, channel_map_element(c, x, i));
-    }
     free(x);
 }
 
@@ -205,8 +232,6 @@ static void store_channels(const struct channels *c, const struct op *op)
     LLVMValueRef row = row_for_addresses(c), stride = channel_row_stride(e, op->tile);
     LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, c->first);
     for (uint32_t r = 0; r < ROWS; r++) {
-        if (x)
-            spread_load_with(c, made, r);
         LLVMValueRef words = words_of(c, op, x, r);
         LLVMBasicBlockRef after = begin_if(e, less(e, add(e, row, imm(e, r)), e->at.length));
         store_row(c, op, words, to);
@@ -222,8 +247,7 @@ static void copy_channels(const struct channels *c, const struct op *op)
     struct emit *e = c->e;
     const struct plan *p = e->p;
     if (op->kind == OP_COPY &&
-        (plan_is_made_anew(p, op->v) || plan_parked(p, TG_OPERAND_TILE(p->values[op->v].operand)) ||
-         is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
+        (plan_is_made_anew(p, op->v) || kept_rows(c, op->v) || is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
         return;
     for (uint32_t i = 0; i < (p->values[op->v].n_dims == 2 ? ROWS : 1) * c->each; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
@@ -254,8 +278,6 @@ static void dot_channels(const struct channels *c, const struct op *op)
     LLVMValueRef sums[ROWS];
     for (uint32_t r = 0; r < ROWS; r++) {
         sums[r] = real(e, 0);
-        spread_load_with(c, op->a, r);
-        spread_load_with(c, op->b, r);
         for (uint32_t j = 0; j < c->each; j++) {
             LLVMValueRef a = spread_element(e, op->a, r * c->each + j);
             LLVMValueRef b = e->p->algorithm->body[op->stmt].b ? spread_element(e, op->b, r * c->each + j) : real(e, 1);
@@ -278,6 +300,11 @@ static void dot_channels(const struct channels *c, const struct op *op)
 void emit_spread_rows(struct emit *e, const struct op *op)
 {
     const struct channels c = channels_of(e);
+    const bool reads_again = e->again == AGAIN_LOADED && plan_reads_again(e->p, op);
+    if (reads_again || reads_first(e->p, op))
+        await_rows(e);
+    if (reads_again)
+        e->again = AGAIN_THERE;
     switch (op->kind) {
     case OP_LOAD:
         load_channels(&c, op->v);

@@ -11,7 +11,9 @@ enum { OWN_BYTES = WARPS * ROWS * ROWS * 4 };
 static LLVMValueRef own_address(const struct spread *s)
 {
     struct emit *e = s->c.e;
-    const uint32_t offset = plan_spread_blocks(e->p) + plan_turned(e->p, s->weights) * OWN_BYTES;
+    const uint32_t turned = plan_turned(e->p, s->weights), /* those that are not have the place behind theirs */
+        place = turned ? turned - 1 : plan_turned_places(e->p);
+    const uint32_t offset = plan_spread_blocks(e->p) + place * OWN_BYTES;
     return byte_offset(e, spread_scratch(s, offset), mul(e, e->warp, imm(e, ROWS * ROWS * 4)));
 }
 
@@ -46,7 +48,7 @@ enum { TURNED_ROW = 2 * WARPS * ROWS, TURNED_BYTES = WARPS * ROWS * TURNED_ROW }
 static LLVMValueRef turned_at(const struct spread *s, LLVMValueRef row, LLVMValueRef unit)
 {
     struct emit *e = s->c.e;
-    const uint32_t places = plan_spread_places(e->p), place = plan_turned(e->p, s->weights) - 1;
+    const uint32_t places = plan_own_places(e->p), place = plan_turned(e->p, s->weights) - 1;
     LLVMValueRef moved = LLVMBuildXor(e->b, unit, modulo(e, row, imm(e, 8)), "");
     LLVMValueRef at = add(e, mul(e, row, imm(e, TURNED_ROW)), mul(e, moved, imm(e, 16)));
     return byte_offset(e, spread_scratch(s, plan_spread_blocks(e->p) + places * OWN_BYTES + place * TURNED_BYTES), at);
@@ -87,7 +89,7 @@ void fetch_own(const struct spread *s, uint32_t k, LLVMValueRef out[4])
                      q = add(e, e->quad_column, imm(e, 8 * k + i / 2 * 4));
         LLVMValueRef x = LLVMBuildLoad2(e->b, e->f32, own_weight(s, row, q), "");
         LLVMValueRef reaches = s->by_query ? less(e, q, row) : less(e, row, q);
-        out[i] = call1(e, "llvm.nvvm.f2tf32.rna", choose(e, reaches, x, real(e, 0)));
+        out[i] = as(e, choose(e, reaches, x, real(e, 0)), e->i32);
     }
 }
 
