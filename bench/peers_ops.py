@@ -262,6 +262,7 @@ class Mamba(Peer):
 PEERS = {peer.name: peer for peer in (
     Mlstm("sig"), Mlstm("exp"), Fla("simple_gla", shape(8, 16, 8192, 128, 256)), Fla("lightning_attn"), Fla("linear_attn"),
     Fla("retention"), Mamba(),
-    FlaDelta("gated_delta_rule", shape(8, 32, 8192, 128, 128), shape(1, 32, 8192, 128, 128, groups=16)),
+    FlaDelta("gated_delta_rule", shape(8, 32, 8192, 128, 128),
+             *(shape(B, 32, T, 128, 128, groups=16) for B, T in ((1, 8192), (1, 32768), (8, 4096)))),
     FlaDelta("delta_rule"), FlaDelta("kda"),
     FlaDelta("gla", shape(8, 16, 8192, 128, 256)))}
