@@ -13,7 +13,13 @@ from ._signature import Signature, signature
 
 __all__ = ["DeviceArray", "Error", "Operator", "Results", "Signature", "backward", "forward", "signature", "to_device"]
 
-_operator = functools.cache(Operator)
+_cached = functools.cache(Operator)
+
+
+def _operator(variant, device):
+    """What cannot be a key gets the operator's own error."""
+    is_key = isinstance(variant, str) and isinstance(device, (int, str, type(None)))
+    return (_cached if is_key else Operator)(variant, device)
 
 
 def forward(variant, *, device=None, **call):
@@ -23,4 +29,4 @@ def forward(variant, *, device=None, **call):
 
 def backward(variant, *, device=None, **call):
     """A variant's gradients, as `forward` of "VARIANT-backward"."""
-    return _operator(f"{variant}-backward", device)(**call)
+    return _operator(f"{variant}-backward" if isinstance(variant, str) else variant, device)(**call)

@@ -54,6 +54,8 @@ def is_torch(array):
 
 
 def _of_torch(array):
+    if str(array.layout) != "torch.strided":
+        raise wrong("layout", "torch.strided", str(array.layout))
     device = array.device.index if array.is_cuda else None
     if array.device.type not in ("cpu", "cuda"):
         raise wrong("device", "a tensor on the CPU or a CUDA GPU", f"one on {array.device}")

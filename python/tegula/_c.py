@@ -38,6 +38,23 @@ def wrong(field, expected, found, hint=None):
     return Error(f"{field}: expected {expected}, found {found}", field, expected, found, hint=hint)
 
 
+def number(field, value):
+    """As a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise wrong(field, "a number", repr(value)) from None
+
+
+def whole(field, value):
+    """As it is, or 0 for None."""
+    if value is None:
+        return 0
+    if not isinstance(value, int) or value < 0:
+        raise wrong(field, "a whole number", repr(value))
+    return value
+
+
 class Diag(Structure):
     _fields_ = [("severity", c_int), ("code", c_char_p), ("file", c_char_p), ("line", c_int), ("message", c_char_p),
                 ("hint", c_char_p)]

@@ -90,12 +90,14 @@ class Memory:
             _c.lib.tg_memory_free(self.device.driver, self.address)
 
 
-@functools.cache
 def device(name):
     """By ordinal, or "emu"."""
-    if name != "emu" and not isinstance(name, int):
+    if not isinstance(name, int) and name != "emu":
         raise _c.wrong("device", 'the number of a GPU, or "emu"', repr(name))
-    return Device(name)
+    return _device(name)
+
+
+_device = functools.cache(Device)
 
 
 @functools.cache

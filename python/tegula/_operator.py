@@ -77,6 +77,8 @@ class Operator:
         """
         of = self.signature
         given = {name: value for name, value in given.items() if value is not None}
+        if isinstance(want, str):
+            raise wrong("want", "names of outputs, in a list", repr(want))
         of.check_names((*given, *want))
         if layout not in LAYOUTS:
             raise wrong("layout", '"bhtd" or "bthd"', repr(layout))
@@ -84,7 +86,7 @@ class Operator:
         call = _Call(self, given, scalars, stream, layout, bool(state_v_first))
         of.check_missing(given, call.form)
         with call.on_stream():
-            return call.run(want, chunk or 0, bool(step))
+            return call.run(want, _c.whole("chunk", chunk), bool(step))
 
     def kind(self, where, views, form, chunk, step):
         key = (where.name, form, chunk, step, *((name, v.shape, v.dtype) for name, v in views.items()))
@@ -128,7 +130,7 @@ class _Call:
 
     def __init__(self, operator, given, scalars, stream, layout, v_first):
         self.operator, self.of, self.given, self.scalars = operator, operator.signature, given, scalars
-        self.stream = stream
+        self.stream = None if stream is None else _c.whole("stream", stream)
         name = operator.device.name if operator.device else None
         self.views = {key: view(key, array, name, stream) for key, array in given.items()}
         self.form = Form(layout, v_first, "cu" in given, self._pooling())
@@ -276,7 +278,7 @@ class _Call:
         values = []
         for name, value in self.of.scalars.items():
             value = self.scalars.get(name, value)
-            values.append(kind.sizes["dqk"] ** -0.5 if value is None else float(value))
+            values.append(kind.sizes["dqk"] ** -0.5 if value is None else _c.number(name, value))
         return (c_float * len(values))(*values)
 
     def _fetch(self, results, buffers):

@@ -1,25 +1,64 @@
 """What the peers' signatures are made of: a call by variant for arrays of either library, and functions on them."""
 
+import functools
 import sys
 
 from ._arrays import is_torch
-from ._c import wrong
-from ._operator import Operator
-from ._signature import signature
+from ._c import all_variants, wrong
+from ._operator import Operator, Results
+from ._signature import Form, signature
 
-_operators = {}
+_operators, _signatures = {}, {name: signature(name) for name in all_variants()}
 
 
 def call(variant, final_state=False, layout="bthd", state_v_first=False, step=False, cu=None, **given):
     """The variant's outputs, on tensors of PyTorch with gradients."""
+    of = _signatures[variant]
+    missing = _missing(of, given)
+    if missing:
+        axes = {name: laid.axes for name, laid in of.laid(Form(layout, state_v_first)).items()}
+        given = {name: _padded(x, axes[name], missing) if name in of.tensors else x for name, x in given.items()}
     if any(is_torch(x) for x in given.values()):
         from . import torch
         function = getattr(torch, variant.replace("-", "_"))
-        return function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)
-    operator = _operators.setdefault(variant, Operator(variant))
-    states = [t.name for t in signature(variant).outputs if t.optional and t.is_state]
-    return operator(want=states if final_state else (), layout=layout, state_v_first=state_v_first, step=step, cu=cu,
-                    **given)
+        found = function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)
+    else:
+        operator = _operators.setdefault(variant, Operator(variant))
+        states = [t.name for t in of.outputs if t.optional and t.is_state]
+        found = operator(want=states if final_state else (), layout=layout, state_v_first=state_v_first, step=step,
+                         cu=cu, **given)
+    if missing:
+        found = Results({name: _cut(x, axes[name], missing) for name, x in found.items()})
+    return found
+
+
+# ---- widths that are no multiple of 8: rows are filled up with zeros, which add nothing to what these variants compute ----
+
+_WIDTHS = 8
+
+
+def _missing(of, given):
+    """How many elements rows lack, by axis. States in slots of a pool stay as they are."""
+    if "index" in given:
+        return {}
+    widths = {axis: given[name].shape[-1] for name, axis in of.rows if name in given}
+    return {axis: -width % _WIDTHS for axis, width in widths.items() if width % _WIDTHS}
+
+
+def _padded(x, axes, missing):
+    if x is None or not missing.keys() & set(axes):
+        return x
+    n = [missing.get(axis, 0) for axis in axes]
+    if is_torch(x):
+        return library(x).nn.functional.pad(x, [m for extent in reversed(n) for m in (0, extent)])
+    return library(x).pad(x, [(0, m) for m in n])
+
+
+def _cut(x, axes, missing):
+    if not missing.keys() & set(axes):
+        return x
+    x = x[tuple(slice(n - missing.get(axis, 0)) for n, axis in zip(x.shape, axes))]
+    return x.contiguous() if is_torch(x) else x
 
 
 def update(variant, pools, index, **given):
@@ -60,12 +99,31 @@ def library(x):
 def f32(x):
     if x is None:
         return None
+    if not hasattr(x, "dtype"):
+        raise wrong("array", "one of PyTorch or NumPy", repr(x))
     return x.float() if is_torch(x) else x.astype("float32")
 
 
 def like(x, other):
     """x in the type of another array."""
     return x.to(other.dtype) if is_torch(x) else x.astype(other.dtype)
+
+
+def of_one_type(*arrays):
+    """In the widest of their types, where they have several."""
+    first, *others = (x.dtype for x in arrays)
+    if all(dtype == first for dtype in others):
+        return arrays
+    promote = library(arrays[0]).promote_types
+    dtype = functools.reduce(promote, others, first)
+    return tuple(x.to(dtype) if is_torch(x) else x.astype(dtype) for x in arrays)
+
+
+def beside(*arrays):
+    """Their last axes one behind the other."""
+    if is_torch(arrays[0]):
+        return library(arrays[0]).cat(arrays, -1)
+    return library(arrays[0]).concatenate(arrays, -1)
 
 
 def fixed(x):

@@ -120,6 +120,7 @@ class Signature:
         self.has_backward = bool(found[0].backward)
         self.inputs = [t for t in self.tensors.values() if t.is_input]
         self.outputs = [t for t in self.tensors.values() if not t.is_input]
+        self.rows = [(t.name, t.axes[-1]) for t in self.inputs if t.is_io and t.has_rows]
         self._forms = {}
 
     def laid(self, form):
@@ -165,9 +166,14 @@ class Signature:
         return tuple(1 if axis == "1" else sizes[axis] for axis in self.laid(form)[name].axes)
 
 
-@functools.cache
 def signature(name):
-    return Signature(name)
+    """A variant's, by its name."""
+    if not isinstance(name, str):
+        raise wrong("variant", "a name that `tegula variants` lists", repr(name))
+    return _signature(name)
+
+
+_signature = functools.cache(Signature)
 
 
 def types(of, dtypes):

@@ -7,32 +7,39 @@ chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no
 """
 
 import math
+import warnings
 
-from ._shim import call, exp, f32, fixed, given, log, numbers, refuse, sigmoid, softplus, unit, unknown, zeros
-from ._c import wrong
+from ._shim import (beside, call, exp, f32, fixed, given, like, log, numbers, of_one_type, refuse, sigmoid, softplus,
+                    unit, unknown, zeros)
+from ._c import number, wrong
 
 STEP = 8  # tokens: what a decode step has at most
 
 _HINTS = {"reverse": "flip the inputs and o along the tokens",
           "cp_context": "context parallelism is not there yet",
           "return_intermediate_states": "run pieces with initial_state and output_final_state",
-          "head_first": "transpose the inputs to [B, T, H, ...]",
-          "normalize": "pass normalize=False, or see tegula.torch.nla"}
+          "head_first": "transpose the inputs to [B, T, H, ...]"}
 
 
-def _options(function, kwargs):
-    """**kwargs of the peer; head_first and transpose_state_layout are old names."""
+def _options(function, kwargs, v_first=False):
+    """**kwargs of the peer; head_first and transpose_state_layout are old names. Yields state_v_first."""
     refuse(function, _HINTS, head_first=(kwargs.pop("head_first", False), False))
-    v_first = kwargs.pop("transpose_state_layout", False)
+    v_first = kwargs.pop("state_v_first", v_first)
+    if "transpose_state_layout" in kwargs:
+        warnings.warn(f"{function}: transpose_state_layout is called state_v_first now", DeprecationWarning, stacklevel=3)
+        refuse(function, {"transpose_state_layout": "it is the old name of state_v_first"},
+               transpose_state_layout=(v_first, False))
+        v_first = kwargs.pop("transpose_state_layout")
     unknown(function, kwargs, ("chunk_size",))
     return v_first
 
 
 def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, **rest):
-    found = call(variant, final, cu=cu, step=step, state_v_first=v_first, k=k, v=v, q=q, S0=f32(state),
-                 scale=q.shape[-1] ** -0.5 if scale is None else float(scale),
+    one = of_one_type(q, k, v)
+    found = call(variant, final, cu=cu, step=step, state_v_first=v_first, **dict(zip("qkv", one)), S0=f32(state),
+                 scale=q.shape[-1] ** -0.5 if scale is None else number("scale", scale),
                  **{name: f32(x) if hasattr(x, "shape") else x for name, x in rest.items()})
-    return found["h"], found["S"] if final else None
+    return found["h"] if one[2] is v else like(found["h"], v), found["S"] if final else None
 
 
 def _is_step(q, cu):
@@ -55,7 +62,7 @@ def _simple_gla(q, k, v, g, g_gamma, *rest, **options):
 def chunk_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initial_state=None, output_final_state=False,
                      state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, **kwargs):
     """S_t = e^(g_t + g_gamma) S_{t-1} + k_t v_t^T; g [B, T, H], g_gamma [H], which gets no gradient."""
-    v_first = _options("chunk_simple_gla", kwargs) or state_v_first
+    v_first = _options("chunk_simple_gla", kwargs, state_v_first)
     return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, v_first, cu_seqlens)
 
 
@@ -63,7 +70,7 @@ def fused_recurrent_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initia
                                output_final_state=False, reverse=False, state_v_first=False, cu_seqlens=None,
                                **kwargs):
     """The same; up to 8 tokens by a decode step."""
-    v_first = _options("fused_recurrent_simple_gla", kwargs) or state_v_first
+    v_first = _options("fused_recurrent_simple_gla", kwargs, state_v_first)
     refuse("fused_recurrent_simple_gla", _HINTS, reverse=(reverse, False))
     return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, v_first, cu_seqlens,
                        step=_is_step(q, cu_seqlens))
@@ -106,11 +113,33 @@ def fused_recurrent_lightning_attn(q, k, v, layer_idx, num_layers, scale=None, i
                                       initial_state, output_final_state, reverse, cu_seqlens=cu_seqlens, **kwargs)
 
 
+def _linear(q, k, v, scale, state, final, normalize, cu, step=False):
+    """Normalised, a column of ones beside v becomes what h is divided by, scale sum_j q_i k_j, and in the state the sum
+    of k, which is z of (S, z)."""
+    if not normalize:
+        return _run("linear", q, k, v, scale, state, final, cu=cu, step=step)
+    S0, z0 = state if isinstance(state, tuple) else (state, None)
+    N, V = q.shape[0] if cu is None else cu.shape[0] - 1, v.shape[-1]
+    if S0 is not None or z0 is not None:
+        S0 = zeros(v, (N, v.shape[2], k.shape[-1], V)) if S0 is None else f32(S0)
+        z0 = zeros(v, S0.shape[:-1]) if z0 is None else f32(z0)
+        S0 = beside(S0, z0.reshape(*S0.shape[:-1], 1))
+    h, S = _run("linear", q, k, beside(v, like(zeros(v, (*v.shape[:-1], 1)) + 1, v)), scale, S0, True, cu=cu, step=step)
+    o = like(f32(h[..., :V]) / (f32(h[..., V:]) + 1e-10), v)
+    return o, (S[..., :V] if final else None, S[:, None, ..., V])
+
+
 def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True,
                       cu_seqlens=None):
-    """No decay; with normalize=False alone."""
-    refuse("chunk_linear_attn", _HINTS, normalize=(normalize, False))
-    return _run("linear", q, k, v, scale, initial_state, output_final_state, cu=cu_seqlens)
+    """No decay; normalised, the state is (S, z) with z [N, 1, H, K], and z is there without output_final_state too."""
+    return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens)
+
+
+def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, reverse=False,
+                                normalize=False, cu_seqlens=None):
+    """The same; up to 8 tokens by a decode step."""
+    refuse("fused_recurrent_linear_attn", _HINTS, reverse=(reverse, False))
+    return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens, _is_step(q, cu_seqlens))
 
 
 # ---- a decay of every channel ----
@@ -126,7 +155,7 @@ def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=Non
                         reverse=False, state_v_first=False, cu_seqlens=None, **kwargs):
     """The same, also with a decay gv [B, T, H, V] of the columns; up to 8 tokens by a decode step."""
     name = "fused_recurrent_gla"
-    v_first = _options(name, kwargs) or state_v_first
+    v_first = _options(name, kwargs, state_v_first)
     refuse(name, _HINTS, reverse=(reverse, False))
     rest = (scale, initial_state, output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
     if gv is None:
@@ -197,7 +226,7 @@ def chunk_gated_delta_rule(q, k, v, g, beta, scale=None, initial_state=None, out
                            cp_context=None, use_gate_in_kernel=False, A_log=None, dt_bias=None, **kwargs):
     """The delta rule on the decayed state; q, k [B, T, H, K], v [B, T, HV, V], g and beta [B, T, HV]."""
     name = "chunk_gated_delta_rule"
-    v_first = _options(name, kwargs) or state_v_first
+    v_first = _options(name, kwargs, state_v_first)
     refuse(name, _HINTS, cp_context=(cp_context, None))
     return _gated_delta_rule(name, q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
                              use_beta_sigmoid_in_kernel, allow_neg_eigval, A_log, dt_bias, scale, initial_state,
@@ -211,7 +240,7 @@ def fused_recurrent_gated_delta_rule(q, k, v, g=None, gk=None, gv=None, beta=Non
                                      cu_seqlens=None, **kwargs):
     """The same, or with gk [B, T, HV, K] for g; up to 8 tokens by a decode step."""
     name = "fused_recurrent_gated_delta_rule"
-    v_first = _options(name, kwargs) or state_v_first
+    v_first = _options(name, kwargs, state_v_first)
     if gv is not None:
         raise wrong(f"{name}: gv", "None", "an array", "decays of values under the delta rule are not there")
     beta = zeros(v, v.shape[:3]) + 1 if beta is None else beta
@@ -255,7 +284,7 @@ def chunk_kda(q, k, v, g, beta, scale=None, initial_state=None, output_final_sta
               return_intermediate_states=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None,
               cp_context=None, use_graph=False, max_num_seqs=None, A_log=None, dt_bias=None, **kwargs):
     """The delta rule on diag(e^g_t) S_{t-1}; g [B, T, HV, K]."""
-    v_first = _options("chunk_kda", kwargs) or state_v_first
+    v_first = _options("chunk_kda", kwargs, state_v_first)
     refuse("chunk_kda", _HINTS, cp_context=(cp_context, None),
            return_intermediate_states=(return_intermediate_states, False))
     if safe_gate and lower_bound is None:
@@ -270,7 +299,7 @@ def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, 
                         use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, lower_bound=None,
                         state_v_first=False, cu_seqlens=None, **kwargs):
     """The same; up to 8 tokens by a decode step."""
-    v_first = _options("fused_recurrent_kda", kwargs) or state_v_first
+    v_first = _options("fused_recurrent_kda", kwargs, state_v_first)
     return _kda("fused_recurrent_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
                 use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, initial_state,
                 output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))

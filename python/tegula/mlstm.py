@@ -5,7 +5,7 @@ exact, also of the normaliser.
 """
 
 from ._shim import call, f32, is_torch, library
-from ._c import wrong
+from ._c import number, wrong
 
 _BLOCKS = ("chunk_size", "chunk_size_inter", "chunk_size_intra", "siz_b_L_parallel", "siz_b_L_loop",
            "siz_b_DH_parallel", "siz_b_DH_loop", "num_warps_intra", "num_warps_inter", "num_stages_intra",
@@ -30,13 +30,17 @@ def _flat(m):
     return None if m is None else f32(m).reshape(m.shape[:2])
 
 
+def _scalars(q, eps):
+    return {"scale": q.shape[-1] ** -0.5, "eps": number("eps", eps)}
+
+
 def mlstm_chunkwise__xl_chunk(q, k, v, i, f, c_initial=None, n_initial=None, m_initial=None,
                               return_last_states=False, eps=1e-6, *, autocast_kernel_dtype=None, **blocks):
     """mLSTM with exponential input gate: h, or (h, (C, n, m)) with m [B, NH, 1]."""
     _check("mlstm_chunkwise__xl_chunk", blocks)
     q, k, v = _cast(q, k, v, autocast_kernel_dtype)
     found = call("mlstm-exp", return_last_states, "bhtd", q=q, k=k, v=v, i=f32(i), f=f32(f), C0=f32(c_initial),
-                 n0=f32(n_initial), m0=_flat(m_initial), eps=float(eps))
+                 n0=f32(n_initial), m0=_flat(m_initial), **_scalars(q, eps))
     return (found.h, (found.C, found.n, found.m[..., None])) if return_last_states else found.h
 
 
@@ -50,19 +54,20 @@ def mlstm_siging_chunkwise__xl_chunk(q, k, v, i, f, c_initial=None, n_initial=No
     gates = {"i": f32(i), "f": f32(f)}
     if normalize:
         found = call("mlstm-sig-norm", return_last_states, "bhtd", q=q, k=k, v=v, **gates, C0=f32(c_initial),
-                     n0=f32(n_initial), eps=float(eps))
+                     n0=f32(n_initial), **_scalars(q, eps))
         return (found.h, (found.C, found.n)) if return_last_states else found.h
     if return_last_states:
         raise wrong(f"{name}: return_last_states", "False with normalize=False", "True",
                     "without the normaliser n is not computed: tegula.torch.mlstm_sig yields S alone")
-    return call("mlstm-sig", False, "bhtd", q=q, k=k, v=v, **gates, S0=f32(c_initial)).h
+    return call("mlstm-sig", False, "bhtd", q=q, k=k, v=v, **gates, S0=f32(c_initial),
+                scale=q.shape[-1] ** -0.5).h
 
 
 def mlstm_recurrent_step(q, k, v, i, f, c, n, m, eps=1e-6, dtype_state=None, **blocks):
     """One token, as mlstm_recurrent_step__native: q [B, NH, D], i and f [B, NH, 1]; h [B, NH, D], (c, n, m)."""
     _check("mlstm_recurrent_step", blocks)
     found = call("mlstm-exp", True, "bhtd", step=True, q=q[:, :, None], k=k[:, :, None], v=v[:, :, None], i=f32(i),
-                 f=f32(f), C0=f32(c), n0=f32(n), m0=_flat(m), eps=float(eps))
+                 f=f32(f), C0=f32(c), n0=f32(n), m0=_flat(m), **_scalars(q, eps))
     states = (found.C, found.n, found.m[..., None])
     if dtype_state is not None and is_torch(q):
         states = tuple(x.to(dtype_state) for x in states)

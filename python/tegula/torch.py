@@ -10,7 +10,7 @@ import contextlib
 
 import torch
 
-from ._c import all_variants, wrong
+from ._c import all_variants, number, wrong
 from ._operator import Operator, Results
 from ._signature import Form, signature
 
@@ -144,6 +144,18 @@ def _register_gradients(forward, backward):
     torch.library.register_autograd(f"tegula::{forward.name}", go_back, setup_context=keep, lib=_library)
 
 
+def _check(op, arguments):
+    """That the dispatcher of PyTorch takes them, whose errors are its own."""
+    for name, value in zip(op.names + op.scalars, arguments):
+        if name in op.scalars:
+            if value is not None:
+                number(name, value)
+        elif value is not None and not isinstance(value, torch.Tensor):
+            raise wrong(name, "a tensor of PyTorch", type(value).__name__)
+        elif value is not None and value.layout != torch.strided:
+            raise wrong(f"{name}.layout", "torch.strided", str(value.layout))
+
+
 def _function(op, pooled):
     """The operator with arguments by name; with `index` the one whose states are slots of pools."""
 
@@ -156,6 +168,7 @@ def _function(op, pooled):
         arguments = [given.pop(name, None) for name in of.names] + [given.pop(name, None) for name in of.scalars]
         for name in given:
             raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(of.names + of.scalars)}", repr(name))
+        _check(of, arguments)
         arguments = _autocast(of, arguments)
         want = [t.name for t in of.outputs if t.optional and (final_state or not t.is_state)]
         found = of.call(*arguments, layout, state_v_first, chunk, step, want)

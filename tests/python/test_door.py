@@ -281,6 +281,12 @@ class Errors(unittest.TestCase):
         x = inputs()
         f32 = np.float32
         self.fails("variant", "`tegula variants`", "simple", variant="simple")
+        self.fails("variant", "`tegula variants`", "None", variant=None)
+        self.fails("variant", "`tegula variants`", "[]", variant=[])
+        self.fails("scale", "a number", "'x'", scale="x")
+        self.fails("chunk", "a whole number", "64.0", chunk=64.0)
+        self.fails("chunk", "a whole number", "-1", chunk=-1)
+        self.fails("want", "in a list", "'S'", want="S")
         self.fails("g", "q, k, v, S0, h, S, a", "'g'", g=x["a"])
         self.fails("a", "[B, NH, T]", "none", a=None)
         self.fails("k", "B = 2 as in q", "[1, 2, 40, 16]", k=x["k"][:1])
@@ -326,5 +332,7 @@ class Errors(unittest.TestCase):
         with self.assertRaises(tegula.Error) as caught:
             forward("simple-gla", **inputs(), scale=float("nan"))
         self.assertEqual(caught.exception.code, "TG0829")
-        with self.assertRaises(tegula.Error):
-            tegula.Operator("simple-gla", device="gpu")
+        for device in ("gpu", [0]):
+            with self.assertRaises(tegula.Error) as caught:
+                tegula.forward("simple-gla", **inputs(), device=device)
+            self.assertEqual(caught.exception.field, "device")

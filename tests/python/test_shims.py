@@ -151,13 +151,67 @@ class Fla(Case):
             expected = decayed(*(turn(t[:, b:e]) for t in x), K**-0.5, self.S0[n : n + 1])
             self.agrees((o[:, b:e], S[n : n + 1]), expected)
 
+    def test_widths_that_are_no_multiple_of_8(self):
+        self.q, self.k, self.v, self.gk = self.q[..., :13], self.k[..., :13], self.v[..., :21], self.gk[..., :13]
+        self.S0 = self.S0[:, :, :13, :21].copy()
+        x = [turn(t) for t in (self.q, self.k, self.v)]
+        for function, arguments, expected in (
+            (fla.chunk_gla, (self.gk,), decayed(*x, turn(self.gk), 13**-0.5, self.S0)),
+            (fla.chunk_gated_delta_rule, (self.g, self.beta), delta(*x, turn(self.beta), 13**-0.5, turn(self.g), self.S0)),
+            (fla.fused_recurrent_kda, (self.gk, self.beta), delta(*x, turn(self.beta), 13**-0.5, turn(self.gk), self.S0)),
+        ):
+            found = self.run_on(function, *arguments)
+            self.assertEqual((found[0].shape, found[1].shape), ((B, T, H, 21), (B, H, 13, 21)))
+            self.agrees(found, expected)
+        self.S0 = self.S0.swapaxes(-1, -2).copy()
+        o, S = self.run_on(fla.chunk_gla, self.gk, state_v_first=True)
+        self.agrees((o, S.swapaxes(-1, -2)), decayed(*x, turn(self.gk), 13**-0.5, self.S0.swapaxes(-1, -2)))
+
+    def test_linear_attention_divided_by_its_weights(self):
+        """Inputs are positive, so that the weights do not cancel."""
+        self.q, self.k, self.S0 = np.abs(self.q), np.abs(self.k), np.abs(self.S0)
+        z0 = np.abs(numbers(B, 1, H, K))
+        ones = np.ones((B, T, H, 1), np.float32)
+        for name, n in (("chunk_linear_attn", T), ("fused_recurrent_linear_attn", 3)):
+            q, k, v, one = (turn(t[:, :n]) for t in (self.q, self.k, self.v, ones))
+            for S, z in ((self.S0, z0), (None, None)):
+                h, last = decayed(q, k, v, np.zeros(H), K**-0.5, S)
+                below, sums = decayed(q, k, one, np.zeros(H), K**-0.5, None if z is None else z[:, 0, :, :, None])
+                state = None if S is None else (S, z)
+                found, (last_S, last_z) = getattr(fla, name)(*(turn(t) for t in (q, k, v)), initial_state=state,
+                                                             output_final_state=True, normalize=True)
+                self.agrees((found, last_S), (h / below, last))
+                self.assertLess(error(last_z, sums[:, None, :, :, 0]), FP32)
+        o, (S, z) = fla.chunk_linear_attn(self.q[:1], self.k[:1], self.v[:1], cu_seqlens=np.array([0, 7, T]))
+        self.assertEqual((S, z.shape), (None, (2, 1, H, K)))
+        alone, _ = fla.chunk_linear_attn(self.q[:1, 7:], self.k[:1, 7:], self.v[:1, 7:])
+        self.assertLess(error(o[:, 7:], alone), FP32)
+
+    def test_values_of_another_type(self):
+        self.v = self.v.astype(np.float16)
+        found = self.run_on(fla.chunk_simple_gla, g=self.g)
+        self.assertEqual(found[0].dtype, np.float16)
+        self.agrees(found, self.decayed(self.g), 1e-3)
+
+    def test_old_names(self):
+        S0 = self.S0.swapaxes(-1, -2).copy()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            _, S = fla.chunk_retention(self.q, self.k, self.v, initial_state=S0, output_final_state=True,
+                                       transpose_state_layout=True)
+        self.assertTrue(any(w.category is DeprecationWarning for w in caught))
+        self.assertEqual(S.shape, S0.shape)
+        with self.assertRaises(tegula.Error), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fla.chunk_simple_gla(self.q, self.k, self.v, state_v_first=True, transpose_state_layout=True)
+
     def test_what_cannot_be_honoured(self):
         qkv = (self.q, self.k, self.v)
         for field, call in (
             ("fused_recurrent_simple_gla: reverse", lambda: fla.fused_recurrent_simple_gla(*qkv, reverse=True)),
             ("chunk_simple_gla: head_first", lambda: fla.chunk_simple_gla(*qkv, head_first=True)),
             ("chunk_simple_gla: colour", lambda: fla.chunk_simple_gla(*qkv, colour=1)),
-            ("chunk_linear_attn: normalize", lambda: fla.chunk_linear_attn(*qkv)),
+            ("fused_recurrent_linear_attn: reverse", lambda: fla.fused_recurrent_linear_attn(*qkv, reverse=True)),
             ("chunk_kda: return_intermediate_states",
              lambda: fla.chunk_kda(*qkv, self.gk, self.beta, return_intermediate_states=True)),
             ("chunk_kda: A_log", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, use_gate_in_kernel=True)),
@@ -166,11 +220,13 @@ class Fla(Case):
              lambda: fla.chunk_gated_delta_rule(*qkv, self.g, self.beta, cp_context=self)),
             ("fused_recurrent_gated_delta_rule: gv",
              lambda: fla.fused_recurrent_gated_delta_rule(*qkv, gv=self.v)),
+            (": scale", lambda: fla.chunk_simple_gla(*qkv, scale="small")),
+            (": array", lambda: fla.chunk_simple_gla(*qkv, initial_state=3)),
             ("chunk_simple_gla: head_first", lambda: fla.chunk_retention(*qkv, chunk_size=64, head_first=True)),
         ):
             with self.assertRaises(tegula.Error) as caught:
                 call()
-            self.assertEqual(caught.exception.field.split(": ")[1], field.split(": ")[1], str(caught.exception))
+            self.assertEqual(caught.exception.field.split(": ")[-1], field.split(": ")[1], str(caught.exception))
 
 
 class Mlstm(Case):
@@ -189,6 +245,12 @@ class Mlstm(Case):
             self.assertLess(error(found, wanted), 4 * FP32)
         np.testing.assert_array_equal(
             shim.mlstm_chunkwise__xl_chunk(*self.x, self.i, self.f, self.S0, self.n0, self.m0), h)
+
+    def test_widths_that_are_no_multiple_of_8(self):
+        x = [t[..., :n] for t, n in zip(self.x, (13, 13, 21))]
+        h, (C, n, m) = shim.mlstm_chunkwise__xl_chunk(*x, self.i, self.f, return_last_states=True)
+        for found, wanted in zip((h, C, n, m[..., 0]), mlstm(*x, self.i, self.f, 13**-0.5, eps=1e-6)):
+            self.assertLess(error(found, wanted), 4 * FP32)
 
     def test_step(self):
         x = [t[:, :, 0] for t in self.x]

@@ -290,6 +290,26 @@ class Shims(unittest.TestCase):
         for name in self.all:
             self.assertLess(error(by_name[name], wanted[name]), 4 * FP32, name)
 
+    def test_gradients_of_widths_that_are_no_multiple_of_8(self):
+        x = {n: t[..., :13] for n, t in self.x.items()}
+        S0 = torch.randn(2, 2, 13, 13, requires_grad=True)
+
+        def run():
+            return fla.chunk_simple_gla(**x, g=-self.gates["g"].abs(), initial_state=S0, output_final_state=True)
+
+        torch._dynamo.reset()
+        given = [*self.x.values(), self.gates["g"], S0]
+        weights = [torch.randn(2, 16, 2, 13), torch.randn(2, 2, 13, 13)]
+        turned = [t.transpose(1, 2) for t in (*x.values(), -self.gates["g"].abs())]
+        h, S = truth(*turned, S0)
+        expected = (h.transpose(1, 2), S)
+        wanted = torch.autograd.grad(sum((o * w).sum() for o, w in zip(expected, weights)), given)
+        for function in (run, torch.compile(run, fullgraph=True, backend="aot_eager")):
+            outputs = function()
+            found = torch.autograd.grad(sum((o * w).sum() for o, w in zip(outputs, weights)), given)
+            for one, other in zip((*outputs, *found), (*expected, *wanted)):
+                self.assertLess(error(one, other), FP32)
+
     def test_bfloat16(self):
         q, k, v, g = (t.detach().bfloat16() for t in (*self.x.values(), -self.gates["g"].abs()))
         o, S = fla.chunk_simple_gla(q, k, v, g, output_final_state=True)
@@ -341,6 +361,11 @@ class Errors(unittest.TestCase):
         with self.assertRaises(tegula.Error) as caught:
             tegula.forward("simple-gla", **{**x, "q": torch._neg_view(x["q"])})
         self.assertEqual(caught.exception.field, "q.values")
+        for field, changes in (("q.layout", {"q": x["q"].to_sparse()}), ("q", {"q": 1.0}), ("scale", {"scale": "x"})):
+            for call in (operators.simple_gla, lambda **y: tegula.forward("simple-gla", **y)):
+                with self.assertRaises(tegula.Error) as caught:
+                    call(**{**x, **changes})
+                self.assertEqual(caught.exception.field, field)
         with self.assertRaises(tegula.Error) as caught:
             operators.simple_gla(**{**x, "a": None})
         self.assertEqual(caught.exception.field, "a")
