@@ -9,6 +9,7 @@ chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no
 import math
 import warnings
 
+from . import _swap
 from ._shim import (beside, call, exp, f32, fixed, given, like, log, numbers, of_one_type, refuse, sigmoid, softplus,
                     unit, unknown, zeros)
 from ._c import number, wrong
@@ -303,3 +304,17 @@ def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, 
     return _kda("fused_recurrent_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
                 use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, initial_state,
                 output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
+
+
+_FUNCTIONS = {name: function for name, function in globals().items() if name.startswith(("chunk_", "fused_recurrent_"))}
+
+
+def install(strict=False):
+    """Puts these functions in the place of flash-linear-attention's, in all modules that are loaded, and yields their
+    names. What cannot be honoured goes to the peer's own function after a warning; with `strict` the error is raised."""
+    return _swap.install(_FUNCTIONS, strict)
+
+
+def uninstall():
+    """Puts flash-linear-attention's functions back."""
+    _swap.uninstall()
