@@ -332,12 +332,12 @@ static uint32_t uniform_sums(const struct plan *p)
     return most;
 }
 
-uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor)
+uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t bytes)
 {
     tg_bits waiting = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_waits(&p->values[i]))
+        if (plan_waits_with(&p->values[i], bytes))
             waiting |= TG_BIT(TG_OPERAND_TILE(p->values[i].operand));
     for (uint32_t t = 0; t < tensor; t++)
         n += waiting & TG_BIT(t) ? 1 : 0;

@@ -454,15 +454,20 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 }
 /* In shared memory it has tiles of the chunk's 64 rows, in which 16-bit tensors wait to be read and, in their place, are operands of
  * products of positions then: queries, keys and, of a second product by the same keys, its queries. What decays by much is
- * multiplied by way of the last of them, in which nothing waits. Behind them are floats of each channel: the references of the four warps,
+ * multiplied by way of the last of them, in which nothing of 16 bits waits. fp32 tensors wait from there on, two tiles each, until the
+ * first operation that reads rows has them in registers. Behind them are floats of each channel: the references of the four warps,
  * and sums of the four or factors of 16 bits of each pair of them. */
 enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
-uint32_t plan_waiting_before(const struct plan *p,
-                             uint32_t tensor); /* how many tensors before it wait there: pipeline.c */
-/* Does the value wait there? */
+/* How many tensors before it, with elements of so many bytes, wait there: pipeline.c. */
+uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t bytes);
+/* Are rows of the value, with elements of so many bytes, copied there? */
+static inline bool plan_waits_with(const struct value *v, uint32_t bytes)
+{
+    return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2 && tg_dtype_bytes(v->dtype) == bytes;
+}
 static inline bool plan_waits(const struct value *v)
 {
-    return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2 && tg_dtype_bytes(v->dtype) == 2;
+    return plan_waits_with(v, 2);
 }
 /* Bytes of a tile. What is stored of positions by positions goes by way of the first: rows of 9 units of 16 bytes. */
 static inline uint32_t plan_channel_tile(const struct plan *p)
@@ -472,12 +477,18 @@ static inline uint32_t plan_channel_tile(const struct plan *p)
 }
 static inline uint32_t plan_channel_tiles(const struct plan *p)
 {
-    const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES);
+    const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES, 2);
     return 1 + (waiting > CHANNEL_PRODUCTS ? waiting : CHANNEL_PRODUCTS);
+}
+/* Bytes before the floats. */
+static inline uint32_t plan_channel_floats(const struct plan *p)
+{
+    const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES, 4);
+    return (plan_channel_tiles(p) + (waiting ? 2 * waiting - 1 : 0)) * plan_channel_tile(p);
 }
 static inline uint32_t plan_channel_scratch(const struct plan *p)
 {
-    return plan_channel_tiles(p) * plan_channel_tile(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
+    return plan_channel_floats(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
 }
 /* Is it a product with a decay whose result keeps the channels, where lanes have them? */
 static inline bool plan_is_spread(const struct plan *p, const struct op *op)

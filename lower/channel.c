@@ -26,6 +26,15 @@ struct channels channels_of(struct emit *e)
                              .row = mul(e, e->warp, imm(e, ROWS))};
 }
 
+bool is_of_channels(const struct plan *p, const struct op *op)
+{
+    if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
+        return p->values[op->a].space == SPACE_CHANNEL || p->values[op->v].space == SPACE_CHANNEL;
+    const bool has_value = op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_MAP ||
+                           op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_STORE;
+    return has_value && p->values[op->v].space == SPACE_CHANNEL;
+}
+
 /* ---- elements ---- */
 
 /* A map of rows. */
@@ -100,18 +109,25 @@ LLVMValueRef channel_place(const struct channels *c, uint32_t r)
     return byte_offset(e, channel_tile(e, 0), at);
 }
 
-/* Bytes from the first tile to that in which the value waits. */
-static LLVMValueRef waiting_place(struct emit *e, uint32_t v)
+/* Where the lane's elements of the warp's r-th row wait: in the tiles of fp32 tensors nothing is exclusive-ored. */
+static LLVMValueRef waiting_place(const struct channels *c, uint32_t v, uint32_t r)
 {
+    struct emit *e = c->e;
     const struct plan *p = e->p;
-    return imm(e, plan_waiting_before(p, TG_OPERAND_TILE(p->values[v].operand)) * plan_channel_tile(p));
+    const uint32_t tensor = TG_OPERAND_TILE(p->values[v].operand), row_bytes = 4 * c->n;
+    if (plan_waits(&p->values[v]))
+        return byte_offset(e, channel_place(c, r), imm(e, plan_waiting_before(p, tensor, 2) * plan_channel_tile(p)));
+    const uint32_t tile = plan_channel_tiles(p) - 1 + 2 * plan_waiting_before(p, tensor, 4);
+    LLVMValueRef at = add(e, mul(e, c->row, imm(e, row_bytes)), mul(e, c->first, imm(e, 4)));
+    return byte_offset(e, byte_offset(e, channel_tile(e, tile), at), imm(e, r * row_bytes));
 }
 
 LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row)
 {
     struct emit *e = c->e;
     LLVMValueRef index = add(e, mul(e, row, imm(e, c->n)), c->first);
-    return byte_offset(e, channel_tile(e, plan_channel_tiles(e->p)), mul(e, index, imm(e, 4)));
+    LLVMValueRef floats = byte_offset(e, channel_tile(e, 0), imm(e, plan_channel_floats(e->p)));
+    return byte_offset(e, floats, mul(e, index, imm(e, 4)));
 }
 
 LLVMTypeRef channel_type(const struct channels *c, tg_dtype dtype)
@@ -150,10 +166,9 @@ void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, L
 void fetch_channels(const struct channels *c, uint32_t r)
 {
     struct emit *e = c->e;
-    LLVMValueRef place = channel_place(c, r);
     for (uint32_t v = 0; v < e->p->n_values; v++)
         if (plan_waits(&e->p->values[v]))
-            channel_load_row(c, v, byte_offset(e, place, waiting_place(e, v)), &e->registers[v][r * c->each]);
+            channel_load_row(c, v, waiting_place(c, v, r), &e->registers[v][r * c->each]);
 }
 
 int channel_same_before(const struct plan *p, uint32_t v)
@@ -165,41 +180,33 @@ int channel_same_before(const struct plan *p, uint32_t v)
     return -1;
 }
 
-/* Behind the end of the chunk the last row once more: nothing of it is stored or reached. */
+/* All of it is under way before any of it is read: a load into registers would be put off until there is room for it. Behind the end of
+ * the chunk are zeros: nothing of them is stored or reached. */
 static void load_rows(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
     const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef row = smaller(e, c->row, sub(e, e->at.length, imm(e, 1))), stride = channel_row_stride(e, tile);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first),
-                 into = waiting_place(e, v);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, c->row, c->first),
+                 stride = channel_row_stride(e, tile);
     for (uint32_t r = 0; r < ROWS; r++) {
-        if (plan_waits(value))
-            async_copy(e, byte_offset(e, channel_place(c, r), into), from, 2 * c->each, NULL);
-        else
-            channel_load_row(c, v, from, &e->registers[v][r * c->each]);
-        LLVMValueRef is_last = LLVMBuildNot(e->b, less(e, add(e, c->row, imm(e, r + 1)), e->at.length), "");
-        from = byte_offset(e, from, choose(e, is_last, imm64(e, 0), stride));
+        LLVMValueRef is_there = less(e, add(e, c->row, imm(e, r)), e->at.length);
+        async_copy(e, waiting_place(c, v, r), from, tg_dtype_bytes(value->dtype) * c->each, is_there);
+        from = byte_offset(e, from, stride);
     }
-    if (plan_waits(value))
-        call0(e, "llvm.nvvm.cp.async.commit.group");
+    call0(e, "llvm.nvvm.cp.async.commit.group");
 }
 
 static void load_channels(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const int before = channel_same_before(e->p, v);
     if (value->n_dims == 1) {
         const uint32_t tile = TG_OPERAND_TILE(value->operand);
         channel_load_row(c, v, tensor_address(e, value->operand, tile, &e->at, value->dims, c->first, NULL),
                          e->registers[v]);
-    } else if (before < 0) {
+    } else if (channel_same_before(e->p, v) < 0) {
         load_rows(c, v);
-    } else if (!plan_waits(value)) {
-        for (uint32_t i = 0; i < ROWS * c->each; i++)
-            set(e, e->registers[v][i], get(e, e->f32, e->registers[before][i]));
     }
 }
 
@@ -207,6 +214,29 @@ static void load_channels(const struct channels *c, uint32_t v)
 void await_channels(struct emit *e)
 {
     call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+}
+
+static bool reads_rows(const struct plan *p, const struct op *op)
+{
+    return is_of_channels(p, op) && op->kind != OP_LOAD && op->kind != OP_ZERO && op->kind != OP_MAP;
+}
+
+/* What waits as fp32, if the operation is the first that reads rows. */
+static void fetch_floats(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    uint32_t behind = 0; /* copies of others that were begun behind the last of these */
+    for (const struct op *before = p->ops; before < op; before++) {
+        if (reads_rows(p, before))
+            return;
+        if (before->kind == OP_LOAD && channel_same_before(p, before->v) < 0)
+            behind = plan_waits_with(&p->values[before->v], 4) ? 0 : behind + plan_waits(&p->values[before->v]);
+    }
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, behind));
+    for (uint32_t v = 0; v < p->n_values; v++)
+        for (uint32_t r = 0; r < ROWS && plan_waits_with(&p->values[v], 4); r++)
+            channel_load_row(c, v, waiting_place(c, v, r), &e->registers[v][r * c->each]);
 }
 
 /* ---- maps ---- */
@@ -382,6 +412,8 @@ void emit_channels(struct emit *e, const struct op *op)
         emit_spread_rows(e, op);
         return;
     }
+    if (reads_rows(e->p, op))
+        fetch_floats(&c, op);
     switch (op->kind) {
     case OP_LOAD:
         load_channels(&c, op->v);

@@ -17,6 +17,8 @@ struct channels channels_of(struct emit *e);
 LLVMTypeRef channel_type(const struct channels *c, tg_dtype dtype);
 LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMValueRef *x);
 
+/* Does the operation make, store or multiply values of channels? */
+bool is_of_channels(const struct plan *p, const struct op *op);
 /* An operation that makes, stores or multiplies values of channels. */
 void emit_channels(struct emit *e, const struct op *op);
 /* An element of such a value: by the warp's row and the lane's channel, row by row. */

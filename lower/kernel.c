@@ -22,16 +22,6 @@ void debug_line(struct emit *e, int stmt)
     LLVMSetCurrentDebugLocation2(e->b, LLVMDIBuilderCreateDebugLocation(e->context, line, 0, e->debug_scope, NULL));
 }
 
-/* Does it make, store or multiply what lanes have of channels? */
-static bool is_of_channels(const struct plan *p, const struct op *op)
-{
-    if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
-        return p->values[op->a].space == SPACE_CHANNEL || p->values[op->v].space == SPACE_CHANNEL;
-    const bool has_value = op->kind == OP_LOAD || op->kind == OP_ZERO || op->kind == OP_COPY || op->kind == OP_MAP ||
-                           op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_STORE;
-    return has_value && p->values[op->v].space == SPACE_CHANNEL;
-}
-
 static void emit_op(struct emit *e, const struct op *op)
 {
     debug_line(e, op->stmt);

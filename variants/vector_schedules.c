@@ -35,13 +35,13 @@ static const tg_schedule step = {
 #define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
-#define ALL_CHANNELS .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2
-#define CHUNK_ROW                                                                                                      \
-    {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}}
+#define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
+    .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
+#define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS(resident_)}
 /* ... and what gradients need: keys that are made there, and the sums where another row reads them. */
 #define BACK_CHUNK_ROW(...)                                                                                            \
-    {ROW("pairs", (P, QB, KE, GT, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}},\
-    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}},\
+    {ROW("pairs", (P, QB, KE, GT, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS(3)},                                    \
+    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS(3)},                                   \
     OWN_ROW
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
@@ -58,7 +58,7 @@ static const tg_schedule two_level = {
 
 static const tg_schedule fused = {
     SCHEDULE("fused"), .chunk = 64,
-    .rows = {CHUNK_ROW, {ROW("state", (CK)), STATE(TG_LKV, 64)},
+    .rows = {CHUNK_ROW(2), {ROW("state", (CK)), STATE(TG_LKV, 64)},
              {ROW("H", (H)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64), [TG_DHV] = TG_P(128)}}},
 };
 
@@ -120,7 +120,7 @@ static const tg_point walk_points[] = {
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {CHUNK_ROW, STATE_ROWS, WALK_ROW},
+    .rows = {CHUNK_ROW(3), STATE_ROWS, WALK_ROW},
 };
 /* Where dqk is neither 64 nor 128. */
 static const tg_point walk_gates_points[] = {
