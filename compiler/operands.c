@@ -49,7 +49,8 @@ static bool check_map(const struct plan *p, const struct op *op)
         const int r = plan_find(p, reads[k], v->nest);
         const enum space space = r < 0 ? SPACE_UNIFORM : p->values[r].space;
         const bool at_rows = v->space != SPACE_OPERAND || !plan_is_read_while_fetched(p, (uint32_t)r);
-        const bool ok = (space == SPACE_ROWS && at_rows) || space == SPACE_VECTOR || space == SPACE_UNIFORM ||
+        const bool ok = (space == SPACE_ROWS && at_rows && !(p->spreads && v->space == SPACE_CHANNEL)) ||
+                        space == SPACE_VECTOR || space == SPACE_UNIFORM ||
                         ((space == SPACE_FRAGMENT || space == SPACE_CHANNEL) && v->space == space) ||
                         (space == SPACE_MATRIX && v->space == SPACE_OPERAND);
         if (!ok)

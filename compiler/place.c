@@ -120,6 +120,19 @@ static bool is_beside_channels(const struct plan *p, uint32_t v)
     return false;
 }
 
+bool plan_is_beside(const struct plan *p, uint32_t v)
+{
+    return p->values[v].space == SPACE_ROWS && p->values[v].stmt >= 0 && is_beside_channels(p, v);
+}
+
+uint32_t plan_beside_before(const struct plan *p, uint32_t v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v; i++)
+        n += plan_is_beside(p, i);
+    return n;
+}
+
 /* Does a tile in registers read the vector along its columns? */
 static bool is_column(const struct plan *p, uint32_t v)
 {

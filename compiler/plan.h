@@ -456,8 +456,13 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
  * products of positions then: queries, keys and, of a second product by the same keys, its queries. What decays by much is
  * multiplied by way of the last of them, in which nothing of 16 bits waits. fp32 tensors wait from there on, two tiles each, until the
  * first operation that reads rows has them in registers. Behind them are floats of each channel: the references of the four warps,
- * and sums of the four or factors of 16 bits of each pair of them. */
+ * and sums of the four or factors of 16 bits of each pair of them; then numbers of rows. */
 enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
+enum { CHANNEL_NUMBERS = 4 * CHANNEL_ROWS * CHANNEL_WARPS }; /* bytes of a float a row */
+/* Is it a number a row, made in registers, that maps of channels read? It is in shared memory too: place.c. */
+bool plan_is_beside(const struct plan *p, uint32_t v);
+/* How many such values come before it. */
+uint32_t plan_beside_before(const struct plan *p, uint32_t v);
 /* How many tensors before it, with elements of so many bytes, wait there: pipeline.c. */
 uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t bytes);
 /* Are rows of the value, with elements of so many bytes, copied there? */
@@ -486,9 +491,14 @@ static inline uint32_t plan_channel_floats(const struct plan *p)
     const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES, 4);
     return (plan_channel_tiles(p) + (waiting ? 2 * waiting - 1 : 0)) * plan_channel_tile(p);
 }
-static inline uint32_t plan_channel_scratch(const struct plan *p)
+/* Bytes before numbers of rows. */
+static inline uint32_t plan_channel_numbers(const struct plan *p)
 {
     return plan_channel_floats(p) + CHANNEL_FLOATS * 4 * p->block[TG_DQK];
+}
+static inline uint32_t plan_channel_scratch(const struct plan *p)
+{
+    return plan_channel_numbers(p) + plan_beside_before(p, p->n_values) * CHANNEL_NUMBERS;
 }
 /* Is it a product with a decay whose result keeps the channels, where lanes have them? */
 static inline bool plan_is_spread(const struct plan *p, const struct op *op)

@@ -145,6 +145,31 @@ LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMV
     return out;
 }
 
+/* ---- numbers of rows ---- */
+
+static LLVMValueRef place_beside(struct emit *e, uint32_t v, LLVMValueRef row)
+{
+    const uint32_t numbers = plan_channel_numbers(e->p) + plan_beside_before(e->p, v) * CHANNEL_NUMBERS;
+    return byte_offset(e, channel_tile(e, 0), add(e, imm(e, numbers), mul(e, row, imm(e, 4))));
+}
+
+void put_beside(struct emit *e, uint32_t v)
+{
+    const struct value *value = &e->p->values[v];
+    if (!plan_is_beside(e->p, v))
+        return;
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
+    for (uint32_t i = 0; i < 2; i++)
+        LLVMBuildStore(e->b, get(e, e->f32, e->registers[v][2 * i]), place_beside(e, v, fragment_row(e, value, i)));
+    end_if(e, after);
+    sync_warp(e);
+}
+
+LLVMValueRef number_beside(struct emit *e, uint32_t v, LLVMValueRef row)
+{
+    return LLVMBuildLoad2(e->b, e->f32, place_beside(e, v, row), "");
+}
+
 /* ---- memory ---- */
 
 LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile)
@@ -340,18 +365,18 @@ static void put_row(struct pass *pass, uint32_t r)
 }
 
 /* What an earlier product has made in the place of rows is read no more: they are copied there once more. */
-static void copy_again(const struct channels *c, const struct op *op)
+void bring_rows(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     bool is_gone = false;
     for (const struct op *before = e->p->ops; before < op; before++)
         is_gone |= is_channel_product(e->p, before);
-    if (!is_gone)
-        return;
-    barrier(e);
-    for (uint32_t v = 0; v < e->p->n_values; v++)
+    if (is_gone)
+        barrier(e);
+    for (uint32_t v = 0; is_gone && v < e->p->n_values; v++)
         if (plan_waits(&e->p->values[v]) && channel_same_before(e->p, v) < 0)
             load_rows(c, v);
+    await_channels(e);
 }
 
 /* A row is made before the one before it is put, which nothing may pass. */
@@ -360,8 +385,7 @@ void go_through_rows(const struct channels *c, const struct op *op)
     struct emit *e = c->e;
     struct pass pass[2] = {{.c = c, .op = op}};
     find_stored(&pass[0]);
-    copy_again(c, op);
-    await_channels(e);
+    bring_rows(c, op);
     if (is_channel_product(e->p, op))
         begin_operands(c, op);
     make_row(&pass[0], 0);
@@ -431,6 +455,9 @@ void emit_channels(struct emit *e, const struct op *op)
         break;
     case OP_STORE:
         store_channels(&c, op);
+        break;
+    case OP_DOT:
+        dot_channels(&c, op);
         break;
     default:
         multiply_channels(&c, op);

@@ -21,6 +21,10 @@ LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMV
 bool is_of_channels(const struct plan *p, const struct op *op);
 /* An operation that makes, stores or multiplies values of channels. */
 void emit_channels(struct emit *e, const struct op *op);
+/* Numbers of rows, made in registers, to where maps of channels read them. */
+void put_beside(struct emit *e, uint32_t v);
+/* That of a row. */
+LLVMValueRef number_beside(struct emit *e, uint32_t v, LLVMValueRef row);
 /* An element of such a value: by the warp's row and the lane's channel, row by row. */
 LLVMValueRef channel_element(struct emit *e, uint32_t v, uint32_t index);
 
@@ -54,6 +58,8 @@ LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile);
 void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers);
 /* What waits is there, of this lane. */
 void await_channels(struct emit *e);
+/* ... once more, where an earlier product has made operands in its place. */
+void bring_rows(const struct channels *c, const struct op *op);
 /* A value before it of the same tensor, at the other positions; -1: none. */
 int channel_same_before(const struct plan *p, uint32_t v);
 /* An element of what an expression makes; and of the map v by itself. */
@@ -67,6 +73,8 @@ void go_through_rows(const struct channels *c, const struct op *pass);
 /* ---- channel_sums.c ----------------------------------------------------------------------------------------- */
 /* A prefix sum over positions, or the sum. */
 void sum_channels(const struct channels *c, const struct op *op);
+/* v += sum of a b over the channels of each row. Lane l has rows l / 4 and 8 more of v. */
+void dot_channels(const struct channels *c, const struct op *op);
 
 /* ---- channel_product.c ---------------------------------------------------------------------------------------- */
 enum { CHANNEL_WORDS = CHANNEL_PRODUCTS + 1 };

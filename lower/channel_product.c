@@ -49,7 +49,8 @@ bool is_channel_product(const struct plan *p, const struct op *op)
 static bool is_made_before(const struct plan *p, uint32_t v, const struct op *op)
 {
     for (const struct op *later = op; later < p->ops + p->n_ops; later++)
-        if ((later->kind == OP_LOAD || later->kind == OP_SCAN || later->kind == OP_TOTAL || later->kind == OP_COPY) &&
+        if ((later->kind == OP_LOAD || later->kind == OP_SCAN || later->kind == OP_TOTAL || later->kind == OP_COPY ||
+             (later->kind == OP_MAP && p->values[later->v].n_dims == 1)) &&
             channel_is_of(p, v, later->v) && !(later->kind == OP_COPY && later->v == v))
             return false;
     return true;

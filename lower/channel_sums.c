@@ -1,4 +1,4 @@
-/* lower/channel_sums.c - sums over positions in kernels whose lanes have channels of rows (lower/channel.c, lower/spread_rows.c): a lane
+/* lower/channel_sums.c - sums over positions, and of rows, in kernels whose lanes have channels of rows (lower/channel.c, lower/spread_rows.c): a lane
  * adds up the rows of its warp; what each of the four warps has goes through shared memory. */
 #include "lower/channel.h"
 
@@ -80,24 +80,6 @@ static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef
     }
 }
 
-/* A prefix sum: of the warp's rows, and before them those of the warps before. */
-static void scan_channels(const struct channels *c, const struct op *op)
-{
-    struct emit *e = c->e;
-    LLVMValueRef sum[8], all[WARPS][8], sums[ROWS][8];
-    sum_rows(c, op, sum, sums);
-    exchange(c, op, sum);
-    for (uint32_t w = 0; w + 1 < WARPS; w++)
-        load_sums(c, w, all[w]);
-    for (uint32_t j = 0; j < c->each; j++) {
-        LLVMValueRef base = real(e, 0);
-        for (uint32_t w = 0; w + 1 < WARPS; w++)
-            base = choose(e, less(e, imm(e, w), e->warp), LLVMBuildFAdd(e->b, base, all[w][j], ""), base);
-        for (uint32_t r = 0; r < ROWS; r++)
-            spread_set(e, op->v, r * c->each + j, LLVMBuildFAdd(e->b, base, sums[r][j], ""));
-    }
-}
-
 /* Are the sums of the warps' rows there, of a prefix sum of the same? */
 static bool has_sums(const struct plan *p, const struct op *op)
 {
@@ -108,6 +90,52 @@ static bool has_sums(const struct plan *p, const struct op *op)
         else if (takes_place(p, before)) /* its factors are in their place */
             has = false;
     return has;
+}
+
+/* What the warps before have. */
+static void load_base(const struct channels *c, LLVMValueRef base[8])
+{
+    struct emit *e = c->e;
+    LLVMValueRef all[WARPS][8];
+    for (uint32_t w = 0; w + 1 < WARPS; w++)
+        load_sums(c, w, all[w]);
+    for (uint32_t j = 0; j < c->each; j++) {
+        base[j] = real(e, 0);
+        for (uint32_t w = 0; w + 1 < WARPS; w++)
+            base[j] = choose(e, less(e, imm(e, w), e->warp), LLVMBuildFAdd(e->b, base[j], all[w][j], ""), base[j]);
+    }
+}
+
+/* A prefix sum before each position where there is that up to each: the same registers, a row on. */
+static bool shift_sums(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct op *same = e->p->ops;
+    while (same < op &&
+           !(same->kind == OP_SCAN && same->a == op->a && !(e->p->algorithm->body[same->stmt].flags & TG_EXCLUSIVE)))
+        same++;
+    if (e->p->spreads || same == op || !(e->p->algorithm->body[op->stmt].flags & TG_EXCLUSIVE) || !has_sums(e->p, op))
+        return false;
+    LLVMValueRef base[8];
+    load_base(c, base);
+    for (uint32_t i = 0; i < ROWS * c->each; i++)
+        set(e, e->registers[op->v][i], i < c->each ? base[i] : get(e, e->f32, e->registers[same->v][i - c->each]));
+    return true;
+}
+
+/* A prefix sum: of the warp's rows, and before them those of the warps before. */
+static void scan_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sum[8], base[8], sums[ROWS][8];
+    if (shift_sums(c, op))
+        return;
+    sum_rows(c, op, sum, sums);
+    exchange(c, op, sum);
+    load_base(c, base);
+    for (uint32_t j = 0; j < c->each; j++)
+        for (uint32_t r = 0; r < ROWS; r++)
+            spread_set(e, op->v, r * c->each + j, LLVMBuildFAdd(e->b, base[j], sums[r][j], ""));
 }
 
 static void total_channels(const struct channels *c, const struct op *op)
@@ -134,4 +162,50 @@ void sum_channels(const struct channels *c, const struct op *op)
         scan_channels(c, op);
     else
         total_channels(c, op);
+}
+
+/* ---- sums over channels ---- */
+
+/* Of n sums a lane keeps half, those whose rows have the bit as the lane's number has it, and adds what the lane that keeps
+ * the others has of them. Sums stay in the order of their rows. */
+static void halve(struct emit *e, LLVMValueRef *sums, uint32_t n, uint32_t apart, uint32_t lane_bit)
+{
+    LLVMValueRef upper =
+        LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, e->lane, imm(e, lane_bit), ""), imm(e, 0), "");
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i & apart)
+            continue;
+        LLVMValueRef low = sums[i], high = sums[i + apart];
+        LLVMValueRef other = shuffle_xor(e, choose(e, upper, low, high), lane_bit);
+        sums[kept++] = LLVMBuildFAdd(e->b, choose(e, upper, high, low), other, "");
+    }
+}
+
+void dot_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sums[ROWS];
+    if (!e->p->spreads)
+        bring_rows(c, op);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        sums[r] = real(e, 0);
+        if (!e->p->spreads)
+            fetch_channels(c, r);
+        for (uint32_t j = 0; j < c->each; j++) {
+            LLVMValueRef a = channel_element(e, op->a, r * c->each + j);
+            LLVMValueRef b =
+                e->p->algorithm->body[op->stmt].b ? channel_element(e, op->b, r * c->each + j) : real(e, 1);
+            sums[r] = fma_of(e, a, b, sums[r]);
+        }
+    }
+    halve(e, sums, ROWS, 4, 16);
+    halve(e, sums, ROWS / 2, 2, 8);
+    halve(e, sums, ROWS / 4, 1, 4);
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t by = 2; by; by /= 2)
+            sums[i] = LLVMBuildFAdd(e->b, sums[i], shuffle_xor(e, sums[i], by), "");
+        LLVMValueRef *to = &e->registers[op->v][2 * i];
+        set(e, *to, LLVMBuildFAdd(e->b, get(e, e->f32, *to), sums[i], ""));
+    }
 }

@@ -196,6 +196,8 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
         return (struct pair){channel_element(e, (uint32_t)i, at->self_index), NULL};
     case SPACE_PARTS: /* added up before */
     case SPACE_ROWS:
+        if (x->out->space == SPACE_CHANNEL)
+            return (struct pair){number_beside(e, (uint32_t)i, at->row), NULL};
         return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]),
                              two ? get(e, e->f32, e->registers[i][2 * at->row_class + 1]) : NULL};
     case SPACE_VECTOR: {

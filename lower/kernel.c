@@ -22,13 +22,8 @@ void debug_line(struct emit *e, int stmt)
     LLVMSetCurrentDebugLocation2(e->b, LLVMDIBuilderCreateDebugLocation(e->context, line, 0, e->debug_scope, NULL));
 }
 
-static void emit_op(struct emit *e, const struct op *op)
+static void emit_other(struct emit *e, const struct op *op)
 {
-    debug_line(e, op->stmt);
-    if (is_of_channels(e->p, op)) {
-        emit_channels(e, op);
-        return;
-    }
     switch (op->kind) {
     case OP_LOAD:
         emit_load(e, op->v);
@@ -100,6 +95,14 @@ static void emit_op(struct emit *e, const struct op *op)
     default:
         break;
     }
+}
+
+static void emit_op(struct emit *e, const struct op *op)
+{
+    debug_line(e, op->stmt);
+    (is_of_channels(e->p, op) ? emit_channels : emit_other)(e, op);
+    if (op->kind == OP_MAP || op->kind == OP_COPY || op->kind == OP_DOT)
+        put_beside(e, op->v);
 }
 
 void emit_ops(struct emit *e, uint32_t begin, uint32_t end)

@@ -253,48 +253,6 @@ static void copy_channels(const struct channels *c, const struct op *op)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
 }
 
-/* ---- sums over channels ---- */
-
-/* Of n sums a lane keeps half, those whose rows have the bit as the lane's number has it, and adds what the lane that keeps
- * the others has of them. Sums stay in the order of their rows. */
-static void halve(struct emit *e, LLVMValueRef *sums, uint32_t n, uint32_t apart, uint32_t lane_bit)
-{
-    LLVMValueRef upper =
-        LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, e->lane, imm(e, lane_bit), ""), imm(e, 0), "");
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i & apart)
-            continue;
-        LLVMValueRef low = sums[i], high = sums[i + apart];
-        LLVMValueRef other = shuffle_xor(e, choose(e, upper, low, high), lane_bit);
-        sums[kept++] = LLVMBuildFAdd(e->b, choose(e, upper, high, low), other, "");
-    }
-}
-
-/* v += sum of a b over the channels of each row. Lane l has rows l / 4 and 8 more of v. */
-static void dot_channels(const struct channels *c, const struct op *op)
-{
-    struct emit *e = c->e;
-    LLVMValueRef sums[ROWS];
-    for (uint32_t r = 0; r < ROWS; r++) {
-        sums[r] = real(e, 0);
-        for (uint32_t j = 0; j < c->each; j++) {
-            LLVMValueRef a = spread_element(e, op->a, r * c->each + j);
-            LLVMValueRef b = e->p->algorithm->body[op->stmt].b ? spread_element(e, op->b, r * c->each + j) : real(e, 1);
-            sums[r] = fma_of(e, a, b, sums[r]);
-        }
-    }
-    halve(e, sums, ROWS, 4, 16);
-    halve(e, sums, ROWS / 2, 2, 8);
-    halve(e, sums, ROWS / 4, 1, 4);
-    for (uint32_t i = 0; i < 2; i++) {
-        for (uint32_t by = 2; by; by /= 2)
-            sums[i] = LLVMBuildFAdd(e->b, sums[i], shuffle_xor(e, sums[i], by), "");
-        LLVMValueRef *to = &e->registers[op->v][2 * i];
-        set(e, *to, LLVMBuildFAdd(e->b, get(e, e->f32, *to), sums[i], ""));
-    }
-}
-
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
 void emit_spread_rows(struct emit *e, const struct op *op)

@@ -14,9 +14,8 @@
     {ROW("norms", (QR, KR, BETA)), .has = QR, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}, \
     UNIT_ROW
 /* ... with norms by warps that have rows: a thread would read one a line apart from its neighbour's. Chunks of 64, 16-bit types. */
-#define NORM_ROW                                                                                                       \
-    {ROW("norms", (QR, KR, BETA)), .has = QR, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,                       \
-     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}}
+#define NORM_ROW {ROW("norms", (QR, KR, BETA)), .has = QR, NORMS}
+#define NORMS .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -26,10 +25,13 @@
 
 /* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. The gradients' has unit rows in shared memory beside
  * those that they are made of. */
-#define CHUNK_ROW(resident_, outputs_) {ROW("T", outputs_), ALL_CHANNELS(resident_)}
+#define CHUNK_ROW(resident_)                                                                                           \
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, ALL_CHANNELS(resident_)},                                         \
+    {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = QR, ALL_CHANNELS(resident_)}
 #define BACK_CHUNK_ROW                                                                                                 \
+    {ROW("norms", (QR, KR, BETA)), .has = QR, .only = TG_IF_KEPT, NORMS}, {ROW("unit", (Q, K)), .has = QR, .only = TG_IF_KEPT, EACH_CHANNEL}, \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
-    {ROW("T", (T_, P, KB, KE, QB, GT)), .has = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(2)}
+    {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 
@@ -53,7 +55,7 @@ static const tg_schedule portable = {
 
 static const tg_schedule fused = {
     SCHEDULE("fused"), .chunk = 64,
-    .rows = {NORM_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, GT)), WALK_ROW("walk", (H))},
+    .rows = {CHUNK_ROW(2), WALK_ROW("walk", (H))},
 };
 
 #define BACK_WIDE                                                                                                      \
@@ -134,7 +136,7 @@ static const tg_point walk_points[] = {
 };
 static const tg_schedule walk = {
     SCHEDULE("walk"), .chunk = 64, .points = walk_points,
-    .rows = {NORM_ROW, CHUNK_ROW(3, (T_, P, KB, KE, QB, GT)),
+    .rows = {CHUNK_ROW(3),
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
              {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},
@@ -192,7 +194,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {NORM_ROW, UNIT_ROW, BACK_CHUNK_ROW, WALKED_ROWS, CHANNEL_KEY_ROWS},
+    .rows = {BACK_CHUNK_ROW, WALKED_ROWS, CHANNEL_KEY_ROWS},
 };
 /* Where heads share q and k. */
 static const tg_point back_walk_keys_points[] = {
@@ -203,7 +205,7 @@ static const tg_point back_walk_keys_points[] = {
 };
 static const tg_schedule back_walk_keys = {
     SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {NORM_ROW, UNIT_ROW, CHUNK_ROW(2, (T_, P, KB, KE, QB, B, GT)), WALKED_ROWS, KEY_ROWS},
+    .rows = {NORM_ROW, UNIT_ROW, {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS, KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},

@@ -37,12 +37,11 @@ static const tg_schedule step = {
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
-#define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT)), ALL_CHANNELS(resident_)}
+#define CHUNK_ROW(resident_) {ROW("pairs", (P, QB, KE, GT, BONUS)), ALL_CHANNELS(resident_)}
 /* ... and what gradients need: keys that are made there, and the sums where another row reads them. */
 #define BACK_CHUNK_ROW(...)                                                                                            \
-    {ROW("pairs", (P, QB, KE, GT, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS(3)},                                    \
-    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS(3)},                                   \
-    OWN_ROW
+    {ROW("pairs", (P, QB, KE, GT, BONUS, __VA_ARGS__)), .lacks = MADE_K, ALL_CHANNELS(3)},                             \
+    {ROW("pairs", (P, QB, KE, K, GT, __VA_ARGS__)), .has = MADE_K, ALL_CHANNELS(3)}
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
