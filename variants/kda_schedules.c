@@ -9,13 +9,14 @@
 #define GATE_ROW             {ROW("gates", (B, GT)), CHANNELS}
 #define POSITIONS            .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
 /* Where the operands are made in the kernel. */
-#define UNIT_ROW {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
 #define OPERAND_ROWS                                                                                                   \
     {ROW("norms", (QR, KR, BETA)), .has = QR, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}, \
-    UNIT_ROW
+    {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
 /* ... with norms by warps that have rows: a thread would read one a line apart from its neighbour's. Chunks of 64, 16-bit types. */
-#define NORM_ROW {ROW("norms", (QR, KR, BETA)), .has = QR, NORMS}
-#define NORMS .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}
+#define NORM_ROWS(only_)                                                                                               \
+    {ROW("norms", (QR, KR, BETA)), .has = QR, .only = only_, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,        \
+     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}},                                          \
+    {ROW("unit", (Q, K)), .has = QR, .only = only_, EACH_CHANNEL}
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -23,13 +24,13 @@
 #define T_OF(outputs_)                                                                                                 \
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
-/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory. The gradients' has unit rows in shared memory beside
- * those that they are made of. */
+/* The same with the gates, where dqk is 64 or 128: their sums do not go through memory; and with the norms of rows, of which gradients
+ * have more in memory. */
 #define CHUNK_ROW(resident_)                                                                                           \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, ALL_CHANNELS(resident_)},                                         \
     {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = QR, ALL_CHANNELS(resident_)}
 #define BACK_CHUNK_ROW                                                                                                 \
-    {ROW("norms", (QR, KR, BETA)), .has = QR, .only = TG_IF_KEPT, NORMS}, {ROW("unit", (Q, K)), .has = QR, .only = TG_IF_KEPT, EACH_CHANNEL}, \
+    NORM_ROWS(TG_IF_KEPT),                                                                                             \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
     {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
@@ -205,7 +206,7 @@ static const tg_point back_walk_keys_points[] = {
 };
 static const tg_schedule back_walk_keys = {
     SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {NORM_ROW, UNIT_ROW, {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS, KEY_ROWS},
+    .rows = {NORM_ROWS(0), {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS, KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
