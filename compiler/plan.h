@@ -535,6 +535,13 @@ static inline bool plan_is_loaded_row(const struct value *v)
 {
     return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2;
 }
+/* What the sums of a product begin with: a value; -1: nothing. The earlier product that makes this start, where nothing else reads it and
+ * decays are the same: both are made as this one is; NULL: none. The next product, where it has the same X and decays, and all else of it is
+ * there: it is made as this one is. Is the product made as another one is? */
+int plan_spread_start(const struct plan *p, const struct op *op);
+const struct op *plan_spread_onto(const struct plan *p, const struct op *op);
+const struct op *plan_spread_beside(const struct plan *p, const struct op *op);
+bool plan_spread_is_part(const struct plan *p, const struct op *op);
 /* Place of the weights' diagonal blocks: from 1 on if a product takes them turned, else 0; and how many places there are, of those, and
  * of diagonal blocks. */
 uint32_t plan_turned(const struct plan *p, uint32_t weights);

@@ -107,6 +107,102 @@ uint32_t plan_own_places(const struct plan *p)
     return plan_turned_places(p) + (others ? 1 : 0);
 }
 
+/* ---- what operations read ---- */
+
+/* Is the value the tile, or made of it by maps alone? */
+static bool is_made_of(const struct plan *p, tg_operand operand, int nest, uint32_t tile)
+{
+    const int v = plan_find(p, operand, nest);
+    const tg_stmt *s = v < 0 || p->values[v].stmt < 0 ? NULL : &p->algorithm->body[p->values[v].stmt];
+    tg_operand reads[TG_MAX_READS];
+    bool is = TG_OPERAND_TILE(operand) == tile;
+    for (uint32_t k = 0, n = s && (s->op == TG_STMT_MAP || s->op == TG_STMT_TOTAL) ? tg_stmt_reads(s, reads) : 0;
+         k < n && !is; k++)
+        is = is_made_of(p, reads[k], nest, tile);
+    return is;
+}
+
+static uint32_t read_by(const struct plan *p, const struct op *op, tg_operand reads[TG_MAX_READS])
+{
+    if (op->kind == OP_COPY || op->kind == OP_STORE) {
+        reads[0] = p->values[op->kind == OP_COPY ? op->a : op->v].operand;
+        return 1;
+    }
+    return op->stmt < 0 ? 0 : tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
+}
+
+/* ---- products that are made together ---- */
+
+int plan_spread_start(const struct plan *p, const struct op *op)
+{
+    for (const struct op *before = op; before-- > p->ops;)
+        if ((before->kind == OP_COPY || before->kind == OP_ZERO) && before->v == op->v)
+            return before->kind == OP_COPY ? before->a : -1;
+    return -1;
+}
+
+/* Have the products the same decays, in the same direction? */
+static bool decay_alike(const struct plan *p, const struct op *a, const struct op *b)
+{
+    return a->c == b->c && a->w == b->w && p->values[a->v].dims[0] == p->values[b->v].dims[0];
+}
+
+const struct op *plan_spread_onto(const struct plan *p, const struct op *op)
+{
+    const int start = plan_spread_start(p, op);
+    const struct op *onto = NULL;
+    for (const struct op *before = p->ops; before < op; before++)
+        if (plan_is_spread(p, before) && (int)before->v == start && decay_alike(p, before, op))
+            onto = before;
+    for (const struct op *other = p->ops; onto && other < p->ops + p->n_ops; other++) {
+        tg_operand reads[TG_MAX_READS];
+        const bool is_own = other == op || other->v == op->v; /* its start, which is a copy */
+        for (uint32_t k = 0, n = is_own ? 0 : read_by(p, other, reads); k < n && onto; k++)
+            if (reads[k] == p->values[onto->v].operand)
+                onto = NULL;
+    }
+    return onto;
+}
+
+/* Is all there, before the first of the products, that the other one takes beside X? */
+static bool is_there(const struct plan *p, const struct op *first, const struct op *op)
+{
+    const int start = plan_spread_start(p, op);
+    for (const struct op *other = first; other < op; other++) {
+        const uint32_t tile = TG_OPERAND_TILE(p->values[other->v].operand);
+        const bool is_none =
+            other->stmt < 0 || other->v == op->v || (other->kind == OP_MAP && plan_is_made_anew(p, other->v));
+        if (!is_none && (other->v == plan_spread_weights(p, op) ||
+                         (start >= 0 && is_made_of(p, p->values[start].operand, p->values[start].nest, tile))))
+            return false;
+    }
+    return start < 0 || plan_is_made_anew(p, (uint32_t)start);
+}
+
+const struct op *plan_spread_beside(const struct plan *p, const struct op *op)
+{
+    const uint32_t left = plan_spread_weights(p, op), terms = left == op->a ? op->b : op->a;
+    if (plan_spread_onto(p, op))
+        return NULL;
+    for (const struct op *other = op + 1; other < p->ops + p->n_ops; other++) {
+        if (!plan_is_spread(p, other))
+            continue;
+        const uint32_t weights = plan_spread_weights(p, other);
+        const bool is = (other->a == weights ? other->b : other->a) == terms && decay_alike(p, op, other) &&
+                        !plan_spread_onto(p, other) && is_there(p, op, other);
+        return is ? other : NULL;
+    }
+    return NULL;
+}
+
+bool plan_spread_is_part(const struct plan *p, const struct op *op)
+{
+    bool is = false;
+    for (const struct op *other = p->ops; other < p->ops + p->n_ops; other++)
+        is |= plan_is_spread(p, other) && (plan_spread_onto(p, other) == op || plan_spread_beside(p, other) == op);
+    return is;
+}
+
 /* ---- rows in shared memory ---- */
 
 uint32_t plan_spread_rows(const struct plan *p)
@@ -154,19 +250,6 @@ struct kept {
     uint32_t bytes, first, last;
 };
 
-/* Is the value the tile, or made of it by maps alone? */
-static bool is_made_of(const struct plan *p, tg_operand operand, int nest, uint32_t tile)
-{
-    const int v = plan_find(p, operand, nest);
-    const tg_stmt *s = v < 0 || p->values[v].stmt < 0 ? NULL : &p->algorithm->body[p->values[v].stmt];
-    tg_operand reads[TG_MAX_READS];
-    bool is = TG_OPERAND_TILE(operand) == tile;
-    for (uint32_t k = 0, n = s && (s->op == TG_STMT_MAP || s->op == TG_STMT_TOTAL) ? tg_stmt_reads(s, reads) : 0;
-         k < n && !is; k++)
-        is = is_made_of(p, reads[k], nest, tile);
-    return is;
-}
-
 static uint32_t kept_bytes(const struct plan *p, uint32_t tile, bool is_made)
 {
     uint32_t element = 0;
@@ -176,24 +259,17 @@ static uint32_t kept_bytes(const struct plan *p, uint32_t tile, bool is_made)
     return CHANNEL_ROWS * p->block[TG_DQK] * element;
 }
 
-static uint32_t read_by(const struct plan *p, const struct op *op, tg_operand reads[TG_MAX_READS])
-{
-    if (op->kind == OP_COPY || op->kind == OP_STORE) {
-        reads[0] = p->values[op->kind == OP_COPY ? op->a : op->v].operand;
-        return 1;
-    }
-    return op->stmt < 0 ? 0 : tg_stmt_reads(&p->algorithm->body[op->stmt], reads);
-}
-
 /* The last of the operations from `begin` to `end` that reads the tile; -1: none. */
 static int last_reader(const struct plan *p, uint32_t tile, uint32_t begin, uint32_t end)
 {
     int last = -1;
     for (uint32_t i = begin; i < end; i++) {
+        const struct op *op = &p->ops[i], *onto = plan_is_spread(p, op) ? plan_spread_onto(p, op) : NULL;
         tg_operand reads[TG_MAX_READS];
-        for (uint32_t k = 0, n = read_by(p, &p->ops[i], reads); k < n; k++)
-            if (is_made_of(p, reads[k], p->values[p->ops[i].v].nest, tile))
-                last = (int)i;
+        for (const struct op *reader = op; reader; reader = reader == op ? onto : NULL) /* made with this one */
+            for (uint32_t k = 0, n = read_by(p, reader, reads); k < n; k++)
+                if (is_made_of(p, reads[k], p->values[reader->v].nest, tile))
+                    last = (int)i;
     }
     return last;
 }

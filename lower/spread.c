@@ -21,7 +21,7 @@
 
 #include "lower/matrix.h"
 
-enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS, GROUP = 32 /* channels that are multiplied at a time */ };
+enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS };
 
 /* ---- shared memory --------------------------------------------------------------------------------------------------- */
 
@@ -30,16 +30,13 @@ LLVMValueRef spread_scratch(const struct spread *s, uint32_t offset)
     return byte_offset(s->c.e, s->c.e->arena, imm(s->c.e, s->c.e->p->scratch_offset + offset));
 }
 
-/* This warp's sums of other blocks: 16 rows of floats, units of 32 bytes exclusive-ored with the row. */
-static LLVMValueRef sums_address(const struct spread *s)
+LLVMValueRef spread_sums_address(const struct spread *s)
 {
     struct emit *e = s->c.e;
     return byte_offset(e, spread_scratch(s, WARPS * ROWS * s->c.row_bytes), mul(e, e->warp, imm(e, ROWS * 4 * s->c.n)));
 }
 
-/* A float a channel of block w: its last position's decay; what all of it decays by; what sums decay by before the diagonal block. */
-enum { ENDS, WHOLES, HALVES };
-static LLVMValueRef vector_address(const struct spread *s, uint32_t which, LLVMValueRef w)
+LLVMValueRef spread_vector(const struct spread *s, enum spread_vector which, LLVMValueRef w)
 {
     struct emit *e = s->c.e;
     const uint32_t offset = SPREAD_TILES * WARPS * ROWS * s->c.row_bytes + which * WARPS * 4 * s->c.n;
@@ -109,14 +106,16 @@ static void find_references(struct spread *s, LLVMValueRef middle[8])
         s->of_terms[j] = forgotten(e, choose(e, s->near, middle[j], s->by_query ? s->end[j] : s->begin[j]));
         s->of_rows[j] = forgotten(e, choose(e, s->near, middle[j], s->by_query ? s->begin[j] : s->end[j]));
     }
-    store_floats(s, lane_floats(s, vector_address(s, HALVES, e->warp)), half);
+    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_HALVES, e->warp)), half);
 }
 
 static bool has_spread_before(const struct spread *s)
 {
+    const struct plan *p = s->c.e->p;
+    const struct op *onto = plan_spread_onto(p, s->op);
     bool has = false;
-    for (const struct op *before = s->c.e->p->ops; before < s->op; before++)
-        has |= plan_is_spread(s->c.e->p, before);
+    for (const struct op *before = p->ops; before < (onto ? onto : s->op); before++)
+        has |= plan_is_spread(p, before);
     return has;
 }
 
@@ -131,15 +130,15 @@ static void find_ends(struct spread *s)
     }
     if (!has_spread_before(s))
         barrier(e); /* what was there has been read; later on ends are read before a barrier of their own */
-    store_floats(s, lane_floats(s, vector_address(s, ENDS, e->warp)), s->end);
+    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, e->warp)), s->end);
     barrier(e);
     LLVMValueRef before = choose(e, none, imm(e, 0), sub(e, e->warp, imm(e, 1)));
-    load_floats(s, lane_floats(s, vector_address(s, ENDS, before)), s->begin);
+    load_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, before)), s->begin);
     for (uint32_t j = 0; j < s->c.each; j++) {
         s->begin[j] = choose(e, none, real(e, 0), s->begin[j]);
         whole[j] = two_to(e, s->end[j], s->begin[j]);
     }
-    store_floats(s, lane_floats(s, vector_address(s, WHOLES, e->warp)), whole);
+    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_WHOLES, e->warp)), whole);
     find_references(s, middle);
 }
 
@@ -179,7 +178,7 @@ static LLVMValueRef sums_of_row(const struct spread *s, uint32_t r)
 {
     struct emit *e = s->c.e;
     LLVMValueRef place = LLVMBuildXor(e->b, mul(e, s->c.first, imm(e, 4)), imm(e, r % 4 * 32), "");
-    return byte_offset(e, sums_address(s), add(e, place, imm(e, r * 4 * s->c.n)));
+    return byte_offset(e, spread_sums_address(s), add(e, place, imm(e, r * 4 * s->c.n)));
 }
 
 /* The warp's rows of X: for the diagonal block, and as the end of their block has them, rounded, units of 16 bytes exclusive-ored
@@ -204,116 +203,6 @@ static void put_terms(const struct spread *s)
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
-
-/* The sums of 32 channels, two 16 x 8 tiles and two, times a float a channel. */
-static void decay_sums(const struct spread *s, uint32_t group, LLVMValueRef by, LLVMValueRef sums[16])
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef from = byte_offset(e, by, add(e, mul(e, e->quad_column, imm(e, 8)), imm(e, 4 * GROUP * group)));
-    for (uint32_t t = 0; t < GROUP / 8; t++) {
-        LLVMValueRef two = LLVMBuildLoad2(e->b, e->v2f32, byte_offset(e, from, imm(e, 32 * t)), "");
-        LLVMSetAlignment(two, 8);
-        for (uint32_t i = 0; i < 4; i++) {
-            LLVMValueRef factor = LLVMBuildExtractElement(e->b, two, imm(e, i % 2), "");
-            set(e, sums[4 * t + i], LLVMBuildFMul(e->b, get(e, e->f32, sums[4 * t + i]), factor, ""));
-        }
-    }
-}
-
-/* sums += the warp's rows of P by 32 channels of a block of X. */
-static void multiply_block_of(const struct spread *s, uint32_t group, uint32_t block, const LLVMValueRef rows[4],
-                              LLVMValueRef sums[16])
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef in_matrix = modulo(e, e->lane, imm(e, 8)), low = modulo(e, divide(e, e->lane, imm(e, 8)), imm(e, 2)),
-                 high = divide(e, e->lane, imm(e, 16));
-    LLVMValueRef row = add(e, add(e, in_matrix, mul(e, low, imm(e, 8))), imm(e, ROWS * block));
-    LLVMValueRef from = byte_offset(e, spread_scratch(s, 0), mul(e, row, imm(e, s->c.row_bytes)));
-    LLVMValueRef unit = LLVMBuildXor(e->b, high, in_matrix, "");
-    for (uint32_t t = 0; t < GROUP / 16; t++) {
-        LLVMValueRef columns[4], c[8];
-        LLVMValueRef at = LLVMBuildXor(e->b, unit, imm(e, GROUP / 8 * group + 2 * t), "");
-        fetch_matrices(e, byte_offset(e, from, mul(e, at, imm(e, 16))), true, columns);
-        for (uint32_t i = 0; i < 8; i++)
-            c[i] = get(e, e->f32, sums[8 * t + i]);
-        for (uint32_t half = 0; half < 2; half++)
-            multiply_words(e, &c[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
-        for (uint32_t i = 0; i < 8; i++)
-            set(e, sums[8 * t + i], c[i]);
-    }
-}
-
-/* sums += what 32 channels of the warp's rows have of each other, each by those it reaches beside itself. */
-static void multiply_own(const struct spread *s, uint32_t group, LLVMValueRef rows[2][4], LLVMValueRef sums[16])
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef from = byte_offset(e, sums_address(s),
-                                    add(e, mul(e, e->quad_column, imm(e, 4 * s->c.n)), mul(e, e->quad_row, imm(e, 4))));
-    for (uint32_t k = 0; k < 2; k++) {
-        for (uint32_t t = 0; t < GROUP / 8; t++) {
-            LLVMValueRef columns[2], c[4];
-            LLVMValueRef unit = LLVMBuildXor(e->b, e->quad_column, imm(e, GROUP / 8 * group + t), "");
-            for (uint32_t i = 0; i < 2; i++) {
-                LLVMValueRef at = add(e, mul(e, unit, imm(e, 32)), imm(e, (8 * k + 4 * i) * 4 * s->c.n));
-                columns[i] = LLVMBuildLoad2(e->b, e->i32, byte_offset(e, from, at), "");
-            }
-            for (uint32_t i = 0; i < 4; i++)
-                c[i] = get(e, e->f32, sums[4 * t + i]);
-            multiply_tf32(e, c, rows[k], columns);
-            for (uint32_t i = 0; i < 4; i++)
-                set(e, sums[4 * t + i], c[i]);
-        }
-    }
-}
-
-static void leave_sums(const struct spread *s, uint32_t group, LLVMValueRef sums[16])
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef to = byte_offset(e, sums_address(s),
-                                  add(e, mul(e, e->quad_row, imm(e, 4 * s->c.n)), mul(e, e->quad_column, imm(e, 8))));
-    LLVMValueRef moved = modulo(e, e->quad_row, imm(e, 4));
-    for (uint32_t i = 0; i < 16; i += 2) {
-        LLVMValueRef unit = mul(e, LLVMBuildXor(e->b, moved, imm(e, i / 4), ""), imm(e, 32));
-        LLVMValueRef two = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2f32), get(e, e->f32, sums[i]), imm(e, 0), "");
-        two = LLVMBuildInsertElement(e->b, two, get(e, e->f32, sums[i + 1]), imm(e, 1), "");
-        LLVMValueRef at = add(e, unit, imm(e, 4 * GROUP * group + i % 4 / 2 * 8 * 4 * s->c.n));
-        LLVMSetAlignment(LLVMBuildStore(e->b, two, byte_offset(e, to, at)), 8);
-    }
-}
-
-/* The warp's rows by the blocks that they reach, from the farthest on, and by their own where that is near. */
-static void multiply_blocks(const struct spread *s)
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef rows[WARPS][4], own[2][4], sums[16];
-    for (uint32_t w = 0; w < WARPS; w++)
-        fetch_weights(s, w, rows[w]);
-    for (uint32_t k = 0; k < 2; k++)
-        fetch_own(s, k, own[k]);
-    for (uint32_t i = 0; i < 16; i++)
-        sums[i] = local(e, e->f32, "far");
-    for (uint32_t group = 0; group < s->c.n / GROUP; group++) {
-        for (uint32_t i = 0; i < 16; i++)
-            set(e, sums[i], real(e, 0));
-        for (uint32_t k = 0; k + 1 < WARPS; k++) {
-            const uint32_t block = s->by_query ? k : WARPS - 1 - k;
-            LLVMValueRef reached = s->by_query ? less(e, imm(e, block), e->warp) : less(e, e->warp, imm(e, block));
-            LLVMBasicBlockRef after = begin_if(e, reached);
-            if (k)
-                decay_sums(s, group, vector_address(s, WHOLES, imm(e, block)), sums);
-            multiply_block_of(s, group, block, rows[block], sums);
-            end_if(e, after);
-        }
-        decay_sums(s, group, vector_address(s, HALVES, e->warp), sums);
-        LLVMBasicBlockRef after = begin_if(e, s->near);
-        multiply_own(s, group, own, sums);
-        end_if(e, after);
-        sync_warp(e); /* X has been read where sums go */
-        leave_sums(s, group, sums);
-    }
-}
-
 /* ---- the diagonal block ---------------------------------------------------------------------------------------------- */
 
 /* What row r gives itself is added to out. */
@@ -332,32 +221,90 @@ static void add_own(const struct spread *s, uint32_t r, LLVMValueRef out[8])
     }
 }
 
-/* What the sums begin with: -1: nothing. */
-static int start_of(const struct plan *p, const struct op *op)
+/* What a row begins with, what other blocks give it, and what itself, by each of the products. */
+static void begin_row(const struct spread *parts, uint32_t n, uint32_t r)
 {
-    for (const struct op *before = op; before-- > p->ops;)
-        if ((before->kind == OP_COPY || before->kind == OP_ZERO) && before->v == op->v)
-            return before->kind == OP_COPY ? before->a : -1;
-    return -1;
-}
-
-/* What a row begins with, what other blocks give it, and what itself. */
-static void begin_row(const struct spread *s, uint32_t r)
-{
+    const struct spread *s = parts;
     struct emit *e = s->c.e;
-    const int from = start_of(e->p, s->op);
+    const int from = plan_spread_start(e->p, n > 1 ? parts[1].op : s->op);
     LLVMValueRef far[8], out[8];
     load_floats(s, sums_of_row(s, r), far);
     for (uint32_t j = 0; j < s->c.each; j++) {
         LLVMValueRef start = from < 0 ? real(e, 0) : channel_element(e, (uint32_t)from, r * s->c.each + j);
         out[j] = fma_of(e, spread_row_factor(s, r, j, s->of_rows[j]), far[j], start);
     }
-    add_own(s, r, out);
+    for (uint32_t x = 0; x < n; x++)
+        add_own(&parts[x], r, out);
     for (uint32_t j = 0; j < s->c.each; j++)
-        set(e, e->registers[s->op->v][r * s->c.each + j], out[j]);
+        set(e, e->registers[s->out][r * s->c.each + j], out[j]);
+}
+
+/* The rows of one result, of `n` products: their sums are left where channels read them. */
+static void finish_rows(const struct spread *parts, uint32_t n, const LLVMValueRef sums[SPREAD_SUMS])
+{
+    struct emit *e = parts->c.e;
+    leave_sums(parts, sums);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        if (r % 4 == 0)
+            sync_warp(e);
+        begin_row(parts, n, r);
+    }
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, parts->near, ""));
+    for (uint32_t x = 0; x < n; x++)
+        add_pairs_by_halves(&parts[x]);
+    end_if(e, after);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The product; by the same decays as `like`, if it is given. */
+static struct spread describe(struct emit *e, const struct op *op, const struct spread *like)
+{
+    const uint32_t weights = plan_spread_weights(e->p, op), rows = e->p->values[op->v].dims[0];
+    struct spread s = like ? *like : (struct spread){.c = channels_of(e)};
+    s.op = op;
+    s.out = op->v;
+    s.weights = weights;
+    s.terms = weights == op->a ? op->b : op->a;
+    s.by_query = rows == TG_LQ;
+    s.strict = e->p->algorithm->body[op->stmt].flags & TG_EXCLUSIVE;
+    s.turned = e->p->values[weights].dims[0] != rows;
+    return s;
+}
+
+/* X, and weights, of products with the same X. */
+static void put_operands_of(const struct spread *parts, uint32_t n)
+{
+    put_terms(parts);
+    for (uint32_t x = 0; x < n; x++)
+        put_weights(&parts[x]);
+    barrier(parts->c.e); /* all of X is there */
+}
+
+/* A product onto another one, or with another one that has the same X; or alone. */
+static void emit_products(struct emit *e, const struct op *op)
+{
+    const struct op *onto = plan_spread_onto(e->p, op), *beside = plan_spread_beside(e->p, op);
+    struct spread parts[2] = {describe(e, op, NULL)};
+    LLVMValueRef sums[2][SPREAD_SUMS];
+    find_ends(&parts[0]);
+    clear_behind(&parts[0]);
+    if (onto || beside)
+        parts[1] = describe(e, onto ? onto : beside, &parts[0]);
+    for (uint32_t x = 0; x < (beside ? 2 : 1); x++)
+        new_sums(&parts[x], sums[x]);
+    if (onto) {
+        put_operands_of(&parts[1], 1);
+        multiply_blocks(&parts[1], 1, sums);
+        barrier(e); /* its X has been read */
+        parts[1].out = parts[0].out;
+    }
+    put_operands_of(parts, beside ? 2 : 1);
+    multiply_blocks(parts, beside ? 2 : 1, sums);
+    finish_rows(parts, onto ? 2 : 1, sums[0]);
+    if (beside)
+        finish_rows(&parts[1], 1, sums[1]);
+}
 
 static bool is_last(const struct plan *p, const struct op *op)
 {
@@ -369,29 +316,9 @@ static bool is_last(const struct plan *p, const struct op *op)
 
 void emit_spread(struct emit *e, const struct op *op)
 {
-    const uint32_t weights = plan_spread_weights(e->p, op), rows = e->p->values[op->v].dims[0];
-    struct spread s = {.c = channels_of(e),
-                       .op = op,
-                       .weights = weights,
-                       .terms = weights == op->a ? op->b : op->a,
-                       .by_query = rows == TG_LQ,
-                       .strict = e->p->algorithm->body[op->stmt].flags & TG_EXCLUSIVE,
-                       .turned = e->p->values[weights].dims[0] != rows};
-    find_ends(&s);
-    clear_behind(&s);
-    put_terms(&s);
-    put_weights(&s);
-    barrier(e); /* all of X is there */
-    multiply_blocks(&s);
-    sync_warp(e);
-    for (uint32_t r = 0; r < ROWS; r++) {
-        if (r % 4 == 0)
-            sync_warp(e);
-        begin_row(&s, r);
-    }
-    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, s.near, ""));
-    add_pairs_by_halves(&s);
-    end_if(e, after);
+    if (!plan_spread_is_part(e->p, op))
+        emit_products(e, op);
+    const struct channels c = channels_of(e);
     if (is_last(e->p, op))
-        spread_load_again(&s.c);
+        spread_load_again(&c);
 }

@@ -8,7 +8,7 @@
 struct spread {
     struct channels c;
     const struct op *op;
-    uint32_t weights, terms;       /* values: P and X */
+    uint32_t weights, terms, out;  /* values: P and X, and whose registers take the rows */
     bool by_query;                 /* rows are queries; else keys */
     bool strict;                   /* a query does not reach its own position */
     bool turned;                   /* P has rows where the result has columns */
@@ -21,6 +21,11 @@ struct spread {
 /* ---- spread.c ------------------------------------------------------------------------------------------------- */
 /* In the kernel's shared memory for products (plan_spread_scratch). */
 LLVMValueRef spread_scratch(const struct spread *s, uint32_t offset);
+/* ... this warp's sums: 16 rows of floats, units of 32 bytes exclusive-ored with the row. */
+LLVMValueRef spread_sums_address(const struct spread *s);
+/* ... a float a channel of block w: its last position's decay; what all of it decays by; what sums decay by before the diagonal block. */
+enum spread_vector { SPREAD_ENDS, SPREAD_WHOLES, SPREAD_HALVES };
+LLVMValueRef spread_vector(const struct spread *s, enum spread_vector which, LLVMValueRef w);
 /* An element of X; queries behind the end of the chunk count as zero. */
 LLVMValueRef spread_term(const struct spread *s, uint32_t r, uint32_t j);
 /* What a row, or what it reaches, decays by between its position and another decay. */
@@ -28,6 +33,15 @@ LLVMValueRef spread_row_factor(const struct spread *s, uint32_t r, uint32_t j, L
 LLVMValueRef spread_term_factor(const struct spread *s, uint32_t r, uint32_t j, LLVMValueRef other);
 /* The same number, of which nothing that was made of it before is kept. */
 LLVMValueRef forgotten(struct emit *e, LLVMValueRef x);
+
+/* ---- spread_product.c ----------------------------------------------------------------------------------------- */
+/* Accumulators of the warp's rows by 128 channels at most; zero. */
+enum { SPREAD_SUMS = 64 };
+void new_sums(const struct spread *s, LLVMValueRef sums[SPREAD_SUMS]);
+/* sums += the warp's rows of P by what they reach of X, which all of the products have. */
+void multiply_blocks(const struct spread *parts, uint32_t n, LLVMValueRef sums[][SPREAD_SUMS]);
+/* To where the lanes that have the channels read them. */
+void leave_sums(const struct spread *s, const LLVMValueRef sums[SPREAD_SUMS]);
 
 /* ---- spread_weights.c ----------------------------------------------------------------------------------------- */
 /* To shared memory, if no product has done it before. */

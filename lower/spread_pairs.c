@@ -27,7 +27,7 @@ static void add_pairs_of(const struct spread *s, uint32_t row, uint32_t rows, ui
     }
     for (uint32_t i = 0; i < 2 * rows; i++) {
         const uint32_t r = row + i / 2, k = j + i % 2;
-        LLVMValueRef slot = e->registers[s->op->v][r * s->c.each + k];
+        LLVMValueRef slot = e->registers[s->out][r * s->c.each + k];
         set(e, slot, fma_of(e, spread_row_factor(s, r, k, reference[k]), sums[i / 2][i % 2], get(e, e->f32, slot)));
     }
 }

@@ -246,8 +246,8 @@ static void copy_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct plan *p = e->p;
-    if (op->kind == OP_COPY &&
-        (plan_is_made_anew(p, op->v) || kept_rows(c, op->v) || is_begun_sum(p, op) || stored_as(p, op->v) != op->v))
+    if (is_begun_sum(p, op) ||
+        (op->kind == OP_COPY && (plan_is_made_anew(p, op->v) || kept_rows(c, op->v) || stored_as(p, op->v) != op->v)))
         return;
     for (uint32_t i = 0; i < (p->values[op->v].n_dims == 2 ? ROWS : 1) * c->each; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
