@@ -519,6 +519,7 @@ void fault(struct warp *w, enum report_kind kind, int lane, const char *format, 
 void describe_insn(char *out, size_t size, const struct kernel *k, u32 serial);
 
 /* parse.c */
+bool text_is_ptx(const char *text);
 struct module *module_parse(const char *text, size_t size, struct memory *memory, struct report *r);
 void module_free(struct module *m, struct memory *memory);
 bool module_find_global(const struct module *m, const char *name, u64 *address, u64 *bytes);

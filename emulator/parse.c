@@ -708,6 +708,14 @@ static bool read_module(struct builder *b)
 }
 
 /* NULL when the text is not understood: the report says where. */
+/* As the driver sees it, which takes any other text for no image at all. */
+bool text_is_ptx(const char *text)
+{
+    struct builder b = {.at = text, .end = text + strlen(text)};
+    skip_space(&b);
+    return !strncmp(b.at, ".version", 8);
+}
+
 struct module *module_parse(const char *text, size_t size, struct memory *memory, struct report *r)
 {
     struct builder *b = calloc(1, sizeof *b);

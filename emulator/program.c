@@ -26,8 +26,8 @@ static void write_logs(unsigned n, const int *options, void **values, const char
 
 static bool is_binary(const void *image)
 {
-    /* As strings: PTX may be shorter than four bytes. */
-    return !strncmp(image, "\177ELF", 4) || !strncmp(image, "\x50\xed\x55\xba", 4);
+    /* As strings: PTX may be shorter than these. Behind the mark of an ELF file stands its class. */
+    return !strncmp(image, "\177ELF\2", 5) || !strncmp(image, "\x50\xed\x55\xba", 4);
 }
 
 static CUresult check_target(const struct module *m)
@@ -47,6 +47,8 @@ static CUresult load(struct module **out, const void *image)
         return driver_error(CUDA_ERROR_INVALID_VALUE, "cuModuleLoadData: no image");
     if (is_binary(image))
         return driver_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "the emulator runs PTX, not cubins or fat binaries");
+    if (!text_is_ptx(image))
+        return driver_error(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX: it does not begin with .version");
     struct module *m = module_parse(image, strlen(image), &driver.memory, &report);
     if (!m)
         return driver_error(CUDA_ERROR_INVALID_PTX, "%s", report.text);

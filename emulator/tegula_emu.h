@@ -24,8 +24,8 @@
  *   - An arrival at an mbarrier of another CTA of the cluster orders what came before it only if it
  * is .release.cluster and the wait .acquire.cluster, as the memory model has it; a relaxed arrival
  * at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
- *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; unknown PTX with
- * CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
+ *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with
+ * CUDA_ERROR_INVALID_IMAGE, as the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
  * report. */
 #ifndef TEGULA_EMU_H
 #define TEGULA_EMU_H

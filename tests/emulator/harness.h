@@ -162,6 +162,7 @@ void read_list(const char *text, const char *key, int64_t list[5], int64_t other
     X(memory_is_checked)                                                                                               \
     X(variables)                                                                                                       \
     X(images)                                                                                                          \
+    X(large_variables)                                                                                                 \
     X(counters)                                                                                                        \
     X(last_statements)                                                                                                 \
     X(lines)                                                                                                           \
