@@ -8,10 +8,12 @@
 /* ---- threads: a token, a chunk, an element of a vector each ---- */
 
 #define POSITIONS .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128)}
-#define NORM_ROW                                                                                                       \
-    {ROW("norms", (RQ, RK, ONE, LEN)), .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(128), [TG_DQK] = TG_L(1)}}
+/* Sums of rows by warps that have rows: a thread would read one a line apart from its neighbour's. */
+#define DOTS(position, dim) .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_P(64), [dim] = TG_L(64)}
+#define SUM_OF_ROWS         {ROW("norms", (RQ, RK)), DOTS(TG_LKV, TG_DQK)}
+#define NORM_ROW            SUM_OF_ROWS, {ROW("ones", (ONE, LEN)), POSITIONS}
 #define TILE_NORM_ROW                                                                                                  \
-    {ROW("norms", (RQ, RK, ONE, LEN)), .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}
+    SUM_OF_ROWS, {ROW("ones", (ONE, LEN)), .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}}
 #define COUNT_ROW {ROW("count", (SEEN, CNT)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}
 /* What the chunks add to a vector, and the vector along the chunks. */
 #define SUM_ROW(name_, out, position, dim)                                                                             \
@@ -25,7 +27,7 @@
      .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}}
 #define PRODUCTS .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1
 
-#define FP32_STATE  "state.mma=tf32x3 state.Lkv=32 state.dhv=64 state.stages=2 "
+#define FP32_STATE  "norms.mma=tf32x3 state.mma=tf32x3 state.Lkv=32 state.dhv=64 state.stages=2 "
 #define SMALL_STATE "state.Lkv=32 state.dhv=64 state.stages=2 "
 /* tfla: for GPUs with 160 KB of shared memory and more (A100, H100, H200, B200); tfla-small: for 99 KB (RTX 30xx, 40xx, 50xx);
  * tfla-keep: the states of the chunks stay in the caller's memory, for the backward's tfla-kept. */
@@ -70,7 +72,7 @@ static const tg_point back_points[] = {
     {.name = "tfla-kept-grouped", .changes = GROUPED, .kept = {CK, NS, VS}},
     {.name = NULL},
 };
-#define OD_ROW {ROW("delta", (OD)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_DHV] = TG_L(64)}}
+#define OD_ROW {ROW("delta", (OD)), DOTS(TG_LQ, TG_DHV)}
 #define WEIGHT_ROW {ROW("weights", (READS, RI, QW, ZW)), POSITIONS}
 #define EXACT_ROW {ROW("exact", (ODX, NW, SUM_A, SUM_B)), POSITIONS}
 /* What k's norm takes off, and the sum over the heads of a group. */
@@ -101,7 +103,7 @@ static const tg_schedule back_two_level = {
 
 #define FULL_SMALL "dstate.Lhq=32 dstate.dhv=64 dstate.stages=2 dQ.dqk=32 dK.dqk=64 dV.dqk=64 dV.dhv=64"
 #define FULL_FP32                                                                                                      \
-    "delta.mma=tf32x3 dstate.mma=tf32x3 dstate.Lhq=32 dstate.dhv=64 dstate.stages=2 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=16 " \
+    "norms.mma=tf32x3 delta.mma=tf32x3 dstate.mma=tf32x3 dstate.Lhq=32 dstate.dhv=64 dstate.stages=2 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=16 " \
     "dK.mma=tf32x3 dK.dqk=32 dK.dhv=32 dV.mma=tf32x3 dV.dqk=32 dV.dhv=32"
 static const tg_point back_full_points[] = {
     {.name = "tfla"},

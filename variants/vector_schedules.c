@@ -11,8 +11,7 @@
 /* ... and what a token reads of itself, where it is read before it is written. */
 #define GATE_ROW                                                                                                       \
     {ROW("gates", (B, GT, BE)), .lacks = MADE_K, CHANNELS}, {ROW("gates", (K, B, GT)), .has = MADE_K, CHANNELS}, OWN_ROW
-#define OWN_ROW                                                                                                        \
-    {ROW("own", (BONUS)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_DQK] = TG_L(1)}}
+#define OWN_ROW {ROW("own", (BONUS)), DOTS(TG_DQK)}
 #define STATE(position, block) PRODUCTS, .row = {[TG_CHUNK] = TG_W(1), [position] = TG_L(block), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(64)}
 
 /* Decode: a token is a chunk, all of them held in registers; every thread has a value column, or two, and walks down its
@@ -45,7 +44,7 @@ static const tg_schedule step = {
 static const tg_point two_level_points[] = {
     {.name = "tfla"},
     {.name = "tfla-small", .changes = "H.dqk=32 H.dhv=64"},
-    {.name = "tfla-fp32", .changes = "pairs.mma=tf32x3 state.mma=tf32x3 H.mma=tf32x3 H.dqk=32 H.dhv=32"},
+    {.name = "tfla-fp32", .changes = "own.mma=tf32x3 pairs.mma=tf32x3 state.mma=tf32x3 H.mma=tf32x3 H.dqk=32 H.dhv=32"},
     {.name = "tfla-keep", .kept = {CK}},
     {.name = NULL},
 };
@@ -63,7 +62,7 @@ static const tg_schedule fused = {
 
 /* tfla-grouped: heads that share q and k. One thread block does all heads of a group and keeps the sum, in half the width. */
 #define FP32                                                                                                           \
-    "vdh.mma=tf32x3 state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
+    "own.mma=tf32x3 vdh.mma=tf32x3 state.mma=tf32x3 state.Lkv=16 dstate.mma=tf32x3 dstate.Lhq=16 dQ.mma=tf32x3 dQ.dqk=32 dQ.dhv=32 "                  \
     "dK.mma=tf32x3 dK.dhv=32 dV.mma=tf32x3 dV.dhv=32"
 #define OF_GROUP " dQ.member=L dQ.stages=3 dK.member=L"
 #define GROUPED  "dK.dhv=32 dV.dhv=32" OF_GROUP
