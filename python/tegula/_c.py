@@ -134,8 +134,7 @@ _functions = {
     "tg_jit_open": [c_void_p, c_int, POINTER(JitOptions), POINTER(c_void_p), POINTER(Sink)],
     "tg_jit_module": [c_void_p, c_void_p, POINTER(ShapeClass), POINTER(Sizes), POINTER(c_void_p), POINTER(Sink)],
     "tg_sizes_check": [c_void_p, POINTER(Sizes), POINTER(Sink)],
-    "tg_launch": [c_void_p, POINTER(Sizes), POINTER(c_float), POINTER(TensorArg), c_uint32, c_uint64, c_void_p,
-                  POINTER(Sink)],
+    "tg_launch": [c_void_p, POINTER(Sizes), POINTER(c_float), c_void_p, c_uint32, c_uint64, c_void_p, POINTER(Sink)],
 }
 _others = {
     "tg_memory_free": (None, [c_void_p, c_uint64]),

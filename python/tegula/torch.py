@@ -144,6 +144,17 @@ def _register_gradients(forward, backward):
     torch.library.register_autograd(f"tegula::{forward.name}", go_back, setup_context=keep, lib=_library)
 
 
+def _is_plain(arguments):
+    """Nothing but the kernels is asked for: no gradient, no graph, no mode or transform of PyTorch's. Then its dispatcher,
+    which takes longer than the rest of a call, is left out."""
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or \
+            torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    tensors = [t for t in arguments if isinstance(t, torch.Tensor)]
+    needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    return not needs_gradient and all(type(t) in (torch.Tensor, torch.nn.Parameter) for t in tensors)
+
+
 def _check(op, arguments):
     """That the dispatcher of PyTorch takes them, whose errors are its own."""
     for name, value in zip(op.names + op.scalars, arguments):
@@ -171,7 +182,8 @@ def _function(op, pooled):
         _check(of, arguments)
         arguments = _autocast(of, arguments)
         want = [t.name for t in of.outputs if t.optional and (final_state or not t.is_state)]
-        found = of.call(*arguments, layout, state_v_first, chunk, step, want)
+        run = of.run if _is_plain(arguments) else of.call
+        found = run(*arguments, layout, state_v_first, chunk, step, want)
         found = (found,) if len(of.outputs) == 1 else found
         return Results({t.name: x for t, x in zip(of.outputs, found) if not t.optional or t.name in want})
 

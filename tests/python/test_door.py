@@ -267,6 +267,37 @@ class Doors(unittest.TestCase):
             self.assertLess(error(h, expected(x)[0]), FP32)
 
 
+    def test_calls_that_are_alike(self):
+        """The first leaves a plan. Addresses differ; other scalars, strides and outputs make other plans."""
+        def host(array):
+            return array.copy_to(np.empty(array.shape, np.float32))
+
+        operator = tegula.Operator("simple-gla", device=DEVICE)
+        for seed in range(3):
+            x = inputs(seed=seed)
+            on_device = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
+            found = operator(**on_device, want=["S"])
+            for name, expected_ in zip(("h", "S"), expected(x)):
+                self.assertLess(error(host(found[name]), expected_), FP32)
+            h = tegula.to_device(np.zeros((2, 2, 40, 24), np.float32), DEVICE)
+            twice = operator(**on_device, h=h, scale=0.5)
+            self.assertIs(twice.h, h)
+            self.assertLess(error(host(h), 2 * expected(x)[0]), FP32)
+        self.assertEqual(len(operator._plans), 2)
+        with self.assertRaises(tegula.Error):
+            operator(**{**on_device, "a": on_device["v"]}, want=["S"])
+
+    def test_steps_that_are_alike(self):
+        x, pool, index = inputs(T=1), np.zeros((5, 2, 16, 24), np.float32), np.array([3, 1], np.int32)
+        pool[index] = S = x.pop("S0")
+        on_device = {n: tegula.to_device(t, DEVICE) for n, t in {**x, "S0": pool, "index": index}.items()}
+        for _ in range(3):
+            found = forward("simple-gla", **on_device, S=on_device["S0"], step=True)
+            h, S = expected({**x, "S0": S})
+            self.assertLess(error(found.h.copy_to(np.empty_like(x["v"])), h), FP32)
+        self.assertLess(error(on_device["S0"].copy_to(pool)[index], S), FP32)
+
+
 class Errors(unittest.TestCase):
     def fails(self, field, expected_text, found, variant="simple-gla", **changes):
         call = {**inputs(), **changes}

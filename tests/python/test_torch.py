@@ -171,6 +171,21 @@ class Rows(unittest.TestCase):
             self.assertTrue(operators._ready(bad).is_contiguous())
 
 
+class Modes(unittest.TestCase):
+    def test_a_mode_sees_the_operator(self):
+        """Without one, and without gradients, PyTorch's dispatcher is left out."""
+        class Names(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                names.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        x, names = {n: t.detach() for n, t in inputs().items()}, []
+        with Names():
+            seen = operators.simple_gla(**x).h
+        self.assertIn("tegula.simple_gla.default", names)
+        self.assertTrue(torch.equal(operators.simple_gla(**x).h, seen))
+
+
 class Autocast(unittest.TestCase):
     def test_what_products_take_has_its_type(self):
         x = inputs()
