@@ -25,7 +25,7 @@ def key(given, scalars, *options):
         elif hasattr(value, "_tegula_view"):
             view = value._tegula_view
             parts.append((name, view.shape, view.strides, view.dtype, view.device))
-        elif is_torch(value) and value.is_cuda and not value.is_sparse and not value.is_neg():
+        elif is_torch(value) and value.is_cuda and not value.is_neg() and value.layout is sys.modules["torch"].strided:
             parts.append((name, value.shape, value.stride(), value.dtype, value.get_device()))
         else:
             return None

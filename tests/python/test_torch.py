@@ -1,8 +1,10 @@
 """Operators of PyTorch on CPU tensors, that is on the emulator: values, gradients, torch.compile."""
 
+import types
 import unittest
+from unittest import mock
 
-import numpy  # noqa: F401 - the truth's
+import numpy
 import torch
 
 import tegula
@@ -169,6 +171,61 @@ class Rows(unittest.TestCase):
                     torch.randn(33)[1:]):
             self.assertIsNot(operators._ready(bad), bad)
             self.assertTrue(operators._ready(bad).is_contiguous())
+
+
+class OnEmulator(torch.Tensor):
+    """A tensor that says to lie on a GPU, where its memory is the emulator's: what calls on a GPU do, up to the launch."""
+
+    is_cuda = True
+    device = types.SimpleNamespace(type="cuda", index="emu")
+
+    @staticmethod
+    def of(tensor):
+        made = tensor.contiguous().as_subclass(OnEmulator)
+        is_scratch = tensor.dtype == torch.uint8
+        made.array = tegula.to_device(numpy.zeros(len(tensor) // 4 + 1, "f") if is_scratch else tensor.numpy(), "emu")
+        return made
+
+    @staticmethod
+    def empty(shape, dtype, device):
+        return OnEmulator.of(_empty(shape, dtype=dtype))
+
+    def new_empty(self, n, dtype):
+        return OnEmulator.empty(n, dtype, None)
+
+    def get_device(self):
+        return 0
+
+    def data_ptr(self):
+        return self.array._tegula_view.address
+
+    def read(self):
+        return torch.from_numpy(self.array.copy_to(self.as_subclass(torch.Tensor).numpy()))
+
+
+_empty = torch.empty
+
+
+class Launched(unittest.TestCase):
+    def setUp(self):
+        if torch.get_default_device().type != "cpu":
+            self.skipTest("on a GPU tensors lie there")
+
+    def test_calls_that_are_alike(self):
+        operator = tegula.Operator("simple-gla")
+        stream = types.SimpleNamespace(cuda_stream=0)
+        with mock.patch("torch.empty", OnEmulator.empty), mock.patch("torch.cuda.current_stream", return_value=stream):
+            for seed in range(3):
+                with mock.patch("torch.empty", _empty):
+                    x = {n: t.detach() for n, t in inputs(T=130, dtype=torch.float16).items()}
+                    x["a"] = x["a"] * (seed + 1)
+                    given = {n: OnEmulator.of(t) for n, t in x.items()}
+                found = operator(**given, want=["S"])
+                with mock.patch("torch.empty", _empty):
+                    for name, expected in zip(("h", "S"), truth(**x)):
+                        self.assertLess(error(found[name].read(), expected), BF16)
+                self.assertEqual(found.h.dtype, torch.float16)
+        self.assertEqual(len(operator._plans), 1)
 
 
 class Modes(unittest.TestCase):
