@@ -20,7 +20,8 @@
  * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
  *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
- * stage is empty when those stores have read it. Products run while the program goes on: what reads one comes behind its await.
+ * stage is empty when those stores have read it. The thread that stores sees to it in the step after, behind its first products.
+ * Products run while the program goes on: what reads one comes behind its await.
  *
  * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
 #include "compiler/order.h"
@@ -87,7 +88,8 @@ static void put_chunk(struct order *o)
     order_put(o, OP_TILES);
     order_put_tile(o);
     order_put(o, OP_END_TILES);
-    order_put_sync(o, OP_AWAIT, SYNC_READ);
+    if (!p->lags)
+        order_put_sync(o, OP_AWAIT, SYNC_READ);
     put_rest(o);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
     put_start(o);
@@ -164,6 +166,17 @@ static void put_load(struct order *o)
     order_put(o, OP_END);
 }
 
+/* A ring of one stage would never be filled again. What a cluster adds up or shares, and several heads, wait as they go. */
+static bool can_lag(const struct order *o)
+{
+    const struct plan *p = o->p;
+    bool stores = false;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        stores |=
+            o->from[i].kind == OP_STORE && order_is_of_output(p, &o->from[i]) && plan_is_mapped_store(p, &o->from[i]);
+    return stores && p->nests[0].stages > 1 && p->heads == 1 && !p->cluster;
+}
+
 static void find_chunk(struct order *o)
 {
     for (uint32_t i = 0; i < o->n; i++) {
@@ -206,6 +219,7 @@ bool pass_order(struct plan *p)
                                         .registers = !moves           ? 0
                                                      : p->groups == 2 ? WALK_REGISTERS
                                                                       : HALF_REGISTERS};
+    p->lags = can_lag(&o);
     put_load(&o);
     put_walk(&o);
     if (p->n_ops > PLAN_MAX_OPS) {

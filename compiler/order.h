@@ -15,6 +15,7 @@ struct order {
     bool overwrites;        /* all groups have left the chunk before */
     bool together; /* products of positions are under way with those by the state, each awaited where it is read */
     bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
+    bool left;     /* the stage of the step before, by the thread that stores */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
     uint32_t n_flying;
     enum role_kind role;
@@ -37,6 +38,9 @@ void order_fetch(struct order *o, uint32_t v);
 void order_await(struct order *o, uint32_t v);
 void order_await_reads(struct order *o, const struct op *op);
 void order_await_others(struct order *o);
+
+/* ... with the step's first products under way: the stage of the step before is left by the thread that stores. */
+void order_leave_behind(struct order *o);
 
 /* ... what an operation is. */
 bool order_makes_of_positions(const struct plan *p, const struct op *op);

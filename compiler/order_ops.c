@@ -229,6 +229,14 @@ void order_await_others(struct order *o)
     o->owes = false;
 }
 
+/* Whoever begins a product waits for the whole group, so that nothing stands before the first. */
+void order_leave_behind(struct order *o)
+{
+    if (o->p->lags && !o->left)
+        order_put_sync(o, OP_ARRIVE, SYNC_BEHIND);
+    o->left = true;
+}
+
 /* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew.
  * What is fetched is not read either while a product reads it. */
 void order_put_product(struct order *o, uint32_t i)

@@ -61,6 +61,8 @@ static void put_products_of_positions(struct order *o, bool by_head)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
             order_put_product(o, i);
+    if (!o->together && order_has_positions(o))
+        order_leave_behind(o);
     order_put_sums_of_loaded(o, by_head);
 }
 
@@ -120,12 +122,25 @@ void order_put_together(struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);
+    order_leave_behind(o);
     if (!order_has_positions(o))
         return;
     await_products_of_positions(o, false);
     put_work_on_positions(o, false);
     order_put(o, OP_FENCE);
     o->owes = true;
+}
+
+/* Is it products by computed tiles alone that wait for the other groups? What one tile of the group begins with the next may not
+ * wait for. */
+static bool can_owe(const struct order *o)
+{
+    const struct plan *p = o->p;
+    bool can =
+        p->heads == 1 && p->tiles == 1 && p->groups > 1 && plan_buffers(p) > 1 && !p->carries && order_has_positions(o);
+    for (uint32_t i = o->begin; i < o->end; i++)
+        can &= !order_makes_vector(p, &o->from[i]) && !order_sums_loaded(p, &o->from[i]);
+    return can;
 }
 
 void order_put_positions(struct order *o)
@@ -142,5 +157,7 @@ void order_put_positions(struct order *o)
     if (!order_begins_with_all(o))
         return;
     order_put(o, OP_FENCE);
-    order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
+    o->owes = can_owe(o);
+    if (!o->owes)
+        order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);
 }

@@ -200,6 +200,9 @@ static void put_products_by_state(struct order *o)
     for (uint32_t i = o->begin; i < o->end && !o->together; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);
+    o->guard = GUARD_FIRST;
+    order_leave_behind(o);
+    o->guard = GUARD_ALWAYS;
     order_put_all(o, order_decays_state);
     o->guard = GUARD_FIRST;
     if (!plan_is_state_alone(p))

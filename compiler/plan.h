@@ -146,6 +146,7 @@ enum sync {
     SYNC_OPEN,    /* ... in none of the thread blocks of the cluster */
     SYNC_READ,    /* stores to memory have read shared memory */
     SYNC_WRITTEN, /* ... and are done */
+    SYNC_BEHIND,  /* those of the step before have read, whose stage is empty for the thread that stores, too */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
     SYNC_N_KINDS
 };
@@ -249,7 +250,8 @@ struct plan {
         own_heads; /* ... of which each warpgroup has whole ones, whose tiles of positions it makes without the others */
     bool sums_heads; /* ... whose outputs are summed up: their states are side by side in columns; otherwise in rows */
     uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
-    uint8_t state;   /* value */
+    bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
+    uint8_t state; /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;
                               * where it shares loads: open of each stage */
@@ -366,6 +368,11 @@ static inline uint32_t plan_heads_in_columns(const struct plan *p)
 static inline uint32_t plan_buffers(const struct plan *p)
 {
     return p->sums_heads ? 1 : 2;
+}
+/* ... of parts of a sum. Those of the whole state are made before the barrier of their step and read behind that of the next one. */
+static inline uint32_t plan_part_buffers(const struct plan *p, const struct value *v)
+{
+    return v->late && v->n_dims == 0 && plan_buffers(p) == 2 ? 3 : plan_buffers(p);
 }
 /* A computed tile that, unlike others of the kernel, is overwritten in the next chunk, not in the one after? */
 static inline bool plan_has_one_buffer(const struct plan *p, const struct value *v)

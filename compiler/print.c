@@ -58,6 +58,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_OPEN] = "stage open in the cluster",
                                          [SYNC_READ] = "stores to have read",
                                          [SYNC_WRITTEN] = "stores to be done",
+                                         [SYNC_BEHIND] = "empty stage of the step before",
                                          [SYNC_READY] = "ready in the other thread block"};
 _Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
 

@@ -12,7 +12,8 @@
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
  *   an output goes to a buffer of its own behind a barrier that follows the wait for the store that read it
- *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once
+ *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once; the thread that
+ *       stores leaves that of the step before once, when it has been read and before it stores again
  *
  * requires: order */
 #include "compiler/plan.h"
@@ -40,6 +41,7 @@ struct check {
     tg_bits left, owed; /* carried vectors: changed in this step, or in the one before, since the last barrier */
     bool storing;       /* a store to memory reads the stage */
     bool writing;       /* ... and is not known to be done */
+    bool lags;          /* a stage has been left that a store reads, but not by the thread that stores */
     tg_bits loaded;     /* of the stage */
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
@@ -185,6 +187,17 @@ static bool is_for_others(const struct plan *p, const struct op *op)
     return op->kind == OP_DOT && p->values[op->v].space == SPACE_PARTS;
 }
 
+/* What is read in the step after, behind its barrier, is overwritten behind another one: in two buffers behind that of the step, in
+ * three anywhere. */
+static bool check_parts(const struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    if (is_for_others(p, op) && p->values[op->v].late && plan_part_buffers(p, &p->values[op->v]) == 2 &&
+        !c->has_barrier)
+        return broken(c, "makes parts of a sum where those of the step before the last may still be read");
+    return true;
+}
+
 static void write_value(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
@@ -242,8 +255,9 @@ static bool check_ring(struct check *c, const struct op *op)
         return true;
     if (p->rests && !c->told)
         return broken(c, "leaves a stage without having asked whether it is the last one");
-    if (!c->in_stage || c->flying || c->storing)
+    if (!c->in_stage || c->flying || (c->storing && !p->lags) || c->lags)
         return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
+    c->lags = c->storing;
     for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)
         if (!(c->loaded >> p->nests[0].loads[i] & 1))
             return broken(c, "a stage is full without all that the ring loads");
@@ -323,10 +337,16 @@ static bool check_sync(struct check *c, const struct op *op)
         return broken(c, "puts an output where a store may still read the one of the step before");
     if (is_from_shared(c->p, op) && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
         return broken(c, "a store from shared memory that is not put there, fenced, and whole");
+    if (is_from_shared(c->p, op) && c->lags)
+        return broken(c, "stores before it has left the stage that the stores of the step before read");
     c->storing |= is_from_shared(c->p, op);
     c->stored |= is_from_shared(c->p, op) && op->a == op->v ? TG_BIT(op->v) : 0;
     c->writing |= is_from_shared(c->p, op);
-    c->storing &= !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
+    const bool behind = op->kind == OP_ARRIVE && op->sync == SYNC_BEHIND;
+    if (behind && c->of_head && op->guard != GUARD_FIRST)
+        return broken(c, "leaves the stage of the step before more than once");
+    c->storing &= !behind && !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
+    c->lags &= !behind;
     c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
     return check_cluster(c, op) && check_ring(c, op);
 }
@@ -356,6 +376,8 @@ static bool check_op(struct check *c, const struct op *op)
         c->cleaned &= ~TG_BIT(op->v);
     }
     if (op->kind == OP_PUT && !put_value(c, op))
+        return false;
+    if (!check_parts(c, op))
         return false;
     if (is_written(op))
         write_value(c, op);

@@ -295,7 +295,7 @@ static void place_all(struct plan *p, uint32_t single)
             place_buffers(v, 8 * 128 * p->groups, 2, &offset);
         else if (v->space == SPACE_PARTS)
             place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1),
-                          plan_buffers(p) * (v->by_head ? p->heads : 1), &offset);
+                          plan_part_buffers(p, v) * (v->by_head ? p->heads : 1), &offset);
         if (plan_is_carried(v))
             place_buffers(v, 4 * v->extent[0], 2 * p->groups, &offset);
         if (plan_is_of_warp(v))

@@ -25,6 +25,7 @@ static void find_slots(struct emit *e, struct walk *w)
                                                           : NULL;
     const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0; /* the same in turn */
     w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : modulo(e, w->step, imm(e, 2));
+    w->third = modulo(e, w->step, imm(e, 3));
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_carried(&p->values[i]))
             e->slot[i] = walk_carried_slot(e, w, w->buffer);
@@ -137,8 +138,34 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     }
 }
 
+/* Is the step of the walk, or of the segment, behind another? */
+static LLVMValueRef is_behind(struct emit *e, const struct walk *w)
+{
+    const uint32_t segment = e->p->segment;
+    return w->in_loop && segment ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, w->step, imm(e, segment)), imm(e, 0), "")
+                                 : less(e, imm(e, 0), w->step);
+}
+
+/* The thread that stores leaves the stage of the step before, which it had not left with the others. */
+static void leave_behind(struct emit *e, struct walk *w)
+{
+    LLVMValueRef last = imm(e, e->p->nests[0].stages - 1),
+                 is_first = LLVMBuildICmp(e->b, LLVMIntEQ, w->stage, imm(e, 0), "");
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
+    map_store_wait(e, true);
+    LLVMBasicBlockRef left = begin_if(e, is_behind(e, w));
+    mbarrier_arrive(e, barrier_address(e, choose(e, is_first, last, sub(e, w->stage, imm(e, 1))), true));
+    end_if(e, left);
+    end_if(e, after);
+    sync_warp(e);
+}
+
 static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
 {
+    if (op->sync == SYNC_BEHIND) {
+        leave_behind(e, w);
+        return;
+    }
     if (op->role == ROLE_LOAD && op->sync == SYNC_FULL)
         producer_wait(e);
     if (op->sync == SYNC_OPEN)
@@ -268,23 +295,21 @@ static emit_walk_op *const operations[OP_N_KINDS] = {[OP_LOAD] = walk_load,
 struct guarded {
     LLVMBasicBlockRef after;
     struct place here;
-    LLVMValueRef buffer;
+    LLVMValueRef buffer, third;
 };
 
 static struct guarded begin_guard(struct emit *e, struct walk *w, enum guard guard)
 {
-    struct guarded g = {.here = e->at, .buffer = w->buffer};
-    const uint32_t segment = e->p->segment;
+    struct guarded g = {.here = e->at, .buffer = w->buffer, .third = w->third};
     if (guard == GUARD_ONE)
         g.after = begin_if(e, producer_is_one(e));
     if (guard != GUARD_LATER)
         return g;
-    g.after = begin_if(e, w->in_loop && segment
-                              ? LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, w->step, imm(e, segment)), imm(e, 0), "")
-                              : less(e, imm(e, 0), w->step));
+    g.after = begin_if(e, is_behind(e, w));
     LLVMValueRef before = sub(e, w->step, imm(e, 1));
     set_chunk(e, &e->at, walked_chunk(e, &e->p->nests[0], before));
     w->buffer = modulo(e, before, imm(e, 2));
+    w->third = modulo(e, before, imm(e, 3));
     return g;
 }
 
@@ -295,6 +320,7 @@ static void end_guard(struct emit *e, struct walk *w, const struct guarded *g)
     end_if(e, g->after);
     e->at = g->here;
     w->buffer = g->buffer;
+    w->third = g->third;
 }
 
 static bool is_left_out(const struct emit *e, const struct walk *w, const struct op *op)
@@ -348,7 +374,7 @@ static void init_barriers(struct emit *e)
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     for (uint32_t s = 0; s < p->nests[0].stages; s++) {
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32 * p->roles[ROLE_LOAD].warps);
-        mbarrier_init(e, barrier_address(e, imm(e, s), true), 128 * p->groups);
+        mbarrier_init(e, barrier_address(e, imm(e, s), true), (p->lags ? 129 : 128) * p->groups);
     }
     if (p->rests)
         init_rest(e);

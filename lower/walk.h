@@ -82,7 +82,7 @@ struct walk {
     LLVMValueRef round, now;              /* of the ring: slot and value in this step, of those that compute */
     LLVMValueRef stage_slot, parity_slot; /* ... of the warp that loads */
     struct thread_place outside;          /* of the loop */
-    LLVMValueRef buffer;                  /* of shared tiles */
+    LLVMValueRef buffer, third;           /* of shared tiles, of which there are two; of what there are three */
     uint32_t tile;                        /* being emitted, of the group's */
     uint32_t column_head;                 /* ... and of the heads that the state has side by side in its columns */
     LLVMValueRef

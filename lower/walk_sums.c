@@ -1,18 +1,20 @@
 /* lower/walk_sums.c - sums of products in a kernel on warpgroups, which go to memory: one for each position, or one for the
  * chunk. What is summed lies in registers of all warps: each puts its part into shared memory, and behind a barrier
- * that the chunk has anyway one warpgroup adds the parts in order. Two buffers, in turn.
+ * that the chunk has anyway one warpgroup adds the parts in order. Two buffers, in turn, or three.
  *
  *   rows      of tiles of positions (E's rows and columns), or of loaded matrices: the barrier of the same chunk
  *   positions made from sums of rows, and needed by all warps: each of them adds the parts
  *   state     a sum for each of its rows goes to memory at once: a row is in one warp
- *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk */
+ *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk. The latter's are
+ *             put before that of their own, so that they have a third buffer */
 #include "lower/walk.h"
 
 #include <stdlib.h>
 
 /* Part `part` of the buffer of this chunk, or of the one before. */
-static LLVMValueRef part_address(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef part)
+static LLVMValueRef part_address(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef part)
 {
+    LLVMValueRef buffer = plan_part_buffers(e->p, v) == 3 ? w->third : w->buffer;
     const uint32_t bytes = v->stage_bytes / plan_sum_parts(e->p, v);
     LLVMValueRef slot = v->by_head ? add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]) : buffer;
     return byte_offset(e, slot_address(e, v, slot), mul(e, part, imm(e, bytes)));
@@ -102,7 +104,7 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
         for (uint32_t by = 1; by < 4; by *= 2)
             sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
         LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->quad_column, imm(e, 0), ""));
-        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, v, w->buffer, w->group), mul(e, row, imm(e, 4))));
+        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, w, v, w->group), mul(e, row, imm(e, 4))));
         end_if(e, after);
     }
     sync_warp(e);
@@ -110,13 +112,13 @@ void walk_row_sums(struct emit *e, struct walk *w, const struct op *op)
 
 /* ---- positions ---- */
 
-static LLVMValueRef sum_of_parts(struct emit *e, const struct value *v, LLVMValueRef buffer, LLVMValueRef index)
+static LLVMValueRef sum_of_parts(struct emit *e, const struct walk *w, const struct value *v, LLVMValueRef index)
 {
     LLVMValueRef sum = real(e, 0), offset = mul(e, index, imm(e, 4));
     for (uint32_t part = 0; part < plan_sum_parts(e->p, v); part++)
         sum = LLVMBuildFAdd(
-            e->b, sum,
-            LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, v, buffer, imm(e, part)), offset), ""), "");
+            e->b, sum, LLVMBuildLoad2(e->b, e->f32, byte_offset(e, part_address(e, w, v, imm(e, part)), offset), ""),
+            "");
     return sum;
 }
 
@@ -132,7 +134,7 @@ void walk_positions_vector(struct emit *e, struct walk *w, const struct op *op)
         for (uint32_t k = 0; k < n; k++) {
             const int a = plan_find(p, reads[k], out->nest);
             if (p->values[a].space == SPACE_PARTS)
-                set(e, e->registers[a][2 * i], sum_of_parts(e, &p->values[a], w->buffer, index));
+                set(e, e->registers[a][2 * i], sum_of_parts(e, w, &p->values[a], index));
         }
         LLVMValueRef y =
             expression_element(e, x, &(struct element_at){.row_class = i, .row = index, .column = imm(e, 0)});
@@ -202,8 +204,7 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
             continue;
         LLVMValueRef column =
             add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
-        LLVMBuildStore(e->b, sum,
-                       byte_offset(e, part_address(e, v, w->buffer, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
+        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, w, v, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
     }
 }
 
@@ -224,7 +225,7 @@ void walk_state_sum(struct emit *e, struct walk *w, const struct op *op)
     for (uint32_t by = 1; by < 32; by *= 2)
         sum = LLVMBuildFAdd(e->b, sum, shuffle_xor(e, sum, by), "");
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->lane, imm(e, 0), ""));
-    LLVMBuildStore(e->b, sum, part_address(e, v, w->buffer, warp_of_all(e, w)));
+    LLVMBuildStore(e->b, sum, part_address(e, w, v, warp_of_all(e, w)));
     end_if(e, after);
     sync_warp(e);
 }
@@ -272,7 +273,7 @@ static void store_sum(struct emit *e, const struct walk *w, const struct op *op,
     LLVMValueRef mine = less(e, e->tid, imm(e, v->n_dims ? v->extent[0] : 1));
     LLVMBasicBlockRef after = begin_if(e, both(e, both(e, whose, mine), valid));
     LLVMValueRef slot = local(e, e->f32, "sum"), there = both(e, present(e, op->tile), is_first(e, op->tile));
-    set(e, slot, plan_is_of_warp(v) ? made_position(e, op->v) : sum_of_parts(e, v, w->buffer, e->tid));
+    set(e, slot, plan_is_of_warp(v) ? made_position(e, op->v) : sum_of_parts(e, w, v, e->tid));
     LLVMBasicBlockRef writes = there ? begin_if(e, there) : NULL;
     struct element_place at = {0};
     if (v->n_dims) {

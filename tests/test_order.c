@@ -65,6 +65,17 @@ static void wait_too_short(struct plan *p, uint32_t at)
     p->sink = loud;
 }
 
+/* The stage of the step before, left for each tile and not once. */
+static void leave_for_each(struct plan *p, uint32_t at)
+{
+    const tg_sink quiet = {0}, *loud = p->sink;
+    p->sink = &quiet;
+    p->ops[at].guard = GUARD_ALWAYS;
+    tap_expect(!plan_verify_order(p), "%s: operation %u may leave a stage more than once", p->name, at);
+    p->ops[at].guard = GUARD_FIRST;
+    p->sink = loud;
+}
+
 /* Rows may be refused, but not by a check of what the compiler itself has done. */
 static void fail_if_defect(void *user, const tg_diag *diag)
 {
@@ -132,6 +143,8 @@ static uint32_t check_schedule(const tg_schedule *schedule, const tg_shape_class
                 leave_out(p, i, plan_verify_order);
             if (p->ops[i].kind == OP_AWAIT && p->ops[i].n > 0)
                 wait_too_short(p, i);
+            if (p->ops[i].kind == OP_ARRIVE && p->ops[i].sync == SYNC_BEHIND && p->ops[i].guard == GUARD_FIRST)
+                leave_for_each(p, i);
         }
     }
     return n;
