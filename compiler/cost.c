@@ -225,6 +225,9 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     case OP_CONTRACT:
         work->flops += times * 2.0 * elements(p, v) * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
         break;
+    case OP_ADDEND:
+        work->flops += times * 2.0 * elements(p, &p->values[p->state]) * a->extent[0];
+        break;
     case OP_DOT: /* those of positions alone are made while products are under way */
         if (op->flags & OP_OF_PRODUCT) {
             const struct value *w = &p->values[op->w];

@@ -10,27 +10,50 @@ static bool has_state_sums(const struct order *o)
     return false;
 }
 
-/* <state, product>: the product is made 64 columns at a time and not kept. */
-static void put_state_sums(struct order *o)
+/* The product that makes the value, or the last of those that it is the sum of, and in `onto` what that is added to; -1: none. */
+static int find_product(struct order *o, int v, int *onto)
+{
+    int found = -1;
+    *onto = -1;
+    for (uint32_t k = o->begin; k < o->end; k++) {
+        const struct op *op = &o->from[k];
+        if (op->v != v || (op->kind != OP_CONTRACT && op->kind != OP_COPY))
+            continue;
+        o->placed[k] = true;
+        found = op->kind == OP_CONTRACT ? (int)k : found;
+        *onto = op->kind == OP_COPY ? op->a : *onto;
+    }
+    return found;
+}
+
+/* <state, product>: the product, or a sum of two, is made 64 columns at a time and not kept. */
+static void put_state_sum(struct order *o, uint32_t i)
 {
     struct plan *p = o->p;
-    for (uint32_t i = o->begin; i < o->end; i++) {
-        if (!order_sums_state(p, &o->from[i]))
-            continue;
-        struct op *op = order_put_from(o, i);
-        const uint8_t product = op->a == p->state ? op->b : op->a;
-        for (uint32_t k = o->begin; k < o->end; k++)
-            if (o->from[k].kind == OP_CONTRACT && o->from[k].v == product) {
-                struct op made = o->from[k];
-                o->placed[k] = true;
-                order_resolve(p, &made);
-                op->w = p->state;
-                op->a = made.a;
-                op->b = made.b;
-                op->c = made.c;
-                op->flags = made.flags | OP_OF_PRODUCT;
-            }
+    int onto, none;
+    const int k = find_product(o, o->from[i].a == p->state ? o->from[i].b : o->from[i].a, &onto),
+              first = onto < 0 ? -1 : find_product(o, onto, &none);
+    struct op made = o->from[k];
+    order_resolve(p, &made);
+    if (first >= 0) {
+        struct op *op = order_put_from(o, (uint32_t)first);
+        order_resolve(p, op);
+        op->kind = OP_ADDEND;
+        op->v = o->from[i].v;
     }
+    struct op *op = order_put_from(o, i);
+    op->w = p->state;
+    op->a = made.a;
+    op->b = made.b;
+    op->c = made.c;
+    op->flags = (made.flags & OP_SCALED) | OP_OF_PRODUCT;
+}
+
+static void put_state_sums(struct order *o)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_sums_state(o->p, &o->from[i]))
+            put_state_sum(o, i);
     order_put_all(o, order_stores_rows);
 }
 

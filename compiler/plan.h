@@ -90,6 +90,7 @@ enum op_kind {
     OP_TOTAL,    /* v += sum of a over the block, or v = max(v, ...) */
     OP_CONTRACT, /* v += a b, on tensor cores */
     OP_SOLVE,    /* v = (I + strictly lower a)^-1 */
+    OP_ADDEND,   /* product of a and b, which the OP_DOT behind adds to its own */
     OP_DOT,      /* v += sum of a b (of a when the statement has no b) along rows, or over the whole tile */
     OP_DECAY,    /* v *= 2^a */
     OP_WALK,     /* v[chunk] = state w as it arrives; w = 2^c[chunk] w + a[chunk] b[chunk]; over held chunks */

@@ -7,45 +7,26 @@ static const char *const space_names[] = {
 _Static_assert(sizeof space_names / sizeof *space_names == SPACE_N_KINDS, "one name for each space");
 static const char *const scope_names[SCOPE_N_KINDS] = {
     [SCOPE_BLOCK] = "", [SCOPE_GROUP] = " of each warpgroup", [SCOPE_WARP] = " of each warp"};
-static const char *const op_names[] = {[OP_LOAD] = "load",
-                                       [OP_COMMIT] = "commit",
-                                       [OP_WAIT] = "wait",
-                                       [OP_BARRIER] = "barrier",
-                                       [OP_PROLOGUE] = "prologue",
-                                       [OP_ISSUE] = "issue",
-                                       [OP_NEST] = "nest",
-                                       [OP_END] = "end",
-                                       [OP_ZERO] = "zero",
-                                       [OP_COPY] = "copy",
-                                       [OP_INIT] = "init",
-                                       [OP_ENTER] = "enter",
-                                       [OP_MAP] = "map",
-                                       [OP_SCAN] = "scan",
-                                       [OP_TOTAL] = "total",
-                                       [OP_CONTRACT] = "contract",
-                                       [OP_SOLVE] = "solve",
-                                       [OP_DOT] = "dot",
-                                       [OP_DECAY] = "decay",
-                                       [OP_WALK] = "walk",
-                                       [OP_COMPOSE] = "compose",
-                                       [OP_STORE] = "store",
-                                       [OP_LEAVE] = "leave",
-                                       [OP_START] = "start",
-                                       [OP_KEEP] = "keep",
-                                       [OP_TILES] = "tiles",
-                                       [OP_END_TILES] = "end of tiles",
-                                       [OP_HEADS] = "heads",
-                                       [OP_END_HEADS] = "end of heads",
-                                       [OP_CLEAR] = "clear",
-                                       [OP_FETCH] = "fetch",
-                                       [OP_PUT] = "put",
-                                       [OP_EXCHANGE] = "exchange",
-                                       [OP_EXPECT] = "expect",
-                                       [OP_ARRIVE] = "arrive",
-                                       [OP_AWAIT] = "await",
-                                       [OP_FENCE] = "fence",
-                                       [OP_REST] = "rest",
-                                       [OP_FORGET] = "forget"};
+static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] = "commit",
+                                       [OP_WAIT] = "wait",         [OP_BARRIER] = "barrier",
+                                       [OP_PROLOGUE] = "prologue", [OP_ISSUE] = "issue",
+                                       [OP_NEST] = "nest",         [OP_END] = "end",
+                                       [OP_ZERO] = "zero",         [OP_COPY] = "copy",
+                                       [OP_ADDEND] = "addend",     [OP_INIT] = "init",
+                                       [OP_ENTER] = "enter",       [OP_MAP] = "map",
+                                       [OP_SCAN] = "scan",         [OP_TOTAL] = "total",
+                                       [OP_CONTRACT] = "contract", [OP_SOLVE] = "solve",
+                                       [OP_DOT] = "dot",           [OP_DECAY] = "decay",
+                                       [OP_WALK] = "walk",         [OP_COMPOSE] = "compose",
+                                       [OP_STORE] = "store",       [OP_LEAVE] = "leave",
+                                       [OP_START] = "start",       [OP_KEEP] = "keep",
+                                       [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
+                                       [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
+                                       [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
+                                       [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
+                                       [OP_EXPECT] = "expect",     [OP_ARRIVE] = "arrive",
+                                       [OP_AWAIT] = "await",       [OP_FENCE] = "fence",
+                                       [OP_REST] = "rest",         [OP_FORGET] = "forget"};
 _Static_assert(sizeof op_names / sizeof *op_names == OP_N_KINDS, "one name for each operation");
 
 static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
@@ -168,7 +149,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, " %u", op->n);
     else if (has_value(op))
         tg_printf(w, " v%u", op->v);
-    if (op->kind == OP_CONTRACT || op->kind == OP_DOT)
+    if (op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_ADDEND)
         tg_printf(w, " %s v%u v%u", p->groups && op->kind == OP_CONTRACT && !(op->flags & OP_ONTO) ? "=" : "+=", op->a,
                   op->b);
     if (op->kind == OP_COPY || op->kind == OP_SCAN || op->kind == OP_TOTAL || op->kind == OP_DECAY ||

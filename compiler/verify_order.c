@@ -83,6 +83,10 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     switch (op->kind) {
     case OP_MAP:
         return reads_of_map(p, op->v, reads);
+    case OP_ADDEND:
+        reads[n++] = op->a;
+        reads[n++] = op->b;
+        return n + (op->flags & OP_SCALED ? reads_of_map(p, op->c, reads + n) : 0);
     case OP_CONTRACT:
     case OP_DOT:
         reads[n++] = op->a;

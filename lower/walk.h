@@ -89,6 +89,7 @@ struct walk {
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
     LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
+    const struct op *addend;               /* what the next sum of the state adds to its product; NULL: nothing */
     LLVMValueRef place[PLAN_MAX_VALUES];   /* where the group's part of an output was put */
     LLVMValueRef begin;                    /* ... and its first position */
 };

@@ -401,13 +401,30 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
         product_of_computed(e, w, op);
 }
 
-/* 64 columns of what the chunk adds to the other state. */
-static void issue_addend(struct emit *e, LLVMValueRef left[16], LLVMValueRef right, LLVMValueRef x[WALK_TILE / 2])
+/* What the chunk adds to the other state: one product or the sum of two. */
+struct addends {
+    uint32_t n;
+    LLVMValueRef left[2][16], right[2];
+};
+
+static void add_addend(struct emit *e, struct walk *w, const struct op *op, struct addends *a)
 {
-    wgmma_fence(e, left, 16);
-    for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
-        wgmma_registers(e, x, WALK_TILE, left + 4 * k, add(e, right, imm(e, k * STEP_K * WALK_SPAN_BYTES / 16)), k > 0,
-                        true);
+    LLVMValueRef *const left = a->left[a->n];
+    load_all_owned(e, w, op->a, left);
+    scale_owned(e, op, left, left);
+    a->right[a->n++] = descriptor(e, matrix_address(e, w, op->b), SPAN_BYTES);
+}
+
+/* ... 64 columns of it. */
+static void issue_addends(struct emit *e, struct addends *a, uint32_t part, LLVMValueRef x[WALK_TILE / 2])
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        wgmma_fence(e, a->left[i], 16);
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t k = 0; k < WALK_TILE / STEP_K; k++)
+            wgmma_registers(e, x, WALK_TILE, a->left[i] + 4 * k,
+                            add(e, a->right[i], imm(e, (part * SPAN_BYTES + k * STEP_K * WALK_SPAN_BYTES) / 16)),
+                            i + k > 0, true);
     wgmma_commit(e);
 }
 
@@ -416,17 +433,19 @@ void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMVal
     const struct plan *p = e->p;
     const uint32_t parts = other_extent(p) / WALK_TILE;
     const bool by_rows = p->values[op->v].space == SPACE_ROWS;
-    LLVMValueRef left[16], x[2][WALK_TILE / 2];
+    struct addends addends = {0};
+    LLVMValueRef x[2][WALK_TILE / 2];
     sums[0] = sums[1] = real(e, 0);
-    load_all_owned(e, w, op->a, left);
-    scale_owned(e, op, left, left);
-    LLVMValueRef right = descriptor(e, matrix_address(e, w, op->b), SPAN_BYTES);
+    if (w->addend)
+        add_addend(e, w, w->addend, &addends);
+    add_addend(e, w, op, &addends);
+    w->addend = NULL;
     for (uint32_t r = 0; r < WALK_TILE;
          r++) /* the parts take turns in these: left alone, ptxas uses more than there are */
         x[r % 2][r / 2] = LLVMGetUndef(e->f32);
     for (uint32_t part = 0; part <= parts; part++) { /* one part is multiplied while the one before is summed up */
         if (part < parts)
-            issue_addend(e, left, add(e, right, imm(e, part * SPAN_BYTES / 16)), x[part % 2]);
+            issue_addends(e, &addends, part, x[part % 2]);
         if (part == 0)
             continue;
         wgmma_wait(e, x[(part - 1) % 2], WALK_TILE / 2, part < parts);

@@ -41,7 +41,7 @@ enum {
     NI, NG, KP, KPG, KS, KL, KLG, DKW, KX, KQ, CE, KKT, CL, DKH, /* dK of a key as it is written; columns of E */
     XI, XC, EQ, EK, E, PE, TE, TX, /* <C, dC>, decayed; rows less columns of E */
     CQ, DCK,                   /* walks: the states and their gradients once more, for dQ and dK */
-    SF, KDR, KNW, SQ, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
+    SF, KNW, SR, SK, Y, ZK, PZ, /* the walks' way to it: delta.inc */
     DA,                      /* gradient of the log decay, natural log [T] */
 
     LOG_A, /* log decay, natural log, where it is given [T] */

@@ -142,7 +142,7 @@ static const tg_point back_walk_points[] = {{.name = "walk"}, {.name = "walk-kep
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
     .rows = {VALUE_ROWS,
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DK, DS0, KX, CE, CL, SK)), KEY_WALK},
              WALKED_GATE_ROWS},
@@ -154,7 +154,7 @@ static const tg_point back_apart_points[] = {{.name = "walk-apart"}, {.name = "w
 static const tg_schedule back_apart = {
     SCHEDULE("walk-apart"), .chunk = 64, .points = back_apart_points,
     .rows = {VALUE_ROWS,
-             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SQ, SR, SF)), KEY_WALK},
+             {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
@@ -181,7 +181,7 @@ static const tg_point back_grouped_points[] = {
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
     {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED},                                                               \
-    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SQ, SR, SF)), CUT_KEY_WALK(2)},                                              \
+    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), CUT_KEY_WALK(2)},                                              \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     END_ROW,                                                                                                           \
     {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},                                                        \
