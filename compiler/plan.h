@@ -516,7 +516,7 @@ static inline bool plan_is_spread(const struct plan *p, const struct op *op)
 /* The same of gradients (lower/spread.c): an operand of 16 bits, sums in fp32, vectors of each warp: three of products, and its sum
  * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
  * in fp32 may grow by so many bits, for others shrink by as many. */
-enum { SPREAD_TILES = 3, SPREAD_VECTORS = 4, SPREAD_GROWTH = 60 };
+enum { SPREAD_TILES = 3, SPREAD_VECTORS = 3, SPREAD_GROWTH = 96 };
 static inline uint32_t plan_spread_tiles(const struct plan *p)
 {
     return CHANNEL_WARPS * SPREAD_TILES * CHANNEL_ROWS * 2 * p->block[TG_DQK];

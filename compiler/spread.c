@@ -35,40 +35,43 @@ bool plan_is_made_anew(const struct plan *p, uint32_t v)
     return needed < 2;
 }
 
-/* Is it zero behind the end of the chunk? What is loaded is; of maps what their expressions make of it, by what they multiply. */
+/* What is known of a number behind the end of the chunk. */
+enum { IS_ZERO = 1, NOT_ABOVE = 2, NOT_BELOW = 4, ALL_OF_ZERO = 7 };
+
+static uint8_t combine(uint8_t op, uint8_t a, uint8_t b)
+{
+    bool is_zero = a & b & IS_ZERO;
+    if (op == TG_X_MUL)
+        is_zero = (a | b) & IS_ZERO;
+    else if (op == TG_X_MAX || op == TG_X_MIN) /* the other is no limit to it */
+        is_zero = (a | b) & IS_ZERO && a & b & (op == TG_X_MAX ? NOT_ABOVE : NOT_BELOW);
+    else if (op == TG_X_DIV)
+        is_zero = false;
+    return is_zero ? ALL_OF_ZERO : 0;
+}
+
+/* What is loaded is zero; of maps what their expressions make of it. */
 bool plan_is_zero_behind(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
     const tg_stmt *s = value->stmt < 0 ? NULL : &p->algorithm->body[value->stmt];
-    bool zero[TG_MAX_EXPR] = {false};
+    uint8_t known[TG_MAX_EXPR] = {0};
     uint32_t n = 0;
     if (!s || s->op != TG_STMT_MAP)
         return plan_is_loaded_row(value);
     for (const tg_x *x = s->expr; x->op != TG_X_END; x++)
-        switch (x->op) {
-        case TG_X_TILE:
-            zero[n++] = plan_is_zero_behind(p, (uint32_t)plan_find(p, x->operand, value->nest));
-            break;
-        case TG_X_NUMBER:
-        case TG_X_SCALAR:
-        case TG_X_SIZE:
-            zero[n++] = false;
-            break;
-        case TG_X_ADD:
-        case TG_X_SUB:
-        case TG_X_MUL:
+        if (x->op == TG_X_TILE)
+            known[n++] = plan_is_zero_behind(p, (uint32_t)plan_find(p, x->operand, value->nest)) ? ALL_OF_ZERO : 0;
+        else if (x->op == TG_X_NUMBER)
+            known[n++] = (uint8_t)((x->number <= 0 ? NOT_ABOVE : 0) | (x->number >= 0 ? NOT_BELOW : 0));
+        else if (x->op == TG_X_SCALAR || x->op == TG_X_SIZE)
+            known[n++] = 0;
+        else if (x->op >= TG_X_ADD && x->op <= TG_X_MIN) {
             n--;
-            zero[n - 1] = x->op == TG_X_MUL ? zero[n - 1] || zero[n] : zero[n - 1] && zero[n];
-            break;
-        case TG_X_DIV:
-        case TG_X_MAX:
-        case TG_X_MIN:
-            zero[--n - 1] = false;
-            break;
-        default:
-            zero[n - 1] = zero[n - 1] && x->op == TG_X_NEG;
-        }
-    return zero[0];
+            known[n - 1] = combine(x->op, known[n - 1], known[n]);
+        } else if (x->op != TG_X_NEG)
+            known[n - 1] = 0;
+    return known[0] & IS_ZERO;
 }
 
 /* ---- weights ---- */

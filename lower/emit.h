@@ -39,6 +39,13 @@ struct channel_products {
     LLVMValueRef own[CHANNEL_PRODUCTS][8]; /* the diagonal block, where they decay by much */
 };
 
+/* Of gradients of products with decays of channels (spread.c): the keys' decay before the warp's rows, and of their last. */
+struct spread_ends {
+    uint32_t decay;    /* value */
+    LLVMValueRef near; /* i1: that is little; NULL: they have not been found */
+    LLVMValueRef begin[8], end[8];
+};
+
 struct emit {
     const struct plan *p;
     LLVMContextRef context;
@@ -75,6 +82,7 @@ struct emit {
     LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
     uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     struct channel_products products;
+    struct spread_ends ends;
     enum { AGAIN_NOT, AGAIN_LOADED, AGAIN_THERE } again; /* tiles that are loaded again (plan.rows_again) */
     int line;                                            /* of the statement being emitted */
     bool abandoned;                                      /* LLVM's objects are in an unknown state: leave them */

@@ -7,12 +7,12 @@
  *     other blocks    X goes to shared memory, rounded, times what is between it and its block's end: the start where
  *                     it is queries, the last position where it is keys. Each warp multiplies its rows by the blocks that they
  *                     reach, from the farthest to the nearest; from one to the next what is there decays by all of a block.
- *     a diagonal one  where it decays by little, the last of them: sums decay to the middle of the block, from which its X
- *                     counts, which is not rounded to 16 bits but to TF32. Otherwise pairs are taken by halves in fp32, as in
- *                     channel.c, and no factor is above 1. A position's own weight has none, and goes through no tensor core: what it
- *                     gives must cancel (gradients of gates).
+ *     a diagonal one  where it decays by little, the last of them: its X counts from where sums are, the start of the block where they
+ *                     are queries, so that it grows by as much as the block decays; it is not rounded to 16 bits but cut to TF32.
+ *                     Otherwise pairs are taken by halves in fp32, as in channel.c, and no factor is above 1. A position's own weight
+ *                     has none, and goes through no tensor core: what it gives must cancel (gradients of gates).
  *
- * In the end the rows' own factor is put on: from their block's end, or its middle, to themselves. The weights P may lie the other way
+ * In the end the rows' own factor is put on: from that start, or end, of their block to themselves. The weights P may lie the other way
  * round, queries in rows where the result has keys: then they turn in shared memory.
  *
  * Only what is reached is touched, so that nothing bad leaks from elsewhere. Shared memory: X; X of diagonal blocks in fp32, and in
@@ -82,64 +82,46 @@ LLVMValueRef spread_term_factor(const struct spread *s, uint32_t r, uint32_t j, 
                        : two_to(s->c.e, query_decay(&s->c, s->op, r, j), other);
 }
 
-static LLVMValueRef is_little(struct emit *e, LLVMValueRef so_far, LLVMValueRef from, LLVMValueRef to)
-{
-    LLVMValueRef growth = LLVMBuildFSub(e->b, from, to, "");
-    return both(e, so_far, LLVMBuildFCmp(e->b, LLVMRealOLE, growth, real(e, SPREAD_GROWTH), ""));
-}
-
-/* What factors refer to. Not near where there is a NaN. */
-static void find_references(struct spread *s, LLVMValueRef middle[8])
+/* The ends of all blocks, and of each what it decays by, to all warps. A block is near where that is little: not where it is a NaN. */
+static void find_ends(struct spread *s, struct spread_ends *ends)
 {
     struct emit *e = s->c.e;
-    LLVMValueRef half[8], one = real(e, 1);
-    for (uint32_t j = 0; j < s->c.each; j++) {
-        s->near = is_little(e, s->near, s->begin[j], middle[j]);
-        s->near = is_little(e, s->near, middle[j], s->end[j]);
-    }
-    s->near = all_lanes(e, s->near);
-    for (uint32_t j = 0; j < s->c.each; j++) {
-        LLVMValueRef first = choose(e, s->near, two_to(e, middle[j], s->begin[j]), one),
-                     second = choose(e, s->near, two_to(e, s->end[j], middle[j]), one);
-        half[j] = s->by_query ? first : second;
-        s->to_end[j] = s->by_query ? second : first;
-        s->of_terms[j] = forgotten(e, choose(e, s->near, middle[j], s->by_query ? s->end[j] : s->begin[j]));
-        s->of_rows[j] = forgotten(e, choose(e, s->near, middle[j], s->by_query ? s->begin[j] : s->end[j]));
-    }
-    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_HALVES, e->warp)), half);
-}
-
-static bool has_spread_before(const struct spread *s)
-{
-    const struct plan *p = s->c.e->p;
-    const struct op *onto = plan_spread_onto(p, s->op);
-    bool has = false;
-    for (const struct op *before = p->ops; before < (onto ? onto : s->op); before++)
-        has |= plan_is_spread(p, before);
-    return has;
-}
-
-/* The ends of all blocks, and of each what it decays by, to all warps. */
-static void find_ends(struct spread *s)
-{
-    struct emit *e = s->c.e;
-    LLVMValueRef none = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), ""), whole[8], middle[8];
-    for (uint32_t j = 0; j < s->c.each; j++) {
-        middle[j] = forgotten(e, key_decay(&s->c, s->op, ROWS / 2 - 1, j));
-        s->end[j] = forgotten(e, key_decay(&s->c, s->op, ROWS - 1, j));
-    }
-    if (!has_spread_before(s))
-        barrier(e); /* what was there has been read; later on ends are read before a barrier of their own */
-    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, e->warp)), s->end);
+    LLVMValueRef none = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, 0), ""), whole[8];
+    ends->near = LLVMConstInt(e->i1, 1, 0);
+    for (uint32_t j = 0; j < s->c.each; j++)
+        ends->end[j] = forgotten(e, key_decay(&s->c, s->op, ROWS - 1, j));
+    store_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, e->warp)), ends->end);
     barrier(e);
     LLVMValueRef before = choose(e, none, imm(e, 0), sub(e, e->warp, imm(e, 1)));
-    load_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, before)), s->begin);
+    load_floats(s, lane_floats(s, spread_vector(s, SPREAD_ENDS, before)), ends->begin);
     for (uint32_t j = 0; j < s->c.each; j++) {
-        s->begin[j] = choose(e, none, real(e, 0), s->begin[j]);
-        whole[j] = two_to(e, s->end[j], s->begin[j]);
+        ends->begin[j] = forgotten(e, choose(e, none, real(e, 0), ends->begin[j]));
+        whole[j] = two_to(e, ends->end[j], ends->begin[j]);
+        LLVMValueRef growth = LLVMBuildFSub(e->b, ends->begin[j], ends->end[j], "");
+        LLVMValueRef is_little = LLVMBuildFCmp(e->b, LLVMRealOLE, growth, real(e, SPREAD_GROWTH), "");
+        ends->near = both(e, ends->near, is_little);
     }
+    ends->near = all_lanes(e, ends->near);
     store_floats(s, lane_floats(s, spread_vector(s, SPREAD_WHOLES, e->warp)), whole);
-    find_references(s, middle);
+}
+
+/* What factors refer to. Those of rows: where their block begins, or its end. */
+static void find_references(struct spread *s)
+{
+    struct emit *e = s->c.e;
+    struct spread_ends *ends = &e->ends;
+    barrier(e); /* what products before it, or others, had in its memory has been read */
+    if (!ends->near || ends->decay != s->op->w) {
+        find_ends(s, ends);
+        ends->decay = s->op->w;
+    }
+    s->near = ends->near;
+    for (uint32_t j = 0; j < s->c.each; j++) {
+        LLVMValueRef to = s->by_query ? ends->end[j] : ends->begin[j];
+        s->of_rows[j] = s->by_query ? ends->begin[j] : ends->end[j];
+        s->of_terms[j] = forgotten(e, choose(e, s->near, s->of_rows[j], to));
+        s->to_end[j] = choose(e, s->near, two_to(e, ends->end[j], ends->begin[j]), real(e, 1));
+    }
 }
 
 /* ---- other blocks ---------------------------------------------------------------------------------------------------- */
@@ -287,7 +269,7 @@ static void emit_products(struct emit *e, const struct op *op)
     const struct op *onto = plan_spread_onto(e->p, op), *beside = plan_spread_beside(e->p, op);
     struct spread parts[2] = {describe(e, op, NULL)};
     LLVMValueRef sums[2][SPREAD_SUMS];
-    find_ends(&parts[0]);
+    find_references(&parts[0]);
     clear_behind(&parts[0]);
     if (onto || beside)
         parts[1] = describe(e, onto ? onto : beside, &parts[0]);
@@ -295,12 +277,12 @@ static void emit_products(struct emit *e, const struct op *op)
         new_sums(&parts[x], sums[x]);
     if (onto) {
         put_operands_of(&parts[1], 1);
-        multiply_blocks(&parts[1], 1, sums);
+        multiply_blocks(&parts[1], 1, false, sums);
         barrier(e); /* its X has been read */
         parts[1].out = parts[0].out;
     }
     put_operands_of(parts, beside ? 2 : 1);
-    multiply_blocks(parts, beside ? 2 : 1, sums);
+    multiply_blocks(parts, beside ? 2 : 1, onto, sums);
     finish_rows(parts, onto ? 2 : 1, sums[0]);
     if (beside)
         finish_rows(&parts[1], 1, sums[1]);

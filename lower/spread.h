@@ -8,14 +8,15 @@
 struct spread {
     struct channels c;
     const struct op *op;
-    uint32_t weights, terms, out;  /* values: P and X, and whose registers take the rows */
-    bool by_query;                 /* rows are queries; else keys */
-    bool strict;                   /* a query does not reach its own position */
-    bool turned;                   /* P has rows where the result has columns */
-    LLVMValueRef begin[8], end[8]; /* the keys' decay before the warp's rows, and of their last */
-    LLVMValueRef near;             /* i1: they decay by little from one to the middle, and from there to the other */
-    LLVMValueRef of_terms[8], of_rows[8]; /* what factors of X, and of rows, refer to: the middle, or an end */
-    LLVMValueRef to_end[8];               /* factors from there to that end of X */
+    uint32_t weights, terms, out; /* values: P and X, and whose registers take the rows */
+    bool by_query;                /* rows are queries; else keys */
+    bool strict;                  /* a query does not reach its own position */
+    bool turned;                  /* P has rows where the result has columns */
+    LLVMValueRef near;            /* i1: of the warp's rows (struct spread_ends) */
+    LLVMValueRef of_terms[8],
+        of_rows
+            [8]; /* what factors of X, and of rows, refer to: the keys' decay before the warp's rows, or of their last */
+    LLVMValueRef to_end[8]; /* factors from there to the end of the block to which X counts for others */
 };
 
 /* ---- spread.c ------------------------------------------------------------------------------------------------- */
@@ -23,8 +24,8 @@ struct spread {
 LLVMValueRef spread_scratch(const struct spread *s, uint32_t offset);
 /* ... this warp's sums: 16 rows of floats, units of 32 bytes exclusive-ored with the row. */
 LLVMValueRef spread_sums_address(const struct spread *s);
-/* ... a float a channel of block w: its last position's decay; what all of it decays by; what sums decay by before the diagonal block. */
-enum spread_vector { SPREAD_ENDS, SPREAD_WHOLES, SPREAD_HALVES };
+/* ... a float a channel of block w: its last position's decay; what all of it decays by. */
+enum spread_vector { SPREAD_ENDS, SPREAD_WHOLES };
 LLVMValueRef spread_vector(const struct spread *s, enum spread_vector which, LLVMValueRef w);
 /* An element of X; queries behind the end of the chunk count as zero. */
 LLVMValueRef spread_term(const struct spread *s, uint32_t r, uint32_t j);
@@ -35,11 +36,11 @@ LLVMValueRef spread_term_factor(const struct spread *s, uint32_t r, uint32_t j, 
 LLVMValueRef forgotten(struct emit *e, LLVMValueRef x);
 
 /* ---- spread_product.c ----------------------------------------------------------------------------------------- */
-/* Accumulators of the warp's rows by 128 channels at most; zero. */
+/* Accumulators of the warp's rows by 128 channels at most. */
 enum { SPREAD_SUMS = 64 };
 void new_sums(const struct spread *s, LLVMValueRef sums[SPREAD_SUMS]);
-/* sums += the warp's rows of P by what they reach of X, which all of the products have. */
-void multiply_blocks(const struct spread *parts, uint32_t n, LLVMValueRef sums[][SPREAD_SUMS]);
+/* sums = the warp's rows of P by what they reach of X, which all of the products have, + sums where it `adds`. */
+void multiply_blocks(const struct spread *parts, uint32_t n, bool adds, LLVMValueRef sums[][SPREAD_SUMS]);
 /* To where the lanes that have the channels read them. */
 void leave_sums(const struct spread *s, const LLVMValueRef sums[SPREAD_SUMS]);
 

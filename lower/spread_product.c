@@ -6,9 +6,8 @@
 
 enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS, GROUP = 32 /* channels that are multiplied at a time */ };
 
-/* to = from times a float a channel, + to where it `adds`: of 32 channels, two 16 x 8 tiles and two. */
-static void decay_sums(const struct spread *s, uint32_t group, LLVMValueRef by, bool adds, const LLVMValueRef sums[16],
-                       const LLVMValueRef out[16])
+/* The sums of 32 channels, two 16 x 8 tiles and two, times a float a channel. */
+static void decay_sums(const struct spread *s, uint32_t group, LLVMValueRef by, const LLVMValueRef sums[16])
 {
     struct emit *e = s->c.e;
     LLVMValueRef from = byte_offset(e, by, add(e, mul(e, e->quad_column, imm(e, 8)), imm(e, 4 * GROUP * group)));
@@ -17,8 +16,7 @@ static void decay_sums(const struct spread *s, uint32_t group, LLVMValueRef by, 
         LLVMSetAlignment(two, 8);
         for (uint32_t i = 0; i < 4; i++) {
             LLVMValueRef factor = LLVMBuildExtractElement(e->b, two, imm(e, i % 2), "");
-            LLVMValueRef sum = get(e, e->f32, sums[4 * t + i]), to = out[4 * t + i];
-            set(e, to, adds ? fma_of(e, sum, factor, get(e, e->f32, to)) : LLVMBuildFMul(e->b, sum, factor, ""));
+            set(e, sums[4 * t + i], LLVMBuildFMul(e->b, get(e, e->f32, sums[4 * t + i]), factor, ""));
         }
     }
 }
@@ -106,10 +104,10 @@ void new_sums(const struct spread *s, LLVMValueRef sums[SPREAD_SUMS])
 {
     struct emit *e = s->c.e;
     for (uint32_t i = 0; i < 16 * (s->c.n / GROUP); i++)
-        set(e, sums[i] = local(e, e->f32, "sum"), real(e, 0));
+        sums[i] = local(e, e->f32, "sum");
 }
 
-static void multiply_group(const struct spread *s, uint32_t group, const struct left *left, uint32_t n,
+static void multiply_group(const struct spread *s, uint32_t group, const struct left *left, uint32_t n, bool adds,
                            LLVMValueRef sums[][SPREAD_SUMS])
 {
     struct emit *e = s->c.e;
@@ -120,18 +118,20 @@ static void multiply_group(const struct spread *s, uint32_t group, const struct 
         LLVMValueRef reached = s->by_query ? less(e, imm(e, block), e->warp) : less(e, e->warp, imm(e, block));
         LLVMBasicBlockRef after = begin_if(e, reached);
         for (uint32_t x = 0; x < n && k; x++)
-            decay_sums(s, group, spread_vector(s, SPREAD_WHOLES, imm(e, block)), false, left[x].chain, left[x].chain);
+            decay_sums(s, group, spread_vector(s, SPREAD_WHOLES, imm(e, block)), left[x].chain);
         multiply_block_of(s, group, block, left, n);
         end_if(e, after);
     }
-    for (uint32_t x = 0; x < n; x++)
-        decay_sums(s, group, spread_vector(s, SPREAD_HALVES, e->warp), true, left[x].chain, &sums[x][16 * group]);
+    for (uint32_t i = 0; i < 16 * n; i++) {
+        LLVMValueRef sum = sums[i / 16][16 * group + i % 16], far = get(e, e->f32, left[i / 16].chain[i % 16]);
+        set(e, sum, adds ? LLVMBuildFAdd(e->b, get(e, e->f32, sum), far, "") : far);
+    }
     LLVMBasicBlockRef after = begin_if(e, s->near);
     multiply_own(s, group, left, n, sums);
     end_if(e, after);
 }
 
-void multiply_blocks(const struct spread *parts, uint32_t n, LLVMValueRef sums[][SPREAD_SUMS])
+void multiply_blocks(const struct spread *parts, uint32_t n, bool adds, LLVMValueRef sums[][SPREAD_SUMS])
 {
     struct left left[2];
     for (uint32_t x = 0; x < n; x++) {
@@ -143,5 +143,5 @@ void multiply_blocks(const struct spread *parts, uint32_t n, LLVMValueRef sums[]
             left[x].chain[i] = local(parts->c.e, parts->c.e->f32, "far");
     }
     for (uint32_t group = 0; group < parts->c.n / GROUP; group++)
-        multiply_group(parts, group, left, n, sums);
+        multiply_group(parts, group, left, n, adds, sums);
 }

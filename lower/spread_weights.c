@@ -24,14 +24,14 @@ static void put_own(const struct spread *s)
     LLVMValueRef *p = e->registers[s->weights];
     LLVMValueRef at = add(e, mul(e, e->quad_column, imm(e, 2 * ROWS * 4)), mul(e, e->quad_row, imm(e, 4)));
     LLVMValueRef block = byte_offset(e, own_address(s), at);
-    for (uint32_t i = 0; i < 8; i++) {
-        const uint32_t row = i % 4 / 2 * 8, column = i / 4 * 8 + i % 2;
-        LLVMValueRef own = get(e, e->f32, p[i]);
-        for (uint32_t w = 1; w < WARPS; w++) {
-            LLVMValueRef is_own = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, w), "");
-            own = choose(e, is_own, get(e, e->f32, p[8 * w + i]), own);
+    for (uint32_t w = 0; w < WARPS; w++) {
+        LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, w), ""));
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t row = i % 4 / 2 * 8, column = i / 4 * 8 + i % 2;
+            LLVMBuildStore(e->b, get(e, e->f32, p[8 * w + i]),
+                           byte_offset(e, block, imm(e, (column * ROWS + row) * 4)));
         }
-        LLVMBuildStore(e->b, own, byte_offset(e, block, imm(e, (column * ROWS + row) * 4)));
+        end_if(e, after);
     }
 }
 
