@@ -239,22 +239,29 @@ static void insert_copies(struct plan *p)
     struct op old[PLAN_MAX_OPS];
     const uint32_t n = p->n_ops;
     memcpy(old, p->ops, n * sizeof old[0]);
+    bool root_shared = false, root_async = false, late_rows = false;
+    tg_bits early = 0; /* rows of channels that are asynchronous copies too: those that are read first */
+    for (uint32_t i = 0; p->spreads && i < p->n_values; i++)
+        if (plan_is_loaded_row(&p->values[i]) && plan_is_early_row(p, TG_OPERAND_TILE(p->values[i].operand)))
+            early |= TG_BIT(i);
     p->n_ops = 0;
-    bool root_shared = false, root_async = false;
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {
             const struct value *v = &p->values[i];
             if (v->stmt < 0 && v->nest < 0 && !v->direct && v->shared_with < 0 && !is_loaded_late(p, v) &&
-                plan_is_async(p, v) == (pass == 0)) {
+                (plan_is_async(p, v) || (early >> i & 1)) == (pass == 0)) {
                 add_load(p, i);
                 root_shared |= in_shared(v);
-                root_async |= plan_is_async(p, v);
+                root_async |= plan_is_async(p, v) || (early >> i & 1);
+                late_rows |= pass == 1 && p->spreads && plan_is_loaded_row(v);
             }
         }
         if (pass == 0 && root_async)
             plan_add_op(p, OP_COMMIT, -1);
         if (pass == 0 && p->n_nests && has_prologue(p, 0))
             plan_add_op(p, OP_PROLOGUE, -1)->n = 0;
+        if (pass == 1 && late_rows)
+            plan_add_op(p, OP_COMMIT, -1);
     }
     bool visible = !root_shared;
     tg_bits loaded = 0;
@@ -406,7 +413,7 @@ static void place_shared(struct plan *p)
     for (uint32_t i = 0; is_read_before(p) && i < p->n_values; i++)
         if (p->values[i].space == SPACE_MATRIX && p->values[i].offset < first)
             first = p->values[i].offset;
-    const uint32_t over = p->spreads ? plan_spread_tiles(p) : end - first;
+    const uint32_t over = p->spreads ? plan_spread_vectors(p) : end - first;
     p->scratch_offset = round_up(end - first > over ? end - over : first, 16);
     const uint32_t scratch_end = p->scratch_offset + scratch_bytes(p);
     p->sums_offset = scratch_end > end ? scratch_end : round_up(end, 16);

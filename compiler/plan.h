@@ -517,13 +517,11 @@ static inline bool plan_is_spread(const struct plan *p, const struct op *op)
  * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
  * in fp32 may grow by so many bits, for others shrink by as many. */
 enum { SPREAD_TILES = 3, SPREAD_VECTORS = 3, SPREAD_GROWTH = 96 };
+uint32_t plan_spread_vectors(
+    const struct plan *p); /* where the vectors begin: what is before is used from the first product on */
 static inline uint32_t plan_spread_tiles(const struct plan *p)
 {
     return CHANNEL_WARPS * SPREAD_TILES * CHANNEL_ROWS * 2 * p->block[TG_DQK];
-}
-static inline uint32_t plan_spread_blocks(const struct plan *p)
-{
-    return plan_spread_tiles(p) + CHANNEL_WARPS * SPREAD_VECTORS * 4 * p->block[TG_DQK];
 }
 static inline uint32_t plan_spread_weights(const struct plan *p, const struct op *op)
 {
@@ -538,7 +536,9 @@ bool plan_is_zero_behind(const struct plan *p, uint32_t v); /* the end of the ch
  * kernel sums up, and maps that products stand between and their readers. Where those begin; and finds their places. */
 uint32_t plan_spread_rows(const struct plan *p);
 void plan_keep_rows(struct plan *p);
-bool plan_reads_again(const struct plan *p, const struct op *op); /* what is loaded again? */
+bool plan_reads_row(const struct plan *p, const struct op *op, uint32_t tile); /* ... or what maps make of it? */
+/* Is a row tile loaded before all others, since a sum reads it before the first product? */
+bool plan_is_early_row(const struct plan *p, uint32_t tile);
 static inline bool plan_is_loaded_row(const struct value *v)
 {
     return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2;

@@ -208,11 +208,16 @@ bool plan_spread_is_part(const struct plan *p, const struct op *op)
 
 /* ---- rows in shared memory ---- */
 
-uint32_t plan_spread_rows(const struct plan *p)
+uint32_t plan_spread_vectors(const struct plan *p)
 {
     const uint32_t positions = CHANNEL_WARPS * CHANNEL_ROWS, own = 4 * CHANNEL_ROWS * positions,
                    turned = 2 * positions * positions;
-    return plan_spread_blocks(p) + plan_own_places(p) * own + plan_turned_places(p) * turned;
+    return plan_spread_tiles(p) + plan_own_places(p) * own + plan_turned_places(p) * turned;
+}
+
+uint32_t plan_spread_rows(const struct plan *p)
+{
+    return plan_spread_vectors(p) + CHANNEL_WARPS * SPREAD_VECTORS * 4 * p->block[TG_DQK];
 }
 
 /* Is the tile a decay of products that the kernel sums up itself? */
@@ -354,12 +359,18 @@ void plan_keep_rows(struct plan *p)
     memcpy(p->rows_again, &at[TG_MAX_TILES], sizeof p->rows_again);
 }
 
-bool plan_reads_again(const struct plan *p, const struct op *op)
+bool plan_reads_row(const struct plan *p, const struct op *op, uint32_t tile)
 {
-    bool reads = false;
-    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
-        reads |= p->rows_again[t] && last_reader(p, t, (uint32_t)(op - p->ops), (uint32_t)(op - p->ops) + 1) >= 0;
-    return reads;
+    const uint32_t i = (uint32_t)(op - p->ops);
+    return last_reader(p, tile, i, i + 1) >= 0;
+}
+
+bool plan_is_early_row(const struct plan *p, uint32_t tile)
+{
+    for (uint32_t i = 0; i < p->n_ops && p->ops[i].kind != OP_NEST && p->ops[i].kind != OP_CONTRACT; i++)
+        if (p->ops[i].kind == OP_SCAN && plan_reads_row(p, &p->ops[i], tile))
+            return true;
+    return false;
 }
 
 uint32_t plan_spread_scratch(const struct plan *p)

@@ -10,7 +10,7 @@ static LLVMValueRef left_by(const struct channels *c, LLVMValueRef w)
     struct emit *e = c->e;
     if (!e->p->spreads)
         return channel_floats(c, add(e, w, imm(e, WARPS)));
-    const uint32_t row = 4 * c->n, offset = e->p->scratch_offset + plan_spread_blocks(e->p) - WARPS * row;
+    const uint32_t row = 4 * c->n, offset = e->p->scratch_offset + plan_spread_rows(e->p) - WARPS * row;
     LLVMValueRef at = add(e, mul(e, w, imm(e, row)), mul(e, c->first, imm(e, 4)));
     return byte_offset(e, e->arena, add(e, at, imm(e, offset)));
 }
@@ -37,7 +37,7 @@ static void exchange(const struct channels *c, const struct op *op, const LLVMVa
     struct emit *e = c->e;
     bool is_used = false;
     for (const struct op *before = e->p->ops; before < op; before++)
-        if (plan_is_spread(e->p, before))
+        if (plan_is_spread(e->p, before) && !plan_spread_is_part(e->p, before))
             is_used = false; /* its barriers stand between */
         else
             is_used |= before->kind == OP_SCAN || before->kind == OP_TOTAL || takes_place(e->p, before);
@@ -46,6 +46,7 @@ static void exchange(const struct channels *c, const struct op *op, const LLVMVa
     LLVMValueRef to = left_by(c, e->warp);
     LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(c, TG_F32, mine), to), 4 * c->each);
     barrier(e);
+    e->ends.is_read = false;
 }
 
 /* Element of what is summed: nothing behind the end of the chunk. */

@@ -44,6 +44,7 @@ struct spread_ends {
     uint32_t decay;    /* value */
     LLVMValueRef near; /* i1: that is little; NULL: they have not been found */
     LLVMValueRef begin[8], end[8];
+    bool is_read; /* warps may read yet what products had in shared memory */
 };
 
 struct emit {
@@ -83,7 +84,12 @@ struct emit {
     uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     struct channel_products products;
     struct spread_ends ends;
-    enum { AGAIN_NOT, AGAIN_LOADED, AGAIN_THERE } again; /* tiles that are loaded again (plan.rows_again) */
+    enum {
+        ROWS_LOADED,
+        ROWS_EARLY,
+        ROWS_THERE
+    } rows; /* tiles of channels: those that are read first are there; all are */
+    enum { AGAIN_NOT, AGAIN_LOADED, AGAIN_THERE } again; /* those that are loaded again (plan.rows_again) */
     int line;                                            /* of the statement being emitted */
     bool abandoned;                                      /* LLVM's objects are in an unknown state: leave them */
 };

@@ -68,6 +68,10 @@ LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
  * in [2, 3] is good to one unit in the last place. */
 static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
 {
+    if (e->p->spreads) { /* sums of one chunk, in products of 16 bits: to 2^-22 */
+        LLVMValueRef more = LLVMBuildFAdd(e->b, t, real(e, 1), "");
+        return LLVMBuildFMul(e->b, call1(e, "llvm.nvvm.lg2.approx.ftz.f", more), real(e, 0.6931471805599453), "");
+    }
     LLVMValueRef s =
         LLVMBuildFMul(e->b, t, call1(e, "llvm.nvvm.rcp.approx.ftz.f", LLVMBuildFAdd(e->b, t, real(e, 2), "")), "");
     LLVMValueRef square = LLVMBuildFMul(e->b, s, s, ""), sum = real(e, 1.0 / 17);

@@ -39,7 +39,7 @@ LLVMValueRef spread_sums_address(const struct spread *s)
 LLVMValueRef spread_vector(const struct spread *s, enum spread_vector which, LLVMValueRef w)
 {
     struct emit *e = s->c.e;
-    const uint32_t offset = SPREAD_TILES * WARPS * ROWS * s->c.row_bytes + which * WARPS * 4 * s->c.n;
+    const uint32_t offset = plan_spread_vectors(e->p) + which * WARPS * 4 * s->c.n;
     return byte_offset(e, spread_scratch(s, offset), mul(e, w, imm(e, 4 * s->c.n)));
 }
 
@@ -110,11 +110,12 @@ static void find_references(struct spread *s)
 {
     struct emit *e = s->c.e;
     struct spread_ends *ends = &e->ends;
-    barrier(e); /* what products before it, or others, had in its memory has been read */
-    if (!ends->near || ends->decay != s->op->w) {
+    if (!ends->near || ends->decay != s->op->w)
         find_ends(s, ends);
-        ends->decay = s->op->w;
-    }
+    else if (ends->is_read)
+        barrier(e);
+    ends->decay = s->op->w;
+    ends->is_read = true;
     s->near = ends->near;
     for (uint32_t j = 0; j < s->c.each; j++) {
         LLVMValueRef to = s->by_query ? ends->end[j] : ends->begin[j];
@@ -165,7 +166,7 @@ static LLVMValueRef sums_of_row(const struct spread *s, uint32_t r)
 
 /* The warp's rows of X: for the diagonal block, and as the end of their block has them, rounded, units of 16 bytes exclusive-ored
  * with the row. */
-static void put_terms(const struct spread *s)
+static void put_terms(const struct spread *s, LLVMValueRef factors[ROWS][8])
 {
     struct emit *e = s->c.e;
     const uint32_t bytes = 2 * s->c.each;
@@ -173,8 +174,9 @@ static void put_terms(const struct spread *s)
     for (uint32_t r = 0; r < ROWS; r++) {
         LLVMValueRef own[8], x[8];
         for (uint32_t j = 0; j < s->c.each; j++) {
-            LLVMValueRef weighted =
-                LLVMBuildFMul(e->b, spread_term(s, r, j), spread_term_factor(s, r, j, s->of_terms[j]), "");
+            if (!factors[r][j])
+                factors[r][j] = spread_term_factor(s, r, j, s->of_terms[j]);
+            LLVMValueRef weighted = LLVMBuildFMul(e->b, spread_term(s, r, j), factors[r][j], "");
             own[j] = weighted;
             x[j] = LLVMBuildFMul(e->b, weighted, s->to_end[j], "");
         }
@@ -204,7 +206,7 @@ static void add_own(const struct spread *s, uint32_t r, LLVMValueRef out[8])
 }
 
 /* What a row begins with, what other blocks give it, and what itself, by each of the products. */
-static void begin_row(const struct spread *parts, uint32_t n, uint32_t r)
+static void begin_row(const struct spread *parts, uint32_t n, uint32_t r, LLVMValueRef factors[8])
 {
     const struct spread *s = parts;
     struct emit *e = s->c.e;
@@ -213,7 +215,9 @@ static void begin_row(const struct spread *parts, uint32_t n, uint32_t r)
     load_floats(s, sums_of_row(s, r), far);
     for (uint32_t j = 0; j < s->c.each; j++) {
         LLVMValueRef start = from < 0 ? real(e, 0) : channel_element(e, (uint32_t)from, r * s->c.each + j);
-        out[j] = fma_of(e, spread_row_factor(s, r, j, s->of_rows[j]), far[j], start);
+        if (!factors[j])
+            factors[j] = spread_row_factor(s, r, j, s->of_rows[j]);
+        out[j] = fma_of(e, factors[j], far[j], start);
     }
     for (uint32_t x = 0; x < n; x++)
         add_own(&parts[x], r, out);
@@ -221,15 +225,16 @@ static void begin_row(const struct spread *parts, uint32_t n, uint32_t r)
         set(e, e->registers[s->out][r * s->c.each + j], out[j]);
 }
 
-/* The rows of one result, of `n` products: their sums are left where channels read them. */
-static void finish_rows(const struct spread *parts, uint32_t n, const LLVMValueRef sums[SPREAD_SUMS])
+/* The rows of one result, of `n` products: their sums are left where channels read them. Rows' factors are made once. */
+static void finish_rows(const struct spread *parts, uint32_t n, const LLVMValueRef sums[SPREAD_SUMS],
+                        LLVMValueRef factors[ROWS][8])
 {
     struct emit *e = parts->c.e;
     leave_sums(parts, sums);
     for (uint32_t r = 0; r < ROWS; r++) {
         if (r % 4 == 0)
             sync_warp(e);
-        begin_row(parts, n, r);
+        begin_row(parts, n, r, factors[r]);
     }
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, parts->near, ""));
     for (uint32_t x = 0; x < n; x++)
@@ -255,9 +260,9 @@ static struct spread describe(struct emit *e, const struct op *op, const struct 
 }
 
 /* X, and weights, of products with the same X. */
-static void put_operands_of(const struct spread *parts, uint32_t n)
+static void put_operands_of(const struct spread *parts, uint32_t n, LLVMValueRef factors[ROWS][8])
 {
-    put_terms(parts);
+    put_terms(parts, factors);
     for (uint32_t x = 0; x < n; x++)
         put_weights(&parts[x]);
     barrier(parts->c.e); /* all of X is there */
@@ -268,7 +273,7 @@ static void emit_products(struct emit *e, const struct op *op)
 {
     const struct op *onto = plan_spread_onto(e->p, op), *beside = plan_spread_beside(e->p, op);
     struct spread parts[2] = {describe(e, op, NULL)};
-    LLVMValueRef sums[2][SPREAD_SUMS];
+    LLVMValueRef sums[2][SPREAD_SUMS], of_rows[ROWS][8] = {{NULL}}, of_terms[ROWS][8] = {{NULL}};
     find_references(&parts[0]);
     clear_behind(&parts[0]);
     if (onto || beside)
@@ -276,16 +281,16 @@ static void emit_products(struct emit *e, const struct op *op)
     for (uint32_t x = 0; x < (beside ? 2 : 1); x++)
         new_sums(&parts[x], sums[x]);
     if (onto) {
-        put_operands_of(&parts[1], 1);
+        put_operands_of(&parts[1], 1, of_terms);
         multiply_blocks(&parts[1], 1, false, sums);
         barrier(e); /* its X has been read */
         parts[1].out = parts[0].out;
     }
-    put_operands_of(parts, beside ? 2 : 1);
+    put_operands_of(parts, beside ? 2 : 1, of_terms);
     multiply_blocks(parts, beside ? 2 : 1, onto, sums);
-    finish_rows(parts, onto ? 2 : 1, sums[0]);
+    finish_rows(parts, onto ? 2 : 1, sums[0], of_rows);
     if (beside)
-        finish_rows(&parts[1], 1, sums[1]);
+        finish_rows(&parts[1], 1, sums[1], of_rows);
 }
 
 static bool is_last(const struct plan *p, const struct op *op)

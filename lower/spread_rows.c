@@ -109,23 +109,6 @@ static void load_channels(const struct channels *c, uint32_t v)
         copy_rows(c, v);
 }
 
-/* The lanes' copies are there, for all of the warp. */
-static void await_rows(struct emit *e)
-{
-    call0(e, "llvm.nvvm.cp.async.commit.group");
-    await_channels(e);
-    sync_warp(e);
-}
-
-/* Is it the first operation that reads rows? */
-static bool reads_first(const struct plan *p, const struct op *op)
-{
-    for (const struct op *before = p->ops; before < op; before++)
-        if (before->kind != OP_LOAD && before->stmt >= 0 && p->values[before->v].space == SPACE_CHANNEL)
-            return false;
-    return op->kind != OP_LOAD;
-}
-
 void spread_load_again(const struct channels *c)
 {
     struct emit *e = c->e;
@@ -139,6 +122,8 @@ void spread_load_again(const struct channels *c)
         e->again = AGAIN_LOADED;
         copy_rows(c, v);
     }
+    if (e->again)
+        call0(e, "llvm.nvvm.cp.async.commit.group");
 }
 
 /* ---- maps ---- */
@@ -241,13 +226,19 @@ static void store_channels(const struct channels *c, const struct op *op)
     free(x);
 }
 
-/* What a sum of products begins with, and what is made where it is read or stored, needs no copy. */
+/* What a sum of products begins with, and what is made where it is read or stored. */
+static bool needs_no_copy(const struct channels *c, const struct op *op)
+{
+    const struct plan *p = c->e->p;
+    return is_begun_sum(p, op) || (op->kind == OP_COPY && (plan_is_made_anew(p, op->v) || kept_rows(c, op->v) ||
+                                                           stored_as(p, op->v) != op->v));
+}
+
 static void copy_channels(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct plan *p = e->p;
-    if (is_begun_sum(p, op) ||
-        (op->kind == OP_COPY && (plan_is_made_anew(p, op->v) || kept_rows(c, op->v) || stored_as(p, op->v) != op->v)))
+    if (needs_no_copy(c, op))
         return;
     for (uint32_t i = 0; i < (p->values[op->v].n_dims == 2 ? ROWS : 1) * c->each; i++)
         set(e, e->registers[op->v][i], op->kind == OP_COPY ? spread_element(e, op->a, i) : real(e, 0));
@@ -255,14 +246,51 @@ static void copy_channels(const struct channels *c, const struct op *op)
 
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Is nothing made by the operation itself, but where its result is read? */
+static bool is_made_later(const struct channels *c, const struct op *op)
+{
+    const struct plan *p = c->e->p;
+    if (op->kind == OP_MAP)
+        return is_only_stored(p, op->v) || plan_is_made_anew(p, op->v);
+    return (op->kind == OP_COPY || op->kind == OP_ZERO) && needs_no_copy(c, op);
+}
+
+/* Groups of copies that have been begun behind the first. */
+static uint32_t groups_behind(const struct plan *p, const struct op *end)
+{
+    uint32_t n = 0;
+    for (const struct op *op = p->ops; op < end; op++)
+        n += op->kind == OP_COMMIT ? 1 : op->kind == OP_PROLOGUE ? p->nests[op->n].stages - 1 : 0;
+    return n - 1;
+}
+
+/* The rows that the operation reads are there, as all lanes of the warp have had them copied. */
+static void await_rows(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    bool early = false, all = false;
+    for (uint32_t v = 0; v < p->n_values && !is_made_later(c, op); v++) {
+        const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand);
+        if (!plan_is_loaded_row(&p->values[v]) || !plan_reads_row(p, op, tile))
+            continue;
+        early |= e->rows < ROWS_EARLY;
+        all |=
+            (e->rows < ROWS_THERE && !plan_is_early_row(p, tile)) || (e->again == AGAIN_LOADED && p->rows_again[tile]);
+    }
+    if (!early && !all)
+        return;
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, all ? 0 : groups_behind(p, op)));
+    sync_warp(e);
+    e->rows = all ? ROWS_THERE : ROWS_EARLY;
+    e->again = e->again == AGAIN_LOADED && all ? AGAIN_THERE : e->again;
+}
+
 void emit_spread_rows(struct emit *e, const struct op *op)
 {
     const struct channels c = channels_of(e);
-    const bool reads_again = e->again == AGAIN_LOADED && plan_reads_again(e->p, op);
-    if (reads_again || reads_first(e->p, op))
-        await_rows(e);
-    if (reads_again)
-        e->again = AGAIN_THERE;
+    if (op->kind != OP_LOAD)
+        await_rows(&c, op);
     switch (op->kind) {
     case OP_LOAD:
         load_channels(&c, op->v);

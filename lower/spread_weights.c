@@ -13,7 +13,7 @@ static LLVMValueRef own_address(const struct spread *s)
     struct emit *e = s->c.e;
     const uint32_t turned = plan_turned(e->p, s->weights), /* those that are not have the place behind theirs */
         place = turned ? turned - 1 : plan_turned_places(e->p);
-    const uint32_t offset = plan_spread_blocks(e->p) + place * OWN_BYTES;
+    const uint32_t offset = plan_spread_tiles(e->p) + place * OWN_BYTES;
     return byte_offset(e, spread_scratch(s, offset), mul(e, e->warp, imm(e, ROWS * ROWS * 4)));
 }
 
@@ -51,7 +51,7 @@ static LLVMValueRef turned_at(const struct spread *s, LLVMValueRef row, LLVMValu
     const uint32_t places = plan_own_places(e->p), place = plan_turned(e->p, s->weights) - 1;
     LLVMValueRef moved = LLVMBuildXor(e->b, unit, modulo(e, row, imm(e, 8)), "");
     LLVMValueRef at = add(e, mul(e, row, imm(e, TURNED_ROW)), mul(e, moved, imm(e, 16)));
-    return byte_offset(e, spread_scratch(s, plan_spread_blocks(e->p) + places * OWN_BYTES + place * TURNED_BYTES), at);
+    return byte_offset(e, spread_scratch(s, plan_spread_tiles(e->p) + places * OWN_BYTES + place * TURNED_BYTES), at);
 }
 
 static void put_turned(const struct spread *s)

@@ -81,7 +81,7 @@ static const tg_schedule fused = {
 /* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k; but sums over dhv, which
  * the blocks of dqk would make twice. There a warp has a row of the unit rows' gradients, and makes its sum too. */
 #define CHANNEL_KEY_ROWS                                                                                               \
-    {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2, KEYS},            \
+    {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2, KEYS},            \
     {ROW("rv", (RV)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_DHV] = TG_L(64)}},\
     PARAMETER_ROWS,                                                                                                    \
     {ROW("dunit", (DQ_RAW, DK_RAW)), .warps = 1, .blocks_per_sm = 1,                                                   \

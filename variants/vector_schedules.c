@@ -151,8 +151,8 @@ static const tg_schedule walk_gates = {
 #define KEY_ROWS {ROW("dQ", (DQ, QDQ)), KEYS}, {ROW("dK", (DK, KDK, RK)), KEYS}, DGATE_ROWS
 /* ... all in one by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k. */
 #define AT_ONCE                                                                                                        \
-    {ROW("keys", (DQ, DK, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 2,             \
-     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(64), [TG_MEMBER] = TG_L(1)}},           \
+    {ROW("keys", (DQ, DK, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2,             \
+     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}},           \
     DBONUS_ROW
 #define NARROW_WALKS "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
