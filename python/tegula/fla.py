@@ -256,19 +256,22 @@ def fused_recurrent_gated_delta_rule(q, k, v, g=None, gk=None, gv=None, beta=Non
 
 
 def _kda_gate(g, A_log, dt_bias, lower_bound):
-    raw = f32(g) if dt_bias is None else f32(g) + f32(dt_bias).reshape(g.shape[2:])
+    raw = f32(g) if dt_bias is None else f32(g) + dt_bias
     if lower_bound is None:
-        return -exp(f32(A_log))[:, None] * softplus(raw)
-    return lower_bound * sigmoid(raw if A_log is None else exp(f32(A_log))[:, None] * raw)
+        return -exp(A_log)[:, None] * softplus(raw)
+    return lower_bound * sigmoid(raw if A_log is None else exp(A_log)[:, None] * raw)
 
 
 def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_negative, lower_bound, A_log, dt_bias,
          *rest):
     if is_raw_gate and lower_bound is None:
         given(name, A_log=(A_log, "use_gate_in_kernel"))
+    if is_raw_gate:  # of as many numbers as there are heads, or channels, in any shape
+        A_log = None if A_log is None else f32(A_log).reshape(g.shape[2])
+        dt_bias = None if dt_bias is None else f32(dt_bias).reshape(g.shape[2:])
     if unit_rows and is_raw_gate and is_raw_beta:
         A_log = zeros(g, g.shape[2:3]) if A_log is None else A_log
-        bias = zeros(g, g.shape[2:]) if dt_bias is None else f32(dt_bias).reshape(g.shape[2:])
+        bias = zeros(g, g.shape[2:]) if dt_bias is None else dt_bias
         bound = {} if lower_bound is None else {"lower_bound": float(lower_bound)}
         return _run("kda-safe" if bound else "kda-gate", q, k, v, *rest, g_raw=g, beta_raw=beta, A_log=A_log,
                     dt_bias=bias, beta_max=2.0 if may_be_negative else 1.0, **bound)

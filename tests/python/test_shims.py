@@ -137,7 +137,7 @@ class Fla(Case):
                 for unit in (False, True):
                     found = self.run_on(function, raw, raw_beta, use_qk_l2norm_in_kernel=unit,
                                         use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True,
-                                        lower_bound=lower_bound, A_log=A_log, dt_bias=bias)
+                                        lower_bound=lower_bound, A_log=A_log.reshape(1, 1, H, 1), dt_bias=bias)
                     self.agrees(found, self.delta(beta, gate, unit=unit))
 
     def test_states_v_first_and_packed_sequences(self):
