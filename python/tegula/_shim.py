@@ -119,6 +119,11 @@ def of_one_type(*arrays):
     return tuple(x.to(dtype) if is_torch(x) else x.astype(dtype) for x in arrays)
 
 
+def flip(x, axis):
+    """The other way round along an axis."""
+    return x.flip(axis) if is_torch(x) else library(x).flip(x, axis)
+
+
 def beside(*arrays):
     """Their last axes one behind the other."""
     if is_torch(arrays[0]):

@@ -16,6 +16,7 @@ from ._c import Error, wrong
 _bound = []  # module, name, what it was bound to
 _asked = []  # registries with our backend
 _TYPE = "tegula"
+PREFIXES = ("fused_recurrent_", "fused_chunk_", "parallel_", "chunk_")
 
 
 def _import(name):
@@ -40,7 +41,8 @@ def _theirs(functions):
 
 
 def _operation(name):
-    return name.replace("fused_recurrent_", "").replace("chunk_", "")
+    prefix = next(prefix for prefix in PREFIXES if name.startswith(prefix))
+    return name[len(prefix) :]
 
 
 def _instead(ours, theirs, strict):

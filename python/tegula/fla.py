@@ -10,16 +10,16 @@ import math
 import warnings
 
 from . import _swap
-from ._shim import (beside, call, exp, f32, fixed, given, like, log, numbers, of_one_type, refuse, sigmoid, softplus,
+from ._shim import (beside, call, exp, f32, fixed, flip, given, like, log, numbers, of_one_type, refuse, sigmoid, softplus,
                     unit, unknown, zeros)
 from ._c import number, wrong
 
 STEP = 8  # tokens: what a decode step has at most
 
-_HINTS = {"reverse": "flip the inputs and o along the tokens",
-          "cp_context": "context parallelism is not there yet",
+_HINTS = {"cp_context": "context parallelism is not there yet",
           "return_intermediate_states": "run pieces with initial_state and output_final_state",
-          "head_first": "transpose the inputs to [B, T, H, ...]"}
+          "head_first": "transpose the inputs to [B, T, H, ...]",
+          "output_attentions": "attention scores are not made"}
 
 
 def _options(function, kwargs, v_first=False):
@@ -35,7 +35,21 @@ def _options(function, kwargs, v_first=False):
     return v_first
 
 
-def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, **rest):
+def _reversed(variant, q, k, v, scale, state, final, v_first, cu, step, **rest):
+    """From the last token to the first; packed sequences then lie in the other order too."""
+    along = {name: flip(x, 1) if name in _ALONG_TOKENS else x for name, x in rest.items()}
+    turned = None if cu is None else cu[-1] - flip(cu, 0)
+    state = state if cu is None or state is None else flip(state, 0)
+    o, S = _run(variant, flip(q, 1), flip(k, 1), flip(v, 1), scale, state, final, v_first, turned, step, **along)
+    return flip(o, 1), S if cu is None or S is None else flip(S, 0)
+
+
+_ALONG_TOKENS = ("a", "g", "gl", "gr", "w")
+
+
+def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, reverse=False, **rest):
+    if reverse:
+        return _reversed(variant, q, k, v, scale, state, final, v_first, cu, step, **rest)
     one = of_one_type(q, k, v)
     found = call(variant, final, cu=cu, step=step, state_v_first=v_first, **dict(zip("qkv", one)), S0=f32(state),
                  scale=q.shape[-1] ** -0.5 if scale is None else number("scale", scale),
@@ -72,9 +86,20 @@ def fused_recurrent_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initia
                                **kwargs):
     """The same; up to 8 tokens by a decode step."""
     v_first = _options("fused_recurrent_simple_gla", kwargs, state_v_first)
-    refuse("fused_recurrent_simple_gla", _HINTS, reverse=(reverse, False))
     return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, v_first, cu_seqlens,
-                       step=_is_step(q, cu_seqlens))
+                       step=_is_step(q, cu_seqlens), reverse=reverse)
+
+
+def fused_chunk_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initial_state=None, output_final_state=False,
+                           cu_seqlens=None):
+    """The same as chunk_simple_gla."""
+    return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, cu=cu_seqlens)
+
+
+def parallel_simple_gla(q, k, v, g=None, scale=None, output_attentions=False, cu_seqlens=None, cu_seqlens_cpu=None):
+    """The same without states; yields (o, None)."""
+    refuse("parallel_simple_gla", _HINTS, output_attentions=(output_attentions, False))
+    return _simple_gla(q, k, v, g, None, scale, None, False, cu=cu_seqlens)
 
 
 def _retention(q, H):
@@ -93,6 +118,17 @@ def fused_recurrent_retention(q, k, v, scale=None, initial_state=None, output_fi
     """The same; up to 8 tokens by a decode step."""
     return fused_recurrent_simple_gla(q, k, v, None, _retention(q, v.shape[2]), scale, initial_state,
                                       output_final_state, reverse, cu_seqlens=cu_seqlens, **kwargs)
+
+
+def fused_chunk_retention(q, k, v, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None):
+    """The same as chunk_retention."""
+    return chunk_retention(q, k, v, scale, initial_state, output_final_state, cu_seqlens)
+
+
+def parallel_retention(q, k, v, scale=None, output_attentions=False, cu_seqlens=None):
+    """The same without states; yields (o, None)."""
+    refuse("parallel_retention", _HINTS, output_attentions=(output_attentions, False))
+    return chunk_retention(q, k, v, scale, cu_seqlens=cu_seqlens)
 
 
 def _lightning(q, H, layer_idx, num_layers):
@@ -114,18 +150,19 @@ def fused_recurrent_lightning_attn(q, k, v, layer_idx, num_layers, scale=None, i
                                       initial_state, output_final_state, reverse, cu_seqlens=cu_seqlens, **kwargs)
 
 
-def _linear(q, k, v, scale, state, final, normalize, cu, step=False):
+def _linear(q, k, v, scale, state, final, normalize, cu, **options):
     """Normalised, a column of ones beside v becomes what h is divided by, scale sum_j q_i k_j, and in the state the sum
     of k, which is z of (S, z)."""
     if not normalize:
-        return _run("linear", q, k, v, scale, state, final, cu=cu, step=step)
+        return _run("linear", q, k, v, scale, state, final, cu=cu, **options)
     S0, z0 = state if isinstance(state, tuple) else (state, None)
     N, V = q.shape[0] if cu is None else cu.shape[0] - 1, v.shape[-1]
     if S0 is not None or z0 is not None:
         S0 = zeros(v, (N, v.shape[2], k.shape[-1], V)) if S0 is None else f32(S0)
         z0 = zeros(v, S0.shape[:-1]) if z0 is None else f32(z0)
         S0 = beside(S0, z0.reshape(*S0.shape[:-1], 1))
-    h, S = _run("linear", q, k, beside(v, like(zeros(v, (*v.shape[:-1], 1)) + 1, v)), scale, S0, True, cu=cu, step=step)
+    v = beside(v, like(zeros(v, (*v.shape[:-1], 1)) + 1, v))
+    h, S = _run("linear", q, k, v, scale, S0, True, cu=cu, **options)
     o = like(f32(h[..., :V]) / (f32(h[..., V:]) + 1e-10), v)
     return o, (S[..., :V] if final else None, S[:, None, ..., V])
 
@@ -136,11 +173,17 @@ def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_stat
     return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens)
 
 
+def fused_chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True,
+                            cu_seqlens=None):
+    """The same as chunk_linear_attn."""
+    return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens)
+
+
 def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, reverse=False,
                                 normalize=False, cu_seqlens=None):
     """The same; up to 8 tokens by a decode step."""
-    refuse("fused_recurrent_linear_attn", _HINTS, reverse=(reverse, False))
-    return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens, _is_step(q, cu_seqlens))
+    return _linear(q, k, v, scale, initial_state, output_final_state, normalize, cu_seqlens,
+                   step=_is_step(q, cu_seqlens), reverse=reverse)
 
 
 # ---- a decay of every channel ----
@@ -157,8 +200,7 @@ def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=Non
     """The same, also with a decay gv [B, T, H, V] of the columns; up to 8 tokens by a decode step."""
     name = "fused_recurrent_gla"
     v_first = _options(name, kwargs, state_v_first)
-    refuse(name, _HINTS, reverse=(reverse, False))
-    rest = (scale, initial_state, output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
+    rest = (scale, initial_state, output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens), reverse)
     if gv is None:
         return _run("linear", q, k, v, *rest) if gk is None else _run("vector-decay", q, k, v, *rest, g=gk)
     return _run("dfw", q, k, v, *rest, gl=zeros(k, k.shape) if gk is None else gk, gr=gv)
@@ -179,8 +221,8 @@ def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_stat
 def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False,
                           cu_seqlens=None):
     """The same; up to 8 tokens by a decode step."""
-    refuse("fused_recurrent_rwkv6", _HINTS, reverse=(reverse, False))
-    return _rwkv6(r, k, v, w, u, scale, initial_state, output_final_state, False, cu_seqlens, _is_step(r, cu_seqlens))
+    return _rwkv6(r, k, v, w, u, scale, initial_state, output_final_state, False, cu_seqlens, _is_step(r, cu_seqlens),
+                  reverse)
 
 
 # ---- the delta rule ----
@@ -309,7 +351,7 @@ def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, 
                 output_final_state, v_first, cu_seqlens, _is_step(q, cu_seqlens))
 
 
-_FUNCTIONS = {name: function for name, function in globals().items() if name.startswith(("chunk_", "fused_recurrent_"))}
+_FUNCTIONS = {name: function for name, function in globals().items() if name.startswith(_swap.PREFIXES)}
 
 
 def install(strict=False):

@@ -151,6 +151,39 @@ class Fla(Case):
             expected = decayed(*(turn(t[:, b:e]) for t in x), K**-0.5, self.S0[n : n + 1])
             self.agrees((o[:, b:e], S[n : n + 1]), expected)
 
+    def test_names_of_the_same(self):
+        self.agrees(self.run_on(fla.fused_chunk_simple_gla, g=self.g), self.decayed(self.g))
+        for one, other, arguments in ((fla.fused_chunk_retention, fla.chunk_retention, ()),
+                                      (fla.fused_chunk_linear_attn, fla.chunk_linear_attn, (None, None, False, False))):
+            for found, expected in zip(one(self.q, self.k, self.v, *arguments), other(self.q, self.k, self.v, *arguments)):
+                np.testing.assert_array_equal(found, expected)
+        self.S0 = None
+        for found, log_decay in ((fla.parallel_simple_gla(self.q, self.k, self.v, self.g), self.g),
+                                 (fla.parallel_retention(self.q, self.k, self.v), np.log(1 - 2.0 ** (-5 - np.arange(H))))):
+            self.assertIsNone(found[1])
+            self.assertLess(error(turn(found[0]), self.decayed(log_decay)[0]), FP32)
+
+    def test_from_the_last_token(self):
+        def flip(*arrays):
+            return [x[:, ::-1].copy() for x in arrays]
+
+        u = numbers(H, K)
+        for function, gates, more in ((fla.fused_recurrent_simple_gla, (self.g,), ()), (fla.fused_recurrent_rwkv6, (self.gk,), (u,)),
+                                      (fla.fused_recurrent_gla, (self.gk, self.gk.repeat(2, -1)[..., :V]), ()),
+                                      (fla.fused_recurrent_retention, (), ()), (fla.fused_recurrent_linear_attn, (), ())):
+            o, S = function(self.q, self.k, self.v, *gates, *more, initial_state=self.S0, output_final_state=True,
+                            reverse=True)
+            expected = function(*flip(self.q, self.k, self.v, *gates), *more, initial_state=self.S0,
+                                output_final_state=True)
+            np.testing.assert_array_equal(*flip(o), expected[0])
+            np.testing.assert_array_equal(S, expected[1])
+        cu, x = np.array([0, 7, T]), [t[:1] for t in (self.q, self.k, self.v, self.g)]
+        o, S = fla.fused_recurrent_simple_gla(*x, initial_state=self.S0, output_final_state=True, cu_seqlens=cu,
+                                              reverse=True)
+        for n, (b, e) in enumerate(zip(cu, cu[1:])):
+            h, last = decayed(*(turn(*flip(t[:, b:e])) for t in x), K**-0.5, self.S0[n : n + 1])
+            self.agrees((*flip(o[:, b:e]), S[n : n + 1]), (h, last))
+
     def test_widths_that_are_no_multiple_of_8(self):
         self.q, self.k, self.v, self.gk = self.q[..., :13], self.k[..., :13], self.v[..., :21], self.gk[..., :13]
         self.S0 = self.S0[:, :, :13, :21].copy()
@@ -208,10 +241,9 @@ class Fla(Case):
     def test_what_cannot_be_honoured(self):
         qkv = (self.q, self.k, self.v)
         for field, call in (
-            ("fused_recurrent_simple_gla: reverse", lambda: fla.fused_recurrent_simple_gla(*qkv, reverse=True)),
             ("chunk_simple_gla: head_first", lambda: fla.chunk_simple_gla(*qkv, head_first=True)),
             ("chunk_simple_gla: colour", lambda: fla.chunk_simple_gla(*qkv, colour=1)),
-            ("fused_recurrent_linear_attn: reverse", lambda: fla.fused_recurrent_linear_attn(*qkv, reverse=True)),
+            ("parallel_retention: output_attentions", lambda: fla.parallel_retention(*qkv, output_attentions=True)),
             ("chunk_kda: return_intermediate_states",
              lambda: fla.chunk_kda(*qkv, self.gk, self.beta, return_intermediate_states=True)),
             ("chunk_kda: A_log", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, use_gate_in_kernel=True)),
