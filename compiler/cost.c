@@ -10,8 +10,8 @@
  *   latency  of one thread block: until its first tiles are there, and of every step of its rings. Other blocks on the
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
- * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all;
- * tests/test_cost.c compares. */
+ * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
+ * and to those of single kernels in 2026-11-23-h200-kernels.json; tests/test_cost.c compares. */
 #include "compiler/plan.h"
 
 #include <math.h>
@@ -23,14 +23,21 @@ static const double block_seconds = 2.5e-6; /* from the start to the first tiles
 static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
 static const double sum_rate = 10e9;        /* elements a second of a multiprocessor: shuffles, exchanges among warps */
-/* Kernels whose lanes have channels hardly wait for their products, but issue: instructions of lanes, a second of a multiprocessor
- * (0.6 a cycle and scheduler), and how many an element takes, counted in SASS (bench/NOTES.md): that is loaded, mapped, summed or
- * stored; of an operand of a product with a decay, and of a gradient of one, its factors and the way to accumulators and back. */
-static const double issue_rate = 0.6 * 4 * 32 * 1.755e9;
-static const double of_channel = 2.5, of_pair = 16, of_spread = 40;
+static const double row_sum_rate = 30e9;    /* ... of a kernel without products, each in the registers of a few lanes */
+/* Kernels whose lanes have channels hardly wait for their products, but issue. How many instructions of lanes an element takes, counted
+ * in SASS (bench/NOTES.md): that is loaded, mapped, summed or stored; of an operand of a product with a decay, and of a gradient of
+ * one, its factors and the way to accumulators and back. */
+static const double of_channel = 2.5, of_pair = 16, of_spread = 40, of_series = 20; /* the last: log1p in a map */
+/* A warp waits for its own instructions, mostly for loads that it uses soon, and for those of the others on its scheduler: cycles from
+ * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps). */
+static const double cycles_alone = 3.3, cycles_beside = 1.14, clock_rate = 1.755e9;
+/* Straight code that an instruction cache does not hold is fetched anew by each warp: bytes, those of an instruction, and how many
+ * there are for one that runs (the others are for gates that decay by much). */
+static const double code_cache = 128 << 10, instruction_bytes = 16, instructions_there = 1.4;
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
 static const double thread_block_seconds = 5.9e-6;
-static const double loopless_block_seconds = 4.7e-6; /* no loop's first loads to wait for */
+/* ... without a loop: short blocks, each with its loads, then its stores, keep half of a multiprocessor's share of memory busy. */
+static const double loopless_block_seconds = 3.2e-6, loopless_bandwidth = 18e9;
 static const double thread_step_seconds = 0.02e-6;
 static const double token_seconds = 0.78e-6; /* of several tokens a decode step */
 /* ... that are walked beside a state in registers: until that is there and from the last token to memory, and of a token,
@@ -38,6 +45,7 @@ static const double token_seconds = 0.78e-6; /* of several tokens a decode step 
 static const double held_block_seconds = 3.7e-6;
 static const double held_step_seconds = 0.25e-6;
 static const double held_element_seconds = 1.6e-9;
+static const double rest_of_line = 0.75;    /* what it costs beside what is wanted of the line */
 static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
 static const double walk_step_seconds = 1.6e-6;
@@ -46,7 +54,7 @@ static const double short_step_seconds =
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
 /* Of composing those: a product of fp32 that waits for the one before. */
-static const double compose_step_seconds = 4e-6;
+static const double compose_step_seconds = 3.1e-6;
 static const double walk_sum_rate = 30e9;   /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 
@@ -195,6 +203,15 @@ static double loaded(const struct plan *p, const struct value *v)
     return elements(p, v) * tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand)));
 }
 
+static double series_in_map(const struct plan *p, const struct op *op)
+{
+    double n = 0;
+    const tg_x *x = p->algorithm->body[op->stmt].expr;
+    for (int i = 0; op->kind == OP_MAP && i < TG_MAX_EXPR && x[i].op != TG_X_END; i++)
+        n += x[i].op == TG_X_LOGSIG2 || x[i].op == TG_X_SOFTPLUS;
+    return n;
+}
+
 /* Of lanes that have channels; what is copied or begins as zero is made elsewhere. */
 static double instructions(const struct plan *p, const struct op *op)
 {
@@ -211,7 +228,7 @@ static double instructions(const struct plan *p, const struct op *op)
     case OP_LOAD:
     case OP_MAP:
     case OP_STORE:
-        return v->space == SPACE_CHANNEL ? of_channel * elements(p, v) : 0;
+        return v->space == SPACE_CHANNEL ? (of_channel + of_series * series_in_map(p, op)) * elements(p, v) : 0;
     default:
         return 0;
     }
@@ -278,12 +295,30 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
 
 /* ---- how long ---- */
 
+static bool begins_by(const struct plan *p, enum op_kind kind)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* Sums of rows that tiles of matrices are laid out for, without a product: a row's elements come and go. */
+static bool sums_rows(const struct plan *p)
+{
+    return p->row->mma == TG_MMA_SYNC && !begins_by(p, OP_CONTRACT);
+}
+
+/* Those whose lanes have channels take all registers that they may. */
 static double resident_blocks(const struct plan *p)
 {
     const uint32_t by_threads = THREADS_PER_SM / p->threads,
                    by_shared = p->target->shared_per_sm / (p->shared_bytes + SHARED_OF_DRIVER);
     uint32_t n = by_threads < by_shared ? by_threads : by_shared;
-    if (p->registers) {
+    if (p->by_channel) {
+        const uint32_t by_registers = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
+        n = n < by_registers ? n : by_registers;
+    } else if (p->registers && !sums_rows(p)) {
         const uint32_t registers = p->registers < MOST_REGISTERS ? round_up(p->registers, 8) : MOST_REGISTERS;
         const uint32_t by_registers = p->target->registers_per_sm / (registers * p->threads);
         n = n < by_registers ? n : by_registers;
@@ -296,14 +331,6 @@ static double matrix_rate(const struct plan *p)
     if (p->row->mma == TG_MMA_WGMMA)
         return p->target->wgmma_flops;
     return p->target->matrix_flops * (p->shape.io == TG_F32 ? 1.0 / 6 : 1); /* three products at half the rate */
-}
-
-static bool begins_by(const struct plan *p, enum op_kind kind)
-{
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].kind == kind)
-            return true;
-    return false;
 }
 
 /* Reading a state that another row has made. */
@@ -322,7 +349,7 @@ static bool makes_tiles(const struct plan *p)
 
 /* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states
  * in order have hardly any; what they bring on chip they share the way to. */
-static double walk_seconds(const struct plan *p, const struct work *work, double together)
+static double walk_seconds(const struct plan *p, const tg_sizes *s, const struct work *work, double together)
 {
     const double sms = p->target->sms, sharing = p->makes_segments && p->transition ? together : 1,
                  products = sharing * work->flops * sms / matrix_rate(p);
@@ -330,10 +357,10 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
-    const double step = plan_is_sum_alone(p)                                   ? state_step_seconds
-                        : p->makes_segments && !makes_tiles(p)                 ? linear_step_seconds
-                        : enters && p->groups == 1 && p->segment <= FEW_CHUNKS ? short_step_seconds
-                                                                               : walk_step_seconds;
+    const double step = plan_is_sum_alone(p)                                        ? state_step_seconds
+                        : p->makes_segments && !makes_tiles(p)                      ? linear_step_seconds
+                        : p->groups == 1 && blocks_of(p, s, TG_CHUNK) <= FEW_CHUNKS ? short_step_seconds
+                                                                                    : walk_step_seconds;
     return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) +
            work->sums / walk_sum_rate;
 }
@@ -354,37 +381,64 @@ static double held_elements(const struct plan *p)
     return n;
 }
 
+/* Of threads that have elements, without products. */
+static double thread_seconds(const struct plan *p, const struct work *work, double together, double waves)
+{
+    const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
+    const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0;         /* their gates, once */
+    if (work->steps == 0 && !p->schedule->max_tokens)
+        return loopless_block_seconds + waves * together * (work->on_chip / loopless_bandwidth + sums);
+    return waves * (thread_block_seconds + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) +
+                    together * sums);
+}
+
+/* Of a thread block whose lanes have channels, and those beside it. */
+static double issue_seconds(const struct plan *p, const struct work *work, double together)
+{
+    enum { LANES = 32, SCHEDULERS = 4 };
+    const double of_warp = work->instructions / p->threads, warps = together * p->threads / LANES / SCHEDULERS;
+    const double code = of_warp * instructions_there * instruction_bytes;
+    return of_warp * (cycles_alone + cycles_beside * warps) * fmax(1, code / code_cache) / clock_rate;
+}
+
 /* Of all thread blocks, as if memory were infinitely fast. */
-static double block_seconds_in_all(const struct plan *p, const struct work *work, double blocks)
+static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, const struct work *work, double blocks)
 {
     const double sms = p->target->sms, members = p->by_member ? group_of(&p->shape) : 1;
     const double together = fmin(resident_blocks(p), ceil(blocks / sms));
     double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
     waves = waves < 2 || p->transition ? ceil(waves) : waves; /* of many short ones, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
-        return waves * walk_seconds(p, work, together);
+        return waves * walk_seconds(p, s, work, together);
     if (p->composes && p->transition)
-        return waves * (block_seconds + work->steps * compose_step_seconds);
+        return waves * (work->steps - 1) * compose_step_seconds; /* the first is there */
     if (p->by_token)
         return waves *
                (held_block_seconds + work->steps * (held_step_seconds + held_elements(p) * held_element_seconds));
-    if (p->row->mma == TG_MMA_NONE) {
-        const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
-        const double start = work->steps > 0 || p->schedule->max_tokens ? thread_block_seconds : loopless_block_seconds;
-        const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0; /* their gates, once */
-        return waves *
-               (start + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) + together * sums);
-    }
+    if (p->row->mma == TG_MMA_NONE)
+        return thread_seconds(p, work, together, waves);
+    if (p->by_channel)
+        return block_seconds + waves * issue_seconds(p, work, together);
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
-    const double alone = hypot(hypot(products, work->on_chip / chip_bandwidth), work->instructions / issue_rate);
+    const double alone = sums_rows(p) ? work->sums / row_sum_rate : hypot(products, work->on_chip / chip_bandwidth);
     const double latency = members * block_seconds + work->steps * step_seconds;
     return waves * hypot(latency + alone, together * alone);
 }
 
-/* A producer that does nothing else keeps memory busy: of a walk's two times hardly more than the longer shows. */
+/* A producer that does nothing else keeps memory busy, and how fast warps issue is what it is beside their loads: of the two times
+ * hardly more than the longer shows. */
 static double overlapped(const struct plan *p, double memory, double blocks)
 {
-    return p->row->mma == TG_MMA_WGMMA ? sqrt(hypot(memory * memory, blocks * blocks)) : hypot(memory, blocks);
+    return p->row->mma == TG_MMA_WGMMA || p->by_channel ? sqrt(hypot(memory * memory, blocks * blocks))
+                                                        : hypot(memory, blocks);
+}
+
+/* A state that thread blocks take in columns: half a line costs most of what a whole one does. */
+static double lines_moved(const struct plan *p)
+{
+    enum { LINE = 128 };
+    const uint32_t columns = p->by_token && p->block[TG_DHV] ? p->block[TG_DHV] * (uint32_t)sizeof(float) : LINE;
+    return columns < LINE ? 1 + rest_of_line * ((double)LINE / columns - 1) : 1;
 }
 
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
@@ -403,7 +457,8 @@ tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
         return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds = overlapped(p, cost.memory_seconds, block_seconds_in_all(p, &work, blocks)) + launch;
+    cost.seconds =
+        overlapped(p, cost.memory_seconds * lines_moved(p), block_seconds_in_all(p, s, &work, blocks)) + launch;
     return cost;
 }
 

@@ -1,9 +1,10 @@
 /* tests/test_cost.c - the cost model beside what was measured on a GPU.
  *
- *   test_cost RESULTS.json... --tuned RESULTS.json...
+ *   test_cost RESULTS.json... --kernels RESULTS.json... --tuned RESULTS.json...
  *
  * A line of such a file (bench/gpu.sh) is a measurement: a median of `tegula bench`, or the
- * candidates that `tegula tune` timed; of the last ones, what bench/choice.py found. */
+ * candidates that `tegula tune` timed; of the middle ones the kernels count, too; of the last ones, what bench/choice.py
+ * found. */
 #include "cli/cli.h"
 #include "dsl/bind.h"
 #include "dsl/fields.h"
@@ -27,6 +28,8 @@ static const double tolerance_of_tokens = 0.35;
 /* Of the chunk sizes that were swept, the model's choice takes at most so much longer than the
  * best. */
 static const double regret = 0.05;
+/* A kernel may be off by more than the tolerance where that is no more than such a part of its call. */
+static const double part_of_call = 0.15;
 /* What tuning found faster than the default by more than this, the model must find faster too. */
 static const double loss = 0.25;
 
@@ -39,6 +42,7 @@ struct point {
     int sweep; /* which one, of those candidates where only schedule and chunk size differ; 0: none
                 */
     double measured, predicted;
+    double call; /* of a kernel: what all of its call were measured at */
 };
 
 /* The default of a drawn shape, and the best that tuning found for it (bench/choice.py). */
@@ -47,9 +51,9 @@ struct tuned {
 };
 
 static struct context context;
-static struct point points[MOST_POINTS];
+static struct point points[MOST_POINTS], kernels[MOST_POINTS];
 static struct tuned tuned[MOST_POINTS];
-static int n_points, n_unknown, n_sweeps, n_tuned;
+static int n_points, n_kernels, n_unknown, n_sweeps, n_tuned;
 /* The line being read is from before a row composed the states of segments: what it says of schedules that have
  * segments is of other kernels. */
 static bool is_before_composing;
@@ -82,16 +86,22 @@ static bool predict(struct point *point, const tg_shape_class *class, tg_cost *s
            tg_cost_estimate(&schedule, target, class, &point->sizes, sum, &silent_sink) == TG_OK;
 }
 
+static tg_shape_class class_of(const json_t *shape)
+{
+    const int64_t tokens = integer(shape, "T", 0);
+    return (tg_shape_class){.io = TG_BF16,
+                            .dqk = (uint32_t)integer(shape, "dqk", 0),
+                            .dhv = (uint32_t)integer(shape, "dhv", 0),
+                            .group = (uint32_t)integer(shape, "group", 1),
+                            .tokens = (uint32_t)(tokens <= 8 ? tokens : 0)}; /* decode steps */
+}
+
 /* False if its schedule is declared no more. */
 static bool make_point(const json_t *shape, const char *variant, const char *schedule, int64_t chunk, double measured,
                        struct point *point)
 {
     const int64_t tokens = integer(shape, "T", 0);
-    const tg_shape_class class = {.io = TG_BF16,
-                                  .dqk = (uint32_t)integer(shape, "dqk", 0),
-                                  .dhv = (uint32_t)integer(shape, "dhv", 0),
-                                  .group = (uint32_t)integer(shape, "group", 1),
-                                  .tokens = (uint32_t)(tokens <= 8 ? tokens : 0)}; /* decode steps */
+    const tg_shape_class class = class_of(shape);
     tg_cost cost;
     *point =
         (struct point){.sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), tokens, chunk}, .measured = measured};
@@ -144,6 +154,42 @@ static void add_tuned(const json_t *line)
         n_tuned++;
 }
 
+/* Each kernel of a line of `tegula bench --roofline`, by a schedule as it is declared. */
+static void add_kernels(const json_t *shape, const char *name, const json_t *of)
+{
+    const tg_target *target = tg_target_find("sm_90a");
+    const tg_shape_class class = class_of(shape);
+    const tg_sizes sizes = {integer(shape, "B", 0), integer(shape, "NH", 0), integer(shape, "T", 0),
+                            integer(of, "chunk", 0)};
+    const tg_variant *variant = variant_lookup(&context, name);
+    tg_schedule schedule;
+    tg_cost costs[TG_MAX_ROWS];
+    const json_t *kernel;
+    size_t i;
+    context.sink = silent_sink;
+    if (!variant || strchr(string(of, "schedule"), '.') ||
+        !schedule_from_text(&context, variant, target, &class, NULL, string(of, "schedule"), &schedule) ||
+        tg_cost_kernels(&schedule, target, &class, &sizes, costs, &silent_sink) != TG_OK)
+        return;
+    double call = 0;
+    json_array_foreach(json_object_get(of, "kernels"), i, kernel) call +=
+        json_number_value(json_object_get(kernel, "median_ms"));
+    json_array_foreach(json_object_get(of, "kernels"), i, kernel)
+    {
+        for (uint32_t r = 0; r < schedule.n_rows && n_kernels < MOST_POINTS; r++) {
+            struct point *point = &kernels[n_kernels];
+            if (strcmp(schedule.rows[r].name, string(kernel, "name")) != 0)
+                continue;
+            snprintf(point->label, sizeof point->label, "%s of %s, %s B %lld NH %lld T %lld", schedule.rows[r].name,
+                     name, schedule.name, (long long)sizes.batch, (long long)sizes.heads, (long long)sizes.tokens);
+            point->measured = json_number_value(json_object_get(kernel, "median_ms"));
+            point->predicted = 1e3 * costs[r].seconds;
+            point->call = call;
+            n_kernels++;
+        }
+    }
+}
+
 static bool is_sweep(const char *schedule)
 {
     const char *change = strchr(schedule, ' ');
@@ -166,16 +212,22 @@ static void add_candidates(const json_t *line)
     }
 }
 
-static void add_line(const json_t *line)
+static void add_line(const json_t *line, bool with_kernels)
 {
+    const json_t *shape = json_object_get(line, "shape");
     if (json_object_get(line, "candidates"))
         add_candidates(line);
-    for (; json_object_get(line, "median_ms"); line = json_object_get(line, "backward"))
-        add_point(json_object_get(line, "shape"), string(line, "variant"), line,
-                  json_number_value(json_object_get(line, "median_ms")));
+    for (; json_is_object(line); line = json_object_get(line, "backward")) {
+        if (json_object_get(line, "median_ms"))
+            add_point(shape, string(line, "variant"), line, json_number_value(json_object_get(line, "median_ms")));
+        if (with_kernels)
+            add_kernels(shape, string(line, "variant"), line);
+    }
 }
 
-static void read_results(const char *path, bool only_tuned)
+enum kind { TIMES, KERNELS, TUNED };
+
+static void read_results(const char *path, enum kind kind)
 {
     static char text[LINE];
     FILE *file = fopen(path, "r");
@@ -184,10 +236,10 @@ static void read_results(const char *path, bool only_tuned)
         json_t *line = json_loads(text, 0, NULL);
         is_before_composing = line && strcmp(string(line, "date"), "2026-11-22T07") < 0;
         is_before_holding = line && strcmp(string(line, "date"), "2026-11-22T21") < 0;
-        if (only_tuned && line && json_object_get(line, "ratio"))
+        if (kind == TUNED && line && json_object_get(line, "ratio"))
             add_tuned(line);
-        if (!only_tuned && line && json_object_get(line, "shape"))
-            add_line(line);
+        if (kind != TUNED && line && json_object_get(line, "shape"))
+            add_line(line, kind == KERNELS);
         json_decref(line);
     }
     if (file)
@@ -211,6 +263,25 @@ static void suite_times(void)
              n_unknown);
     tap_expect(n_points > 150, "only %d times found", n_points);
     tap_expect(sum / n_points <= average, "%.1f %% off on average", 100 * sum / n_points);
+    tap_end();
+}
+
+static void suite_each_kernel(void)
+{
+    double sum = 0, all = 0;
+    if (!tap_begin("single kernels are within %.0f %% of measured ones, or %.0f %% of their call", 100 * tolerance,
+                   100 * part_of_call))
+        return;
+    for (const struct point *p = kernels; p < kernels + n_kernels; p++) {
+        const double off = fabs(log(p->predicted / p->measured));
+        sum += off * p->measured / p->call;
+        all += p->measured / p->call;
+        tap_expect(off <= log(1 + tolerance) || fabs(p->predicted - p->measured) <= part_of_call * p->call,
+                   "%s: predicted %.4f ms, measured %.4f", p->label, p->predicted, p->measured);
+    }
+    tap_note("%d kernels, %.1f %% off on average, by their parts of a call", n_kernels, 100 * sum / all);
+    tap_expect(n_kernels > 200, "only %d kernels found", n_kernels);
+    tap_expect(sum / all <= 1.5 * average, "%.1f %% off on average", 100 * sum / all);
     tap_end();
 }
 
@@ -663,13 +734,16 @@ static void suite_search(void)
 int main(int argc, char **argv)
 {
     context_init(&context);
-    bool only_tuned = false;
+    enum kind kind = TIMES;
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--tuned") == 0)
-            only_tuned = true;
+        if (strcmp(argv[i], "--kernels") == 0)
+            kind = KERNELS;
+        else if (strcmp(argv[i], "--tuned") == 0)
+            kind = TUNED;
         else
-            read_results(argv[i], only_tuned);
+            read_results(argv[i], kind);
     suite_times();
+    suite_each_kernel();
     suite_choices();
     suite_tuned();
     suite_kernels();
