@@ -116,7 +116,8 @@ static bool check_held(struct plan *p)
 {
     p->registers = REGISTERS_BESIDE_STATE;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_has_dim(&p->values[i], plan_shared_dim(p)) && !plan_is_shared_row(p, &p->values[i]))
+        if (plan_has_dim(&p->values[i], plan_shared_dim(p)) && !plan_is_shared_row(p, &p->values[i]) &&
+            !(p->values[i].nest >= 0 && p->nests[p->values[i].nest].early >> i & 1))
             p->registers += plan_held_count(p, &p->values[i]);
     const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
     const uint32_t room = p->target->registers_per_sm / (p->threads * resident) / 8 * 8,

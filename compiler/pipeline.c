@@ -83,14 +83,15 @@ static void fetch_tokens(struct plan *p, const struct nest *nest)
 static bool is_early_sum(const struct plan *p, const struct op *op)
 {
     const struct value *a = &p->values[op->a], *b = &p->values[op->b];
-    return plan_sums_shared(p, op) && (a->stmt < 0 || a->nest < 0) && (b->stmt < 0 || b->nest < 0);
+    return plan_sums_shared(p, op) && (a->stmt < 0 || a->nest < 0 || a->staged) &&
+           (b->stmt < 0 || b->nest < 0 || b->staged);
 }
 
-/* Of a step in which threads share sums, those come first that need nothing else of it: one loop over what is held makes all of
+/* Of a step in which threads share sums, those come first, behind what is made before the walk, that need nothing else of it: one loop over what is held makes all of
  * them (lower/thread.c), and threads exchange their parts of all at once. Each begins with the operation before it. */
-static void sum_early(struct plan *p, uint32_t begin)
+static void sum_early(struct plan *p, uint32_t begin, uint32_t behind)
 {
-    uint32_t to = begin + 1;
+    uint32_t to = begin + 1 + behind;
     for (uint32_t i = to + 1; p->ops[i].kind != OP_END; i++) {
         if (!is_early_sum(p, &p->ops[i]) || p->ops[i - 1].kind != OP_ZERO || p->ops[i - 1].v != p->ops[i].v)
             continue;
@@ -431,7 +432,7 @@ bool pass_pipeline(struct plan *p)
             fetch_tokens(p, &p->nests[n]);
     for (uint32_t i = 0; p->sharers && i < p->n_ops; i++)
         if (p->ops[i].kind == OP_NEST) {
-            sum_early(p, i);
+            sum_early(p, i, plan_walks_tokens(p, &p->nests[p->ops[i].n]) ? plan_make_early(p, i) : 0);
             keep_decays_apart(p, i);
         }
     insert_copies(p);

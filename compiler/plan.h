@@ -202,6 +202,7 @@ struct nest {
     bool shared_out;               /* the threads share out what is uniform in it (share.c) */
     bool halves;                   /* of rounds: one is loaded while the other is computed */
     uint8_t steps;                 /* of a round, in a kernel without products (rounds.c) */
+    tg_bits early;                 /* of a walk of tokens: values that are made of all of them before it (early.c) */
     tg_bits kept; /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
@@ -592,6 +593,14 @@ static inline bool plan_walks_tokens(const struct plan *p, const struct nest *ne
 }
 /* Is it what that loop reads of dqk, where threads share it out? It stays in shared memory, in fp32. */
 bool plan_is_shared_row(const struct plan *p, const struct value *v);
+/* early.c: what is made of all tokens before the walk. Does the operation make it? The threads of a token that do. Moves such operations to
+ * the front of the nest at `begin`; returns how many they are. */
+bool plan_is_early(const struct plan *p, const struct op *op);
+uint32_t plan_makers(const struct plan *p);
+uint32_t plan_make_early(struct plan *p, uint32_t begin);
+bool plan_leaves_power(const struct plan *p, uint32_t v); /* what it leaves is 2^v: nothing but decays read it */
+bool plan_is_converted(const struct plan *p,
+                       const struct value *v); /* a fetched row: to fp32, beside what was copied */
 /* Is it loaded at another token, of what a SHIFT shifts? */
 bool plan_is_shifted(const struct plan *p, uint32_t tile);
 /* Is it a sum over dqk to which each of the threads that share it out has a part? */

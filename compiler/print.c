@@ -169,6 +169,8 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
         tg_printf(w, ", all steps %s", op->flags & OP_AHEAD ? "before the round" : "behind the round");
     if (op->flags & OP_ONCE)
         tg_printf(w, ", before the first step");
+    if (plan_is_early(p, op) && has_value(op))
+        tg_printf(w, ", of all steps before the walk");
     if (op->kind == OP_NEST)
         print_nest(p, &p->nests[op->n], w);
     if (op->kind == OP_TILES)

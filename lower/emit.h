@@ -300,6 +300,7 @@ void walk_thread(struct emit *e, const struct op *op);
 void store_thread(struct emit *e, const struct op *op);
 void emit_scan(struct emit *e, const struct op *op);
 void emit_total(struct emit *e, const struct op *op);
+LLVMValueRef thread_decay(struct emit *e, const struct op *op, uint32_t r); /* of register r of a decay */
 void emit_thread_dot(struct emit *e, const struct op *op);
 
 /* Its terms of the held elements in `mask`, beginning with `held`. */
@@ -309,6 +310,10 @@ uint32_t dims_of_dot(const struct plan *p, const struct op *op);
 /* ---- thread_walk.c: a decode step that walks its tokens, with a state that threads share ------------------------ */
 void dot_of_sharers(struct emit *e, const struct op *op);
 void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
+void load_rows_for(struct emit *e, const struct op *op); /* what it reads of dqk */
+
+/* ---- thread_early.c: what it makes of all tokens before the walk: operations `begin` to `end` -------------------- */
+void make_early(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
 
 /* ---- thread_fetch.c: what a decode step that walks its tokens loads, of all of them before the walk ------------- */
 void fetch_tokens(struct emit *e, const struct nest *nest); /* on their way */
@@ -316,6 +321,9 @@ void await_tokens(struct emit *e, const struct nest *nest); /* ... and there, fo
 /* Of the token at hand: all, or of what sharers read the elements of one group. */
 void load_fetched(struct emit *e, uint32_t v);
 void load_fetched_group(struct emit *e, uint32_t v, uint32_t group);
+/* What is made of it: to where it is read; and from there, of a number. */
+void put_fetched(struct emit *e, const struct value *v, LLVMValueRef *registers);
+void load_number(struct emit *e, uint32_t v);
 
 /* ---- thread_loop.c ------------------------------------------------------------------------------------------ */
 /* Emits the nest at op index `begin`; returns the index of its end. */

@@ -491,6 +491,12 @@ void walk_thread(struct emit *e, const struct op *op)
     } while (next_held(p, 1u << TG_CHUNK | value_dims(w), held));
 }
 
+LLVMValueRef thread_decay(struct emit *e, const struct op *op, uint32_t r)
+{
+    LLVMValueRef x = get(e, e->f32, e->registers[op->a][2 * r]);
+    return plan_leaves_power(e->p, op->a) ? x : exp2_approx(e, x);
+}
+
 void decay_thread(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *g = &e->p->values[op->a];
@@ -498,7 +504,7 @@ void decay_thread(struct emit *e, const struct op *op)
     uint32_t held[TG_N_DIMS] = {0};
     do {
         if (!decay || plan_held_count(e->p, g) > 1)
-            decay = exp2_approx(e, get(e, e->f32, e->registers[op->a][2 * thread_register(e->p, g, held)]));
+            decay = thread_decay(e, op, thread_register(e->p, g, held));
         LLVMValueRef slot = e->registers[op->v][2 * thread_register(e->p, v, held)];
         set(e, slot, LLVMBuildFMul(e->b, get(e, e->f32, slot), decay, ""));
     } while (next_held(e->p, value_dims(v), held));

@@ -23,7 +23,7 @@ struct rows {
 static struct rows rows_of(const struct emit *e, const struct value *v)
 {
     const uint32_t tokens = e->p->schedule->max_tokens, element = tg_dtype_bytes(v->dtype);
-    const bool converts = plan_is_shared_row(e->p, v) && v->dtype != TG_F32;
+    const bool converts = plan_is_converted(e->p, v);
     struct rows rows = {.bytes = converts ? v->row_bytes / 4 * element : v->row_bytes, .converts = converts};
     rows.offset = v->offset + (converts ? v->row_bytes * tokens : 0);
     rows.unit = rows.bytes % 16 ? 4 : 16;
@@ -109,9 +109,36 @@ void load_fetched_group(struct emit *e, uint32_t v, uint32_t group)
     const struct value *value = &e->p->values[v];
     uint32_t held[TG_N_DIMS] = {0};
     held[plan_shared_dim(e->p)] = group;
-    LLVMValueRef index = mul(e, thread_index(e, plan_shared_dim(e->p), held), imm(e, 4));
-    load_side_by_side(e, false, TG_F32, byte_offset(e, row_address(e, value), index),
+    const tg_dtype type = plan_is_converted(e->p, value) ? TG_F32 : value->dtype;
+    LLVMValueRef index = mul(e, thread_index(e, plan_shared_dim(e->p), held), imm(e, tg_dtype_bytes(type)));
+    load_side_by_side(e, false, type, byte_offset(e, row_address(e, value), index),
                       &e->registers[v][2 * thread_register(e->p, value, held)], SHARED_OUT_GROUP, 0);
+}
+
+/* A row goes by groups, as it is read; a number by itself, or both parts of it. */
+void put_fetched(struct emit *e, const struct value *v, LLVMValueRef *registers)
+{
+    const uint32_t dim = row_dim(v), n = dim ? SHARED_OUT_GROUP : v->row_bytes / 4;
+    uint32_t held[TG_N_DIMS] = {0};
+    for (; held[dim] < (dim ? plan_held_of(e->p, dim) : 1); held[dim] += n) {
+        LLVMValueRef index = dim ? thread_index(e, dim, held) : imm(e, 0), x = LLVMGetUndef(LLVMVectorType(e->f32, n));
+        LLVMValueRef to = byte_offset(e, row_address(e, v), mul(e, index, imm(e, tg_dtype_bytes(TG_F32))));
+        for (uint32_t r = 0; r < n; r++) {
+            LLVMValueRef slot = dim ? registers[2 * (held[dim] + r)] : registers[r];
+            x = LLVMBuildInsertElement(e->b, x, get(e, e->f32, slot), imm(e, r), "");
+        }
+        LLVMSetAlignment(LLVMBuildStore(e->b, x, to), 4 * n);
+    }
+}
+
+void load_number(struct emit *e, uint32_t v)
+{
+    const uint32_t parts = e->p->values[v].row_bytes / 4;
+    LLVMValueRef from = row_address(e, &e->p->values[v]),
+                 x = LLVMBuildLoad2(e->b, LLVMVectorType(e->f32, parts), from, "");
+    LLVMSetAlignment(x, 4 * parts);
+    for (uint32_t i = 0; i < parts; i++)
+        set(e, e->registers[v][i], LLVMBuildExtractElement(e->b, x, imm(e, i), ""));
 }
 
 /* Read anew: what has been read of it before is not kept. */

@@ -92,7 +92,7 @@ static void end_apart(struct emit *e)
 /* ... of a NaN too: it belongs to the state. */
 static void decay_apart(struct emit *e, const struct op *op)
 {
-    LLVMValueRef decay = exp2_approx(e, get(e, e->f32, e->registers[op->a][0]));
+    LLVMValueRef decay = thread_decay(e, op, 0);
     LLVMValueRef c = LLVMBuildFMul(e->b, get(e, e->f32, apart(e, op->v)), decay, "");
     set(e, apart(e, op->v), c);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildFCmp(e->b, LLVMRealULT, c, real(e, least_apart), ""));
@@ -162,8 +162,7 @@ static uint32_t first_sums(struct emit *e, uint32_t begin)
     return i;
 }
 
-/* What the operation reads of dqk. */
-static void load_rows_for(struct emit *e, const struct op *op)
+void load_rows_for(struct emit *e, const struct op *op)
 {
     uint8_t reads[TG_MAX_READS];
     for (uint32_t k = 0, n = plan_reads(e->p, op, reads); k < n; k++)
@@ -171,23 +170,44 @@ static void load_rows_for(struct emit *e, const struct op *op)
             load_fetched(e, reads[k]);
 }
 
+/* Numbers that were made before; rows are read where they are used. */
+static void load_made(struct emit *e, const struct nest *nest)
+{
+    for (uint32_t v = 0; v < e->p->n_values; v++)
+        if ((nest->early >> v & 1) && e->p->values[v].staged && !plan_is_shared_row(e->p, &e->p->values[v]))
+            load_number(e, v);
+}
+
+/* What the step reads of its token: operations `begin` to `end`. */
+static void load_token(struct emit *e, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++)
+        if (e->p->values[e->p->ops[i].v].staged)
+            load_fetched(e, e->p->ops[i].v);
+        else
+            load_thread(e, e->p->ops[i].v);
+}
+
+/* The operations are loads, then what is made before the walk, then the walk's. */
 void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
 {
     const struct place outside = e->at;
     LLVMValueRef index;
+    uint32_t made = begin, walk;
+    while (e->p->ops[made].kind == OP_LOAD)
+        made++;
+    for (walk = made; walk < end && plan_is_early(e->p, &e->p->ops[walk]);)
+        walk++;
     await_tokens(e, nest);
+    if (walk > made)
+        make_early(e, nest, made, walk);
     reset_scans(e, begin, end);
     begin_apart(e);
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_in_nest(e, nest, &nest->loops[0], index);
-    for (; e->p->ops[begin].kind == OP_LOAD; begin++) {
-        const uint32_t v = e->p->ops[begin].v;
-        if (e->p->values[v].staged)
-            load_fetched(e, v);
-        else
-            load_thread(e, v);
-    }
-    for (uint32_t i = e->p->sharers ? first_sums(e, begin) : begin; i < end; i++) {
+    load_token(e, begin, made);
+    load_made(e, nest);
+    for (uint32_t i = e->p->sharers ? first_sums(e, walk) : walk; i < end; i++) {
         load_rows_for(e, &e->p->ops[i]);
         emit_apart(e, i);
     }

@@ -118,6 +118,7 @@ static const tg_schedule back_portable = {
 static const tg_point step_points[] = {
     {.name = "step8"},
     {.name = "step8-wide", .changes = "step.dhv=32"},
+    {.name = "step8-whole", .changes = "step.dhv=64"},
     {.name = NULL},
 };
 static const tg_schedule step = {

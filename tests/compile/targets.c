@@ -45,7 +45,7 @@ static const tg_schedule *schedule_for(const tg_variant *variant, const tg_targe
 
 /* The delta rule on mma.sync: a walk with the state and four more tiles in registers, in which ptxas spills some (README,
  * Limits). What it must not be is short of a schedule up to this dqk, with fp32 inputs below it; beyond, the state alone takes
- * all registers. */
+ * all registers, but of decode steps whose threads share it among so many that it does not. */
 enum { WIDEST_STATE = 256 };
 
 /* With the schedule, if there is one, and why not. */
@@ -73,7 +73,8 @@ static void compile_one(const tg_variant *variant, const tg_target *target, cons
     tg_schedule chosen;
     const tg_schedule *schedule = schedule_for(variant, target, shape, form, &chosen);
     const bool is_widest = shape->io == TG_F32 && shape->dqk == WIDEST_STATE && !schedule;
-    if (has_inverse(variant->algorithm) && (shape->dqk > WIDEST_STATE || is_widest)) {
+    const bool is_step = schedule && schedule->max_tokens;
+    if (has_inverse(variant->algorithm) && !is_step && (shape->dqk > WIDEST_STATE || is_widest)) {
         tap_expect(is_too_wide(variant, schedule, target, shape),
                    "dqk %u: expected to be refused for its registers: %s", shape->dqk, log_text());
         return;
