@@ -2,6 +2,8 @@
  * formulas of the run-time sizes. The lowering reads parameters by the same table. */
 #include "compiler/plan.h"
 
+#include <string.h>
+
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
 {
     /* fastest first: neighbours in the grid share keys, values and states in the L2 */
@@ -129,10 +131,34 @@ static uint32_t n_behind(const struct plan *p)
     return N_SIZES + tables + n_scalars(p);
 }
 
+/* Have both one entry for the same sequences, heads, positions and so on, in the workspace? It is contiguous. */
+static bool lie_alike(const struct plan *p, uint32_t a, uint32_t b)
+{
+    const uint32_t apart = TG_IN | TG_OUT, same = TG_SHARED | TG_NO_BATCH | TG_NO_HEADS;
+    const uint32_t of_a = p->algorithm->tensors[a].flags, of_b = p->algorithm->tensors[b].flags;
+    return !((of_a | of_b) & apart) && !((of_a ^ of_b) & same) && !tg_tile_kept(p->schedule, a) &&
+           !tg_tile_kept(p->schedule, b) && memcmp(plan_memory_axes(p, a), plan_memory_axes(p, b), TG_MAX_AXES) == 0 &&
+           tg_tile_segment(p->schedule, a) == tg_tile_segment(p->schedule, b) &&
+           plan_parts(p->schedule, p->slices, &p->shape, a) == plan_parts(p->schedule, p->slices, &p->shape, b);
+}
+
+uint32_t plan_strides_of(const struct plan *p, uint32_t tile)
+{
+    if (!p->thread_dim || tile >= p->algorithm->n_tensors)
+        return tile;
+    const tg_bits set = tensors_of(p);
+    for (uint32_t t = 1; t < tile; t++)
+        if ((set >> t & 1) && lie_alike(p, t, tile))
+            return t;
+    return tile;
+}
+
 /* What a tensor that is no map takes; 0 of one that the kernel does not have. */
 static uint32_t args_of_tensor(const struct plan *p, uint32_t tile)
 {
-    return tensors_of(p) >> tile & 1 && !is_mapped(p, tile) ? 1 + n_strides(p, tile) : 0;
+    if (!(tensors_of(p) >> tile & 1) || is_mapped(p, tile))
+        return 0;
+    return plan_strides_of(p, tile) == tile ? 1 + n_strides(p, tile) : 1;
 }
 
 bool plan_check_args(const struct plan *p)
@@ -162,7 +188,7 @@ uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS])
         if (!args_of_tensor(p, t))
             continue;
         args[n++] = (tg_arg_desc){.kind = TG_ARG_POINTER, .index = (uint8_t)t};
-        for (uint32_t axis = 0; axis < n_strides(p, t); axis++)
+        for (uint32_t axis = 0; axis + 1 < args_of_tensor(p, t); axis++)
             args[n++] = (tg_arg_desc){.kind = TG_ARG_STRIDE, .index = (uint8_t)t, .axis = (uint8_t)axis};
     }
     for (uint32_t i = 0; i < sizeof sizes; i++)

@@ -671,6 +671,9 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */
 uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
 uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
+/* The tensor whose strides are this one's: in a kernel without products the first in the workspace that lies like it, so that one
+ * index serves all of them; otherwise itself. */
+uint32_t plan_strides_of(const struct plan *p, uint32_t tile);
 /* Are they no more than a kernel may have? False after reporting. */
 bool plan_check_args(const struct plan *p);
 /* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */

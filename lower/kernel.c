@@ -8,6 +8,7 @@
 
 LLVMValueRef argument(struct emit *e, tg_arg_kind kind, uint32_t index, uint32_t axis)
 {
+    index = kind == TG_ARG_STRIDE ? plan_strides_of(e->p, index) : index;
     for (uint32_t i = 0; i < e->n_args; i++)
         if (e->described[i].kind == kind && e->described[i].index == index && e->described[i].axis == axis)
             return e->args[i];
