@@ -219,8 +219,10 @@ static const tg_vary starts_vary[] = {
 #define PRODUCT_ROW                                                                                                    \
     {ROW("xn", (XN)), .warps = 4, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(128)}}
 #define DNORMALISER_ROWS CHUNK_SUM_ROW("dnsum", DNK, TG_LQ), VECTOR_ROW("dnstate", DNS), PRODUCT_ROW
-#define GATE_GRADIENT_ROW(tokens)                                                                                      \
-    {ROW("dgates", (DGATE, DGATE2, CHUNK_SUM, CHUNK_SUM2, CHUNK_SUM3, PE)), POSITIONS(tokens)}
+/* Where a chunk is more tokens than there are threads what is summed up to each of them is read anew. */
+#define GATE_GRADIENTS DGATE, DGATE2, CHUNK_SUM, CHUNK_SUM2, CHUNK_SUM3
+#define GATE_GRADIENT_ROW(tokens, outputs_)                                                                            \
+    {ROW("dgates", outputs_), POSITIONS(tokens)}
 #define PARAMETER_ROW                                                                                                  \
     {ROW("params", (DPARAMETER, DPARAMETER2, DPARAMETER3)), .warps = 4, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(128)}}
 
@@ -269,7 +271,7 @@ static const tg_schedule back_two_level = {
               .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(16), [TG_LKV] = TG_P(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(64)}},
              {ROW("dV", (DV, SKIPPED)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1,
               .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(32), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(128), [TG_DHV] = TG_P(128)}},
-             GATE_GRADIENT_ROW(128), PARAMETER_ROW},
+             GATE_GRADIENT_ROW(128, (GATE_GRADIENTS, PE)), PARAMETER_ROW},
 };
 static const tg_vary back_two_level_vary[] = {
     {.field = TG_FIELD_CHUNK, .values = {64, 128, 192, 256, 384, 512, 1024}, .line = __LINE__},
@@ -290,7 +292,7 @@ static const tg_vary back_two_level_vary[] = {
 #define EXACT_ROW {ROW("exact", (DELTAX, REX, DNW)), POSITIONS(64)}
 /* The final states' part of <C, dC>, and the sums from the last chunk on. */
 #define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
-#define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64), PARAMETER_ROW
+#define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64, (GATE_GRADIENTS)), PARAMETER_ROW
 
 /* States of segments are made with dqk's blocks, as dQ and dK make them: what telescopes (SR, SK) has the same operands,
  * rounded alike. `cluster`: two blocks of dhv, which a cluster adds up. segments-kept: states as segments-keep left them. */
