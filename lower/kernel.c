@@ -396,6 +396,17 @@ static void make_debug(struct emit *e)
     LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, LLVMValueAsMetadata(version));
 }
 
+/* A product that a sum takes may be rounded once, with it: lanes that have channels issue for most of their time. */
+static void allow_contraction(struct emit *e)
+{
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(e->function); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            const LLVMOpcode op = LLVMGetInstructionOpcode(i);
+            if (op == LLVMFMul || op == LLVMFAdd || op == LLVMFSub)
+                LLVMSetFastMathFlags(i, LLVMFastMathAllowContract);
+        }
+}
+
 bool lower_plan(const struct plan *p, bool keep_llvm, struct lowered *out)
 {
     struct emit *e = calloc(1, sizeof *e);
@@ -416,6 +427,8 @@ bool lower_plan(const struct plan *p, bool keep_llvm, struct lowered *out)
     LLVMPositionBuilderAtEnd(e->b, e->entry);
     LLVMBuildBr(e->b, begin);
     LLVMDIBuilderFinalize(e->debug);
+    if (p->spreads)
+        allow_contraction(e);
     const bool ok = emit_finish(e, keep_llvm, out);
     for (uint32_t i = 0; i < p->n_values; i++) {
         free(e->registers[i]);

@@ -164,26 +164,44 @@ static LLVMValueRef sums_of_row(const struct spread *s, uint32_t r)
     return byte_offset(e, spread_sums_address(s), add(e, place, imm(e, r * 4 * s->c.n)));
 }
 
-/* The warp's rows of X: for the diagonal block, and as the end of their block has them, rounded, units of 16 bytes exclusive-ored
- * with the row. */
-static void put_terms(const struct spread *s, LLVMValueRef factors[ROWS][8])
+/* A row of X: for the diagonal block, and as the end of its block has it. */
+struct term_row {
+    LLVMValueRef own[8], x[8];
+};
+
+static void make_terms(const struct spread *s, uint32_t r, LLVMValueRef factors[8], struct term_row *row)
+{
+    struct emit *e = s->c.e;
+    for (uint32_t j = 0; j < s->c.each; j++) {
+        if (!factors[j])
+            factors[j] = spread_term_factor(s, r, j, s->of_terms[j]);
+        row->own[j] = LLVMBuildFMul(e->b, spread_term(s, r, j), factors[j], "");
+        row->x[j] = LLVMBuildFMul(e->b, row->own[j], s->to_end[j], "");
+    }
+}
+
+/* To shared memory, the latter rounded, units of 16 bytes exclusive-ored with the row. */
+static void put_row(const struct spread *s, uint32_t r, const struct term_row *row)
 {
     struct emit *e = s->c.e;
     const uint32_t bytes = 2 * s->c.each;
     LLVMValueRef tile = byte_offset(e, spread_scratch(s, 0), mul(e, s->c.row, imm(e, s->c.row_bytes)));
-    for (uint32_t r = 0; r < ROWS; r++) {
-        LLVMValueRef own[8], x[8];
-        for (uint32_t j = 0; j < s->c.each; j++) {
-            if (!factors[r][j])
-                factors[r][j] = spread_term_factor(s, r, j, s->of_terms[j]);
-            LLVMValueRef weighted = LLVMBuildFMul(e->b, spread_term(s, r, j), factors[r][j], "");
-            own[j] = weighted;
-            x[j] = LLVMBuildFMul(e->b, weighted, s->to_end[j], "");
-        }
-        store_floats(s, sums_of_row(s, r), own);
-        LLVMValueRef unit = LLVMBuildXor(e->b, mul(e, e->lane, imm(e, bytes)), imm(e, r % 8 * 16), "");
-        LLVMValueRef to = byte_offset(e, tile, add(e, unit, imm(e, r * s->c.row_bytes)));
-        LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(&s->c, e->p->shape.io, x), to), bytes);
+    LLVMValueRef unit = LLVMBuildXor(e->b, mul(e, e->lane, imm(e, bytes)), imm(e, r % 8 * 16), "");
+    LLVMValueRef to = byte_offset(e, tile, add(e, unit, imm(e, r * s->c.row_bytes)));
+    store_floats(s, sums_of_row(s, r), row->own);
+    LLVMSetAlignment(LLVMBuildStore(e->b, channel_words(&s->c, e->p->shape.io, row->x), to), bytes);
+}
+
+/* Some rows are made before they are put: no load waits for a store that ptxas cannot tell apart. */
+static void put_terms(const struct spread *s, LLVMValueRef factors[ROWS][8])
+{
+    enum { TOGETHER = 8 };
+    for (uint32_t first = 0; first < ROWS; first += TOGETHER) {
+        struct term_row rows[TOGETHER];
+        for (uint32_t r = 0; r < TOGETHER; r++)
+            make_terms(s, first + r, factors[first + r], &rows[r]);
+        for (uint32_t r = 0; r < TOGETHER; r++)
+            put_row(s, first + r, &rows[r]);
     }
 }
 
@@ -231,11 +249,8 @@ static void finish_rows(const struct spread *parts, uint32_t n, const LLVMValueR
 {
     struct emit *e = parts->c.e;
     leave_sums(parts, sums);
-    for (uint32_t r = 0; r < ROWS; r++) {
-        if (r % 4 == 0)
-            sync_warp(e);
+    for (uint32_t r = 0; r < ROWS; r++)
         begin_row(parts, n, r, factors[r]);
-    }
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, parts->near, ""));
     for (uint32_t x = 0; x < n; x++)
         add_pairs_by_halves(&parts[x]);

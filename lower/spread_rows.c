@@ -170,16 +170,24 @@ static uint32_t stored_as(const struct plan *p, uint32_t v)
     return v;
 }
 
+/* Some elements are made before they are put where they wait: no load waits for a store that ptxas cannot tell apart. */
 static void map_channels(const struct channels *c, const struct op *op)
 {
+    enum { TOGETHER = 16 };
     struct emit *e = c->e;
     const struct value *v = &e->p->values[op->v];
     const bool is_later = is_only_stored(e->p, op->v) || plan_is_made_anew(e->p, op->v);
     struct expression *x = is_later ? NULL : expression_begin(e, op->stmt, v, false);
     if (x && kept_rows(c, op->v))
         sync_warp(e); /* all lanes have read what was there */
-    for (uint32_t i = 0; x && i < (v->n_dims == 1 ? 1 : ROWS) * c->each; i++)
-        spread_set(e, op->v, i, channel_map_element(c, x, i));
+    const uint32_t n = (v->n_dims == 1 ? 1 : ROWS) * c->each;
+    for (uint32_t first = 0; x && first < n; first += TOGETHER) {
+        LLVMValueRef made[TOGETHER];
+        for (uint32_t i = 0; i < TOGETHER && first + i < n; i++)
+            made[i] = channel_map_element(c, x, first + i);
+        for (uint32_t i = 0; i < TOGETHER && first + i < n; i++)
+            spread_set(e, op->v, first + i, made[i]);
+    }
     free(x);
 }
 
