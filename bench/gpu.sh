@@ -164,25 +164,30 @@ run_choice() {
     measure choice python3 bench/choice.py --device 0 --seeds "${SEEDS:-1-60}"
 }
 
+# Each line once without a time, six at once, so that no kernel is compiled while another is timed.
 run_delta() {
-    local line variant shape group
+    local -a lines=() fixed=(--device 0 --flush --no-wisdom --json)
+    local line variant shape rest T n
     for line in "gated-delta 1,32,8192 --group 2" "gated-delta 1,32,32768 --group 2" "gated-delta 4,32,8192 --group 2" \
         "gated-delta 8,32,4096 --group 2" "gated-delta 1,8,32768 --group 4" "gated-delta 8,32,8192" "delta-net 8,32,8192" \
         "kda 8,32,8192" "kda 1,8,32768" "kda-safe 8,32,8192" "kda-safe 1,32,65536" "kda-safe 1,12,2048" "kda-safe 1,96,8192" \
-        "gla 8,16,8192,128,256" "gla 1,4,32768,128,256" "hgrn2 8,16,8192,128,256" "rwkv6 8,32,8192" "dfw 8,32,8192"; do
-        read -r variant shape group <<<"$line"
+        "gla 8,16,8192,128,256" "gla 1,4,32768,128,256" "hgrn2 8,16,8192,128,256" "rwkv6 8,32,8192" \
+        "gated-delta 1,32,8192 --group 2 --keep-states" "gated-delta 1,32,32768 --group 2 --keep-states" \
+        "gated-delta 8,32,4096 --group 2 --keep-states" "kda 8,32,8192 --keep-states"; do
+        read -r variant shape rest <<<"$line"
         IFS=, read -r -a n <<<"$shape,128,128"
-        # shellcheck disable=SC2086 # words
-        measure delta ./dev tegula bench $variant --grad $group --roofline --device 0 --flush --no-wisdom --json \
-            --shape "B=${n[0]},NH=${n[1]},T=${n[2]},dqk=${n[3]},dhv=${n[4]}"
+        lines+=("$variant --grad $rest --roofline --shape B=${n[0]},NH=${n[1]},T=${n[2]},dqk=${n[3]},dhv=${n[4]}")
     done
     for variant in gated-delta kda; do
-        for line in 1 8; do
-            measure steps ./dev tegula bench $variant --tokens $line --pool --device 0 --flush --no-wisdom --json \
-                --shape "B=1,NH=32,T=$line,dqk=128,dhv=128" --shape "B=64,NH=32,T=$line,dqk=128,dhv=128" \
-                --shape "B=512,NH=32,T=$line,dqk=128,dhv=128"
+        for T in 1 8; do
+            line="$variant --tokens $T --pool"
+            for n in 1 64 512; do line+=" --shape B=$n,NH=32,T=$T,dqk=128,dhv=128"; done
+            lines+=("$line")
         done
     done
+    printf '%s\n' "${lines[@]/%/ ${fixed[*]} --runs 1}" | xargs -P 6 -L 1 ./dev tegula bench >/dev/null 2>&1
+    # shellcheck disable=SC2086 # words
+    for line in "${lines[@]}"; do measure delta ./dev tegula bench $line "${fixed[@]}"; done
 }
 
 run_few() {
