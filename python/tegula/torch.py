@@ -14,6 +14,12 @@ from ._c import all_variants, number, wrong
 from ._operator import Operator, Results
 from ._signature import Form, signature
 
+try:  # not public: without them every call goes through the dispatcher
+    from torch._C import _len_torch_dispatch_stack as _modes
+    from torch._C._functorch import peek_interpreter_stack as _transforms
+except ImportError:
+    _modes = _transforms = None
+
 _library = torch.library.Library("tegula", "FRAGMENT")
 _EXTENTS = {torch.bfloat16: 8, torch.float16: 8, torch.float32: 4}  # elements in 16 bytes
 
@@ -147,8 +153,7 @@ def _register_gradients(forward, backward):
 def _is_plain(arguments):
     """Nothing but the kernels is asked for: no gradient, no graph, no mode or transform of PyTorch's. Then its dispatcher,
     which takes longer than the rest of a call, is left out."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or \
-            torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch.compiler.is_compiling() or _modes is None or _modes() or _transforms() is not None:
         return False
     tensors = [t for t in arguments if isinstance(t, torch.Tensor)]
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
