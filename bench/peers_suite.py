@@ -1,0 +1,72 @@
+"""Runs flash-linear-attention's own tests with Tegula's functions in their place.
+
+    python3 bench/peers_suite.py --out suite.json peers/tests/ops/test_gla.py ... [PYTEST_OPTIONS]
+
+The peer is in peers/ (see bench/peers.py), its tests beside it or elsewhere, with its conftest.py; neither is part of this repository.
+Needs pytest and einops; with pytest-xdist `-n 8` runs them in processes. A line of JSON for each test goes to --out, and at
+the end it is counted how many passed, failed, or were refused by a tegula.Error, with each reason once. Without a GPU the
+tests run on the emulator, those alone that need nothing of Triton's.
+
+This file is the plugin of pytest too.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config):
+    """Before test modules import what they test."""
+    import fla.ops
+    import tegula.fla
+    import torch
+    if not torch.cuda.is_available():
+        for module in (fla.utils, fla.utils._device):
+            module.device, module.device_torch_lib = "cpu", torch.cpu
+    tegula.fla.install(strict=True)
+
+
+def pytest_runtest_makereport(item, call):
+    import pytest
+    import tegula
+    ended = call.when == "call" or call.excinfo is not None
+    if not ended or call.when == "teardown" or "PEERS_SUITE_OUT" not in os.environ:
+        return
+    row = {"test": item.nodeid, "outcome": "passed", "s": round(call.duration, 2)}
+    if call.excinfo is not None:
+        error = call.excinfo.value
+        skipped, refused = isinstance(error, pytest.skip.Exception), isinstance(error, tegula.Error)
+        row["outcome"] = "skipped" if skipped else "refused" if refused else "failed"
+        row["why"] = f"{type(error).__name__}: {error}"[:300]
+    with open(os.environ["PEERS_SUITE_OUT"], "a") as out:
+        print(json.dumps(row), file=out)
+
+
+def report(path):
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    counted = collections.Counter(row["outcome"] for row in rows)
+    print(", ".join(f"{counted[outcome]} {outcome}" for outcome in ("passed", "failed", "refused", "skipped")))
+    for (outcome, why), n in collections.Counter((row["outcome"], row["why"]) for row in rows if "why" in row).most_common():
+        print(f"{n:4} {outcome}: {why}")
+    return counted["failed"] > 0 or not rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--peers", type=pathlib.Path, default=ROOT / "peers", help="the folder that holds the package fla")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="a line of JSON for each test; written anew")
+    options, rest = parser.parse_known_args()
+    options.out.unlink(missing_ok=True)
+    paths = [str(ROOT / "bench"), str(options.peers.resolve()), os.environ.get("PYTHONPATH", "")]
+    subprocess.run([sys.executable, "-m", "pytest", "-p", "peers_suite", "-q", *rest],
+                   env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PEERS_SUITE_OUT": str(options.out.resolve())})
+    sys.exit(report(options.out))
+
+
+if __name__ == "__main__":
+    main()
