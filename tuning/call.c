@@ -65,7 +65,8 @@ static void set_strides(const tg_call *call, const tg_host_tensor *tensor, tg_te
 }
 
 /* A tensor too large to make number by number repeats a block of random numbers. What it holds does
- * not matter to a clock, as long as it is neither zero nor constant. */
+ * not matter to a clock, as long as it is neither zero nor constant, and states stay finite: what a forward has kept is small,
+ * or they grow by it from chunk to chunk. */
 static tg_status copy_pattern(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     size_t bytes = tensor->bytes < MAX_PATTERN ? tensor->bytes : MAX_PATTERN;
@@ -74,7 +75,7 @@ static tg_status copy_pattern(tg_call *call, const tg_host_tensor *tensor, uint6
     tg_status status = pattern ? TG_OK : TG_E_MEMORY;
     const tg_random random = {0, tg_num_stream(tensor->name)};
     for (size_t i = 0; pattern && i < bytes / element; i++)
-        tg_num_store(pattern, tensor->dtype, i, tg_random_number(tensor, random, i));
+        tg_num_store(pattern, tensor->dtype, i, tg_random_number(tensor, random, i) * (tensor->is_kept ? 1.0 / 64 : 1));
     for (size_t at = 0; at < tensor->bytes && status == TG_OK; at += bytes) {
         size_t left = tensor->bytes - at;
         status = tg_memory_in(call->machine->driver, address + at, pattern, left < bytes ? left : bytes, sink);
