@@ -27,7 +27,7 @@ static const double row_sum_rate = 30e9;    /* ... of a kernel without products,
 /* Kernels whose lanes have channels hardly wait for their products, but issue. How many instructions of lanes an element takes, counted
  * in SASS (bench/NOTES.md): that is loaded, mapped, summed or stored; of an operand of a product with a decay, and of a gradient of
  * one, its factors and the way to accumulators and back. */
-static const double of_channel = 2.5, of_pair = 16, of_spread = 40, of_series = 20; /* the last: log1p in a map */
+static const double of_channel = 2.5, of_pair = 16, of_spread = 16, of_series = 20; /* the last: log1p in a map */
 /* A warp waits for its own instructions, mostly for loads that it uses soon, and for those of the others on its scheduler: cycles from
  * one of its instructions to the next, alone and for each warp (ncu: 0.36, 0.42 and 0.51 issued a cycle of 2, 3 and 4 warps). */
 static const double cycles_alone = 3.3, cycles_beside = 1.14, clock_rate = 1.755e9;

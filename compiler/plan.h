@@ -517,7 +517,7 @@ static inline bool plan_is_spread(const struct plan *p, const struct op *op)
 /* The same of gradients (lower/spread.c): an operand of 16 bits, sums in fp32, vectors of each warp: three of products, and its sum
  * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
  * in fp32 may grow by so many bits, for others shrink by as many. */
-enum { SPREAD_TILES = 3, SPREAD_VECTORS = 3, SPREAD_GROWTH = 96 };
+enum { SPREAD_TILES = 3, SPREAD_VECTORS = 3, SPREAD_GROWTH = 80 };
 uint32_t plan_spread_vectors(
     const struct plan *p); /* where the vectors begin: what is before is used from the first product on */
 static inline uint32_t plan_spread_tiles(const struct plan *p)
