@@ -125,11 +125,15 @@ bool plan_is_beside(const struct plan *p, uint32_t v)
     return p->values[v].space == SPACE_ROWS && p->values[v].stmt >= 0 && is_beside_channels(p, v);
 }
 
-uint32_t plan_beside_before(const struct plan *p, uint32_t v)
+uint32_t plan_beside_before(const struct plan *p, uint32_t tensor)
 {
+    tg_bits beside = 0;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < v; i++)
-        n += plan_is_beside(p, i);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_beside(p, i))
+            beside |= TG_BIT(TG_OPERAND_TILE(p->values[i].operand));
+    for (uint32_t t = 0; t < tensor; t++)
+        n += beside & TG_BIT(t) ? 1 : 0;
     return n;
 }
 

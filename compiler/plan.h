@@ -470,8 +470,8 @@ enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOAT
 enum { CHANNEL_NUMBERS = 4 * CHANNEL_ROWS * CHANNEL_WARPS }; /* bytes of a float a row */
 /* Is it a number a row, made in registers, that maps of channels read? It is in shared memory too: place.c. */
 bool plan_is_beside(const struct plan *p, uint32_t v);
-/* How many such values come before it. */
-uint32_t plan_beside_before(const struct plan *p, uint32_t v);
+/* How many tensors before it have such values. */
+uint32_t plan_beside_before(const struct plan *p, uint32_t tensor);
 /* How many tensors before it, with elements of so many bytes, wait there: pipeline.c. */
 uint32_t plan_waiting_before(const struct plan *p, uint32_t tensor, uint32_t bytes);
 /* Are rows of the value, with elements of so many bytes, copied there? */
@@ -507,7 +507,7 @@ static inline uint32_t plan_channel_numbers(const struct plan *p)
 }
 static inline uint32_t plan_channel_scratch(const struct plan *p)
 {
-    return plan_channel_numbers(p) + plan_beside_before(p, p->n_values) * CHANNEL_NUMBERS;
+    return plan_channel_numbers(p) + plan_beside_before(p, TG_MAX_TILES) * CHANNEL_NUMBERS;
 }
 /* Is it a product with a decay whose result keeps the channels, where lanes have them? */
 static inline bool plan_is_spread(const struct plan *p, const struct op *op)

@@ -109,17 +109,28 @@ LLVMValueRef channel_place(const struct channels *c, uint32_t r)
     return byte_offset(e, channel_tile(e, 0), at);
 }
 
+/* The first tile in which the value waits. */
+static uint32_t first_tile(const struct plan *p, uint32_t v)
+{
+    const uint32_t tensor = TG_OPERAND_TILE(p->values[v].operand);
+    return plan_waits(&p->values[v]) ? plan_waiting_before(p, tensor, 2)
+                                     : plan_channel_tiles(p) - 1 + 2 * plan_waiting_before(p, tensor, 4);
+}
+
+static LLVMValueRef waiting_tile(struct emit *e, uint32_t v)
+{
+    return channel_tile(e, first_tile(e->p, v));
+}
+
 /* Where the lane's elements of the warp's r-th row wait: in the tiles of fp32 tensors nothing is exclusive-ored. */
 static LLVMValueRef waiting_place(const struct channels *c, uint32_t v, uint32_t r)
 {
     struct emit *e = c->e;
-    const struct plan *p = e->p;
-    const uint32_t tensor = TG_OPERAND_TILE(p->values[v].operand), row_bytes = 4 * c->n;
-    if (plan_waits(&p->values[v]))
-        return byte_offset(e, channel_place(c, r), imm(e, plan_waiting_before(p, tensor, 2) * plan_channel_tile(p)));
-    const uint32_t tile = plan_channel_tiles(p) - 1 + 2 * plan_waiting_before(p, tensor, 4);
+    const uint32_t row_bytes = 4 * c->n;
+    if (plan_waits(&e->p->values[v]))
+        return byte_offset(e, channel_place(c, r), imm(e, first_tile(e->p, v) * plan_channel_tile(e->p)));
     LLVMValueRef at = add(e, mul(e, c->row, imm(e, row_bytes)), mul(e, c->first, imm(e, 4)));
-    return byte_offset(e, byte_offset(e, channel_tile(e, tile), at), imm(e, r * row_bytes));
+    return byte_offset(e, byte_offset(e, waiting_tile(e, v), at), imm(e, r * row_bytes));
 }
 
 LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row)
@@ -149,7 +160,8 @@ LLVMValueRef channel_words(const struct channels *c, tg_dtype dtype, const LLVMV
 
 static LLVMValueRef place_beside(struct emit *e, uint32_t v, LLVMValueRef row)
 {
-    const uint32_t numbers = plan_channel_numbers(e->p) + plan_beside_before(e->p, v) * CHANNEL_NUMBERS;
+    const uint32_t before = plan_beside_before(e->p, TG_OPERAND_TILE(e->p->values[v].operand)),
+                   numbers = plan_channel_numbers(e->p) + before * CHANNEL_NUMBERS;
     return byte_offset(e, channel_tile(e, 0), add(e, imm(e, numbers), mul(e, row, imm(e, 4))));
 }
 
@@ -205,19 +217,26 @@ int channel_same_before(const struct plan *p, uint32_t v)
     return -1;
 }
 
-/* All of it is under way before any of it is read: a load into registers would be put off until there is room for it. Behind the end of
- * the chunk are zeros: nothing of them is stored or reached. */
+/* The warp's rows, neighbouring units of 16 bytes by neighbouring lanes. All of it is under way before any of it is read: a load into
+ * registers would be put off until there is room for it. Behind the end of the chunk are zeros: nothing of them is stored or reached. */
 static void load_rows(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const uint32_t tile = TG_OPERAND_TILE(value->operand);
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, c->row, c->first),
-                 stride = channel_row_stride(e, tile);
-    for (uint32_t r = 0; r < ROWS; r++) {
-        LLVMValueRef is_there = less(e, add(e, c->row, imm(e, r)), e->at.length);
-        async_copy(e, waiting_place(c, v, r), from, tg_dtype_bytes(value->dtype) * c->each, is_there);
-        from = byte_offset(e, from, stride);
+    const uint32_t tile = TG_OPERAND_TILE(value->operand), bytes = tg_dtype_bytes(value->dtype), row_bytes = c->n * bytes,
+                   together = 512 / row_bytes;
+    LLVMValueRef row = divide(e, e->lane, imm(e, 32 / together)),
+                 unit = mul(e, modulo(e, e->lane, imm(e, 32 / together)), imm(e, 16)), first = add(e, c->row, row);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, first,
+                                       divide(e, unit, imm(e, bytes))),
+                 step = mul(e, channel_row_stride(e, tile), imm64(e, together)),
+                 left = opaque(e, sub(e, e->at.length, first));
+    for (uint32_t r = 0; r < ROWS; r += together) {
+        LLVMValueRef turn = mul(e, modulo(e, add(e, row, imm(e, r)), imm(e, 8)), imm(e, 16));
+        LLVMValueRef in_row = bytes == 2 ? LLVMBuildXor(e->b, unit, turn, "") : unit;
+        LLVMValueRef to = add(e, mul(e, add(e, first, imm(e, r)), imm(e, row_bytes)), in_row);
+        async_copy(e, byte_offset(e, waiting_tile(e, v), to), from, 16, less(e, imm(e, r), left));
+        from = byte_offset(e, from, step);
     }
     call0(e, "llvm.nvvm.cp.async.commit.group");
 }
@@ -235,10 +254,10 @@ static void load_channels(const struct channels *c, uint32_t v)
     }
 }
 
-/* What waits is there, of this lane. */
-void await_channels(struct emit *e)
+void await_channels(struct emit *e, uint32_t behind)
 {
-    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, 0));
+    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, behind));
+    sync_warp(e);
 }
 
 static bool reads_rows(const struct plan *p, const struct op *op)
@@ -258,7 +277,7 @@ static void fetch_floats(const struct channels *c, const struct op *op)
         if (before->kind == OP_LOAD && channel_same_before(p, before->v) < 0)
             behind = plan_waits_with(&p->values[before->v], 4) ? 0 : behind + plan_waits(&p->values[before->v]);
     }
-    call1(e, "llvm.nvvm.cp.async.wait.group", imm(e, behind));
+    await_channels(e, behind);
     for (uint32_t v = 0; v < p->n_values; v++)
         for (uint32_t r = 0; r < ROWS && plan_waits_with(&p->values[v], 4); r++)
             channel_load_row(c, v, waiting_place(c, v, r), &e->registers[v][r * c->each]);
@@ -376,7 +395,7 @@ void bring_rows(const struct channels *c, const struct op *op)
     for (uint32_t v = 0; is_gone && v < e->p->n_values; v++)
         if (plan_waits(&e->p->values[v]) && channel_same_before(e->p, v) < 0)
             load_rows(c, v);
-    await_channels(e);
+    await_channels(e, 0);
 }
 
 /* A row is made before the one before it is put, which nothing may pass. */

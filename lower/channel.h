@@ -56,8 +56,8 @@ LLVMValueRef channel_floats(const struct channels *c, LLVMValueRef row);
 LLVMValueRef channel_row_stride(struct emit *e, uint32_t tile);
 /* Elements of the lane side by side, in memory of either kind. */
 void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, LLVMValueRef *registers);
-/* What waits is there, of this lane. */
-void await_channels(struct emit *e);
+/* What waits is there, of this warp, but for so many tensors that were begun last. */
+void await_channels(struct emit *e, uint32_t behind);
 /* ... once more, where an earlier product has made operands in its place. */
 void bring_rows(const struct channels *c, const struct op *op);
 /* A value before it of the same tensor, at the other positions; -1: none. */

@@ -49,13 +49,39 @@ static void exchange(const struct channels *c, const struct op *op, const LLVMVa
     e->ends.is_read = false;
 }
 
+static LLVMValueRef is_there(const struct channels *c, uint32_t r)
+{
+    return less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length);
+}
+
 /* Element of what is summed: nothing behind the end of the chunk. */
 static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32_t r, uint32_t j)
 {
     LLVMValueRef x = channel_element(c->e, op->a, r * c->each + j);
-    if (c->e->p->spreads && plan_is_zero_behind(c->e->p, op->a))
-        return x;
-    return choose(c->e, less(c->e, add(c->e, c->row, imm(c->e, r)), c->e->at.length), x, real(c->e, 0));
+    return plan_is_zero_behind(c->e->p, op->a) ? x : choose(c->e, is_there(c, r), x, real(c->e, 0));
+}
+
+/* All of them, in registers: what is behind the end is dropped where there is such a row. */
+static void find_addends(const struct channels *c, const struct op *op, LLVMValueRef x[ROWS][8])
+{
+    struct emit *e = c->e;
+    bool waits = false;
+    for (uint32_t v = 0; v < e->p->n_values; v++)
+        waits |= plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
+    if (waits)
+        bring_rows(c, op);
+    for (uint32_t r = 0; waits && r < ROWS; r++)
+        fetch_channels(c, r);
+    for (uint32_t i = 0; i < ROWS * c->each; i++)
+        set(e, x[i / c->each][i % c->each] = local(e, e->f32, "addend"), channel_element(e, op->a, i));
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_there(c, ROWS - 1), ""));
+    for (uint32_t i = 0; i < ROWS * c->each; i++) {
+        LLVMValueRef slot = x[i / c->each][i % c->each];
+        set(e, slot, choose(e, is_there(c, i / c->each), get(e, e->f32, slot), real(e, 0)));
+    }
+    end_if(e, after);
+    for (uint32_t i = 0; i < ROWS * c->each; i++)
+        x[i / c->each][i % c->each] = get(e, e->f32, x[i / c->each][i % c->each]);
 }
 
 /* Of the warp's rows: the sum, and what it was at each of them. */
@@ -63,19 +89,15 @@ static void sum_rows(const struct channels *c, const struct op *op, LLVMValueRef
 {
     struct emit *e = c->e;
     const tg_stmt *s = &e->p->algorithm->body[op->stmt];
-    bool waits = false;
-    for (uint32_t v = 0; v < e->p->n_values; v++)
-        waits |= !e->p->spreads && plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
-    if (waits)
-        await_channels(e);
+    LLVMValueRef x[ROWS][8];
+    if (!e->p->spreads)
+        find_addends(c, op, x);
     for (uint32_t j = 0; j < c->each; j++)
         sum[j] = real(e, 0);
     for (uint32_t r = 0; r < ROWS; r++) {
-        if (waits)
-            fetch_channels(c, r);
         for (uint32_t j = 0; j < c->each; j++) {
             LLVMValueRef before = sum[j];
-            sum[j] = LLVMBuildFAdd(e->b, sum[j], addend(c, op, r, j), "");
+            sum[j] = LLVMBuildFAdd(e->b, sum[j], e->p->spreads ? addend(c, op, r, j) : x[r][j], "");
             sums[r][j] = s->flags & TG_EXCLUSIVE ? before : sum[j];
         }
     }

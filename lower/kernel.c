@@ -102,7 +102,7 @@ static void emit_op(struct emit *e, const struct op *op)
 {
     debug_line(e, op->stmt);
     (is_of_channels(e->p, op) ? emit_channels : emit_other)(e, op);
-    if (op->kind == OP_MAP || op->kind == OP_COPY || op->kind == OP_DOT)
+    if (op->kind == OP_MAP || op->kind == OP_DOT) /* a copy is the same number */
         put_beside(e, op->v);
 }
 
