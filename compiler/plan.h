@@ -463,8 +463,8 @@ static inline bool plan_is_of_channels(const struct plan *p, const struct value 
 }
 /* In shared memory it has tiles of the chunk's 64 rows, in which 16-bit tensors wait to be read and, in their place, are operands of
  * products of positions then: queries, keys and, of a second product by the same keys, its queries. What decays by much is
- * multiplied by way of the last of them, in which nothing of 16 bits waits. fp32 tensors wait from there on, two tiles each, until the
- * first operation that reads rows has them in registers. Behind them are floats of each channel: the references of the four warps,
+ * multiplied by way of the last of them, in which nothing of 16 bits waits. fp32 tensors wait from there on, half of each warp's rows in a
+ * tile, until the first operation that reads rows has them in registers, where the other half is loaded. Behind them are floats of each channel: the references of the four warps,
  * and sums of the four or factors of 16 bits of each pair of them; then numbers of rows. */
 enum { CHANNEL_ROWS = 16, CHANNEL_WARPS = 4, CHANNEL_PRODUCTS = 2, CHANNEL_FLOATS = 4 + 6 };
 enum { CHANNEL_NUMBERS = 4 * CHANNEL_ROWS * CHANNEL_WARPS }; /* bytes of a float a row */
@@ -498,7 +498,7 @@ static inline uint32_t plan_channel_tiles(const struct plan *p)
 static inline uint32_t plan_channel_floats(const struct plan *p)
 {
     const uint32_t waiting = plan_waiting_before(p, TG_MAX_TILES, 4);
-    return (plan_channel_tiles(p) + (waiting ? 2 * waiting - 1 : 0)) * plan_channel_tile(p);
+    return (plan_channel_tiles(p) + (waiting ? waiting - 1 : 0)) * plan_channel_tile(p);
 }
 /* Bytes before numbers of rows. */
 static inline uint32_t plan_channel_numbers(const struct plan *p)

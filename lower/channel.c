@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS };
+enum { HALF = ROWS / 2 }; /* of a warp's rows of fp32 that wait */
 
 struct channels channels_of(struct emit *e)
 {
@@ -114,10 +115,16 @@ static uint32_t first_tile(const struct plan *p, uint32_t v)
 {
     const uint32_t tensor = TG_OPERAND_TILE(p->values[v].operand);
     return plan_waits(&p->values[v]) ? plan_waiting_before(p, tensor, 2)
-                                     : plan_channel_tiles(p) - 1 + 2 * plan_waiting_before(p, tensor, 4);
+                                     : plan_channel_tiles(p) - 1 + plan_waiting_before(p, tensor, 4);
 }
 
-static LLVMValueRef waiting_tile(struct emit *e, uint32_t v)
+LLVMValueRef channel_spare(struct emit *e, uint32_t pitch)
+{
+    const uint32_t left = ROWS * (2 * e->p->block[TG_DQK] - pitch);
+    return byte_offset(e, channel_tile(e, plan_channel_tiles(e->p) - 1), mul(e, e->warp, imm(e, left)));
+}
+
+LLVMValueRef waiting_tile(struct emit *e, uint32_t v)
 {
     return channel_tile(e, first_tile(e->p, v));
 }
@@ -129,7 +136,7 @@ static LLVMValueRef waiting_place(const struct channels *c, uint32_t v, uint32_t
     const uint32_t row_bytes = 4 * c->n;
     if (plan_waits(&e->p->values[v]))
         return byte_offset(e, channel_place(c, r), imm(e, first_tile(e->p, v) * plan_channel_tile(e->p)));
-    LLVMValueRef at = add(e, mul(e, c->row, imm(e, row_bytes)), mul(e, c->first, imm(e, 4)));
+    LLVMValueRef at = add(e, mul(e, c->row, imm(e, row_bytes / 2)), mul(e, c->first, imm(e, 4)));
     return byte_offset(e, byte_offset(e, waiting_tile(e, v), at), imm(e, r * row_bytes));
 }
 
@@ -223,22 +230,39 @@ static void load_rows(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
     const struct value *value = &e->p->values[v];
-    const uint32_t tile = TG_OPERAND_TILE(value->operand), bytes = tg_dtype_bytes(value->dtype), row_bytes = c->n * bytes,
-                   together = 512 / row_bytes;
+    const uint32_t tile = TG_OPERAND_TILE(value->operand), bytes = tg_dtype_bytes(value->dtype),
+                   row_bytes = c->n * bytes, together = 512 / row_bytes;
     LLVMValueRef row = divide(e, e->lane, imm(e, 32 / together)),
                  unit = mul(e, modulo(e, e->lane, imm(e, 32 / together)), imm(e, 16)), first = add(e, c->row, row);
     LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, first,
                                        divide(e, unit, imm(e, bytes))),
                  step = mul(e, channel_row_stride(e, tile), imm64(e, together)),
                  left = opaque(e, sub(e, e->at.length, first));
-    for (uint32_t r = 0; r < ROWS; r += together) {
+    for (uint32_t r = 0; r < (bytes == 2 ? ROWS : HALF); r += together) {
         LLVMValueRef turn = mul(e, modulo(e, add(e, row, imm(e, r)), imm(e, 8)), imm(e, 16));
-        LLVMValueRef in_row = bytes == 2 ? LLVMBuildXor(e->b, unit, turn, "") : unit;
-        LLVMValueRef to = add(e, mul(e, add(e, first, imm(e, r)), imm(e, row_bytes)), in_row);
+        LLVMValueRef in_row = bytes == 2 ? LLVMBuildXor(e->b, unit, turn, "") : unit,
+                     in_warp = mul(e, add(e, row, imm(e, r)), imm(e, row_bytes));
+        LLVMValueRef to = add(e, mul(e, c->row, imm(e, c->row_bytes)), add(e, in_warp, in_row));
         async_copy(e, byte_offset(e, waiting_tile(e, v), to), from, 16, less(e, imm(e, r), left));
         from = byte_offset(e, from, step);
     }
     call0(e, "llvm.nvvm.cp.async.commit.group");
+}
+
+/* Those that do not wait. Behind the end of the chunk the last row once more. */
+static void load_other_half(const struct channels *c, uint32_t v)
+{
+    struct emit *e = c->e;
+    const struct value *value = &e->p->values[v];
+    const uint32_t tile = TG_OPERAND_TILE(value->operand);
+    LLVMValueRef last = sub(e, e->at.length, imm(e, 1)), row = smaller(e, add(e, c->row, imm(e, HALF)), last);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, row, c->first),
+                 stride = channel_row_stride(e, tile);
+    for (uint32_t r = HALF; r < ROWS; r++) {
+        channel_load_row(c, v, from, &e->registers[v][r * c->each]);
+        LLVMValueRef is_next = less(e, add(e, c->row, imm(e, r)), last);
+        from = byte_offset(e, from, choose(e, is_next, stride, imm64(e, 0)));
+    }
 }
 
 static void load_channels(const struct channels *c, uint32_t v)
@@ -251,6 +275,8 @@ static void load_channels(const struct channels *c, uint32_t v)
                          e->registers[v]);
     } else if (channel_same_before(e->p, v) < 0) {
         load_rows(c, v);
+        if (!plan_waits(value))
+            load_other_half(c, v);
     }
 }
 
@@ -278,9 +304,13 @@ static void fetch_floats(const struct channels *c, const struct op *op)
             behind = plan_waits_with(&p->values[before->v], 4) ? 0 : behind + plan_waits(&p->values[before->v]);
     }
     await_channels(e, behind);
-    for (uint32_t v = 0; v < p->n_values; v++)
-        for (uint32_t r = 0; r < ROWS && plan_waits_with(&p->values[v], 4); r++)
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        const int same = plan_waits_with(&p->values[v], 4) ? channel_same_before(p, v) : -1;
+        for (uint32_t r = 0; r < HALF && plan_waits_with(&p->values[v], 4); r++)
             channel_load_row(c, v, waiting_place(c, v, r), &e->registers[v][r * c->each]);
+        for (uint32_t i = HALF * c->each; i < ROWS * c->each && same >= 0; i++)
+            set(e, e->registers[v][i], get(e, e->f32, e->registers[same][i]));
+    }
 }
 
 /* ---- maps ---- */

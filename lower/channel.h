@@ -46,6 +46,10 @@ void emit_spread(struct emit *e, const struct op *op);
 /* ---- channel.c ---------------------------------------------------------------------------------------------- */
 /* One of the 64 rows by all channels in shared memory (plan_channel_tiles). */
 LLVMValueRef channel_tile(struct emit *e, uint32_t tile);
+/* Shorter rows in the last tile, each warp's where its own are, which no other reads: of this warp, where the first of all would be. */
+LLVMValueRef channel_spare(struct emit *e, uint32_t pitch);
+/* That in which the value waits. */
+LLVMValueRef waiting_tile(struct emit *e, uint32_t v);
 /* Where in the first tile the lane's channels of the warp's r-th row are: units of 16 bytes, exclusive-ored with the row. */
 LLVMValueRef channel_place(const struct channels *c, uint32_t r);
 /* The lane's words of the r-th row of all tensors that wait in shared memory, into registers. */

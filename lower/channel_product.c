@@ -321,7 +321,7 @@ void put_operands(const struct channels *c, uint32_t n, LLVMValueRef place, LLVM
 static LLVMValueRef factors_at(const struct channels *c, uint32_t J)
 {
     struct emit *e = c->e;
-    LLVMValueRef rows = byte_offset(e, channel_tile(e, plan_channel_tiles(e->p)), imm(e, WARPS * 4 * c->n));
+    LLVMValueRef rows = byte_offset(e, channel_tile(e, 0), imm(e, plan_channel_floats(e->p) + WARPS * 4 * c->n));
     LLVMValueRef pair = add(e, mul(e, e->warp, imm(e, WARPS - 1)), imm(e, J));
     return byte_offset(e, rows, mul(e, pair, imm(e, 2 * c->n)));
 }
@@ -353,75 +353,91 @@ static LLVMValueRef times(struct emit *e, LLVMValueRef word, LLVMValueRef factor
 
 /* ---- products ---- */
 
-/* c += the warp's rows of queries by 16 rows of keys from `row` on, times factors where there are some. */
-static void multiply(const struct channels *c, uint32_t tile, LLVMValueRef row, LLVMValueRef factors,
-                     LLVMValueRef sum[8])
+/* The first tile of queries of a product, the leader or the one that it leads. */
+static uint32_t query_tile(uint32_t product)
+{
+    return product ? FOLLOWER : 0;
+}
+
+/* sums += the warp's rows of queries of n products by 16 rows of keys from `row` on, times factors where there are some. */
+static void multiply(const struct channels *c, uint32_t n, LLVMValueRef row, LLVMValueRef factors,
+                     LLVMValueRef sums[CHANNEL_PRODUCTS][8])
 {
     struct emit *e = c->e;
     LLVMValueRef lane = opaque(e, e->lane), in_matrix = modulo(e, lane, imm(e, 8)),
                  low = modulo(e, divide(e, lane, imm(e, 8)), imm(e, 2)), high = divide(e, lane, imm(e, 16));
     LLVMValueRef pitch = imm(e, c->row_bytes);
-    LLVMValueRef query = add(e, c->row, add(e, in_matrix, mul(e, low, imm(e, 8)))),
+    LLVMValueRef query = mul(e, add(e, c->row, add(e, in_matrix, mul(e, low, imm(e, 8)))), pitch),
                  key = add(e, row, add(e, in_matrix, mul(e, high, imm(e, 8))));
-    LLVMValueRef a = byte_offset(e, channel_tile(e, tile), mul(e, query, pitch)),
-                 b = byte_offset(e, channel_tile(e, KEYS), mul(e, key, pitch));
+    LLVMValueRef b = byte_offset(e, channel_tile(e, KEYS), mul(e, key, pitch));
     LLVMValueRef a_unit = LLVMBuildXor(e->b, high, in_matrix, ""), b_unit = LLVMBuildXor(e->b, low, in_matrix, "");
     factors = factors ? byte_offset(e, factors, mul(e, modulo(e, lane, imm(e, 4)), imm(e, 4))) : NULL;
     for (uint32_t k = 0; k < c->n / 16; k++) {
-        LLVMValueRef rows[4], columns[4];
-        fetch_matrices(e, byte_offset(e, a, mul(e, LLVMBuildXor(e->b, a_unit, imm(e, 2 * k), ""), imm(e, 16))), false,
-                       rows);
+        LLVMValueRef rows[4], columns[4], at = mul(e, LLVMBuildXor(e->b, a_unit, imm(e, 2 * k), ""), imm(e, 16));
         fetch_matrices(e, byte_offset(e, b, mul(e, LLVMBuildXor(e->b, b_unit, imm(e, 2 * k), ""), imm(e, 16))), false,
                        columns);
         for (uint32_t i = 0; factors && i < 4; i++)
             columns[i] = times(e, columns[i],
                                LLVMBuildLoad2(e->b, e->i32, byte_offset(e, factors, imm(e, 32 * k + i % 2 * 16)), ""));
-        for (uint32_t half = 0; half < 2; half++)
-            multiply_words(e, &sum[4 * half], rows, columns[2 * half], columns[2 * half + 1]);
+        for (uint32_t i = 0; i < n; i++) {
+            LLVMValueRef a = byte_offset(e, channel_tile(e, query_tile(i)), query);
+            fetch_matrices(e, byte_offset(e, a, at), false, rows);
+            for (uint32_t half = 0; half < 2; half++)
+                multiply_words(e, &sums[i][4 * half], rows, columns[2 * half], columns[2 * half + 1]);
+        }
     }
 }
 
-static void zeros(struct emit *e, LLVMValueRef sum[8])
+static void zeros(struct emit *e, uint32_t n, LLVMValueRef sums[CHANNEL_PRODUCTS][8])
 {
-    for (uint32_t i = 0; i < 8; i++)
-        sum[i] = real(e, 0);
+    for (uint32_t i = 0; i < n * 8; i++)
+        sums[i / 8][i % 8] = real(e, 0);
 }
 
-/* The diagonal block, zero where the query does not reach the key. */
-static void multiply_own(const struct product *p, uint32_t tile, LLVMValueRef own[8])
+/* The diagonal blocks, where rows decay by little. */
+static void multiply_own(const struct channels *c, uint32_t n)
 {
-    struct emit *e = p->c.e;
-    LLVMValueRef sum[8];
+    struct emit *e = c->e;
+    LLVMValueRef sums[CHANNEL_PRODUCTS][8];
     LLVMBasicBlockRef after = begin_if(e, e->products.near);
-    zeros(e, sum);
-    multiply(&p->c, tile, p->c.row, NULL, sum);
-    for (uint32_t i = 0; i < 8; i++)
-        set(e, own[i], sum[i]);
+    zeros(e, n, sums);
+    multiply(c, n, c->row, NULL, sums);
+    for (uint32_t i = 0; i < n * 8; i++)
+        set(e, e->products.own[i / 8][i % 8], sums[i / 8][i % 8]);
     end_if(e, after);
-    for (uint32_t i = 0; i < 8; i++) {
-        LLVMValueRef reaches =
-            LLVMBuildICmp(e->b, p->strict ? LLVMIntSGT : LLVMIntSGE, query_row(e, i), key_row(e, i), "");
-        set(e, own[i], choose(e, reaches, get(e, e->f32, own[i]), real(e, 0)));
-    }
 }
 
-/* The block of the warp's queries by the keys of warp J: nothing if these are behind them, the diagonal block if they are its own. */
-static void multiply_block_of(const struct product *p, uint32_t tile, uint32_t J, LLVMValueRef own[8])
+/* The blocks of the warp's queries by the keys of warp J, if these are before them. */
+static void multiply_before(const struct channels *c, uint32_t n, uint32_t J)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sums[CHANNEL_PRODUCTS][8];
+    for (uint32_t i = 0; i < n * 8; i++)
+        set(e, e->products.before[i / 8][J][i % 8] = local(e, e->f32, "before"), real(e, 0));
+    LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, J), e->warp));
+    zeros(e, n, sums);
+    multiply(c, n, imm(e, J * ROWS), factors_at(c, J), sums);
+    for (uint32_t i = 0; i < n * 8; i++)
+        set(e, e->products.before[i / 8][J][i % 8],
+            LLVMBuildFMul(e->b, sums[i / 8][i % 8], real(e, exp2(-most_growth(e))), ""));
+    end_if(e, after);
+}
+
+/* Adds up the blocks of a product: the diagonal one is zero where the query does not reach the key. */
+static void add_blocks(const struct product *p, uint32_t product)
 {
     struct emit *e = p->c.e;
-    LLVMValueRef *sums = &e->registers[p->op->v][8 * J], sum[8];
-    LLVMBasicBlockRef after = J + 1 < WARPS ? begin_if(e, less(e, imm(e, J), e->warp)) : NULL;
-    zeros(e, sum);
-    if (after)
-        multiply(&p->c, tile, imm(e, J * ROWS), factors_at(&p->c, J), sum);
-    for (uint32_t i = 0; after && i < 8; i++)
-        set(e, sums[i], fma_of(e, sum[i], real(e, exp2(-most_growth(e))), get(e, e->f32, sums[i])));
-    if (after)
-        end_if(e, after);
-    LLVMValueRef is_own = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, J), "");
-    for (uint32_t i = 0; i < 8; i++) {
-        LLVMValueRef x = get(e, e->f32, sums[i]);
-        set(e, sums[i], choose(e, is_own, LLVMBuildFAdd(e->b, x, get(e, e->f32, own[i]), ""), x));
+    const struct channel_products *s = &e->products;
+    for (uint32_t J = 0; J < WARPS; J++) {
+        LLVMValueRef is_own = LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, J), "");
+        for (uint32_t i = 0; i < 8; i++) {
+            LLVMValueRef *sum = &e->registers[p->op->v][8 * J + i];
+            LLVMValueRef reaches =
+                LLVMBuildICmp(e->b, p->strict ? LLVMIntSGT : LLVMIntSGE, query_row(e, i), key_row(e, i), "");
+            LLVMValueRef own = choose(e, both(e, is_own, reaches), get(e, e->f32, s->own[product][i]), real(e, 0)),
+                         x = J + 1 < WARPS ? choose(e, is_own, own, get(e, e->f32, s->before[product][J][i])) : own;
+            set(e, *sum, LLVMBuildFAdd(e->b, get(e, e->f32, *sum), x, ""));
+        }
     }
 }
 
@@ -431,13 +447,13 @@ void multiply_channels(const struct channels *c, const struct op *op)
     const struct op *leader = channel_leader(e->p, op);
     const struct product p = product_of(c, op);
     if (leader == op) {
+        const uint32_t n = follower(e->p, op) ? 2 : 1;
         go_through_rows(c, op);
         barrier(e); /* keys and references are there */
         put_factors(c);
+        multiply_own(c, n);
+        for (uint32_t J = 0; J + 1 < WARPS; J++)
+            multiply_before(c, n, J);
     }
-    LLVMValueRef *own = e->products.own[leader == op ? 0 : 1];
-    const uint32_t tile = leader == op ? 0 : FOLLOWER;
-    multiply_own(&p, tile, own);
-    for (uint32_t J = 0; J < WARPS; J++)
-        multiply_block_of(&p, tile, J, own);
+    add_blocks(&p, leader == op ? 0 : 1);
 }

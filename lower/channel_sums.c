@@ -2,6 +2,8 @@
  * adds up the rows of its warp; what each of the four warps has goes through shared memory. */
 #include "lower/channel.h"
 
+#include "lower/matrix.h"
+
 enum { ROWS = CHANNEL_ROWS, WARPS = CHANNEL_WARPS };
 
 /* The lane's channels of what warp w leaves for the others. */
@@ -205,12 +207,45 @@ static void halve(struct emit *e, LLVMValueRef *sums, uint32_t n, uint32_t apart
     }
 }
 
-void dot_channels(const struct channels *c, const struct op *op)
+/* Squares of a tensor that waits: the diagonal of the product of the warp's rows by themselves. */
+static bool is_of_squares(const struct plan *p, const struct op *op)
+{
+    return !p->spreads && op->a == op->b && plan_waits(&p->values[op->a]) && p->algorithm->body[op->stmt].b;
+}
+
+/* The element of a 16 x 8 tile in which the row of the quad, or 8 more, meets the column of the same number. */
+static LLVMValueRef on_diagonal(struct emit *e, const LLVMValueRef two[2])
+{
+    LLVMValueRef is_odd = LLVMBuildICmp(e->b, LLVMIntNE, modulo(e, e->quad_row, imm(e, 2)), imm(e, 0), "");
+    LLVMValueRef lane = add(e, mul(e, e->quad_row, imm(e, 4)), divide(e, e->quad_row, imm(e, 2)));
+    LLVMValueRef args[4] = {imm(e, -1), choose(e, is_odd, two[1], two[0]), lane, imm(e, 31)};
+    return call(e, "llvm.nvvm.shfl.sync.idx.f32", NULL, 0, args, 4);
+}
+
+static void square_rows(const struct channels *c, const struct op *op, LLVMValueRef sums[ROWS])
 {
     struct emit *e = c->e;
-    LLVMValueRef sums[ROWS];
-    if (!e->p->spreads)
-        bring_rows(c, op);
+    LLVMValueRef in_matrix = modulo(e, e->lane, imm(e, 8)), low = modulo(e, divide(e, e->lane, imm(e, 8)), imm(e, 2));
+    LLVMValueRef row = add(e, c->row, add(e, in_matrix, mul(e, low, imm(e, 8)))),
+                 unit = LLVMBuildXor(e->b, divide(e, e->lane, imm(e, 16)), in_matrix, "");
+    LLVMValueRef from = byte_offset(e, waiting_tile(e, op->a), mul(e, row, imm(e, c->row_bytes))), x[2][4];
+    for (uint32_t i = 0; i < 8; i++)
+        x[i / 4][i % 4] = real(e, 0);
+    for (uint32_t k = 0; k < c->n / 16; k++) {
+        LLVMValueRef rows[4];
+        fetch_matrices(e, byte_offset(e, from, mul(e, LLVMBuildXor(e->b, unit, imm(e, 2 * k), ""), imm(e, 16))), false,
+                       rows);
+        for (uint32_t half = 0; half < 2; half++)
+            multiply_words(e, x[half], rows, rows[half], rows[half + 2]);
+    }
+    for (uint32_t half = 0; half < 2; half++)
+        sums[half] = on_diagonal(e, &x[half][2 * half]);
+}
+
+/* Of products, by lanes: in sums[0] and sums[1]. */
+static void add_products(const struct channels *c, const struct op *op, LLVMValueRef sums[ROWS])
+{
+    struct emit *e = c->e;
     for (uint32_t r = 0; r < ROWS; r++) {
         sums[r] = real(e, 0);
         if (!e->p->spreads)
@@ -225,9 +260,19 @@ void dot_channels(const struct channels *c, const struct op *op)
     halve(e, sums, ROWS, 4, 16);
     halve(e, sums, ROWS / 2, 2, 8);
     halve(e, sums, ROWS / 4, 1, 4);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++)
         for (uint32_t by = 2; by; by /= 2)
             sums[i] = LLVMBuildFAdd(e->b, sums[i], shuffle_xor(e, sums[i], by), "");
+}
+
+void dot_channels(const struct channels *c, const struct op *op)
+{
+    struct emit *e = c->e;
+    LLVMValueRef sums[ROWS];
+    if (!e->p->spreads)
+        bring_rows(c, op);
+    (is_of_squares(e->p, op) ? square_rows : add_products)(c, op, sums);
+    for (uint32_t i = 0; i < 2; i++) {
         LLVMValueRef *to = &e->registers[op->v][2 * i];
         set(e, *to, LLVMBuildFAdd(e->b, get(e, e->f32, *to), sums[i], ""));
     }

@@ -36,7 +36,8 @@ struct channel_products {
     LLVMValueRef near; /* i1: the warp's rows decay by little */
     LLVMValueRef reference[8],
         mine[8]; /* decay that factors of keys, and of queries, refer to, of the lane's channels */
-    LLVMValueRef own[CHANNEL_PRODUCTS][8]; /* the diagonal block, where they decay by much */
+    LLVMValueRef own[CHANNEL_PRODUCTS][8];                       /* the diagonal block */
+    LLVMValueRef before[CHANNEL_PRODUCTS][CHANNEL_WARPS - 1][8]; /* those of the keys of the warps before */
 };
 
 /* Of gradients of products with decays of channels (spread.c): the keys' decay before the warp's rows, and of their last. */

@@ -3,7 +3,7 @@
  * Layout of the m16n8 accumulator (PTX ISA, mma.m16n8k16): lane l has rows l/4 and l/4 + 8, columns
  * 2 (l%4) and 2 (l%4) + 1. A row class is (16-row tile, upper or lower half), a column class (8-column tile,
  * left or right element). */
-#include "lower/emit.h"
+#include "lower/channel.h"
 
 struct shape fragment_shape(const struct plan *p, const struct value *v)
 {
@@ -272,9 +272,13 @@ static void store_inverse(struct emit *e, const struct op *op)
     const struct value *v = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, v);
     const uint32_t units = v->extent[1] / 8, pitch = 16 * (units + 1), rows = 32 / units;
-    LLVMValueRef start = byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
+    const bool is_own = e->p->by_channel && !e->p->spreads && pitch <= 2 * e->p->block[TG_DQK];
+    LLVMValueRef start = is_own ? channel_spare(e, pitch) : byte_offset(e, e->arena, imm(e, e->p->scratch_offset));
     LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
-    barrier(e); /* it has been read */
+    if (is_own)
+        sync_warp(e); /* the warp alone has read it */
+    else
+        barrier(e); /* it has been read */
     LLVMValueRef column = mul(e, e->quad_column, imm(e, 4));
     for (uint32_t r = 0; r < s.m * s.n * 4; r += 2) {
         LLVMValueRef *x = &e->registers[op->v][r];
