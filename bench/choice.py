@@ -3,7 +3,8 @@
 
     bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME)
 
-A seed is a shape: variant, direction, sizes, group, packed. For each `tegula tune --json`; a line of JSON with both times
+A seed is a shape: variant, direction, sizes, group, packed; up to 100 of one gate a token and head, beyond of decays by
+channels and of the delta rule. For each `tegula tune --json`; a line of JSON with both times
 and their ratio, then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's.
 """
 import argparse
@@ -16,7 +17,24 @@ import tempfile
 
 VARIANTS = ["linear", "retention", "gated-retention", "simple-gla", "mamba2", "mlstm-sig", "mlstm-sig-norm", "mlstm-exp",
             "lightning"]
+CHANNELS = ["gla", "hgrn2", "rwkv6", "kda", "kda-safe", "kda-gate"]
+DELTA = ["gated-delta", "gated-delta-gate", "delta-net"]
+FIRST_OF_OTHERS = 101
 MOST = 2**31  # elements of v: 4 GiB of bf16
+MOST_OF_OTHERS = 2**29  # ... whose gradients have some twenty tensors of that size beside it
+
+
+def draw_other(source, one_of):
+    """Heads of a group share queries and keys where the variant has groups."""
+    while True:
+        of_delta = source.random() < 0.5
+        shape = {"variant": one_of(DELTA if of_delta else CHANNELS), "backward": source.random() < 0.5,
+                 "B": one_of([1, 1, 2, 4, 8]), "NH": one_of([4, 8, 16, 32, 32]),
+                 "T": one_of([512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]), "dqk": one_of([64, 128, 128, 128]),
+                 "dhv": one_of([64, 128, 128, 256]), "group": one_of([1, 1, 2, 4]) if of_delta else 1,
+                 "packed": source.random() < 0.25}
+        if shape["B"] * shape["NH"] * shape["T"] * shape["dhv"] <= MOST_OF_OTHERS:
+            return shape
 
 
 def draw(seed):
@@ -26,6 +44,8 @@ def draw(seed):
     def one_of(values):
         return values[int(source.random() * len(values))]
 
+    if seed >= FIRST_OF_OTHERS:
+        return draw_other(source, one_of)
     while True:
         shape = {"variant": one_of(VARIANTS), "backward": source.random() < 0.5, "B": one_of([1, 2, 4, 8]),
                  "NH": one_of([4, 8, 16, 32]), "T": one_of([512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]),
