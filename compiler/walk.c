@@ -551,6 +551,20 @@ static bool check_carried(const struct plan *p)
     return true;
 }
 
+/* A row of a tile of positions is in the lanes of a warp, which sum it; a column is in all warps. */
+static bool check_tile_sums(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const struct value *v = &p->values[op->v], *a = &p->values[op->a];
+        const bool is_tile = plan_has_dim(a, TG_LQ) && plan_has_dim(a, TG_LKV);
+        if (op->kind == OP_DOT && is_tile && v->n_dims == 1 && v->dims[0] != a->dims[0])
+            return refuse(p, p->algorithm->body[op->stmt].line, "let a row of its own write it",
+                          "it sums a tile of positions over its rows");
+    }
+    return true;
+}
+
 /* Of what is made in a chunk memory gets matrices of positions by the owner; where a cluster adds up its parts, one. Or the
  * state, of some chunks. */
 static bool check_stores(const struct plan *p)
@@ -682,8 +696,8 @@ bool pass_walk(struct plan *p)
     if (p->n_nests != 1)
         return refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     find_places(p);
-    if (!check_heads(p) || !check_stores(p) || !check_carried(p) || !check_range(p) || !plan_check_operands(p) ||
-        !plan_check_cluster(p) || !plan_check_transition(p))
+    if (!check_heads(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) || !check_range(p) ||
+        !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
     place_shared(p);

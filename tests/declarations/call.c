@@ -121,7 +121,7 @@ static bool sums_batch(const tg_algorithm *algorithm, const tg_stmt *stmt)
 
 const char *const kind_names[N_KINDS] = {
     "inverse",  "positions in memory", "decayed product", "kept decay", "sum into a state", "parameter", "walk",
-    "segments", "heads together",      "held state",      "pool"};
+    "segments", "heads together",      "held state",      "pool",       "kept tensor"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -140,6 +140,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return has_statement(d, sums_batch);
     case KIND_POOL:
         return d->shape.pooled;
+    case KIND_KEPT:
+        return d->schedule.kept[0];
     case KIND_WALK:
         return has_row(d, is_walk);
     case KIND_SEGMENTS:

@@ -64,6 +64,7 @@ enum kind {
     KIND_HEADS,
     KIND_HELD,
     KIND_POOL,
+    KIND_KEPT,
     N_KINDS
 };
 extern const char *const kind_names[N_KINDS];

@@ -104,7 +104,7 @@ static bool make_numbers(const tg_problem *problem, struct noise *noise, struct 
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         const tg_host_tensor *tensor = &problem->tensors[i];
         double *to = NULL;
-        if (!(tensor->flags & TG_OUT) && !tensor->data)
+        if ((!(tensor->flags & TG_OUT) && !tensor->data) || tensor->is_kept)
             continue;
         to = numbers->of[tensor->tile] = calloc(tensor->n + 1, sizeof *to);
         ok &= to != NULL;
@@ -222,8 +222,8 @@ static void compare_all(const tg_problem *problem, const struct truths *truths, 
     result->text[0] = '\0';
     for (uint32_t i = 0; i < problem->n_tensors && result->outcome != WRONG; i++) {
         const tg_host_tensor *tensor = &problem->tensors[i];
-        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->n == 0)
-            continue;
+        if (!(tensor->flags & TG_OUT) || !tensor->data || tensor->n == 0 || tensor->is_kept)
+            continue; /* what is kept is judged by what reads it */
         const enum outcome one = compare(problem, tensor, truths, result);
         result->outcome = one == WRONG || one < result->outcome ? one : result->outcome;
     }
@@ -329,7 +329,10 @@ void judge_as(struct context *context, uint64_t seed, const struct declaration *
     if (problem_random(context, &d->variant, &d->shape, d->io, seed, &problem)) {
         if (d->without_optional)
             drop_optional(&problem);
-        run(context, d, meant, &kernel, &problem, result);
+        if (tg_problem_keep(kernel.program, d->schedule.chunk, &problem, &sink) == TG_OK)
+            run(context, d, meant, &kernel, &problem, result);
+        else
+            say(result, FAULTY, "no room for what is kept");
         tg_problem_free(&problem);
     }
     kernel_free(&kernel);

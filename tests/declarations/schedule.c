@@ -24,11 +24,25 @@ struct manner {
     bool joins; /* heads of a group into one thread block */
 };
 
+/* What a row for the states of segments reads too, which makes nothing else. */
+static bool feeds_state(const struct declaration *d, uint32_t tile)
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body && is_in_memory(d, tile); s++) {
+        const tg_stmt *stmt = &d->body[s];
+        if (stmt->op == TG_STMT_CARRY && (TG_OPERAND_TILE(stmt->a) == tile || TG_OPERAND_TILE(stmt->b) == tile ||
+                                          TG_OPERAND_TILE(stmt->decay) == tile))
+            return true;
+    }
+    return false;
+}
+
 /* Outputs are written by someone; of the intermediates, those that many tiles need more often than others. A walk has its
  * states on chip. */
 static bool is_listed(struct draw *draw, const struct declaration *d, const tg_stmt *stmt, const struct manner *how)
 {
     const tg_tensor *tensor = &d->tensors[TG_OPERAND_TILE(stmt->out)];
+    if (how->walks && how->cuts && feeds_state(d, TG_OPERAND_TILE(stmt->out)))
+        return draw_chance(draw, 90);
     if (stmt->op == TG_STMT_SHIFT)
         return draw_chance(draw, 1);
     if (tensor->flags & TG_OUT || (stmt->final_ && tensor->axes[2] == TG_AXIS_NONE))
@@ -344,13 +358,39 @@ static void declare_rows(struct draw *draw, struct declaration *d, const struct 
         if (d->body[i].op == TG_STMT_SHIFT && d->body[i].final_)
             list_tile(draw, d, TG_OPERAND_TILE(d->body[i].final_), 60);
     for (uint32_t r = 0; r < s->n_rows; r++) {
-        static const char *const names[] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh", "ri", "rj", "rk", "rl"};
+        static const char names[TG_MAX_ROWS][4] = {"ra", "rb", "rc", "rd", "re", "rf", "rg", "rh", "ri", "rj", "rk",
+                                                   "rl", "rm", "rn", "ro", "rp", "rq", "rr", "rs", "rt", "ru", "rv",
+                                                   "rw", "rx", "ry", "rz", "sa", "sb", "sc", "sd", "se", "sf"};
         tg_kernel_row *row = &s->rows[r];
         const struct tg_slice slice = slice_of(d, r);
-        row->name = names[r % TG_COUNT(names)];
+        row->name = names[r];
         row->line = (int)(100 + r);
         (how->holds ? held_roles : slice.matrix ? product_roles : thread_roles)(draw, d, &slice, row);
     }
+}
+
+/* What goes into a state that is cut is in memory, in 16 bits most of the time. */
+static void round_operands(struct draw *draw, struct declaration *d)
+{
+    for (uint32_t s = 0; s < d->algorithm.n_body; s++)
+        for (int i = 0; i < 2 && d->body[s].op == TG_STMT_CARRY; i++) {
+            const uint32_t tile = TG_OPERAND_TILE(i ? d->body[s].b : d->body[s].a);
+            if (tile && d->tensors[tile].axes[1] && !d->tensors[tile].axes[2] && draw_chance(draw, 90))
+                d->tensors[tile].dtype = TG_IO;
+        }
+}
+
+/* Intermediates that rows write, in the caller's memory. */
+static void keep(struct draw *draw, tg_schedule *s, const tg_algorithm *algorithm)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < s->n_rows; r++)
+        for (int i = 0; i < TG_MAX_OUTPUTS && s->rows[r].outputs[i]; i++) {
+            const uint8_t tile = s->rows[r].outputs[i];
+            const bool is_more = !(algorithm->tensors[tile].flags & TG_OUT) && !memchr(s->kept, tile, TG_MAX_KEPT);
+            if (is_more && n < TG_MAX_KEPT && draw_chance(draw, 40))
+                s->kept[n++] = tile;
+        }
 }
 
 void declare_schedule(struct draw *draw, struct declaration *d)
@@ -361,8 +401,10 @@ void declare_schedule(struct draw *draw, struct declaration *d)
     s->chunk = (uint32_t)(s->max_tokens ? 1 : d->target->exact ? 64 : DRAW(draw, 16, 32, 32, 64, 64, 64, 128));
     const struct manner how = {.walks = d->target->exact && d->io != TG_F32 && !s->max_tokens && draw_chance(draw, 75),
                                .holds = s->max_tokens && draw_chance(draw, 90),
-                               .cuts = draw_chance(draw, 40),
+                               .cuts = draw_chance(draw, 60),
                                .joins = has_shared(d) && draw_chance(draw, 75)};
+    if (how.walks && how.cuts)
+        round_operands(draw, d);
     declare_rows(draw, d, &how);
     if (how.walks && how.cuts)
         cut(draw, d);
@@ -370,6 +412,8 @@ void declare_schedule(struct draw *draw, struct declaration *d)
         join_heads(draw, d);
     while (s->n_rows && draw_chance(draw, 12))
         change_field(draw, d);
+    if (draw_chance(draw, 25))
+        keep(draw, s, &d->algorithm);
     fit_step(d);
 }
 
@@ -388,7 +432,9 @@ void declare_mutant(struct draw *draw, struct declaration *d)
     (void)tg_variant_schedule(variant, draw_below(draw, n), &d->schedule);
     d->algorithm = *d->schedule.algorithm;
     d->schedule.algorithm = &d->algorithm;
-    memset(d->schedule.kept, 0, sizeof d->schedule.kept); /* nobody has it */
+    for (uint32_t i = 0; i < TG_MAX_KEPT && d->schedule.kept[i]; i++)
+        if (tg_tile_row(&d->schedule, d->schedule.kept[i]) < 0)
+            memset(d->schedule.kept, 0, sizeof d->schedule.kept); /* nobody has it */
     d->variant = *variant;
     for (uint32_t i = 0; i < 3 && (i == 0 || draw_chance(draw, 50)); i++)
         change_field(draw, d);

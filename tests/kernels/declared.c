@@ -1,5 +1,6 @@
 /* tests/kernels/declared.c - small declarations outside the family: what the compiler makes of them is right, or it
  * refuses them. Each was once accepted and computed wrongly. */
+#include "dsl/slice.h"
 #include "harness.h"
 #include "suites.h"
 
@@ -468,6 +469,28 @@ static void check_change(const struct change *change)
                "expected %s \"%s\", found: %s", change->code, change->fragment, log_text());
 }
 
+/* mlstm-sig's walk, which is also to sum its weights over the queries: a row of them is in a warp, a column in all of them. */
+static void check_sum_of_columns(void)
+{
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 256};
+    static tg_stmt body[TG_MAX_BODY];
+    struct changed c;
+    if (!tap_expect(take_schedule(&c, &tg_mlstm_sig, "walk"), "no such schedule"))
+        return;
+    const uint32_t sum = c.algorithm.n_tensors++, weights = tile_named(&c.algorithm, "p");
+    c.tensors[sum] = (tg_tensor){"rx", TG_F32, TG_OUT, {TG_T}};
+    memcpy(body, c.algorithm.body, c.algorithm.n_body * sizeof *body);
+    body[c.algorithm.n_body++] =
+        (tg_stmt){.op = TG_STMT_CONTRACT, .out = TG_AT_KV(sum), .a = (tg_operand)weights, .file = __FILE__};
+    c.algorithm.body = body;
+    tg_kernel_row *walk = &c.schedule.rows[c.schedule.n_rows - 1];
+    *(uint8_t *)memchr(walk->outputs, 0, TG_MAX_OUTPUTS) = (uint8_t)sum;
+    log_clear();
+    tap_expect(tg_plan_check(&c.schedule, tg_target_find("sm_90a"), &shape, &log_sink) != TG_OK, "it is accepted");
+    tap_expect(strstr(log_text(), "TG0518") && strstr(log_text(), "it sums a tile of positions over its rows"),
+               "found: %s", log_text());
+}
+
 void suite_declared(void)
 {
     try_channels("an element a thread", 1, 32, 32);
@@ -485,6 +508,10 @@ void suite_declared(void)
     try_held(&tg_mlstm_sig, 4, 256, EXTREME);
     if (tap_begin("refused: a sum over the value columns beside a held state")) {
         check_sum_of_held();
+        tap_end();
+    }
+    if (tap_begin("refused: a sum of columns of a walk's weights")) {
+        check_sum_of_columns();
         tap_end();
     }
     for (size_t i = 0; i < TG_COUNT(changes); i++) {
