@@ -533,6 +533,8 @@ uint32_t plan_spread_scratch(const struct plan *p);
 /* Is the value a map of rows that is made at each use? Not one that is stored; and one of several tiles takes their place. */
 bool plan_is_made_anew(const struct plan *p, uint32_t v);
 bool plan_is_zero_behind(const struct plan *p, uint32_t v); /* the end of the chunk? */
+/* Is it decays, of a product, that another kernel has summed up? Behind the end of the chunk they stay what they are there. */
+bool plan_is_loaded_decay(const struct plan *p, uint32_t v);
 /* Rows of channels that are loaded lie behind all that, each warp's where it has had them copied; so do, in fp32, decays that the
  * kernel sums up, and maps that products stand between and their readers. Where those begin; and finds their places. */
 uint32_t plan_spread_rows(const struct plan *p);

@@ -50,7 +50,17 @@ static uint8_t combine(uint8_t op, uint8_t a, uint8_t b)
     return is_zero ? ALL_OF_ZERO : 0;
 }
 
-/* What is loaded is zero; of maps what their expressions make of it. */
+bool plan_is_loaded_decay(const struct plan *p, uint32_t v)
+{
+    const uint32_t tile = TG_OPERAND_TILE(p->values[v].operand);
+    bool is = false;
+    for (const struct op *op = p->ops; op < p->ops + p->n_ops; op++)
+        is |= plan_is_spread(p, op) &&
+              (TG_OPERAND_TILE(p->values[op->c].operand) == tile || TG_OPERAND_TILE(p->values[op->w].operand) == tile);
+    return is && plan_is_loaded_row(&p->values[v]);
+}
+
+/* What is loaded is zero, but decays; of maps what their expressions make of it. */
 bool plan_is_zero_behind(const struct plan *p, uint32_t v)
 {
     const struct value *value = &p->values[v];
@@ -58,7 +68,7 @@ bool plan_is_zero_behind(const struct plan *p, uint32_t v)
     uint8_t known[TG_MAX_EXPR] = {0};
     uint32_t n = 0;
     if (!s || s->op != TG_STMT_MAP)
-        return plan_is_loaded_row(value);
+        return plan_is_loaded_row(value) && !plan_is_loaded_decay(p, v);
     for (const tg_x *x = s->expr; x->op != TG_X_END; x++)
         if (x->op == TG_X_TILE)
             known[n++] = plan_is_zero_behind(p, (uint32_t)plan_find(p, x->operand, value->nest)) ? ALL_OF_ZERO : 0;

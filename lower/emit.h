@@ -206,8 +206,6 @@ struct element_place {
 void load_element(struct emit *e, uint32_t v, LLVMValueRef *reg, const struct element_place *at);
 /* The same from another tensor of the same axes. */
 void load_tile_element(struct emit *e, uint32_t v, uint32_t tile, LLVMValueRef *reg, const struct element_place *at);
-/* 4, 8 or 16 bytes, or as many zeros; NULL: it is valid. */
-void async_copy(struct emit *e, LLVMValueRef to, LLVMValueRef from, uint32_t bytes, LLVMValueRef valid);
 LLVMValueRef slot_address(struct emit *e, const struct value *v, LLVMValueRef slot);
 LLVMValueRef swizzled(struct emit *e, const struct value *v, LLVMValueRef row, LLVMValueRef unit); /* bytes in a slot */
 /* An element of a matrix in shared memory, in its ring slot of this step: f32. */

@@ -77,7 +77,7 @@ static LLVMValueRef row_for_addresses(const struct channels *c)
     return opaque(c->e, c->row);
 }
 
-/* The warp's rows, neighbouring units by neighbouring lanes. */
+/* The warp's rows, neighbouring units by neighbouring lanes; of decays the last row in place of those behind the end. */
 static void copy_rows(const struct channels *c, uint32_t v)
 {
     struct emit *e = c->e;
@@ -85,14 +85,20 @@ static void copy_rows(const struct channels *c, uint32_t v)
     const uint32_t tile = TG_OPERAND_TILE(value->operand), bytes = tg_dtype_bytes(value->dtype),
                    units = c->n * bytes / 16, together = 32 / units;
     LLVMValueRef row = divide(e, e->lane, imm(e, units)), unit = modulo(e, e->lane, imm(e, units));
-    LLVMValueRef first = add(e, c->row, row), step = mul(e, channel_row_stride(e, tile), imm64(e, together));
-    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, first,
+    const bool stays = plan_is_loaded_decay(e->p, v);
+    LLVMValueRef first = add(e, c->row, row), last = sub(e, e->at.length, imm(e, 1)),
+                 begin = stays ? smaller(e, first, last) : first, stride = channel_row_stride(e, tile);
+    LLVMValueRef from = tensor_address(e, value->operand, tile, &e->at, value->dims, begin,
                                        mul(e, unit, imm(e, 16 / bytes))),
                  to = byte_offset(e, kept_rows(c, v), mul(e, e->lane, imm(e, 16)));
     for (uint32_t r = 0; r < ROWS; r += together) {
+        LLVMValueRef position = add(e, first, imm(e, r)), next = add(e, position, imm(e, together)),
+                     rows = imm(e, together);
         async_copy(e, byte_offset(e, to, imm(e, r * units * 16)), from, 16,
-                   less(e, add(e, first, imm(e, r)), e->at.length));
-        from = byte_offset(e, from, step);
+                   stays ? NULL : less(e, position, e->at.length));
+        if (stays)
+            rows = sub(e, smaller(e, next, last), smaller(e, position, last));
+        from = byte_offset(e, from, mul(e, stride, LLVMBuildZExt(e->b, rows, e->i64, "")));
     }
 }
 
