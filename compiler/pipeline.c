@@ -234,6 +234,16 @@ static void begin_step(struct plan *p, const struct op *nest)
         plan_add_op(p, OP_ISSUE, -1)->n = nest->n;
 }
 
+/* Rows of channels that are asynchronous copies too: those that are read first. */
+static tg_bits find_early_rows(const struct plan *p)
+{
+    tg_bits early = 0;
+    for (uint32_t i = 0; p->spreads && i < p->n_values; i++)
+        if (plan_is_loaded_row(&p->values[i]) && plan_is_early_row(p, TG_OPERAND_TILE(p->values[i].operand)))
+            early |= TG_BIT(i);
+    return early;
+}
+
 /* Rebuilds the operation list with copies and synchronisation in it. */
 static void insert_copies(struct plan *p)
 {
@@ -241,10 +251,7 @@ static void insert_copies(struct plan *p)
     const uint32_t n = p->n_ops;
     memcpy(old, p->ops, n * sizeof old[0]);
     bool root_shared = false, root_async = false, late_rows = false;
-    tg_bits early = 0; /* rows of channels that are asynchronous copies too: those that are read first */
-    for (uint32_t i = 0; p->spreads && i < p->n_values; i++)
-        if (plan_is_loaded_row(&p->values[i]) && plan_is_early_row(p, TG_OPERAND_TILE(p->values[i].operand)))
-            early |= TG_BIT(i);
+    const tg_bits early = find_early_rows(p);
     p->n_ops = 0;
     for (uint32_t pass = 0; pass < 2; pass++) { /* asynchronous copies first, the blocking ones behind them */
         for (uint32_t i = 0; i < p->n_values; i++) {

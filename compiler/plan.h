@@ -514,7 +514,7 @@ static inline bool plan_is_spread(const struct plan *p, const struct op *op)
 {
     return p->spreads && op->kind == OP_CONTRACT && p->values[op->v].space == SPACE_CHANNEL;
 }
-/* The same of gradients (lower/spread.c): an operand of 16 bits, sums in fp32, vectors of each warp: three of products, and its sum
+/* The same of gradients (lower/spread.c): an operand of 16 bits, sums in fp32, vectors of each warp: two of products, and its sum
  * of positions; diagonal blocks of 16 x 16 weights, those of which all 64 x 64 are turned in places of their own, and these. Factors
  * in fp32 may grow by so many bits, for others shrink by as many. */
 enum { SPREAD_TILES = 3, SPREAD_VECTORS = 3, SPREAD_GROWTH = 80 };
