@@ -168,12 +168,12 @@ run_choice() {
 run_delta() {
     local -a lines=() fixed=(--device 0 --flush --no-wisdom --json)
     local line variant shape rest T n
-    for line in "gated-delta 1,32,8192 --group 2" "gated-delta 1,32,32768 --group 2" "gated-delta 4,32,8192 --group 2" \
-        "gated-delta 8,32,4096 --group 2" "gated-delta 1,8,32768 --group 4" "gated-delta 8,32,8192" "delta-net 8,32,8192" \
-        "kda 8,32,8192" "kda 1,8,32768" "kda-safe 8,32,8192" "kda-safe 1,32,65536" "kda-safe 1,12,2048" "kda-safe 1,96,8192" \
-        "gla 8,16,8192,128,256" "gla 1,4,32768,128,256" "hgrn2 8,16,8192,128,256" "rwkv6 8,32,8192" \
+    for line in "kda 8,32,8192" "kda 8,32,8192 --keep-states" "gla 8,16,8192,128,256" "kda-safe 8,32,8192" "kda-safe 1,32,65536" \
+        "gated-delta 1,32,8192 --group 2" "gated-delta 1,32,32768 --group 2" "gated-delta 8,32,4096 --group 2" \
         "gated-delta 1,32,8192 --group 2 --keep-states" "gated-delta 1,32,32768 --group 2 --keep-states" \
-        "gated-delta 8,32,4096 --group 2 --keep-states" "kda 8,32,8192 --keep-states"; do
+        "gated-delta 8,32,4096 --group 2 --keep-states" "gated-delta 4,32,8192 --group 2" "gated-delta 1,8,32768 --group 4" \
+        "gated-delta 8,32,8192" "delta-net 8,32,8192" "kda-safe 1,12,2048" "kda-safe 1,96,8192" "rwkv6 8,32,8192" \
+        "hgrn2 8,16,8192,128,256" "kda 1,8,32768" "gla 1,4,32768,128,256"; do
         read -r variant shape rest <<<"$line"
         IFS=, read -r -a n <<<"$shape,128,128"
         lines+=("$variant --grad $rest --roofline --shape B=${n[0]},NH=${n[1]},T=${n[2]},dqk=${n[3]},dhv=${n[4]}")
