@@ -157,6 +157,12 @@ static tg_host_tensor over_heads(const tg_host_tensor *tensor, float *sum)
     return one;
 }
 
+/* Of one number that nearly cancels, roundings to 16 bits may leave nothing: the file says so of its own. */
+static bool is_undetermined(const struct leg *leg, const tg_host_tensor *tensor, tg_levels levels)
+{
+    return leg->problem.io != TG_F32 && tensor->n == 1 && levels.rms >= 1;
+}
+
 static int judge_output(struct check *check, struct leg *leg, const tg_host_tensor *tensor)
 {
     tg_const_array reference;
@@ -170,6 +176,12 @@ static int judge_output(struct check *check, struct leg *leg, const tg_host_tens
         levels = levels_of_file(check->file, tensor, leg->problem.io, leg->is_paper);
     if (reference.n < tensor->n)
         one = over_heads(tensor, &sum);
+    if (is_undetermined(leg, &one, levels)) {
+        char name[80];
+        output_name(leg, tensor, name);
+        check_skip(check, name, "one number, off by more than it is by rounding alone, as the file says");
+        return CODE_OK;
+    }
     tg_verdict verdict = tg_judge(&leg->problem, &one, reference, levels);
     if (reference.n == tensor->n && tg_verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
         tg_judge_few(reference, leg->deviation.out[tensor->tile], &verdict);
