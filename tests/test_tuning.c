@@ -188,7 +188,7 @@ static void the_best_can_be_remembered_and_compiled(void **state)
 {
     (void)state;
     tg_tune_request request = request_of(&tg_linear);
-    request.budget_seconds = 1;
+    request.budget_seconds = 3;
     tg_tuning tuning;
     assert_int_equal(tg_tune(&request, &tuning, NULL), TG_OK);
     assert_true(tuning.n_candidates > 2);

@@ -53,6 +53,10 @@ static const struct {
     {"", "walk-parts-pairs", 168},
     {"gated-delta-backward", "walk-narrow", 16}, /* dQ and dK at 64, 128 */
     {"srms-norm", "rows-256", 16},               /* at 128, 256 */
+    {"mlstm-exp-backward", "walk-cluster", 24},  /* dQ, and the next: sums of the state that wait for a step */
+    {"mlstm-exp-backward", "walk-parts-deep", 24},
+    {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
+    {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
 };
 
 static bool begins(const char *text, const char *with)
