@@ -165,7 +165,7 @@ const struct op *plan_spread_onto(const struct plan *p, const struct op *op)
     const int start = plan_spread_start(p, op);
     const struct op *onto = NULL;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_loaded_decay(p, i)) /* what starts are made of is loaded there, too, and would be left out */
+        if (plan_is_loaded_decay(p, i)) /* together, dk of walk-keys is wrong; why is not known yet */
             return NULL;
     for (const struct op *before = p->ops; before < op; before++)
         if (plan_is_spread(p, before) && (int)before->v == start && decay_alike(p, before, op))
