@@ -8,8 +8,6 @@
 enum {
     POISON = 0xff, /* a NaN in every type */
     HEADS = 2,
-    DQK = 16,
-    DHV = 24,
     LENGTH = 160, /* tokens that a sequence can have */
     MOST_LIVE = 4,
     MOST_PARTS = 2 * MOST_LIVE,
@@ -20,9 +18,18 @@ enum {
     WRONG = 31   /* so far off are the tokens of drafts that get rejected */
 };
 
+/* What is served: a variant with one state and perhaps parameters, its widths, and how the pool keeps the state. */
+struct kind {
+    const char *variant;
+    uint32_t dqk, dhv;
+    tg_dtype state; /* in memory */
+    bool values_first;
+};
+
 struct sequence {
     tg_problem problem; /* inputs, and outputs of the tokens accepted so far */
     int at, slot;       /* tokens accepted; of the state behind them, -1: zero */
+    int calls;          /* that made them: as often was the state stored, and read again */
     bool is_away;
     unsigned char *snapshot; /* of one that is away */
 };
@@ -45,11 +52,15 @@ struct step {
 
 struct engine {
     const tg_machine *machine;
+    const struct kind *kind;
     const tg_variant *variant;
     const tg_module *prefill, *decode;
     uint64_t pool, seed, drawn; /* device address; random numbers drawn so far */
     size_t slot_bytes;
     unsigned char *slots; /* what is in the pool */
+    /* Inputs with neither tokens nor a state, the same for all sequences: in device memory, zero of other tensors, and here. */
+    uint64_t parameters[TG_MAX_TENSORS];
+    unsigned char *values[TG_MAX_TENSORS];
     bool is_taken[SLOTS];
     struct sequence live[MOST_LIVE]; /* all alike in their tensors */
     long long steps;

@@ -140,7 +140,7 @@ static void add_tensors(struct engine *e, const struct step *step, struct buffer
     for (uint32_t i = 0; i < like->n_tensors; i++) {
         const tg_host_tensor *host = &like->tensors[i];
         tg_tensor_arg *arg = &b->args[b->n_args++];
-        *arg = (tg_tensor_arg){.name = host->name, .address = e->pool};
+        *arg = (tg_tensor_arg){.name = host->name, .address = e->values[i] ? e->parameters[i] : e->pool};
         if (!host->has_tokens)
             continue;
         const size_t bytes = (size_t)step->cuts[step->n] * HEADS * row_bytes(host);
