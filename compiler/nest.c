@@ -76,20 +76,23 @@ static uint32_t nest_dims(const struct nest *nest)
     return set;
 }
 
-/* Does the statement read a sum that only the end of the open nest completes? */
-static bool needs_end(const struct builder *b, const tg_stmt *s, uint32_t domain)
+uint32_t nest_pending(const struct builder *b, const tg_stmt *s)
 {
     tg_operand list[TG_MAX_READS];
-    const uint32_t n = tg_stmt_reads(s, list);
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t loops = 0;
+    for (uint32_t i = 0, n = tg_stmt_reads(s, list); i < n; i++) {
         const int from = nest_producer(b->p, list[i]);
-        if (from < 0 || b->in_nest[from] != b->nest || b->p->algorithm->body[from].op == TG_STMT_CARRY)
-            continue;
-        const uint32_t summed = b->domain[from] & ~b->free[from];
-        if (domain == 0 ? summed != 0 : (summed & domain) != 0)
-            return true;
+        if (from >= 0 && b->in_nest[from] == b->nest && b->p->algorithm->body[from].op != TG_STMT_CARRY)
+            loops |= b->pending[from];
     }
-    return false;
+    return loops;
+}
+
+/* Does the statement read a sum that only the end of the open nest completes, or what is made of one? */
+static bool needs_end(const struct builder *b, const tg_stmt *s, uint32_t domain)
+{
+    const uint32_t loops = nest_pending(b, s);
+    return domain == 0 ? loops != 0 : (loops & domain) != 0;
 }
 
 /* The open nest gets the loops it lacks. What ran every step runs once per outer block when a loop comes

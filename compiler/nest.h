@@ -13,9 +13,10 @@ struct builder {
     uint32_t nest_begin;          /* its place in ops */
     uint32_t domain[TG_MAX_BODY]; /* of each statement done */
     uint32_t free[TG_MAX_BODY];
-    int8_t value[TG_MAX_BODY];   /* value that each statement made */
-    int8_t in_nest[TG_MAX_BODY]; /* nest in which it ran */
-    uint32_t n_deferred;         /* updates of states, for the end of the step: everything else reads what arrived */
+    uint32_t pending[TG_MAX_BODY]; /* the loops at whose end it is complete, with what it reads */
+    int8_t value[TG_MAX_BODY];     /* value that each statement made */
+    int8_t in_nest[TG_MAX_BODY];   /* nest in which it ran */
+    uint32_t n_deferred;           /* updates of states, for the end of the step: everything else reads what arrived */
     struct op deferred[8];
     int8_t deferred_in[8]; /* the nest whose step it ends, or -1: the whole kernel */
 };
@@ -23,6 +24,8 @@ struct builder {
 /* nest.c: looped dimensions that a tile depends on; the statement of this kernel that makes it, or -1. */
 uint32_t nest_domain(const struct builder *b, tg_operand operand);
 int nest_producer(const struct plan *p, tg_operand operand);
+/* The loops of the open nest at whose end all is complete that the statement reads of it. */
+uint32_t nest_pending(const struct builder *b, const tg_stmt *s);
 /* Puts a statement of that domain into the open nest, a new one, or outside of nests. */
 bool nest_enter(struct builder *b, const tg_stmt *s, uint32_t domain);
 

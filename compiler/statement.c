@@ -336,6 +336,7 @@ bool nest_add(struct builder *b, int i)
         return false;
     b->domain[i] = domain;
     b->free[i] = free;
+    b->pending[i] = (domain & ~free) | (domain ? nest_pending(b, s) : 0);
     b->in_nest[i] = (int8_t)(domain ? b->nest : -1);
     if (nest_reads_changed_state(b, s))
         return false;
