@@ -162,7 +162,7 @@ int tg_program_tensor(const tg_program *program, const char *name)
 int tg_tensor_is_slot(const tg_program *program, uint32_t tensor)
 {
     const tg_tensor_info *info = &program->tensors[tensor];
-    return program->pooled && !is_workspace(info) && !has_tokens(info) && !(info->flags & TG_NO_BATCH) &&
+    return program->pooled && !is_workspace(info) && is_of_sequence(info) && !(info->flags & TG_NO_BATCH) &&
            info->dtype != TG_I32;
 }
 
@@ -188,7 +188,7 @@ int tg_tensor_source(const tg_program *program, uint32_t tensor)
         return TG_SOURCE_NONE;
     if (out->flags & TG_NO_BATCH) /* also without sequences it has elements */
         return TG_SOURCE_ZERO;
-    if (has_tokens(out))
+    if (!is_of_sequence(out))
         return TG_SOURCE_NONE;
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         const tg_tensor_info *in = &program->tensors[i];

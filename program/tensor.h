@@ -20,6 +20,12 @@ static inline bool has_tokens(const tg_tensor_info *info)
     return has_axis(info, TG_T) || (has_axis(info, TG_CHUNK) && !info->segment);
 }
 
+/* One entry for each sequence and nothing along it: a state, or its gradient. */
+static inline bool is_of_sequence(const tg_tensor_info *info)
+{
+    return !has_axis(info, TG_T) && !has_axis(info, TG_CHUNK);
+}
+
 /* Neither input nor output: other flags a workspace tensor may have too. */
 static inline bool is_workspace(const tg_tensor_info *info)
 {

@@ -298,6 +298,14 @@ static void slots_are_the_states_of_pools(void **state)
     tg_program decode = sample_program_decode(ptx); /* has a workspace without tokens */
     for (uint32_t i = 0; i < decode.n_tensors; i++)
         assert_int_equal(tg_tensor_is_slot(&decode, i), i == SAMPLE_S0 || i == SAMPLE_S);
+    tg_tensor_info *states = &p.tensors[tg_program_tensor(&p, "S")]; /* as of segments that the caller keeps */
+    const tg_tensor_info final = *states;
+    memmove(&states->axes[1], final.axes, 2);
+    states->axes[0] = TG_CHUNK;
+    states->segment = 2;
+    assert_false(tg_tensor_is_slot(&p, (uint32_t)(states - p.tensors)));
+    assert_int_equal(tg_tensor_source(&p, (uint32_t)(states - p.tensors)), TG_SOURCE_NONE);
+    *states = final;
     p.pooled = 0;
     assert_false(tg_tensor_is_slot(&p, (uint32_t)tg_program_tensor(&p, "S")));
 }
