@@ -7,7 +7,8 @@
  *
  * What no part of a rounding does is to make a number zero, as fp32 does with a small one. Where that matters, as in a step
  * of it, a kernel may compute what one more interpretation says, in which numbers are zero that fp32 has not. Those that it
- * has and some instructions take for zero are left open: an element that hangs on them may be anything. */
+ * has and some instructions take for zero are left open: an element that hangs on them may be anything. Those are found from
+ * power to power of two, for what two such numbers do to an element may cancel, and a kernel has one of them. */
 #include "declare.h"
 #include "dsl/slice.h"
 
@@ -167,19 +168,22 @@ static double output_rounding(const tg_host_tensor *tensor)
     return tensor->dtype == TG_NUM_BF16 ? 0x1p-8 : tensor->dtype == TG_NUM_F16 ? 0x1p-11 : 0x1p-18;
 }
 
-/* What the statements say: exactly; with roundings; and, where that is of interest (else exactly), with numbers as zero
- * that are small, or very small. */
+/* What the statements say: exactly; with roundings; and, where that is of interest (else NULL), without the numbers that
+ * fp32 has not, and how much of it hangs on those that may be taken for zero. */
 struct truths {
     struct numbers exact, noisy[N_NOISY];
-    const struct numbers *small, *smaller;
+    const struct numbers *flushed, *open;
 };
 
 /* How far an element is from what it should be. */
-static double off_by(double x, double truth, double small, double smaller, double largest)
+static double off_by(const struct truths *truths, uint32_t tile, size_t e, double x, double largest)
 {
-    if (!(fabs(small - smaller) <= 0x1p-22 * largest))
+    const double truth = truths->exact.of[tile][e], off = isfinite(x) ? fabs(x - truth) : INFINITY;
+    if (!truths->open)
+        return off;
+    if (!(truths->open->of[tile][e] <= 0x1p-22 * largest))
         return 0;
-    return isfinite(x) ? fmin(fabs(x - truth), fabs(x - smaller)) : INFINITY;
+    return isfinite(x) ? fmin(off, fabs(x - truths->flushed->of[tile][e])) : INFINITY;
 }
 
 static double largest_of(const double *of, size_t n)
@@ -194,14 +198,13 @@ static double largest_of(const double *of, size_t n)
 static enum outcome compare(const tg_problem *problem, const tg_host_tensor *tensor, const struct truths *truths,
                             struct result *result)
 {
-    const double *truth = truths->exact.of[tensor->tile], *small = truths->small->of[tensor->tile],
-                 *smaller = truths->smaller->of[tensor->tile];
+    const double *truth = truths->exact.of[tensor->tile];
     const double rounding = output_rounding(tensor), largest = largest_of(truth, tensor->n);
     struct distance size = {0, 0}, found = {0, 0}, spread = {0, 0};
     for (size_t e = 0; e < tensor->n; e++) {
         const double x = tg_num_load(tensor->data, tensor->dtype, e);
         add_distance(&size, truth[e], tensor->n);
-        add_distance(&found, off_by(x, truth[e], small[e], smaller[e], largest), tensor->n);
+        add_distance(&found, off_by(truths, tensor->tile, e, x, largest), tensor->n);
         for (int i = 0; i < N_NOISY; i++)
             add_distance(&spread, truths->noisy[i].of[tensor->tile][e] - truth[e], tensor->n * N_NOISY);
     }
@@ -229,28 +232,53 @@ static void compare_all(const tg_problem *problem, const struct truths *truths, 
     }
 }
 
+/* The outputs with another limit, in place of those with the last one: how far each element moved, at most. */
+static bool move_limit(const tg_problem *problem, struct noise *noise, struct numbers *last, struct numbers *open)
+{
+    struct numbers next;
+    const bool ok = interpret(problem, noise, &next, &silent_sink) == TG_OK;
+    for (uint32_t i = 0; ok && i < problem->n_tensors; i++) {
+        const tg_host_tensor *tensor = &problem->tensors[i];
+        const uint32_t tile = tensor->tile;
+        for (size_t e = 0; tensor->flags & TG_OUT && open->of[tile] && e < tensor->n; e++) {
+            const double moved = fabs(next.of[tile][e] - last->of[tile][e]);
+            if (moved > open->of[tile][e] || isnan(moved))
+                open->of[tile][e] = moved;
+        }
+    }
+    free_numbers(last);
+    *last = next;
+    return ok;
+}
+
 /* What is wrong, again with what underflow may make of it. */
 static void compare_flushed(const tg_problem *problem, struct noise *noise, struct truths *truths,
                             struct result *result)
 {
-    struct numbers small, smaller;
+    struct numbers flushed, last, open = {{NULL}};
     noise->amount = 0;
-    noise->least = least_of_all;
-    const tg_status status = interpret(problem, noise, &small, &silent_sink);
     noise->least = least_of_fp32;
-    if (interpret(problem, noise, &smaller, &silent_sink) == TG_OK && status == TG_OK) {
-        truths->small = &small;
-        truths->smaller = &smaller;
+    bool ok = make_numbers(problem, noise, &open);
+    ok = interpret(problem, noise, &flushed, &silent_sink) == TG_OK && ok;
+    ok = interpret(problem, noise, &last, &silent_sink) == TG_OK && ok;
+    while (ok && noise->least < least_of_all) {
+        noise->least *= 2;
+        ok = move_limit(problem, noise, &last, &open);
+    }
+    if (ok) {
+        truths->flushed = &flushed;
+        truths->open = &open;
         compare_all(problem, truths, result);
     }
-    free_numbers(&small);
-    free_numbers(&smaller);
+    free_numbers(&flushed);
+    free_numbers(&last);
+    free_numbers(&open);
 }
 
 static void judge_numbers(const struct declaration *d, const tg_problem *problem, struct result *result)
 {
     struct noise noise = {.d = d, .random = {1, tg_num_stream("noise")}};
-    struct truths truths = {.small = &truths.exact, .smaller = &truths.exact};
+    struct truths truths = {.flushed = NULL};
     find_operands(d, &noise);
     tg_status status = interpret(problem, &noise, &truths.exact, &(tg_sink){note, result});
     const double largest = noise.largest;

@@ -1,5 +1,6 @@
-/* tests/declarations/steps.c - one declaration that is not drawn: weights of positions are steps of products with a decay
- * that fp32 has as zero and fp64 has not. Both are right; kernels with another code there are wrong. */
+/* tests/declarations/steps.c - declarations that are not drawn: weights of positions are steps of products with a decay
+ * that fp32 has as zero and fp64 has not. Both are right; kernels with another code there are wrong. And weights that are the
+ * difference of two such steps: zero where both numbers are there and where neither is, but kernels have one of them. */
 #include "declare.h"
 
 #include <string.h>
@@ -59,6 +60,15 @@ static void declare_steps(struct declaration *d)
                               .schedules = d->schedules};
 }
 
+static void declare_difference(struct declaration *d)
+{
+    declare_steps(d);
+    d->body[0] = (tg_stmt)TG_MAP_TO(TG_AT_KV(LA), TG_MUL(TG_KV(X), TG_NUM(0)));
+    d->body[STEPS] =
+        (tg_stmt)TG_MAP_TO(P, TG_CAUSAL(TG_MUL(TG_TILE(QK), TG_SUB(TG_STEP(TG_EXP2(TG_SUB(TG_Q(B), TG_NUM(125.5f)))),
+                                                                   TG_STEP(TG_EXP2(TG_SUB(TG_KV(B), TG_NUM(130))))))));
+}
+
 bool judge_steps(struct context *context, struct result *result)
 {
     static const uint8_t others[] = {TG_X_ABS, TG_X_SIGMOID, TG_X_NEG};
@@ -74,5 +84,7 @@ bool judge_steps(struct context *context, struct result *result)
         judge_as(context, 1, &d, &meant, result);
         ok = ok && result->outcome == WRONG;
     }
-    return ok;
+    declare_difference(&d);
+    judge_declaration(context, 1, &d, result);
+    return ok && result->outcome == RIGHT;
 }
