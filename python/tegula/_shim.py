@@ -8,6 +8,7 @@ from ._c import all_variants, wrong
 from ._operator import Operator, Results
 from ._signature import Form, signature
 
+STEP = 8  # tokens: what a decode step has at most
 _operators, _signatures = {}, {name: signature(name) for name in all_variants()}
 
 

@@ -10,11 +10,9 @@ import math
 import warnings
 
 from . import _swap
-from ._shim import (beside, call, exp, f32, fixed, flip, given, like, log, numbers, of_one_type, refuse, sigmoid, softplus,
-                    unit, unknown, zeros)
+from ._shim import (STEP, beside, call, exp, f32, fixed, flip, given, like, log, numbers, of_one_type, refuse, sigmoid,
+                    softplus, unit, unknown, zeros)
 from ._c import number, wrong
-
-STEP = 8  # tokens: what a decode step has at most
 
 _HINTS = {"cp_context": "context parallelism is not there yet",
           "return_intermediate_states": "run pieces with initial_state and output_final_state",

@@ -4,7 +4,7 @@ The scale is 1/sqrt(D). Chunk and block sizes are taken and have no effect: the 
 exact, also of the normaliser.
 """
 
-from ._shim import call, f32, is_torch, library
+from ._shim import STEP, call, f32, is_torch, library
 from ._c import number, wrong
 
 _BLOCKS = ("chunk_size", "chunk_size_inter", "chunk_size_intra", "siz_b_L_parallel", "siz_b_L_loop",
@@ -34,14 +34,18 @@ def _scalars(q, eps):
     return {"scale": q.shape[-1] ** -0.5, "eps": number("eps", eps)}
 
 
+def _exponential(q, k, v, i, f, C, n, m, return_last_states, eps, step=False):
+    found = call("mlstm-exp", return_last_states, "bhtd", step=step, q=q, k=k, v=v, i=f32(i), f=f32(f), C0=f32(C),
+                 n0=f32(n), m0=_flat(m), **_scalars(q, eps))
+    return (found.h, (found.C, found.n, found.m[..., None])) if return_last_states else found.h
+
+
 def mlstm_chunkwise__xl_chunk(q, k, v, i, f, c_initial=None, n_initial=None, m_initial=None,
                               return_last_states=False, eps=1e-6, *, autocast_kernel_dtype=None, **blocks):
     """mLSTM with exponential input gate: h, or (h, (C, n, m)) with m [B, NH, 1]."""
     _check("mlstm_chunkwise__xl_chunk", blocks)
     q, k, v = _cast(q, k, v, autocast_kernel_dtype)
-    found = call("mlstm-exp", return_last_states, "bhtd", q=q, k=k, v=v, i=f32(i), f=f32(f), C0=f32(c_initial),
-                 n0=f32(n_initial), m0=_flat(m_initial), **_scalars(q, eps))
-    return (found.h, (found.C, found.n, found.m[..., None])) if return_last_states else found.h
+    return _exponential(q, k, v, i, f, c_initial, n_initial, m_initial, return_last_states, eps)
 
 
 def mlstm_siging_chunkwise__xl_chunk(q, k, v, i, f, c_initial=None, n_initial=None, m_initial=None,
@@ -63,15 +67,19 @@ def mlstm_siging_chunkwise__xl_chunk(q, k, v, i, f, c_initial=None, n_initial=No
                 scale=q.shape[-1] ** -0.5).h
 
 
+def mlstm_sequence(q, k, v, i, f, c_initial=None, n_initial=None, m_initial=None, return_last_states=False, eps=1e-6):
+    """The same on a sequence of any length; up to 8 tokens by a decode step."""
+    is_step = return_last_states and q.shape[2] <= STEP
+    return _exponential(q, k, v, i, f, c_initial, n_initial, m_initial, return_last_states, eps, is_step)
+
+
 def mlstm_recurrent_step(q, k, v, i, f, c, n, m, eps=1e-6, dtype_state=None, **blocks):
     """One token, as mlstm_recurrent_step__native: q [B, NH, D], i and f [B, NH, 1]; h [B, NH, D], (c, n, m)."""
     _check("mlstm_recurrent_step", blocks)
-    found = call("mlstm-exp", True, "bhtd", step=True, q=q[:, :, None], k=k[:, :, None], v=v[:, :, None], i=f32(i),
-                 f=f32(f), C0=f32(c), n0=f32(n), m0=_flat(m), **_scalars(q, eps))
-    states = (found.C, found.n, found.m[..., None])
+    h, states = _exponential(q[:, :, None], k[:, :, None], v[:, :, None], i, f, c, n, m, True, eps, True)
     if dtype_state is not None and is_torch(q):
         states = tuple(x.to(dtype_state) for x in states)
-    return found.h[:, :, 0], states
+    return h[:, :, 0], states
 
 
 mlstm_recurrent_step__native = mlstm_recurrent_step

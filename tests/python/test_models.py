@@ -14,6 +14,9 @@ import tegula.transformers
 
 ON_GPU = isinstance(where.DEVICE, int)
 WIDTH, TOKENS = (64, 200) if ON_GPU else (16, 24)
+GATED_DELTA = {"torch_chunk_gated_delta_rule", "torch_recurrent_gated_delta_rule"}
+KDA = {"chunk_kimi_delta_attention", "recurrent_kimi_delta_attention"}
+MAMBA2 = {"mamba2_chunk_scan", "mamba2_selective_state_update"}
 LEVEL = 1e-4  # RMS, fp32: several layers deep, and experts that are chosen by what comes in
 warnings.filterwarnings("ignore", "torch.jit", DeprecationWarning)
 transformers.logging.set_verbosity_error()
@@ -29,7 +32,7 @@ def qwen3_next():
         **common(num_hidden_layers=4), num_attention_heads=2, num_key_value_heads=1, head_dim=16,
         linear_key_head_dim=WIDTH, linear_value_head_dim=WIDTH, linear_num_key_heads=2, linear_num_value_heads=4,
         num_experts=4, num_experts_per_tok=4, moe_intermediate_size=16, shared_expert_intermediate_size=16)
-    return transformers.Qwen3NextForCausalLM(config), {"torch_chunk_gated_delta_rule", "torch_recurrent_gated_delta_rule"}
+    return transformers.Qwen3NextForCausalLM(config), GATED_DELTA
 
 
 def kimi_linear():
@@ -37,14 +40,66 @@ def kimi_linear():
         **common(), num_attention_heads=2, num_key_value_heads=2, kv_lora_rank=16, qk_rope_head_dim=8, v_head_dim=16,
         qk_nope_head_dim=16, linear_head_dim=WIDTH, linear_num_heads=2, num_experts=4, num_experts_per_token=4,
         moe_intermediate_size=16, layer_types=["linear_attention", "full_attention"])
-    return transformers.KimiLinearForCausalLM(config), {"chunk_kimi_delta_attention", "recurrent_kimi_delta_attention"}
+    return transformers.KimiLinearForCausalLM(config), KDA
 
 
 def mamba2():
     sizes = common(expand=2, num_heads=4, head_dim=16, state_size=WIDTH, n_groups=2, chunk_size=16)
     del sizes["intermediate_size"]
     config = transformers.Mamba2Config(**sizes)
-    return transformers.Mamba2ForCausalLM(config), {"mamba2_chunk_scan", "mamba2_selective_state_update"}
+    return transformers.Mamba2ForCausalLM(config), MAMBA2
+
+
+def qwen3_5():
+    config = transformers.Qwen3_5TextConfig(
+        **common(num_hidden_layers=4), num_attention_heads=2, num_key_value_heads=1, head_dim=16,
+        linear_key_head_dim=WIDTH, linear_value_head_dim=WIDTH, linear_num_key_heads=2, linear_num_value_heads=4)
+    return transformers.Qwen3_5ForCausalLM(config), GATED_DELTA
+
+
+def olmo_hybrid():
+    """beta goes to 2, and values are wider than keys."""
+    config = transformers.OlmoHybridConfig(
+        **common(num_hidden_layers=4), num_attention_heads=2, num_key_value_heads=2, linear_num_key_heads=2,
+        linear_num_value_heads=2, linear_key_head_dim=WIDTH, linear_value_head_dim=2 * WIDTH)
+    return transformers.OlmoHybridForCausalLM(config), GATED_DELTA
+
+
+def bailing_hybrid():
+    """Ling 3: KDA whose decays have a lower bound."""
+    config = transformers.BailingHybridConfig(
+        **common(), num_attention_heads=2, num_key_value_heads=2, head_dim=WIDTH, kv_lora_rank=16, q_lora_rank=16,
+        qk_rope_head_dim=8, v_head_dim=16, qk_nope_head_dim=16, num_experts=4, num_experts_per_tok=4,
+        moe_intermediate_size=16, layer_types=["linear_attention", "full_attention"])
+    return transformers.BailingHybridForCausalLM(config), KDA
+
+
+def nemotron_h():
+    config = transformers.NemotronHConfig(
+        **common(), num_attention_heads=2, num_key_value_heads=1, head_dim=16, mamba_num_heads=4, mamba_head_dim=16,
+        ssm_state_size=WIDTH, n_groups=2, chunk_size=16, layers_block_type=["mamba", "attention"])
+    return transformers.NemotronHForCausalLM(config), MAMBA2
+
+
+def xlstm():
+    """Gates have no weights at first: they get some."""
+    config = transformers.xLSTMConfig(
+        vocab_size=64, hidden_size=8 * WIDTH, num_hidden_layers=2, num_heads=4, qk_dim_factor=0.5, chunk_size=8,
+        bos_token_id=0, eos_token_id=None, pad_token_id=None, use_cache=False)  # its own has no gradients with one
+    model = transformers.xLSTMForCausalLM(config)
+    for name, parameter in model.named_parameters():
+        if "gate_preact.weight" in name:
+            torch.nn.init.normal_(parameter, std=0.3)
+        elif "igate_preact.bias" in name:
+            torch.nn.init.zeros_(parameter)
+    return model, {"forward"}
+
+
+def minimax():
+    config = transformers.MiniMaxConfig(
+        **common(), num_attention_heads=2, num_key_value_heads=1, head_dim=WIDTH, block_size=16, num_local_experts=4,
+        num_experts_per_tok=4, layer_types=["linear_attention", "full_attention"])
+    return transformers.MiniMaxForCausalLM(config), {"forward"}
 
 
 def rms(x):
@@ -53,6 +108,10 @@ def rms(x):
 
 def error(found, expected):
     return rms(found - expected) / rms(expected)
+
+
+def needs(name):
+    return unittest.skipUnless(hasattr(transformers, name), f"transformers {transformers.__version__} has no {name}")
 
 
 class Models(unittest.TestCase):
@@ -64,7 +123,7 @@ class Models(unittest.TestCase):
         loss = cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
         gradients = torch.autograd.grad(loss, [p for p in model.parameters() if p.requires_grad], allow_unused=True)
         with torch.no_grad():
-            made = model.generate(tokens[:, :9], max_new_tokens=6, do_sample=False, output_logits=True,
+            made = model.generate(tokens[:, :9], max_new_tokens=6, do_sample=False, use_cache=True, output_logits=True,
                                   return_dict_in_generate=True)
         return logits, gradients, made
 
@@ -101,8 +160,32 @@ class Models(unittest.TestCase):
     def test_qwen3_next(self):
         self.agrees(qwen3_next)
 
+    @needs("Qwen3_5ForCausalLM")
+    def test_qwen3_5(self):
+        self.agrees(qwen3_5)
+
+    @needs("OlmoHybridForCausalLM")
+    def test_olmo_hybrid(self):
+        self.agrees(olmo_hybrid)
+
     def test_kimi_linear(self):
         self.agrees(kimi_linear)
 
+    @needs("BailingHybridForCausalLM")
+    def test_bailing_hybrid(self):
+        self.agrees(bailing_hybrid)
+
     def test_mamba2(self):
         self.agrees(mamba2)
+
+    @needs("NemotronHForCausalLM")
+    def test_nemotron_h(self):
+        self.agrees(nemotron_h)
+
+    @needs("xLSTMForCausalLM")
+    def test_xlstm(self):
+        self.agrees(xlstm)
+
+    @needs("MiniMaxForCausalLM")
+    def test_minimax(self):
+        self.agrees(minimax)
