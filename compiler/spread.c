@@ -354,15 +354,24 @@ static uint32_t find_place(const struct kept kept[KEPT], const uint32_t at[KEPT]
     return place;
 }
 
+/* What is loaded; behind it what is read before the first product alone, so that a larger tile has room there; what is made. */
+enum { N_PASSES = 3 };
+static uint32_t pass_of(const struct plan *p, const struct kept *kept)
+{
+    uint32_t first, last = 0;
+    find_products(p, &first, &last);
+    return kept->first ? 2 : kept->last < 2 * first ? 1 : 0;
+}
+
 void plan_keep_rows(struct plan *p)
 {
     struct kept kept[KEPT] = {{0}};
     uint32_t at[KEPT] = {0};
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
         kept[t] = find_kept(p, t, &kept[TG_MAX_TILES + t]);
-    for (uint32_t pass = 0; pass < 2; pass++) /* what is loaded; what may lie where that has been read */
+    for (uint32_t pass = 0; pass < N_PASSES; pass++)
         for (uint32_t t = 0; t < KEPT; t++) {
-            if (!kept[t].bytes || (kept[t].first == 0) != (pass == 0))
+            if (!kept[t].bytes || pass != pass_of(p, &kept[t]))
                 continue;
             at[t] = 1 + find_place(kept, at, t);
             const uint32_t end = at[t] - 1 + kept[t].bytes;

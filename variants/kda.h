@@ -42,6 +42,7 @@ enum {
     QQ = KDA_TILES, K2, QR, KR, /* |x|^2 of q and k; what they are normalised by [T] */
     SHIFTED, RATE,  /* x + dt_bias [T, dqk]; e^A_log [NH] */
     QY, KY,         /* q.dq and k.dk of normalised rows [T] */
+    DSHIFTED,       /* gradient of SHIFTED [T, dqk] */
     SLOPE,          /* derivative of the log decay by SHIFTED [T, dqk] */
     DRATE,          /* what a token adds to the gradient of A_log [T, dqk] */
     SUM_BIAS, SUM_RATE, SUM_CHUNK, /* of the chunk [chunk, dqk], [chunk, dqk], [chunk] */

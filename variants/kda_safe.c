@@ -14,7 +14,7 @@
 #define LOG2_DECAY TG_MUL(TG_MUL(TG_SIGMOID(STEEP), TG_SCALAR(LOWER_BOUND)), TG_NUM(LOG2_E))
 #define SLOPE_OF_GATE                                                                                                  \
     TG_MUL(TG_MUL(TG_SIGMOID(STEEP), TG_SIGMOID(TG_NEG(STEEP))), TG_MUL(TG_TILE(RATE), TG_SCALAR(LOWER_BOUND)))
-#define RATE_GRADIENT TG_MUL(TG_KV(DG_RAW), TG_KV(SHIFTED))
+#define RATE_GRADIENT TG_MUL(TG_KV(DSHIFTED), TG_KV(SHIFTED))
 
 static double gate(const tg_oracle_call *call, double y, double rate, double *by_y, double *by_log)
 {

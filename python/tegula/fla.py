@@ -1,9 +1,10 @@
 """Functions with the signatures of flash-linear-attention 0.6 (fla.ops), on tensors [B, T, H, D] of PyTorch or NumPy.
 
 They return (o, final_state or None); o has the type of q, states are float32 [N, H, K, V], or [N, H, V, K] with
-state_v_first. Gates may have any type and are taken in float32. All forms have gradients of all inputs and of both
-states, and none breaks a graph of torch.compile. Hints that change no result (cu_seqlens_cpu, chunk_size,
-chunk_indices, disable_recompute, use_graph, max_num_seqs) are taken and have no effect.
+state_v_first. Gates may have any type and are taken in float32, or raw ones of KDA in the type of q where they lose
+nothing by it. All forms have gradients of all inputs and of both states, and none breaks a graph of torch.compile.
+Hints that change no result (cu_seqlens_cpu, chunk_size, chunk_indices, disable_recompute, use_graph, max_num_seqs)
+are taken and have no effect.
 """
 
 import math
@@ -43,15 +44,18 @@ def _reversed(variant, q, k, v, scale, state, final, v_first, cu, step, **rest):
 
 
 _ALONG_TOKENS = ("a", "g", "gl", "gr", "w")
+_OF_TYPE_OF_Q = ("g_raw",)
 
 
 def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, reverse=False, **rest):
     if reverse:
         return _reversed(variant, q, k, v, scale, state, final, v_first, cu, step, **rest)
     one = of_one_type(q, k, v)
+    rest.update((name, like(rest[name], one[0])) for name in _OF_TYPE_OF_Q if name in rest)
     found = call(variant, final, cu=cu, step=step, state_v_first=v_first, **dict(zip("qkv", one)), S0=f32(state),
                  scale=q.shape[-1] ** -0.5 if scale is None else number("scale", scale),
-                 **{name: f32(x) if hasattr(x, "shape") else x for name, x in rest.items()})
+                 **{name: f32(x) if hasattr(x, "shape") and name not in _OF_TYPE_OF_Q else x
+                    for name, x in rest.items()})
     return found["h"] if one[2] is v else like(found["h"], v), found["S"] if final else None
 
 
@@ -302,6 +306,11 @@ def _kda_gate(g, A_log, dt_bias, lower_bound):
     return lower_bound * sigmoid(raw if A_log is None else exp(A_log)[:, None] * raw)
 
 
+def _is_wider(x, *rows):
+    """Would x lose digits in the widest type of the rows?"""
+    return of_one_type(x, *rows)[0].dtype != of_one_type(*rows)[0].dtype
+
+
 def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_negative, lower_bound, A_log, dt_bias,
          *rest):
     if is_raw_gate and lower_bound is None:
@@ -309,7 +318,7 @@ def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_neg
     if is_raw_gate:  # of as many numbers as there are heads, or channels, in any shape
         A_log = None if A_log is None else f32(A_log).reshape(g.shape[2])
         dt_bias = None if dt_bias is None else f32(dt_bias).reshape(g.shape[2:])
-    if unit_rows and is_raw_gate and is_raw_beta:
+    if unit_rows and is_raw_gate and is_raw_beta and not _is_wider(g, q, k, v):
         A_log = zeros(g, g.shape[2:3]) if A_log is None else A_log
         bias = zeros(g, g.shape[2:]) if dt_bias is None else dt_bias
         bound = {} if lower_bound is None else {"lower_bound": float(lower_bound)}

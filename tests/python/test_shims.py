@@ -140,6 +140,18 @@ class Fla(Case):
                                         lower_bound=lower_bound, A_log=A_log.reshape(1, 1, H, 1), dt_bias=bias)
                     self.agrees(found, self.delta(beta, gate, unit=unit))
 
+    def test_raw_gates_of_kda_keep_their_digits(self):
+        """In the type of q they are made into decays in the kernel; those of more digits are not rounded to it."""
+        self.q, self.k, self.v = (x.astype(np.float16) for x in (self.q, self.k, self.v))
+        raw_beta, A_log, bias = numbers(B, T, H, seed=6), np.zeros(H, np.float32), np.full((H, K), -4096, np.float32)
+        raw = 4096 + numbers(B, T, H, K, seed=5)
+        beta = 1 / (1 + np.exp(-raw_beta.astype(np.float64)))
+        for given in (raw, raw.astype(np.float16)):
+            expected = self.delta(beta, -softplus(given.astype(np.float32) - 4096), unit=True)
+            found = self.run_on(fla.chunk_kda, given, raw_beta, use_qk_l2norm_in_kernel=True, A_log=A_log, dt_bias=bias,
+                                use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True)
+            self.agrees(found, expected, 2e-3)
+
     def test_states_v_first_and_packed_sequences(self):
         S0 = self.S0.swapaxes(-1, -2).copy()
         o, S = fla.chunk_simple_gla(self.q, self.k, self.v, self.g, initial_state=S0, output_final_state=True,
