@@ -1,8 +1,9 @@
-"""Runs flash-linear-attention's own tests with Tegula's functions in their place.
+"""Runs the own tests of flash-linear-attention, mlstm_kernels and mamba_ssm with Tegula's functions in their place.
 
     python3 bench/peers_suite.py --out suite.json peers/tests/ops/test_gla.py ... [PYTEST_OPTIONS]
 
-The peer is in peers/ (see bench/peers.py), its tests beside it or elsewhere, with its conftest.py; neither is part of this repository.
+The peers that are in peers/ (see bench/peers.py) are replaced, their tests lie beside them or elsewhere, with their conftest.py; none is
+part of this repository.
 Needs pytest and einops; with pytest-xdist `-n 8` runs them in processes. A line of JSON for each test goes to --out, and at
 the end it is counted how many passed, failed, or were refused by a tegula.Error, with each reason once. Without a GPU the
 tests run on the emulator, those alone that need nothing of Triton's.
@@ -11,6 +12,7 @@ This file is the plugin of pytest too.
 """
 import argparse
 import collections
+import importlib.util
 import json
 import os
 import pathlib
@@ -20,15 +22,49 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def pytest_configure(config):
-    """Before test modules import what they test."""
-    import fla.ops
-    import tegula.fla
+PACKAGES = {"fla": "fla.ops", "mlstm_kernels": "mlstm_kernels.torch.chunkwise",
+            "mamba_ssm": "mamba_ssm.ops.triton.selective_state_update"}  # and what tests of it import before ours is installed
+
+
+def pytest_load_initial_conftests():
+    """Before a conftest.py looks for a GPU, and test modules import what they test."""
     import torch
     if not torch.cuda.is_available():
+        run_on_cpu(torch)
+    for package, module in PACKAGES.items():
+        if importlib.util.find_spec(package) is not None:
+            install(package, module)
+
+
+def install(package, module):
+    if package == "mamba_ssm":
+        import peers_ops
+        peers_ops.find_package(package, (package,))  # without what its __init__ imports, which is built for a GPU
+        importlib.import_module("mamba_ssm.ops.triton.ssd_combined")
+    importlib.import_module(module)
+    ours = {"fla": "fla", "mlstm_kernels": "mlstm", "mamba_ssm": "mamba"}[package]
+    importlib.import_module(f"tegula.{ours}").install(strict=True)
+
+
+def run_on_cpu(torch):
+    """Tests that ask for a GPU get the emulator: what names the device "cuda" means the CPU."""
+    from torch.overrides import TorchFunctionMode
+
+    def is_cuda(x):
+        return x == "cuda" or isinstance(x, torch.device) and x.type == "cuda"
+
+    class Cpu(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            args = tuple("cpu" if isinstance(x, (str, torch.device)) and is_cuda(x) else x for x in args)
+            kwargs = {name: "cpu" if name == "device" and is_cuda(x) else x for name, x in (kwargs or {}).items()}
+            return function(*args, **kwargs)
+
+    Cpu().__enter__()  # for good
+    if importlib.util.find_spec("fla") is not None:
+        import fla.utils
         for module in (fla.utils, fla.utils._device):
             module.device, module.device_torch_lib = "cpu", torch.cpu
-    tegula.fla.install(strict=True)
+    torch.cuda.is_available = lambda: True  # by which they skip themselves
 
 
 def pytest_runtest_makereport(item, call):
@@ -58,7 +94,7 @@ def report(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--peers", type=pathlib.Path, default=ROOT / "peers", help="the folder that holds the package fla")
+    parser.add_argument("--peers", type=pathlib.Path, default=ROOT / "peers", help="the folder that holds their packages")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="a line of JSON for each test; written anew")
     options, rest = parser.parse_known_args()
     options.out.unlink(missing_ok=True)

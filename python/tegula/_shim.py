@@ -125,11 +125,14 @@ def flip(x, axis):
     return x.flip(axis) if is_torch(x) else library(x).flip(x, axis)
 
 
+def joined(arrays, axis):
+    """One behind the other along an axis."""
+    return library(arrays[0]).concatenate(tuple(arrays), axis)
+
+
 def beside(*arrays):
     """Their last axes one behind the other."""
-    if is_torch(arrays[0]):
-        return library(arrays[0]).cat(arrays, -1)
-    return library(arrays[0]).concatenate(arrays, -1)
+    return joined(arrays, -1)
 
 
 def fixed(x):

@@ -1,7 +1,8 @@
-"""What tegula.fla.install() puts in the place of flash-linear-attention's functions.
+"""What tegula.fla.install() and its kin put in the place of another library's functions.
 
 Every name in a loaded module that is bound to one of them is bound to ours: it stays in a graph of torch.compile. Where FLA
-itself asks a registry for who shall do a call, a backend is registered too, for whoever has kept the function elsewhere.
+itself asks a registry for who shall do a call, a backend is registered too, for whoever has kept the function elsewhere;
+where mlstm_kernels has a dictionary of its functions, ours are in it.
 """
 
 import functools
@@ -13,7 +14,6 @@ import warnings
 
 from ._c import Error, wrong
 
-_bound = []  # module, name, what it was bound to
 _asked = []  # registries with our backend
 _TYPE = "tegula"
 PREFIXES = ("fused_recurrent_", "fused_chunk_", "parallel_", "chunk_")
@@ -28,13 +28,11 @@ def _import(name):
         return None
 
 
-def _theirs(functions):
-    """FLA's functions of the names that this version of it has."""
-    if _import("fla.ops") is None:
-        raise wrong("fla", "flash-linear-attention, installed", "no package fla.ops")
+def _theirs(places):
+    """The functions of the names that this version of the other library has; places: name to module."""
     found = {}
-    for name in functions:
-        module = _import(f"fla.ops.{_operation(name)}")
+    for name, place in places.items():
+        module = _import(place)
         if hasattr(module, name):
             found[name] = getattr(module, name)
     return found
@@ -55,7 +53,8 @@ def _instead(ours, theirs, strict):
         try:
             return ours(*args, **kwargs)
         except Error as error:
-            warnings.warn(f"flash-linear-attention's own {ours.__name__} runs: {error}", RuntimeWarning, stacklevel=2)
+            package = theirs.__module__.partition(".")[0]
+            warnings.warn(f"{package}'s own {ours.__name__} runs: {error}", RuntimeWarning, stacklevel=2)
             return theirs(*args, **kwargs)
 
     return function
@@ -103,29 +102,61 @@ def _registries(theirs):
     return module.BaseBackend, [r for r in found if r is not None]
 
 
-def _bind(instead):
-    """`instead`: by the identity of what a name is bound to."""
-    for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        for name, value in list(names.items()) if isinstance(names, dict) else ():
+class Swap:
+    """The functions of another library, by name, with ours in their place while it is installed."""
+
+    def __init__(self, package, places, functions):
+        self.package, self.places, self.functions = package, places, functions
+        self.bound = []  # module or dictionary, name, what it was bound to
+
+    def install(self, strict):
+        self.uninstall()
+        theirs = _theirs(self.places)
+        if not theirs:
+            raise wrong(self.package, "the package, installed", f"none of {', '.join(sorted(set(self.places.values())))}")
+        self.bind(theirs, strict)
+        return sorted(theirs)
+
+    def bind(self, theirs, strict):
+        """By the identity of what a name is bound to."""
+        instead = {id(function): _instead(self.functions[name], function, strict) for name, function in theirs.items()}
+        for module_name, module in list(sys.modules.items()):
+            names = getattr(module, "__dict__", None)
+            for name, value in list(names.items()) if isinstance(names, dict) else ():
+                if id(value) in instead:
+                    self._put(names, name, instead[id(value)])
+                elif type(value) is dict and module_name.startswith(f"{self.package}."):
+                    self._bind_values(value, instead)
+
+    def _bind_values(self, registry, instead):
+        for name, value in list(registry.items()):
             if id(value) in instead:
-                setattr(module, name, instead[id(value)])
-                _bound.append((module, name, value))
+                self._put(registry, name, instead[id(value)])
+
+    def _put(self, names, name, function):
+        self.bound.append((names, name, names[name]))
+        names[name] = function
+
+    def uninstall(self):
+        while self.bound:
+            names, name, function = self.bound.pop()
+            names[name] = function
 
 
-def install(functions, strict):
-    uninstall()
-    theirs = _theirs(functions)
-    _bind({id(function): _instead(functions[name], function, strict) for name, function in theirs.items()})
-    base, registries = _registries(theirs)
-    for registry in registries:
-        registry.register(_backend(base, functions, strict))
-        _asked.append(registry)
-    return sorted(theirs)
+class FlaSwap(Swap):
+    """Its registries too."""
 
+    def __init__(self, functions):
+        super().__init__("fla", {name: f"fla.ops.{_operation(name)}" for name in functions}, functions)
 
-def uninstall():
-    while _bound:
-        setattr(*_bound.pop())
-    while _asked:
-        _asked.pop()._backends.pop(_TYPE, None)
+    def bind(self, theirs, strict):
+        super().bind(theirs, strict)
+        base, registries = _registries(theirs)
+        for registry in registries:
+            registry.register(_backend(base, self.functions, strict))
+            _asked.append(registry)
+
+    def uninstall(self):
+        super().uninstall()
+        while _asked:
+            _asked.pop()._backends.pop(_TYPE, None)

@@ -11,14 +11,13 @@ import math
 import warnings
 
 from . import _swap
-from ._shim import (STEP, beside, call, exp, f32, fixed, flip, given, like, log, numbers, of_one_type, refuse, sigmoid,
-                    softplus, unit, unknown, zeros)
+from ._shim import (STEP, beside, call, clamp, exp, f32, first_numbers, fixed, flip, given, joined, like, log, numbers,
+                    of_one_type, refuse, sigmoid, softplus, unit, unknown, zeros)
 from ._c import number, wrong
 
 _HINTS = {"cp_context": "context parallelism is not there yet",
-          "return_intermediate_states": "run pieces with initial_state and output_final_state",
           "head_first": "transpose the inputs to [B, T, H, ...]",
-          "output_attentions": "attention scores are not made"}
+          "cu_seqlens": "output_attentions is for sequences of one length: leave one of the two out"}
 
 
 def _options(function, kwargs, v_first=False):
@@ -98,10 +97,29 @@ def fused_chunk_simple_gla(q, k, v, g=None, g_gamma=None, scale=None, initial_st
     return _simple_gla(q, k, v, g, g_gamma, scale, initial_state, output_final_state, cu=cu_seqlens)
 
 
+def _scores(q, k, log_decay, scale):
+    """scale q_i k_j e^(b_i - b_j) for j <= i, with b the running sum of log_decay [B, T, H]: [B, H, T, T] in the type of q."""
+    x, y = (f32(t).swapaxes(1, 2) for t in (q, k))
+    t = first_numbers(q, q.shape[1])
+    scores = x @ y.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else number("scale", scale))
+    if log_decay is not None:
+        b = f32(log_decay).cumsum(1).swapaxes(1, 2)
+        scores = scores * exp(clamp(b[..., :, None] - b[..., None, :], None, 0))
+    return like(scores * f32(t[:, None] >= t), q)
+
+
+def _attentions(name, q, k, log_decay, scale, is_wanted, cu):
+    """Made by single operations, beside the kernel."""
+    if not is_wanted:
+        return None
+    refuse(name, _HINTS, cu_seqlens=(cu, None))
+    return _scores(q, k, log_decay, scale)
+
+
 def parallel_simple_gla(q, k, v, g=None, scale=None, output_attentions=False, cu_seqlens=None, cu_seqlens_cpu=None):
-    """The same without states; yields (o, None)."""
-    refuse("parallel_simple_gla", _HINTS, output_attentions=(output_attentions, False))
-    return _simple_gla(q, k, v, g, None, scale, None, False, cu=cu_seqlens)
+    """The same without states; yields (o, None), or with output_attentions the scores [B, H, T, T]."""
+    scores = _attentions("parallel_simple_gla", q, k, g, scale, output_attentions, cu_seqlens)
+    return _simple_gla(q, k, v, g, None, scale, None, False, cu=cu_seqlens)[0], scores
 
 
 def _retention(q, H):
@@ -128,9 +146,10 @@ def fused_chunk_retention(q, k, v, scale=None, initial_state=None, output_final_
 
 
 def parallel_retention(q, k, v, scale=None, output_attentions=False, cu_seqlens=None):
-    """The same without states; yields (o, None)."""
-    refuse("parallel_retention", _HINTS, output_attentions=(output_attentions, False))
-    return chunk_retention(q, k, v, scale, cu_seqlens=cu_seqlens)
+    """The same without states; yields (o, None), or with output_attentions the scores [B, H, T, T]."""
+    decays = zeros(q, q.shape[:3]) + _retention(q, v.shape[2])
+    scores = _attentions("parallel_retention", q, k, decays, scale, output_attentions, cu_seqlens)
+    return chunk_retention(q, k, v, scale, cu_seqlens=cu_seqlens)[0], scores
 
 
 def _lightning(q, H, layer_idx, num_layers):
@@ -331,20 +350,46 @@ def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_neg
     return _run("kda", q, k, v, *rest, g=g, beta=_beta(beta, is_raw_beta, may_be_negative))
 
 
+def _with_states(run, along_tokens, state, like_state, cu, chunk):
+    """What run(*along_tokens, state) yields chunk by chunk, and the states before each chunk [B, chunks, ...]."""
+    bounds = [0, along_tokens[0].shape[1]] if cu is None else [int(t) for t in cu]
+    outputs, last, before = [], [], []
+    for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+        S = like_state[:] if cu is None else like_state[n : n + 1]
+        if state is not None:
+            S = f32(state if cu is None else state[n : n + 1])
+        for at in range(begin, end, chunk):
+            before.append(S[:, None])
+            o, S = run(*(x[:, at : min(at + chunk, end)] for x in along_tokens), S)
+            outputs.append(o)
+        last.append(S)
+    return joined(outputs, 1), joined(last, 0), joined(before, 1)
+
+
 def chunk_kda(q, k, v, g, beta, scale=None, initial_state=None, output_final_state=False,
               use_qk_l2norm_in_kernel=False, use_gate_in_kernel=False, use_beta_sigmoid_in_kernel=False,
               allow_neg_eigval=False, safe_gate=False, lower_bound=None, disable_recompute=False,
               return_intermediate_states=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None,
               cp_context=None, use_graph=False, max_num_seqs=None, A_log=None, dt_bias=None, **kwargs):
-    """The delta rule on diag(e^g_t) S_{t-1}; g [B, T, HV, K]."""
+    """The delta rule on diag(e^g_t) S_{t-1}; g [B, T, HV, K]. With return_intermediate_states also the states before each
+    chunk_size (64) tokens, [B, chunks, HV, K, V] in the type of k: one call a chunk."""
+    chunk = kwargs.get("chunk_size") or 64
     v_first = _options("chunk_kda", kwargs, state_v_first)
-    refuse("chunk_kda", _HINTS, cp_context=(cp_context, None),
-           return_intermediate_states=(return_intermediate_states, False))
+    refuse("chunk_kda", _HINTS, cp_context=(cp_context, None))
     if safe_gate and lower_bound is None:
         raise wrong("chunk_kda: lower_bound", "a number, which safe_gate needs", "None")
-    return _kda("chunk_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
-                use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, initial_state,
-                output_final_state, v_first, cu_seqlens)
+
+    def run(q, k, v, g, beta, state, final=True, cu=None):
+        return _kda("chunk_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
+                    use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, state, final, v_first,
+                    cu)
+
+    if not return_intermediate_states:
+        return run(q, k, v, g, beta, initial_state, output_final_state, cu_seqlens)
+    N, wide = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1, (q.shape[-1], v.shape[-1])
+    start = zeros(v, (N, v.shape[2], *(wide[::-1] if v_first else wide)))
+    o, S, before = _with_states(run, (q, k, v, g, beta), initial_state, start, cu_seqlens, chunk)
+    return o, S if output_final_state else None, like(before, k)
 
 
 def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, initial_state=None,
@@ -359,14 +404,15 @@ def fused_recurrent_kda(q, k, v, g, beta, A_log=None, dt_bias=None, scale=None, 
 
 
 _FUNCTIONS = {name: function for name, function in globals().items() if name.startswith(_swap.PREFIXES)}
+_SWAP = _swap.FlaSwap(_FUNCTIONS)
 
 
 def install(strict=False):
     """Puts these functions in the place of flash-linear-attention's, in all modules that are loaded, and yields their
     names. What cannot be honoured goes to the peer's own function after a warning; with `strict` the error is raised."""
-    return _swap.install(_FUNCTIONS, strict)
+    return _SWAP.install(strict)
 
 
 def uninstall():
     """Puts flash-linear-attention's functions back."""
-    _swap.uninstall()
+    _SWAP.uninstall()

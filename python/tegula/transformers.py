@@ -38,8 +38,8 @@ def _mlstm(self, query, key, value, igate, fgate, c_initial=None, n_initial=None
     is_training = "train" in (mode or self.config.mode)
     if return_last_states is None:
         return_last_states = self.config.return_last_states
-    return mlstm.mlstm_sequence(query, key, value, igate, fgate, c_initial, n_initial, m_initial,
-                                not is_training or return_last_states, self.config.eps)
+    return mlstm.mlstm_recurrent_sequence(query, key, value, igate, fgate, c_initial, n_initial, m_initial,
+                                          not is_training or return_last_states, self.config.eps)
 
 
 def _lightning(self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **_):

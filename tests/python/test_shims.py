@@ -232,6 +232,38 @@ class Fla(Case):
         alone, _ = fla.chunk_linear_attn(self.q[:1, 7:], self.k[:1, 7:], self.v[:1, 7:])
         self.assertLess(error(o[:, 7:], alone), FP32)
 
+    def test_attention_scores(self):
+        log_decay = np.log(1 - 2.0 ** (-5 - np.arange(H)))
+        for found, g in ((fla.parallel_simple_gla(self.q, self.k, self.v, self.g, 0.3, output_attentions=True), self.g),
+                         (fla.parallel_retention(self.q, self.k, self.v, 0.3, True), np.broadcast_to(log_decay, (B, T, H)))):
+            o, scores = found
+            b = turn(g.astype(np.float64).cumsum(1))
+            wanted = 0.3 * turn(self.q) @ turn(self.k).swapaxes(-1, -2) * np.exp(np.tril(b[..., None] - b[..., None, :]))
+            self.assertLess(error(scores, np.tril(wanted)), FP32)
+            self.assertLess(error(turn(o), scores @ turn(self.v)), FP32)
+
+    def test_states_between_chunks(self):
+        for v_first in (False, True):
+            S0 = self.S0.swapaxes(-1, -2).copy() if v_first else self.S0
+            o, S, states = fla.chunk_kda(self.q, self.k, self.v, self.gk, self.beta, initial_state=S0, state_v_first=v_first,
+                                         output_final_state=True, return_intermediate_states=True, chunk_size=8)
+            expected = self.delta(self.beta, self.gk)
+            self.agrees((o, S.swapaxes(-1, -2) if v_first else S), expected)
+            self.assertEqual(states.shape, (B, 3, *S0.shape[1:]))
+            np.testing.assert_array_equal(states[:, 0], S0)
+            x = [t[:, :16] for t in (self.q, self.k, self.v, self.gk, self.beta)]
+            at_16 = fla.chunk_kda(*x, initial_state=S0, state_v_first=v_first, output_final_state=True)[1]
+            self.assertLess(error(states[:, 2], at_16), FP32)
+        x = [t[:1] for t in (self.q, self.k, self.v, self.gk, self.beta)]
+        cu, lengths = np.array([0, 7, 7, T]), (7, 0, T - 7)
+        o, S, states = fla.chunk_kda(*x, cu_seqlens=cu, output_final_state=True, return_intermediate_states=True, chunk_size=4)
+        wanted = fla.chunk_kda(*x, cu_seqlens=cu, output_final_state=True)
+        self.assertLess(error(o, wanted[0]), FP32)
+        self.assertLess(error(S, wanted[1]), FP32)
+        self.assertEqual(states.shape[:2], (1, sum(-(-n // 4) for n in lengths)))
+        self.assertFalse(states[:, 2].any())  # where the third begins
+        self.assertIsNone(fla.chunk_kda(*x, return_intermediate_states=True)[1])
+
     def test_values_of_another_type(self):
         self.v = self.v.astype(np.float16)
         found = self.run_on(fla.chunk_simple_gla, g=self.g)
@@ -255,9 +287,8 @@ class Fla(Case):
         for field, call in (
             ("chunk_simple_gla: head_first", lambda: fla.chunk_simple_gla(*qkv, head_first=True)),
             ("chunk_simple_gla: colour", lambda: fla.chunk_simple_gla(*qkv, colour=1)),
-            ("parallel_retention: output_attentions", lambda: fla.parallel_retention(*qkv, output_attentions=True)),
-            ("chunk_kda: return_intermediate_states",
-             lambda: fla.chunk_kda(*qkv, self.gk, self.beta, return_intermediate_states=True)),
+            ("parallel_retention: cu_seqlens",
+             lambda: fla.parallel_retention(*(x[:1] for x in qkv), output_attentions=True, cu_seqlens=np.array([0, T]))),
             ("chunk_kda: A_log", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, use_gate_in_kernel=True)),
             ("chunk_kda: lower_bound", lambda: fla.chunk_kda(*qkv, self.gk, self.beta, safe_gate=True)),
             ("chunk_gated_delta_rule: cp_context",
@@ -316,9 +347,24 @@ class Mlstm(Case):
         self.assertLess(error(C, expected[1]), FP32)
         self.assertLess(error(n, expected[2]), FP32)
 
+    def test_sigmoid_gate_without_normaliser_has_its_state(self):
+        for S0, n0 in ((self.S0, self.n0), (None, None), (self.S0, None)):
+            h, (C, n) = shim.mlstm_siging_chunkwise__xl_chunk(*self.x, self.i, self.f, S0, n0, return_last_states=True,
+                                                              normalize=False)
+            expected = mlstm_sig(*self.x, self.i, self.f, K**-0.5, False, S0, n0)
+            self.assertLess(error(h, expected[0]), FP32)
+            for found, wanted in zip((C, n), mlstm_sig(*self.x, self.i, self.f, K**-0.5, True, S0, n0)[1:]):
+                self.assertLess(error(found, wanted), FP32)
+
+    def test_sequences_of_any_length(self):
+        for n in (3, T):
+            x = [t[:, :, :n] for t in (*self.x, self.i, self.f)]
+            found = shim.mlstm_recurrent_sequence(*x, self.S0, self.n0, self.m0[..., None], return_last_states=True)
+            expected = mlstm(*x, K**-0.5, self.S0, self.n0, self.m0, eps=1e-6)
+            for one, wanted in zip((found[0], *found[1][:2], found[1][2][..., 0]), expected):
+                self.assertLess(error(one, wanted), 4 * FP32)
+
     def test_what_cannot_be_honoured(self):
-        with self.assertRaises(tegula.Error):
-            shim.mlstm_siging_chunkwise__xl_chunk(*self.x, self.i, self.f, return_last_states=True, normalize=False)
         with self.assertRaises(tegula.Error):
             shim.mlstm_chunkwise__xl_chunk(*self.x, self.i, self.f, chunk=64)
 
@@ -374,9 +420,34 @@ class Mamba(Case):
                                          self.q[:, 0])
         self.assertIn("dt", caught.exception.field)
 
+    def test_sequences_of_a_batch(self):
+        """By seq_idx, each alone; the state is that of a row's last, and the initial one belongs to its first."""
+        self.dt = np.abs(self.dt) + 0.01
+        bounds = ((0, 7, T), (0, 3, 4, T))
+        seq_idx = np.array([[sum(t >= b for b in row[1:]) for t in range(T)] for row in bounds], np.int32)
+        out, S = self.scan(initial_states=self.S0, return_final_states=True, seq_idx=seq_idx, z=self.x, state_dtype="float32")
+        for row, begins in enumerate(bounds):
+            for b, e in zip(begins, begins[1:]):
+                x = [t[row : row + 1, b:e] for t in (self.x, self.dt, self.k, self.q)]
+                S0 = self.S0[row : row + 1] if b == 0 else None
+                alone = mamba.mamba_chunk_scan_combined(*x[:2], self.A, *x[2:], 64, z=x[0], initial_states=S0,
+                                                        return_final_states=True)
+                self.assertLess(error(out[row : row + 1, b:e], alone[0]), FP32)
+            self.assertLess(error(S[row : row + 1], alone[1]), FP32)
+
+    def test_states_of_packed_sequences(self):
+        cu = np.array([0, 7, T])
+        self.x, self.dt, self.k, self.q = (t[:1] for t in (self.x, np.abs(self.dt) + 0.01, self.k, self.q))
+        out, S = self.scan(cu_seqlens=cu, return_final_states=True)
+        idx = (np.arange(T) >= 7)[None].astype(np.int32)
+        found = self.scan(cu_seqlens=cu, seq_idx=idx, return_final_states=True, return_varlen_states=True)
+        for one, wanted in zip(found, (out, S[1:], S)):
+            self.assertLess(error(one, wanted), FP32)
+        self.assertEqual(len(self.scan(cu_seqlens=cu, return_varlen_states=True)), 2)
+
     def test_what_cannot_be_honoured(self):
-        for options in ({"seq_idx": np.zeros((B, T))}, {"return_varlen_states": True}, {"state_dtype": "float16"},
-                        {"D": numbers(1, 1, 4)}):
+        for options, field in (({"seq_idx": np.zeros((B, T - 1))}, "seq_idx"), ({"return_varlen_states": True}, "cu_seqlens"),
+                               ({"D": numbers(1, 1, 4)}, "D")):
             with self.assertRaises(tegula.Error) as caught:
                 self.scan(**options)
-            self.assertIn(next(iter(options)), caught.exception.field)
+            self.assertIn(field, caught.exception.field)

@@ -1,4 +1,5 @@
-"""tegula.fla.install() on a flash-linear-attention in miniature: names in modules, and both kinds of its registry."""
+"""tegula.fla.install() on a flash-linear-attention in miniature: names in modules, and both kinds of its registry; and the
+same for mlstm_kernels, with its dictionaries, and mamba_ssm."""
 
 import sys
 import types
@@ -7,7 +8,7 @@ import warnings
 
 import numpy as np
 import tegula
-from tegula import fla
+from tegula import fla, mamba, mlstm
 
 warnings.filterwarnings("ignore", "there is no GPU", RuntimeWarning)
 
@@ -134,6 +135,47 @@ class Swap(unittest.TestCase):
 
     def test_without_the_peer(self):
         self.module("fla")
-        with self.assertRaises(tegula.Error) as caught:
-            fla.install()
-        self.assertEqual(caught.exception.field, "fla")
+        for package, ours in (("fla", fla), ("mlstm_kernels", mlstm), ("mamba_ssm", mamba)):
+            with self.assertRaises(tegula.Error) as caught:
+                ours.install()
+            self.assertEqual(caught.exception.field, package)
+
+    def test_registries_of_mlstm_kernels(self):
+        def mlstm_chunkwise__xl_chunk(*args, **kwargs):
+            return "theirs"
+
+        def mlstm_recurrent_step__triton(*args, **kwargs):
+            return "theirs"
+
+        for name in ("mlstm_kernels", "mlstm_kernels.torch"):
+            self.module(name)
+        kernels, steps = {"native": len, "triton_xl_chunk": mlstm_chunkwise__xl_chunk}, {"triton": mlstm_recurrent_step__triton}
+        self.module("mlstm_kernels.torch.chunkwise", registry=kernels, mlstm_chunkwise__xl_chunk=mlstm_chunkwise__xl_chunk)
+        self.module("mlstm_kernels.torch.recurrent", registry_step=steps,
+                    mlstm_recurrent_step__triton=mlstm_recurrent_step__triton)
+        self.addCleanup(mlstm.uninstall)
+        self.assertEqual(mlstm.install(), ["mlstm_chunkwise__xl_chunk", "mlstm_recurrent_step__triton"])
+        x = [t.swapaxes(1, 2) for t in (*self.x, self.g[..., 0], self.beta)]
+        np.testing.assert_array_equal(kernels["triton_xl_chunk"](*x, chunk_size=64), mlstm.mlstm_chunkwise__xl_chunk(*x))
+        self.assertIs(kernels["native"], len)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.assertEqual(steps["triton"](*x, None, None, None, colour=1), "theirs")
+        self.assertIn("mlstm_recurrent_step: colour", str(caught[-1].message))
+        mlstm.uninstall()
+        self.assertIs(kernels["triton_xl_chunk"], mlstm_chunkwise__xl_chunk)
+        self.assertIs(sys.modules["mlstm_kernels.torch.recurrent"].mlstm_recurrent_step__triton, mlstm_recurrent_step__triton)
+
+    def test_functions_of_mamba_ssm(self):
+        def selective_state_update(*args, **kwargs):
+            return "theirs"
+
+        for name in ("mamba_ssm", "mamba_ssm.ops", "mamba_ssm.ops.triton", "mamba_ssm.ops.triton.ssd_combined"):
+            self.module(name)
+        self.module("mamba_ssm.ops.triton.selective_state_update", selective_state_update=selective_state_update)
+        user = self.module("of_a_user", step=selective_state_update)
+        self.addCleanup(mamba.uninstall)
+        self.assertEqual(mamba.install(strict=True), ["selective_state_update"])
+        self.assertIs(user.step, mamba.selective_state_update)
+        mamba.uninstall()
+        self.assertIs(user.step, selective_state_update)
