@@ -33,7 +33,36 @@ static void text_write(void *user, const char *bytes, size_t n)
     t->bytes[t->size] = 0;
 }
 
-bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
+/* One entry a sequence: a state, or its gradient. `of_matrices`: one of those that have an order and a type of their own. */
+static bool has_state(const tg_algorithm *algorithm, bool of_matrices)
+{
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
+        const tg_tensor *t = &algorithm->tensors[tile];
+        const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
+        if (of_matrices ? plan_is_state(t) : (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
+            return true;
+    }
+    return false;
+}
+
+/* What is said of states is of states that there are. */
+static bool check_states(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink)
+{
+    const bool has_any = has_state(algorithm, false), has_matrix = has_state(algorithm, true);
+    if (shape->pooled && !has_any)
+        tg_report(sink, TG_ERROR, "TG0556", NULL, 0, "leave the pool out",
+                  "%s has no states: pool: expected none, found states in slots", algorithm->name);
+    if (shape->state && !has_matrix)
+        tg_report(sink, TG_ERROR, "TG0556", NULL, 0, "leave the type of states out",
+                  "%s has no states [dqk, dhv]: type of states: expected none, found %s", algorithm->name,
+                  tg_dtype_name((tg_dtype)shape->state));
+    if (shape->values_first && !has_matrix)
+        tg_report(sink, TG_ERROR, "TG0556", NULL, 0, "leave the order of states out",
+                  "%s has no states [dqk, dhv]: order of states: expected none, found values first", algorithm->name);
+    return (has_any || !shape->pooled) && (has_matrix || !(shape->state || shape->values_first));
+}
+
+bool plan_check_shape(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink)
 {
     const uint32_t dims[] = {shape->dqk, shape->dhv};
     bool ok = true;
@@ -63,7 +92,7 @@ bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink)
                   shape->group);
         ok = false;
     }
-    return ok;
+    return check_states(algorithm, shape, sink) && ok;
 }
 
 /* A decode step takes few tokens; others count none, and store no state behind each. */
@@ -153,7 +182,7 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
     const tg_status status = tg_schedule_check(schedule, sink);
     if (status != TG_OK)
         return status;
-    if (!plan_check_shape(shape, sink) || !check_bound(schedule, sink))
+    if (!plan_check_shape(schedule->algorithm, shape, sink) || !check_bound(schedule, sink))
         return TG_E_ARGUMENT;
     bool ok = check_chunk(schedule, sink) && check_tokens(schedule, shape, sink) && check_added(schedule, shape, sink);
     struct plan *p = malloc(sizeof *p);

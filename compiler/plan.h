@@ -691,8 +691,8 @@ tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);
 /* The model tells no smaller differences between schedules, or between blocks of a row. */
 static const double plan_tie = 1.1;
 
-/* compile.c: widths, types and groups that there are */
-bool plan_check_shape(const tg_shape_class *shape, const tg_sink *sink);
+/* compile.c: widths, types and groups that there are, and nothing said of states that there are not */
+bool plan_check_shape(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink);
 
 /* signature.c */
 uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */

@@ -391,7 +391,7 @@ tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, c
 {
     if (!variant || !target || !shape || !sizes || !visit)
         return TG_E_ARGUMENT;
-    if (!plan_check_shape(shape, sink))
+    if (!plan_check_shape(variant->algorithm, shape, sink))
         return TG_E_ARGUMENT;
     struct search *s = malloc(sizeof *s);
     if (!s)
