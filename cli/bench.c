@@ -125,8 +125,8 @@ static bool is_meant(struct context *context)
         return false;
     }
     if (options->n_args == 0 && options->n_shapes == 0 && !options->paper &&
-        (options->group || options->tokens || options->packed || options->pool || options->schedule ||
-         options->chunk)) {
+        (options->group || options->tokens || options->packed || options->pool || options->states ||
+         options->schedule || options->chunk)) {
         complain(context, "name a variant, or give a --shape",
                  "the table of all variants has sizes and schedules of its own");
         return false;

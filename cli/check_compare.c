@@ -208,7 +208,7 @@ int check_compare(struct check *check, struct leg *leg)
     return CODE_USAGE;
 }
 
-/* What of a call is not as usual: " group=2 packed exact=0". */
+/* What of a call is not as usual: " group=2 packed states=bf16 exact=0". */
 static void print_kind(const tg_problem *problem)
 {
     const tg_shape *shape = &problem->shape;
@@ -216,6 +216,9 @@ static void print_kind(const tg_problem *problem)
     if (shape->group > 1)
         printf(" group=%lld", (long long)shape->group);
     printf("%s%s", shape->packed ? " packed" : "", shape->pooled ? " pooled" : "");
+    if (shape->state)
+        printf(" states=%s", tg_dtype_name((tg_dtype)shape->state));
+    printf("%s", shape->values_first ? " states=[dhv,dqk]" : "");
     printf("%s", problem->is_wide && (shape->packed || shape->pooled) ? " int64" : "");
     for (uint32_t i = 0; i < problem->n_scalars; i++) {
         const double usual = (double)problem->declared[i].value;

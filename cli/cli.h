@@ -119,10 +119,12 @@ struct command {
 /* argv[0] is the command's name. False after a message. */
 bool options_parse(struct context *context, int argc, char **argv);
 void options_free(struct options *options);
-/* What --group, --packed, --cu, --pool and --tokens say of a shape that --shape gives. False after
- * a message. */
+/* What --group, --packed, --cu, --pool, --states and --tokens say of a shape that --shape gives. False
+ * after a message. */
 bool options_shape(struct context *context, tg_shape *shape);
-/* --states. */
+/* What --states says of a call's: their type and order. */
+bool options_states_of(struct context *context, tg_shape *shape);
+/* All that it says of what is compiled, and --count. */
 bool options_states(struct context *context, tg_shape_class *shape);
 void options_print_help(const struct command *command, FILE *to);
 bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype);
@@ -290,7 +292,7 @@ void parts_free(struct set_parts *parts);
 
 /* The tensor's name in a file: in.q, out.h; of a backward also dout.h and grad.q. */
 void tensor_file_name(const tg_host_tensor *tensor, char full[64]);
-/* {"B": 1, ...}, with "group", "packed" and "pooled" where they are not as usual. */
+/* {"B": 1, ...}, with "group", "packed", "pooled", "states" and "values_first" where they are not as usual. */
 json_t *shape_json(const tg_shape *shape);
 /* --set, --scale, --layout and --int64. */
 bool problem_options(struct context *context, tg_problem *problem);

@@ -13,7 +13,8 @@ enum { N_COMMANDS = 9 };
 #define WIDTHS   (TAKES(OPT_DQK) | TAKES(OPT_DHV) | TAKES(OPT_SHAPE))
 #define KIND     (TAKES(OPT_GROUP) | TAKES(OPT_PACKED) | TAKES(OPT_POOL) | TAKES(OPT_TOKENS))
 #define CALL                                                                                                           \
-    (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_INT64) | TAKES(OPT_TOKENS))
+    (TAKES(OPT_SCALE) | TAKES(OPT_SET) | TAKES(OPT_CU) | TAKES(OPT_POOL) | TAKES(OPT_STATES) | TAKES(OPT_INT64) |      \
+     TAKES(OPT_TOKENS))
 #define ALL_TAKE (TAKES(OPT_HELP) | TAKES(OPT_JSON))
 
 static const struct command commands[N_COMMANDS] = {
@@ -59,7 +60,7 @@ static const struct command commands[N_COMMANDS] = {
      "packed sequences and the group.\n"},
     {"tune", "VARIANT --shape SHAPE", "find the fastest chunk size and blocks, and remember them",
      ALL_TAKE | WHERE | STORES | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_BUDGET) | TAKES(OPT_SEED) |
-         TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) | TAKES(OPT_PACKED),
+         TAKES(OPT_RUNS) | TAKES(OPT_KEEP) | TAKES(OPT_GPU) | TAKES(OPT_GROUP) | TAKES(OPT_PACKED) | TAKES(OPT_STATES),
      1, 1, command_tune,
      "  tegula tune mlstm-sig --shape B=8,NH=16,T=8192,dqk=128,dhv=256\n"
      "What it finds is remembered in --wisdom, apart for each --group, and for --packed. run, check\n"
@@ -68,8 +69,8 @@ static const struct command commands[N_COMMANDS] = {
      "Without a GPU it prints the cost model's prediction for --gpu or --arch, and stores "
      "nothing.\n"},
     {"bench", "[VARIANT] [--shape SHAPE]", "time kernels: ms, GB/s, TFLOP/s",
-     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) | TAKES(OPT_FLUSH) |
-         TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) | TAKES(OPT_KEEP_STATES) |
+     ALL_TAKE | WHERE | STORES | SCHEDULE | KIND | TAKES(OPT_STATES) | TAKES(OPT_DTYPE) | TAKES(OPT_SHAPE) |
+         TAKES(OPT_FLUSH) | TAKES(OPT_RUNS) | TAKES(OPT_GRAD) | TAKES(OPT_BACKWARD_SCHEDULE) | TAKES(OPT_KEEP_STATES) |
          TAKES(OPT_ROOFLINE) | TAKES(OPT_PAPER) | TAKES(OPT_SVG),
      0, 1, command_bench,
      "Of a variant without --shape: 65,536 tokens, 16 heads, dqk 128, dhv 256 as B x T = 128 x "

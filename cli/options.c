@@ -264,9 +264,73 @@ static bool shape_cuts(struct context *context, tg_shape *shape)
     return tg_cuts_check("--cu", cuts, shape->tokens, &context->sink) == TG_OK;
 }
 
+/* One word of --states. Its field is 0 until a word has set it; NULL: no such word. */
+static uint8_t *states_word(const char *word, size_t n, tg_shape_class *said, uint8_t *value)
+{
+    const struct {
+        const char *name;
+        uint8_t *field, value;
+    } words[] = {
+        {"bf16", &said->state, TG_BF16},
+        {"f16", &said->state, TG_F16},
+        {"f32", &said->state, TG_F32},
+        {"v-first", &said->values_first, 1},
+        {"each-chunk", &said->pooled, TG_POOL_CHUNKS},
+        {"index-out", &said->pooled, TG_POOL_MOVES},
+        {"each-token", &said->pooled, TG_POOL_TOKENS},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].name) == n && strncmp(word, words[i].name, n) == 0) {
+            *value = words[i].value;
+            return words[i].field;
+        }
+    return NULL;
+}
+
+static bool states_words(struct context *context, tg_shape_class *said)
+{
+    const bool is_called = context->command->options & TAKES(OPT_DEVICE);
+    for (const char *at = context->options.states; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        uint8_t value, *field = states_word(at, n, said, &value);
+        if (!field) {
+            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk",
+                     "--states: unknown word '%.*s'", (int)n, at);
+            return false;
+        }
+        if (is_called && field == &said->pooled) {
+            complain(
+                context, "`compile` and `explain` take it",
+                "--states: expected bf16, f16, f32 or v-first, found '%.*s': this command's calls leave states where "
+                "they were",
+                (int)n, at);
+            return false;
+        }
+        if (*field && *field != value) {
+            complain(context, "one type, and one of index-out, each-token and each-chunk",
+                     "--states: '%.*s' contradicts a word before it", (int)n, at);
+            return false;
+        }
+        *field = value;
+        at += n + (at[n] == ',');
+    }
+    return true;
+}
+
+bool options_states_of(struct context *context, tg_shape *shape)
+{
+    tg_shape_class said = {.state = 0};
+    const bool ok = states_words(context, &said);
+    shape->state = said.state;
+    shape->values_first = said.values_first;
+    return ok;
+}
+
 bool options_shape(struct context *context, tg_shape *shape)
 {
     const struct options *options = &context->options;
+    if (!options_states_of(context, shape))
+        return false;
     shape->group = options->group;
     shape->most_tokens = options->tokens;
     shape->pooled = options->pool;
@@ -295,50 +359,6 @@ bool dtype_parse(struct context *context, const char *text, tg_dtype *dtype)
     }
     complain(context, "choose bf16, f16 or f32", "--dtype: unknown type '%s'", text);
     return false;
-}
-
-/* One word of --states. Its field is 0 until a word has set it; NULL: no such word. */
-static uint8_t *states_word(const char *word, size_t n, tg_shape_class *said, uint8_t *value)
-{
-    const struct {
-        const char *name;
-        uint8_t *field, value;
-    } words[] = {
-        {"bf16", &said->state, TG_BF16},
-        {"f16", &said->state, TG_F16},
-        {"f32", &said->state, TG_F32},
-        {"v-first", &said->values_first, 1},
-        {"each-chunk", &said->pooled, TG_POOL_CHUNKS},
-        {"index-out", &said->pooled, TG_POOL_MOVES},
-        {"each-token", &said->pooled, TG_POOL_TOKENS},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].name) == n && strncmp(word, words[i].name, n) == 0) {
-            *value = words[i].value;
-            return words[i].field;
-        }
-    return NULL;
-}
-
-static bool states_words(struct context *context, tg_shape_class *said)
-{
-    for (const char *at = context->options.states; at && *at;) {
-        const size_t n = strcspn(at, ",");
-        uint8_t value, *field = states_word(at, n, said, &value);
-        if (!field) {
-            complain(context, "words, with commas between: bf16, f16, f32, v-first, index-out, each-token, each-chunk",
-                     "--states: unknown word '%.*s'", (int)n, at);
-            return false;
-        }
-        if (*field && *field != value) {
-            complain(context, "one type, and one of index-out, each-token and each-chunk",
-                     "--states: '%.*s' contradicts a word before it", (int)n, at);
-            return false;
-        }
-        *field = value;
-        at += n + (at[n] == ',');
-    }
-    return true;
 }
 
 bool options_states(struct context *context, tg_shape_class *shape)

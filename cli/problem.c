@@ -22,6 +22,10 @@ json_t *shape_json(const tg_shape *shape)
         json_object_set_new(json, "packed", json_true());
     if (shape->pooled)
         json_object_set_new(json, "pooled", json_true());
+    if (shape->state)
+        json_object_set_new(json, "states", json_string(tg_dtype_name((tg_dtype)shape->state)));
+    if (shape->values_first)
+        json_object_set_new(json, "values_first", json_true());
     return json;
 }
 

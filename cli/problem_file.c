@@ -378,6 +378,8 @@ static bool read_all(struct reader *reader)
     if (!check_names(reader) || !read_scalars(reader) || !learn_cuts(reader) || !learn_sizes(reader) ||
         !learn_group(reader, &shape.group) || !io_type(context, reader->io, &io))
         return false;
+    if (!options_states_of(context, &shape))
+        return false;
     retype(problem, io);
     shape.batch = reader->value[SIZE_B];
     shape.heads = reader->value[SIZE_NH];

@@ -39,7 +39,8 @@ static bool has_state(const tg_algorithm *algorithm, bool of_matrices)
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
         const tg_tensor *t = &algorithm->tensors[tile];
         const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
-        if (of_matrices ? plan_is_state(t) : (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
+        if (of_matrices ? tg_tensor_is_state(t)
+                        : (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
             return true;
     }
     return false;

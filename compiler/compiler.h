@@ -37,7 +37,8 @@ TG_API const tg_target *const *tg_targets(void);
 /* The target for a GPU of compute capability cc (90 -> sm_90a); NULL if older than 80. */
 TG_API const tg_target *tg_target_for_cc(int cc);
 
-/* What is baked into the code. */
+/* What is baked into the code. Like all arguments of calls it has no struct_size: where it changes, so does the version in
+ * the libraries' names. */
 typedef struct tg_shape_class {
     tg_dtype io;       /* TG_BF16, TG_F16 or TG_F32 */
     uint32_t dqk, dhv; /* multiples of 8, 16 .. 512 */
@@ -52,6 +53,9 @@ typedef struct tg_shape_class {
         counted; /* decode steps with an input "count" [B], i32: of sequence b the first count[b] tokens alone, if it
                         has more */
 } tg_shape_class;
+
+/* 1 for what .state and .values_first are of: an input or output [dqk, dhv] or [dhv, dqk] of each sequence and head. */
+TG_API int tg_tensor_is_state(const tg_tensor *tensor);
 
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;
 

@@ -635,7 +635,6 @@ uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *sh
 void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                  uint8_t place[TG_MAX_TILES]);
 /* states.c: how callers keep states. Is it one: an input or output [dqk, dhv] of a head? */
-bool plan_is_state(const tg_tensor *tensor);
 /* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);

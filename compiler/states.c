@@ -12,7 +12,7 @@ static bool is_matrix(const uint8_t axes[TG_MAX_AXES])
     return (keys_first || values_first) && axes[2] == TG_AXIS_NONE;
 }
 
-bool plan_is_state(const tg_tensor *t)
+int tg_tensor_is_state(const tg_tensor *t)
 {
     return (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && is_matrix(t->axes);
 }
@@ -20,7 +20,7 @@ bool plan_is_state(const tg_tensor *t)
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape)
 {
     static const uint8_t values_first[TG_MAX_AXES] = {TG_DHV, TG_DQK};
-    return shape->values_first && plan_is_state(tensor) ? values_first : tensor->axes;
+    return shape->values_first && tg_tensor_is_state(tensor) ? values_first : tensor->axes;
 }
 
 const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile)
@@ -48,7 +48,7 @@ uint32_t plan_last_axis(const struct plan *p, uint32_t tile)
 
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
 {
-    if (shape->state && plan_is_state(tensor))
+    if (shape->state && tg_tensor_is_state(tensor))
         return (tg_dtype)shape->state;
     return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
 }
@@ -123,7 +123,7 @@ static bool is_copied_as_declared(const struct plan *p, const struct value *v)
     const tg_tensor *t = &p->algorithm->tensors[tile];
     const bool is_copied = v->stmt < 0 && (v->space == SPACE_MATRIX || (v->space == SPACE_VECTOR && !p->thread_dim)),
                differs = plan_axes_of(t, &p->shape) != t->axes ||
-                         (p->shape.state && plan_is_state(t) && p->shape.state != t->dtype),
+                         (p->shape.state && tg_tensor_is_state(t) && p->shape.state != t->dtype),
                may_lack = p->shape.pooled >= TG_POOL_MOVES && plan_is_pooled(p, tile);
     return !is_copied || !(differs || may_lack);
 }

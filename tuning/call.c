@@ -25,29 +25,57 @@ static void swap_heads_and_tokens(const tg_host_tensor *tensor, const char *from
     }
 }
 
+/* [B, NH, dqk, dhv] on the host and [B, NH, dhv, dqk] on the device, or back. */
+static void turn(const tg_host_tensor *tensor, const char *from, char *to, bool is_back)
+{
+    const size_t rows = (size_t)tensor->extent[2], columns = (size_t)tensor->extent[3];
+    const size_t bytes = tg_num_bytes(tensor->dtype), area = rows * columns;
+    for (size_t e = 0; e < tensor->n; e++) {
+        const size_t other = e / area * area + e % columns * rows + e / columns % rows;
+        memcpy(to + (is_back ? e : other) * bytes, from + (is_back ? other : e) * bytes, bytes);
+    }
+}
+
+static bool lies_alike(const tg_call *call, const tg_host_tensor *tensor)
+{
+    return !tensor->is_turned && !(call->is_token_major && tensor->has_tokens);
+}
+
+static void rearrange(const tg_host_tensor *tensor, const char *from, char *to, bool is_back)
+{
+    (tensor->is_turned ? turn : swap_heads_and_tokens)(tensor, from, to, is_back);
+}
+
+/* The tensor as it lies on the device; the caller frees it. NULL without memory. */
+static char *device_image(const tg_call *call, const tg_host_tensor *tensor)
+{
+    char *image = malloc(tensor->bytes + 1);
+    if (image && lies_alike(call, tensor))
+        memcpy(image, tensor->data, tensor->bytes);
+    else if (image)
+        rearrange(tensor, tensor->data, image, false);
+    return image;
+}
+
 static tg_status copy_in(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
-    if (!call->is_token_major || !tensor->has_tokens)
+    if (lies_alike(call, tensor))
         return tg_memory_in(call->machine->driver, address, tensor->data, tensor->bytes, sink);
-    char *swapped = malloc(tensor->bytes + 1);
-    if (!swapped)
-        return TG_E_MEMORY;
-    swap_heads_and_tokens(tensor, tensor->data, swapped, false);
-    tg_status status = tg_memory_in(call->machine->driver, address, swapped, tensor->bytes, sink);
-    free(swapped);
+    char *image = device_image(call, tensor);
+    tg_status status = image ? tg_memory_in(call->machine->driver, address, image, tensor->bytes, sink) : TG_E_MEMORY;
+    free(image);
     return status;
 }
 
 static tg_status copy_out(const tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
-    if (!call->is_token_major || !tensor->has_tokens)
+    if (lies_alike(call, tensor))
         return tg_memory_out(call->machine->driver, tensor->data, address, tensor->bytes, sink);
-    char *swapped = malloc(tensor->bytes + 1);
-    tg_status status =
-        swapped ? tg_memory_out(call->machine->driver, swapped, address, tensor->bytes, sink) : TG_E_MEMORY;
+    char *image = malloc(tensor->bytes + 1);
+    tg_status status = image ? tg_memory_out(call->machine->driver, image, address, tensor->bytes, sink) : TG_E_MEMORY;
     if (status == TG_OK)
-        swap_heads_and_tokens(tensor, swapped, tensor->data, true);
-    free(swapped);
+        rearrange(tensor, image, tensor->data, true);
+    free(image);
     return status;
 }
 
@@ -114,14 +142,16 @@ static tg_status pool_open(tg_pool *pool, int64_t batch, uint64_t seed)
 static tg_status pool_fill(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)call->pool.n_slots;
-    char *image = malloc(bytes + 1);
-    if (!image)
-        return TG_E_MEMORY;
-    memset(image, POISON, bytes);
-    for (int64_t b = 0; b < tensor->extent[0] && tensor->data; b++)
-        memcpy(image + (size_t)call->pool.slot[b] * entry, (const char *)tensor->data + (size_t)b * entry, entry);
-    tg_status status = tg_memory_in(call->machine->driver, address, image, bytes, sink);
+    char *image = malloc(bytes + 1), *states = tensor->data ? device_image(call, tensor) : NULL;
+    tg_status status = image && (states || !tensor->data) ? TG_OK : TG_E_MEMORY;
+    if (image)
+        memset(image, POISON, bytes);
+    for (int64_t b = 0; b < tensor->extent[0] && image && states; b++)
+        memcpy(image + (size_t)call->pool.slot[b] * entry, states + (size_t)b * entry, entry);
+    if (status == TG_OK)
+        status = tg_memory_in(call->machine->driver, address, image, bytes, sink);
     free(image);
+    free(states);
     return status;
 }
 
@@ -137,12 +167,13 @@ static tg_status pool_out(const tg_call *call, const tg_host_tensor *tensor, uin
 {
     const tg_pool *pool = &call->pool;
     const size_t entry = slot_bytes(tensor), bytes = entry * (size_t)pool->n_slots;
-    char *image = malloc(bytes + 1);
-    tg_status status = image ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
+    char *image = malloc(bytes + 1), *states = malloc(tensor->bytes + 1);
+    tg_status status =
+        image && states ? tg_memory_out(call->machine->driver, image, address, bytes, sink) : TG_E_MEMORY;
     for (int64_t i = 0; i < pool->n_slots && status == TG_OK; i++) {
         const char *slot = image + (size_t)pool->slot[i] * entry;
         if (i < tensor->extent[0]) {
-            memcpy((char *)tensor->data + (size_t)i * entry, slot, entry);
+            memcpy(states + (size_t)i * entry, slot, entry);
         } else if (!is_untouched(slot, entry)) {
             status = TG_E_NUMERICS;
             tg_report(sink, TG_ERROR, "TG0906", NULL, 0, "a defect of the kernel",
@@ -150,6 +181,11 @@ static tg_status pool_out(const tg_call *call, const tg_host_tensor *tensor, uin
                       (long long)pool->slot[i]);
         }
     }
+    if (status == TG_OK && lies_alike(call, tensor))
+        memcpy(tensor->data, states, tensor->bytes);
+    else if (status == TG_OK)
+        rearrange(tensor, states, tensor->data, true);
+    free(states);
     free(image);
     return status;
 }

@@ -77,7 +77,9 @@ tg_shape_class tg_shape_class_of(const tg_shape *shape, tg_dtype io)
                             .group = shape->group ? width_of(shape->group) : 1,
                             .tokens = shape->most_tokens ? width_of(shape->most_tokens) : 0,
                             .packed = shape->packed,
-                            .pooled = shape->pooled};
+                            .pooled = shape->pooled,
+                            .state = shape->state,
+                            .values_first = shape->values_first};
 }
 
 /* ---- declarations ---- */
@@ -186,6 +188,16 @@ static tg_status set_bytes(tg_host_tensor *tensor, const tg_sink *sink)
     return TG_OK;
 }
 
+/* A state has the type that it has in device memory, and its declared order. */
+static void set_state(const tg_shape *shape, const tg_tensor *declared, tg_host_tensor *tensor)
+{
+    if (!tg_tensor_is_state(declared))
+        return;
+    tensor->is_turned = shape->values_first && declared->axes[0] == TG_DQK;
+    if (shape->state)
+        tensor->dtype = st_of_dtype((tg_dtype)shape->state);
+}
+
 static tg_status no_memory_for_cuts(const tg_sink *sink)
 {
     return tg_fail(sink, TG_E_MEMORY, "TG0799", "use fewer sequences", "no host memory for their boundaries");
@@ -242,13 +254,15 @@ tg_status tg_problem_size(const tg_shape *shape, tg_problem *problem, const tg_s
         return checked;
     for (uint32_t i = 0; i < problem->n_tensors; i++) {
         tg_host_tensor *tensor = &problem->tensors[i];
-        const uint8_t *axes = problem->variant->algorithm->tensors[tensor->tile].axes;
+        const tg_tensor *declared = &problem->variant->algorithm->tensors[tensor->tile];
+        const uint8_t *axes = declared->axes;
         if (memchr(axes, TG_CHUNK, TG_MAX_AXES)) {
             return tg_fail(sink, TG_E_DECLARATION, "TG0903", "give it the axes of positions, or none of them",
                            "%s has a row for each chunk, and how long those are only a schedule says", tensor->name);
         }
         for (int axis = 0; axis < tensor->rank; axis++)
             tensor->extent[axis] = extent_of(shape, tensor, axes, axis);
+        set_state(shape, declared, tensor);
         const tg_status status = set_bytes(tensor, sink);
         if (status != TG_OK)
             return status;

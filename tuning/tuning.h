@@ -37,6 +37,7 @@ typedef struct tg_shape {
     int64_t most_tokens;                    /* a decode step: calls have at most so many tokens; 0: any number */
     bool packed;                            /* sequences of different lengths one behind the other */
     bool pooled;                            /* states are slots of a pool */
+    uint8_t state, values_first;            /* states in device memory, as in tg_shape_class */
 } tg_shape;
 
 /* No size is negative, and the group divides the heads; else TG_E_ARGUMENT. */
@@ -67,6 +68,7 @@ typedef struct tg_host_tensor {
     bool is_exponential;             /* a gate that goes into e^x, not into a sigmoid */
     bool is_unit;                    /* keys of a delta rule, which of longer ones has no bounded state */
     bool is_fed;                     /* of a backward: what its forward computed */
+    bool is_turned;                  /* [B, NH, dhv, dqk] in device memory: a state with the values first */
     bool is_kept;                    /* an intermediate that the schedule keeps in the caller's memory */
     int first_axis;                  /* the axes before it are 1 long whatever the call: parameters are [NH] */
     tg_num_type dtype;               /* of data */

@@ -359,6 +359,79 @@ check mlstm-sig --shape B=1,NH=1,T=16,dqk=16,dhv=16 --set tau=3 --device emu
 --set: mlstm-sig has no scalar 'tau'
 hint: mlstm-sig has: scale
 
+-- case a pool of what has no states
+-- args
+check rms-norm --shape B=1,NH=1,T=5,dqk=16,dhv=32 --pool --device emu
+-- exit 2
+-- stderr
+TG0556
+rms-norm has no states: pool: expected none, found states in slots
+hint: leave the pool out
+
+-- case a pool of what has no states, timed
+-- args
+bench rms-norm --shape B=1,NH=1,T=5,dqk=16,dhv=32 --pool --device emu
+-- exit 2
+-- stderr
+rms-norm has no states: pool: expected none, found states in slots
+
+-- case a pool of what has no states, compiled
+-- args
+compile rms-norm --pool --dqk 64 --dhv 64 -o o
+-- exit 2
+-- stderr
+rms-norm has no states: pool: expected none, found states in slots
+
+-- case a type of states that there are not, tuned
+-- args
+tune rms-norm --shape B=1,NH=1,T=5,dqk=16,dhv=32 --states bf16 --arch sm_90a --device emu
+-- exit 2
+-- stderr
+rms-norm has no states [dqk, dhv]: type of states: expected none, found bf16
+
+-- case states that lie otherwise in device memory, in and out, and in slots
+-- args
+check linear --shape B=2,NH=1,T=40,dqk=16,dhv=32 --states v-first,bf16 --pool --grad --device emu
+-- exit 0
+-- stdout
+pooled states=bf16 states=[dhv,dqk]
+out.S
+grad.S0
+
+-- case ... without a pool
+-- args
+run linear --in $DATA/la_b.safetensors --out r.safetensors --states v-first,f16 --device emu
+-- exit 0
+
+-- case a file's states
+-- args
+check $DATA/mlstmsig_b.safetensors --states v-first,bf16 --device emu
+-- exit 0
+-- stdout
+out.S
+
+-- case states of 16 bits beside inputs of fp32
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --states bf16 --dtype f32 --device emu
+-- exit 0
+-- stdout
+out.S
+
+-- case a prediction for such states
+-- args
+tune linear --shape B=1,NH=2,T=100,dqk=64,dhv=64 --states v-first,bf16 --arch sm_90a --device emu --json
+-- exit 0
+-- stdout
+"states":"bf16","values_first":true
+
+-- case slots of their own in a call
+-- args
+check linear --shape B=1,NH=2,T=40,dqk=16,dhv=32 --pool --states index-out --device emu
+-- exit 2
+-- stderr
+--states: expected bf16, f16, f32 or v-first, found 'index-out'
+hint: `compile` and `explain` take it
+
 -- case a misspelt scalar
 -- args
 run mlstm-exp --in $DATA/mlstmexp_x.safetensors --out r.safetensors --set esp=1 --device emu
