@@ -12,14 +12,16 @@ STEP = 8  # tokens: what a decode step has at most
 _operators, _signatures = {}, {name: signature(name) for name in all_variants()}
 
 
-def call(variant, final_state=False, layout="bthd", state_v_first=False, step=False, cu=None, **given):
-    """The variant's outputs, on tensors of PyTorch with gradients."""
+def call(variant, final_state=False, layout="bthd", state_v_first=False, step=False, cu=None, cp=None, **given):
+    """The variant's outputs, on tensors of PyTorch with gradients; `cp`: the context of tokens that lie on several ranks."""
     of = _signatures[variant]
     missing = _missing(of, given)
     if missing:
         axes = {name: laid.axes for name, laid in of.laid(Form(layout, state_v_first)).items()}
         given = {name: _padded(x, axes[name], missing) if name in of.tensors else x for name, x in given.items()}
-    if any(is_torch(x) for x in given.values()):
+    if cp is not None:
+        found = cp.call(variant, final_state=final_state, layout=layout, state_v_first=state_v_first, **given)
+    elif any(is_torch(x) for x in given.values()):
         from . import torch
         function = getattr(torch, variant.replace("-", "_"))
         found = function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)

@@ -11,11 +11,12 @@ import math
 import warnings
 
 from . import _swap
+from ._arrays import is_torch
 from ._shim import (STEP, beside, call, clamp, exp, f32, first_numbers, fixed, flip, given, joined, like, log, numbers,
                     of_one_type, refuse, sigmoid, softplus, unit, unknown, zeros)
 from ._c import number, wrong
 
-_HINTS = {"cp_context": "context parallelism is not there yet",
+_HINTS = {"cp_context": "return_intermediate_states is for tokens on one rank: leave one of the two out",
           "head_first": "transpose the inputs to [B, T, H, ...]",
           "cu_seqlens": "output_attentions is for sequences of one length: leave one of the two out"}
 
@@ -46,12 +47,26 @@ _ALONG_TOKENS = ("a", "g", "gl", "gr", "w")
 _OF_TYPE_OF_Q = ("g_raw",)
 
 
-def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, reverse=False, **rest):
+def _across(name, context, q, cu):
+    """Options of _run from cp_context: boundaries are the context's."""
+    if context is None:
+        return {"cu": cu}
+    if not is_torch(q):
+        raise wrong(f"{name}: cp_context", "None beside arrays that are not of PyTorch", type(context).__name__)
+    from .context_parallel import Context
+    found = Context.of(context, f"{name}: cp_context")
+    if found is context and cu is not None:
+        raise wrong(f"{name}: cu_seqlens", "None beside cp_context", "boundaries",
+                    "Context(group, cu_seqlens=...) has those of all tokens of all ranks")
+    return {"cp": found, "cu": None}
+
+
+def _run(variant, q, k, v, scale, state, final, v_first=False, cu=None, step=False, reverse=False, cp=None, **rest):
     if reverse:
         return _reversed(variant, q, k, v, scale, state, final, v_first, cu, step, **rest)
     one = of_one_type(q, k, v)
     rest.update((name, like(rest[name], one[0])) for name in _OF_TYPE_OF_Q if name in rest)
-    found = call(variant, final, cu=cu, step=step, state_v_first=v_first, **dict(zip("qkv", one)), S0=f32(state),
+    found = call(variant, final, cu=cu, cp=cp, step=step, state_v_first=v_first, **dict(zip("qkv", one)), S0=f32(state),
                  scale=q.shape[-1] ** -0.5 if scale is None else number("scale", scale),
                  **{name: f32(x) if hasattr(x, "shape") and name not in _OF_TYPE_OF_Q else x
                     for name, x in rest.items()})
@@ -291,10 +306,9 @@ def chunk_gated_delta_rule(q, k, v, g, beta, scale=None, initial_state=None, out
     """The delta rule on the decayed state; q, k [B, T, H, K], v [B, T, HV, V], g and beta [B, T, HV]."""
     name = "chunk_gated_delta_rule"
     v_first = _options(name, kwargs, state_v_first)
-    refuse(name, _HINTS, cp_context=(cp_context, None))
     return _gated_delta_rule(name, q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
                              use_beta_sigmoid_in_kernel, allow_neg_eigval, A_log, dt_bias, scale, initial_state,
-                             output_final_state, v_first, cu_seqlens)
+                             output_final_state, v_first, **_across(name, cp_context, q, cu_seqlens))
 
 
 def fused_recurrent_gated_delta_rule(q, k, v, g=None, gk=None, gv=None, beta=None, scale=None, initial_state=None,
@@ -331,7 +345,7 @@ def _is_wider(x, *rows):
 
 
 def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_negative, lower_bound, A_log, dt_bias,
-         *rest):
+         *rest, **options):
     if is_raw_gate and lower_bound is None:
         given(name, A_log=(A_log, "use_gate_in_kernel"))
     if is_raw_gate:  # of as many numbers as there are heads, or channels, in any shape
@@ -341,13 +355,13 @@ def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_neg
         A_log = zeros(g, g.shape[2:3]) if A_log is None else A_log
         bias = zeros(g, g.shape[2:]) if dt_bias is None else dt_bias
         bound = {} if lower_bound is None else {"lower_bound": float(lower_bound)}
-        return _run("kda-safe" if bound else "kda-gate", q, k, v, *rest, g_raw=g, beta_raw=beta, A_log=A_log,
+        return _run("kda-safe" if bound else "kda-gate", q, k, v, *rest, **options, g_raw=g, beta_raw=beta, A_log=A_log,
                     dt_bias=bias, beta_max=2.0 if may_be_negative else 1.0, **bound)
     if is_raw_gate:
         g = _kda_gate(g, A_log, dt_bias, lower_bound)
     if unit_rows:
         q, k = unit(q), unit(k)
-    return _run("kda", q, k, v, *rest, g=g, beta=_beta(beta, is_raw_beta, may_be_negative))
+    return _run("kda", q, k, v, *rest, **options, g=g, beta=_beta(beta, is_raw_beta, may_be_negative))
 
 
 def _with_states(run, along_tokens, state, like_state, cu, chunk):
@@ -375,17 +389,19 @@ def chunk_kda(q, k, v, g, beta, scale=None, initial_state=None, output_final_sta
     chunk_size (64) tokens, [B, chunks, HV, K, V] in the type of k: one call a chunk."""
     chunk = kwargs.get("chunk_size") or 64
     v_first = _options("chunk_kda", kwargs, state_v_first)
-    refuse("chunk_kda", _HINTS, cp_context=(cp_context, None))
+    if return_intermediate_states:
+        refuse("chunk_kda", _HINTS, cp_context=(cp_context, None))
     if safe_gate and lower_bound is None:
         raise wrong("chunk_kda: lower_bound", "a number, which safe_gate needs", "None")
 
-    def run(q, k, v, g, beta, state, final=True, cu=None):
+    def run(q, k, v, g, beta, state, final=True, **options):
         return _kda("chunk_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,
                     use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, A_log, dt_bias, scale, state, final, v_first,
-                    cu)
+                    **options)
 
     if not return_intermediate_states:
-        return run(q, k, v, g, beta, initial_state, output_final_state, cu_seqlens)
+        return run(q, k, v, g, beta, initial_state, output_final_state,
+                   **_across("chunk_kda", cp_context, q, cu_seqlens))
     N, wide = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1, (q.shape[-1], v.shape[-1])
     start = zeros(v, (N, v.shape[2], *(wide[::-1] if v_first else wide)))
     o, S, before = _with_states(run, (q, k, v, g, beta), initial_state, start, cu_seqlens, chunk)

@@ -105,7 +105,7 @@ def _on(tensors):
     return torch.cuda.device(on_gpu) if on_gpu else contextlib.nullcontext()
 
 
-def _autocast(op, arguments):
+def autocast(op, arguments):
     """In a region of torch.autocast queries, keys and values take its type, as those of PyTorch's attention do."""
     device = next((t.device.type for t in arguments if isinstance(t, torch.Tensor)), None)
     if not op.has_products or device is None or not torch.is_autocast_enabled(device):
@@ -185,7 +185,7 @@ def _function(op, pooled):
         for name in given:
             raise wrong(name, f"a tensor or scalar of {of.name}: {', '.join(of.names + of.scalars)}", repr(name))
         _check(of, arguments)
-        arguments = _autocast(of, arguments)
+        arguments = autocast(of, arguments)
         want = [t.name for t in of.outputs if t.optional and (final_state or not t.is_state)]
         run = of.run if _is_plain(arguments) else of.call
         found = run(*arguments, layout, state_v_first, chunk, step, want)
@@ -198,12 +198,16 @@ def _function(op, pooled):
     return function
 
 
+programs = {}  # forward and backward of each variant
+
+
 def _register():
     for name in all_variants():
         of = signature(name)
         forward, pools = _Op(of), [t.name for t in of.outputs if t.is_state]
+        programs[name] = forward, _Op(signature(f"{name}-backward")) if of.has_backward else None
         if of.has_backward:
-            _register_gradients(forward, _Op(signature(f"{name}-backward")))
+            _register_gradients(*programs[name])
         globals()[forward.name] = _function(forward, _Op(of, pools) if pools else None)
         yield forward.name
 
