@@ -546,17 +546,20 @@ static inline bool plan_is_loaded_row(const struct value *v)
 {
     return v->space == SPACE_CHANNEL && v->stmt < 0 && v->n_dims == 2;
 }
-/* What the sums of a product begin with: a value; -1: nothing. The earlier product that makes this start, where nothing else reads it and
- * decays are the same: both are made as this one is; NULL: none. The next product, where it has the same X and decays, and all else of it is
- * there: it is made as this one is. Is the product made as another one is? */
+/* What the sums of a product begin with: a value; -1: nothing. Two products with the same decays, one right behind the other, may be made
+ * together, where neither is made with a third one. The product before this one, where it makes this start and nothing else reads that:
+ * both are made as this one is; NULL: not so. The product behind it, where it has the same X, and all else of it is there: it is made as this
+ * one is. Is the product made as another one is? */
 int plan_spread_start(const struct plan *p, const struct op *op);
 const struct op *plan_spread_onto(const struct plan *p, const struct op *op);
 const struct op *plan_spread_beside(const struct plan *p, const struct op *op);
 bool plan_spread_is_part(const struct plan *p, const struct op *op);
-/* Place of the weights' diagonal blocks: from 1 on if a product takes them turned, else 0; and how many places there are, of those, and
- * of diagonal blocks. */
+/* Place of weights that a product takes turned, from 1 on, else 0; how many places there are. Place of the diagonal blocks of a product's
+ * weights: of those that are turned for good, of others while the product is made; of two products that are made together each has its
+ * own. How many of them. */
 uint32_t plan_turned(const struct plan *p, uint32_t weights);
 uint32_t plan_turned_places(const struct plan *p);
+uint32_t plan_own_place(const struct plan *p, const struct op *op);
 uint32_t plan_own_places(const struct plan *p);
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */

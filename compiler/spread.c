@@ -112,12 +112,19 @@ uint32_t plan_turned_places(const struct plan *p)
     return n;
 }
 
+uint32_t plan_own_place(const struct plan *p, const struct op *op)
+{
+    const uint32_t turned = plan_turned(p, plan_spread_weights(p, op));
+    return turned ? turned - 1 : plan_turned_places(p) + (plan_spread_is_part(p, op) ? 1 : 0);
+}
+
 uint32_t plan_own_places(const struct plan *p)
 {
-    bool others = false; /* one place is for those that nothing turns, one after the other */
-    for (uint32_t i = 0; i < p->n_ops; i++)
-        others |= plan_is_spread(p, &p->ops[i]) && !is_turned(p, plan_spread_weights(p, &p->ops[i]));
-    return plan_turned_places(p) + (others ? 1 : 0);
+    uint32_t n = 0;
+    for (const struct op *op = p->ops; op < p->ops + p->n_ops; op++)
+        if (plan_is_spread(p, op) && plan_own_place(p, op) >= n)
+            n = plan_own_place(p, op) + 1;
+    return n;
 }
 
 /* ---- what operations read ---- */
@@ -160,24 +167,17 @@ static bool decay_alike(const struct plan *p, const struct op *a, const struct o
     return a->c == b->c && a->w == b->w && p->values[a->v].dims[0] == p->values[b->v].dims[0];
 }
 
-const struct op *plan_spread_onto(const struct plan *p, const struct op *op)
+/* Does the sum begin with what the product before it makes, which nothing else reads? */
+static bool goes_on(const struct plan *p, const struct op *before, const struct op *op)
 {
-    const int start = plan_spread_start(p, op);
-    const struct op *onto = NULL;
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_loaded_decay(p, i)) /* together, dk of walk-keys is wrong; why is not known yet */
-            return NULL;
-    for (const struct op *before = p->ops; before < op; before++)
-        if (plan_is_spread(p, before) && (int)before->v == start && decay_alike(p, before, op))
-            onto = before;
-    for (const struct op *other = p->ops; onto && other < p->ops + p->n_ops; other++) {
+    bool goes = plan_spread_start(p, op) == (int)before->v;
+    for (const struct op *other = p->ops; goes && other < p->ops + p->n_ops; other++) {
         tg_operand reads[TG_MAX_READS];
         const bool is_own = other == op || other->v == op->v; /* its start, which is a copy */
-        for (uint32_t k = 0, n = is_own ? 0 : read_by(p, other, reads); k < n && onto; k++)
-            if (reads[k] == p->values[onto->v].operand)
-                onto = NULL;
+        for (uint32_t k = 0, n = is_own ? 0 : read_by(p, other, reads); k < n; k++)
+            goes &= reads[k] != p->values[before->v].operand;
     }
-    return onto;
+    return goes;
 }
 
 /* Is all there, before the first of the products, that the other one takes beside X? */
@@ -195,28 +195,53 @@ static bool is_there(const struct plan *p, const struct op *first, const struct 
     return start < 0 || plan_is_made_anew(p, (uint32_t)start);
 }
 
+static uint32_t terms_of(const struct plan *p, const struct op *op)
+{
+    return plan_spread_weights(p, op) == op->a ? op->b : op->a;
+}
+
+static const struct op *product_before(const struct plan *p, const struct op *op)
+{
+    while (op-- > p->ops)
+        if (plan_is_spread(p, op))
+            return op;
+    return NULL;
+}
+
+static const struct op *product_behind(const struct plan *p, const struct op *op)
+{
+    while (++op < p->ops + p->n_ops)
+        if (plan_is_spread(p, op))
+            return op;
+    return NULL;
+}
+
+/* How the product is made with the one before it, which is not made with another one. */
+enum joint { JOINT_NONE, JOINT_ONTO, JOINT_BESIDE };
+static enum joint joint_of(const struct plan *p, const struct op *op)
+{
+    const struct op *before = op ? product_before(p, op) : NULL;
+    if (!before || !decay_alike(p, before, op) || joint_of(p, before))
+        return JOINT_NONE;
+    if (goes_on(p, before, op))
+        return JOINT_ONTO;
+    return terms_of(p, before) == terms_of(p, op) && is_there(p, before, op) ? JOINT_BESIDE : JOINT_NONE;
+}
+
+const struct op *plan_spread_onto(const struct plan *p, const struct op *op)
+{
+    return joint_of(p, op) == JOINT_ONTO ? product_before(p, op) : NULL;
+}
+
 const struct op *plan_spread_beside(const struct plan *p, const struct op *op)
 {
-    const uint32_t left = plan_spread_weights(p, op), terms = left == op->a ? op->b : op->a;
-    if (plan_spread_onto(p, op))
-        return NULL;
-    for (const struct op *other = op + 1; other < p->ops + p->n_ops; other++) {
-        if (!plan_is_spread(p, other))
-            continue;
-        const uint32_t weights = plan_spread_weights(p, other);
-        const bool is = (other->a == weights ? other->b : other->a) == terms && decay_alike(p, op, other) &&
-                        !plan_spread_onto(p, other) && is_there(p, op, other);
-        return is ? other : NULL;
-    }
-    return NULL;
+    const struct op *behind = product_behind(p, op);
+    return joint_of(p, behind) == JOINT_BESIDE ? behind : NULL;
 }
 
 bool plan_spread_is_part(const struct plan *p, const struct op *op)
 {
-    bool is = false;
-    for (const struct op *other = p->ops; other < p->ops + p->n_ops; other++)
-        is |= plan_is_spread(p, other) && (plan_spread_onto(p, other) == op || plan_spread_beside(p, other) == op);
-    return is;
+    return joint_of(p, op) == JOINT_BESIDE || joint_of(p, product_behind(p, op)) == JOINT_ONTO;
 }
 
 /* ---- rows in shared memory ---- */

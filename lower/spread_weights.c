@@ -11,9 +11,7 @@ enum { OWN_BYTES = WARPS * ROWS * ROWS * 4 };
 static LLVMValueRef own_address(const struct spread *s)
 {
     struct emit *e = s->c.e;
-    const uint32_t turned = plan_turned(e->p, s->weights), /* those that are not have the place behind theirs */
-        place = turned ? turned - 1 : plan_turned_places(e->p);
-    const uint32_t offset = plan_spread_tiles(e->p) + place * OWN_BYTES;
+    const uint32_t offset = plan_spread_tiles(e->p) + plan_own_place(e->p, s->op) * OWN_BYTES;
     return byte_offset(e, spread_scratch(s, offset), mul(e, e->warp, imm(e, ROWS * ROWS * 4)));
 }
 

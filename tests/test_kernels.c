@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     suite_large();
     suite_declared();
     suite_decays();
+    suite_together();
     suite_found();
     suite_found_states();
     suite_states();
