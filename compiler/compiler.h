@@ -122,13 +122,19 @@ typedef struct tg_choice {
 } tg_choice;
 typedef void tg_choice_fn(void *user, const tg_choice *choice);
 
+/* Which schedules are searched. */
+enum {
+    TG_EACH_BY_NAME = 1, /* those too that are only taken by name */
+    TG_EACH_KEEPING = 2  /* those that keep tensors in the caller's memory; else those that keep none */
+};
+
 /* The model's search, without compiling or measuring: of every schedule of the variant, in their order, and for every
  * length of chunks and segments that its space names, the point that the model would take, each row's fields for
- * themselves. What does not fit is left out, so are schedules that keep tensors, decode steps without room for
- * shape->tokens and, unless `by_name`, those that are only taken by name; with sizes->chunk, all but that one. What a
- * choice points to is valid until `visit` returns. TG_E_ARGUMENT for what is no shape. */
+ * themselves. `which` is of TG_EACH_... What does not fit is left out, so are decode steps without room for
+ * shape->tokens; with sizes->chunk, all but that one. What a choice points to is valid until `visit` returns.
+ * TG_E_ARGUMENT for what is no shape. */
 TG_API tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                                  const tg_sizes *sizes, int by_name, tg_choice_fn *visit, void *user,
+                                  const tg_sizes *sizes, uint32_t which, tg_choice_fn *visit, void *user,
                                   const tg_sink *sink);
 
 /* What to take when nobody says: of those choices the one that the cost model thinks fastest, or that of a schedule

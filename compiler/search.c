@@ -368,9 +368,15 @@ static const tg_space *space_of(const tg_variant *variant, const tg_schedule *ta
     return NULL;
 }
 
+static bool is_wanted(const tg_schedule *declared, uint32_t which)
+{
+    return (declared->kept[0] != 0) == ((which & TG_EACH_KEEPING) != 0) &&
+           (!declared->by_name || which & TG_EACH_BY_NAME);
+}
+
 /* All points of a table. */
 static void search_table(struct search *s, const tg_variant *variant, const struct tg_table *table, int64_t chunk,
-                         int by_name, tg_choice_fn *visit, void *user)
+                         uint32_t which, tg_choice_fn *visit, void *user)
 {
     const tg_space *space = space_of(variant, table->declared);
     const tg_point *point;
@@ -381,13 +387,13 @@ static void search_table(struct search *s, const tg_variant *variant, const stru
         const uint32_t room = declared.max_tokens;
         const bool takes = !room || (s->shape->tokens && s->shape->tokens <= room && plan_takes_ragged(s->shape));
         s->fixed = point ? point->fixed : 0;
-        if (takes && !declared.kept[0] && (by_name || !declared.by_name))
+        if (takes && is_wanted(&declared, which))
             search_one(s, &declared, space, room ? declared.chunk : chunk, visit, user);
     }
 }
 
 tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, const tg_shape_class *shape,
-                           const tg_sizes *sizes, int by_name, tg_choice_fn *visit, void *user, const tg_sink *sink)
+                           const tg_sizes *sizes, uint32_t which, tg_choice_fn *visit, void *user, const tg_sink *sink)
 {
     if (!variant || !target || !shape || !sizes || !visit)
         return TG_E_ARGUMENT;
@@ -401,7 +407,7 @@ tg_status tg_schedule_each(const tg_variant *variant, const tg_target *target, c
     s->sizes = plan_sizes(shape, sizes);
     s->is_empty = s->sizes.tokens < 1 || s->sizes.batch < 1 || s->sizes.heads < 1;
     for (struct tg_table table = {0}; tg_table_next(variant, &table);)
-        search_table(s, variant, &table, sizes->chunk, by_name, visit, user);
+        search_table(s, variant, &table, sizes->chunk, which, visit, user);
     free(s);
     return TG_OK;
 }

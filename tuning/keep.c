@@ -1,6 +1,8 @@
 /* tuning/keep.c - forwards that leave their states and backwards that take them: which two schedules. */
 #include "tuning/tuning.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t tg_schedule_segment(const tg_schedule *schedule)
@@ -14,46 +16,89 @@ uint32_t tg_schedule_segment(const tg_schedule *schedule)
 /* The one leaves what the other takes: the same tiles, of sequences cut alike. */
 static bool match(const tg_schedule *forward, const tg_schedule *backward)
 {
-    return forward->kept[0] && memcmp(forward->kept, backward->kept, sizeof forward->kept) == 0 &&
-           forward->chunk == backward->chunk && tg_schedule_segment(forward) == tg_schedule_segment(backward);
+    return memcmp(forward->kept, backward->kept, sizeof forward->kept) == 0 && forward->chunk == backward->chunk &&
+           tg_schedule_segment(forward) == tg_schedule_segment(backward);
 }
 
-/* How long the model thinks that it takes; below 0: it does not fit. */
-static double seconds_of(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *class,
-                         const tg_sizes *sizes)
-{
-    tg_sizes cut = *sizes;
-    tg_cost cost;
-    cut.chunk = schedule->chunk;
-    return tg_plan_check(schedule, target, class, NULL) == TG_OK &&
-                   tg_cost_estimate(schedule, target, class, &cut, &cost, NULL) == TG_OK
-               ? cost.seconds
-               : -1;
-}
+/* Schedules that keep tensors, each at the point that the model would take, for every cut. */
+struct keeper {
+    tg_schedule schedule;
+    double seconds;
+};
 
-/* The fastest backward that takes what the forward leaves. */
-static void pair_with(const tg_schedule *first, const tg_variant *backward, const tg_target *target,
-                      const tg_shape_class *class, const tg_sizes *sizes, double *least, tg_keeping *pair)
+struct keepers {
+    uint32_t n, room;
+    struct keeper *all;
+    bool is_full; /* there was no memory for one */
+};
+
+static void add_keeper(void *user, const tg_choice *choice)
 {
-    tg_schedule then;
-    const double forward = first->kept[0] ? seconds_of(first, target, class, sizes) : -1;
-    for (uint32_t i = 0; forward >= 0 && tg_variant_schedule(backward, i, &then); i++) {
-        const double seconds = match(first, &then) ? seconds_of(&then, target, class, sizes) : -1;
-        if (seconds < 0 || (*least >= 0 && forward + seconds >= *least))
-            continue;
-        *least = forward + seconds;
-        *pair = (tg_keeping){*first, then};
+    struct keepers *keepers = user;
+    if (keepers->n == keepers->room) {
+        const uint32_t room = keepers->room ? 2 * keepers->room : 16;
+        struct keeper *all = realloc(keepers->all, room * sizeof *all);
+        keepers->is_full |= !all;
+        if (!all)
+            return;
+        keepers->all = all;
+        keepers->room = room;
     }
+    keepers->all[keepers->n++] = (struct keeper){*choice->schedule, choice->seconds};
+}
+
+static bool find_keepers(const tg_variant *variant, const tg_target *target, const tg_shape_class *class,
+                         const tg_sizes *sizes, struct keepers *keepers)
+{
+    return tg_schedule_each(variant, target, class, sizes, TG_EACH_BY_NAME | TG_EACH_KEEPING, add_keeper, keepers,
+                            NULL) == TG_OK &&
+           !keepers->is_full;
+}
+
+/* What rows do not say one by one, their whole does. */
+static bool fits(struct keeper *keeper, const tg_target *target, const tg_shape_class *class)
+{
+    if (tg_plan_check(&keeper->schedule, target, class, NULL) != TG_OK)
+        keeper->seconds = HUGE_VAL;
+    return keeper->seconds < HUGE_VAL;
+}
+
+/* The fastest two of which one leaves what the other takes. */
+static bool fastest_pair(const struct keepers keepers[2], struct keeper *pair[2])
+{
+    double least = HUGE_VAL;
+    for (struct keeper *first = keepers[0].all; first < keepers[0].all + keepers[0].n; first++)
+        for (struct keeper *then = keepers[1].all; then < keepers[1].all + keepers[1].n; then++)
+            if (first->seconds + then->seconds < least && match(&first->schedule, &then->schedule)) {
+                least = first->seconds + then->seconds;
+                pair[0] = first;
+                pair[1] = then;
+            }
+    return least < HUGE_VAL;
 }
 
 bool tg_schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                           const tg_shape_class *class, const tg_sizes *sizes, tg_keeping *pair)
 {
-    double least = -1;
-    tg_schedule first;
-    if (given)
-        pair_with(given, forward->backward, target, class, sizes, &least, pair);
-    for (uint32_t i = 0; !given && tg_variant_schedule(forward, i, &first); i++)
-        pair_with(&first, forward->backward, target, class, sizes, &least, pair);
-    return least >= 0;
+    struct keepers keepers[2] = {{.n = 0}, {.n = 0}};
+    struct keeper *best[2];
+    tg_sizes cut = *sizes;
+    bool is_found = !given || given->kept[0];
+    if (given) {
+        cut.chunk = given->chunk;
+        add_keeper(&keepers[0], &(tg_choice){.schedule = given});
+    } else {
+        is_found = find_keepers(forward, target, class, sizes, &keepers[0]);
+    }
+    is_found = is_found && find_keepers(forward->backward, target, class, &cut, &keepers[1]);
+    while (is_found && (is_found = fastest_pair(keepers, best))) {
+        const bool both = fits(best[0], target, class);
+        if (fits(best[1], target, class) && both)
+            break;
+    }
+    if (is_found)
+        *pair = (tg_keeping){best[0]->schedule, best[1]->schedule};
+    free(keepers[0].all);
+    free(keepers[1].all);
+    return is_found;
 }

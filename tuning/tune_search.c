@@ -203,8 +203,8 @@ static void try_default_first(struct tuner *tuner, const tg_sizes *sizes, struct
 static tg_status find_starts(struct tuner *tuner, struct starts *starts)
 {
     const tg_sizes sizes = tg_sizes_of(&tuner->shape, 0);
-    const tg_status status =
-        tg_schedule_each(tuner->variant, tuner->target, &tuner->class, &sizes, 1, add_choice, starts, tuner->sink);
+    const tg_status status = tg_schedule_each(tuner->variant, tuner->target, &tuner->class, &sizes, TG_EACH_BY_NAME,
+                                              add_choice, starts, tuner->sink);
     if (status != TG_OK)
         return status;
     qsort(starts->all, starts->n, sizeof starts->all[0], by_seconds);

@@ -301,7 +301,8 @@ typedef struct tg_keeping {
 } tg_keeping;
 
 /* A forward's schedule that leaves its states in the caller's memory, and one of its backward that takes them: of those
- * that fit, the two that the model thinks fastest. With `given` the forward's is that. False if there are none. */
+ * that fit, at all lengths of chunks and segments of their spaces, the two that the model thinks fastest. With `given`
+ * the forward's is that. False if there are none. */
 TG_API bool tg_schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                                  const tg_shape_class *shape_class, const tg_sizes *sizes, tg_keeping *pair);
 /* Chunks of a segment; 1 where there are none. */

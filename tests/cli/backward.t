@@ -126,17 +126,24 @@ linear-backward bf16, B=1 NH=1 T=40 dqk=32 dhv=32; schedule tfla-small chunk=64 
 check mlstm-exp --shape B=2,NH=2,T=300,dqk=32,dhv=40 --keep-states --device emu
 -- exit 0
 -- stdout
-schedule tfla-keep (--keep-states)
-schedule tfla-kept (--keep-states)
+schedule tfla-keep chunk=64 (--keep-states)
+schedule tfla-kept chunk=64 (--keep-states)
 grad.n0
 ! out.states
 
 -- case states of segments, handed over
 -- args
-check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule "segments-keep walk.seg=1" --device emu --arch sm_90a
+check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule "segments-keep walk.seg=3" --device emu --arch sm_90a
 -- exit 2
 -- stderr
 has no schedules that hand states over for these sizes
+
+-- case states of segments of one chunk, which are those of every chunk
+-- args
+check mlstm-sig --shape B=1,NH=1,T=150,dqk=128,dhv=256 --keep-states --schedule "segments-keep walk.seg=1" --device emu --arch sm_90a
+-- exit 0
+-- stdout
+schedule tfla-kept chunk=64 (--keep-states)
 
 -- case both told
 -- args
