@@ -22,7 +22,7 @@ name the folder that holds them with --peers, or install them. Those that are ab
 
 A file COMMIT in such a folder tells its commit. FLA and Mamba tune themselves at their first call: every
 configuration that they list is timed, for --tune-ms; --jobs processes compile the kernels into Triton's cache
-before anything is measured. With --compare only the first 4 configurations are tried.
+before anything is measured. With --compare only 4 configurations are tried.
 
 How a time is taken: CUDA events around one call, a 256 MB buffer written before each so that the L2
 cache holds nothing of the inputs, and the GPU kept busy until the call has been submitted, so that
@@ -165,7 +165,7 @@ def bench(peer, options):
                 row = {"direction": direction, "dtype": "bf16", "chunk": chunk, **shape}
                 if peer.autotuned:
                     most = most_configs(options, peer.name)
-                    row["tuning"] = (f"{f'the first {most} configurations' if most else 'all configurations'} "
+                    row["tuning"] = (f"{f'{most} configurations, at even distances,' if most else 'all configurations'} "
                                      f"of each kernel, {options.tune_ms} ms each")
                 try:
                     row |= measure(peer, x, chunk, dh, direction != "forward")
@@ -181,6 +181,13 @@ def most_configs(options, name):
     return CONFIGS_TO_COMPARE if options.compare else dict(options.configs or ()).get(name)
 
 
+def spread(configs, most):
+    """At most so many of them, at even distances: neighbours are alike."""
+    if most is None or len(configs) <= most:
+        return configs
+    return [configs[n * len(configs) // most] for n in range(most)]
+
+
 def set_tuner(options, name):
     from triton.runtime.autotuner import Autotuner
 
@@ -189,7 +196,7 @@ def set_tuner(options, name):
                                        quantiles=quantiles)
 
     def prune_more(tuner, kwargs):
-        return prune_as_triton(tuner, kwargs)[:most_configs(options, name)]
+        return spread(prune_as_triton(tuner, kwargs), most_configs(options, name))
 
     prune_as_triton = getattr(Autotuner.prune_configs, "as_triton", Autotuner.prune_configs)
     prune_more.as_triton = prune_as_triton
@@ -308,7 +315,7 @@ def parse_arguments():
     parser.add_argument("--tune-ms", type=int, default=TRITONS_TUNE_MS,
                         help="how long each configuration is timed (default: %(default)s, as Triton does)")
     parser.add_argument("--configs", type=parse_configs, action="append", metavar="PEER=COUNT",
-                        help="try only the first COUNT configurations of each of its kernels")
+                        help="try only COUNT configurations of each of its kernels, at even distances")
     parser.add_argument("--list", action="store_true", help="print the peers' names")
     options = parser.parse_args()
     options.direction = options.direction or DIRECTIONS

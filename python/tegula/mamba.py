@@ -11,6 +11,7 @@ from ._shim import (call, clamp, expm1, f32, first_numbers, given, is_tied, is_t
 from ._c import wrong
 
 _NO_LIMIT = (0.0, float("inf"))
+_MAMBA1 = "a decay of every channel, as Mamba-1 has, is for mamba_ssm's own function"
 
 
 def _raw(dt, dt_bias, dt_softplus, dt_limit):
@@ -101,7 +102,7 @@ def _one(name, x, n):
         return None
     if not is_tied(x, n):
         raise wrong(f"selective_state_update: {name}", "one number a head, expanded (strides of 0), as Mamba-2 has it",
-                    f"strides of {n} axes that are not 0")
+                    f"strides of {n} axes that are not 0", _MAMBA1)
     return x[(..., *(0,) * n)]
 
 
@@ -114,7 +115,7 @@ def selective_state_update(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, 
     for padding.
     """
     if len(x.shape) != 3:
-        raise wrong("selective_state_update: x", "[batch, heads, dim]", f"shape {list(x.shape)}")
+        raise wrong("selective_state_update: x", "[batch, heads, dim]", f"shape {list(x.shape)}", _MAMBA1)
     index = first_numbers(x, x.shape[0]) if state_batch_indices is None else state_batch_indices
     inputs = _inputs(x[:, None], _one("dt", dt, 1)[:, None], _one("A", A, 2), B[:, None], C[:, None], None,
                      _one("dt_bias", dt_bias, 1), dt_softplus, _NO_LIMIT)
