@@ -366,7 +366,7 @@ def _kda(name, q, k, v, g, beta, unit_rows, is_raw_gate, is_raw_beta, may_be_neg
 
 def _with_states(run, along_tokens, state, like_state, cu, chunk):
     """What run(*along_tokens, state) yields chunk by chunk, and the states before each chunk [B, chunks, ...]."""
-    bounds = [0, along_tokens[0].shape[1]] if cu is None else [int(t) for t in cu]
+    bounds = [0, along_tokens[0].shape[1]] if cu is None else cu.tolist()
     outputs, last, before = [], [], []
     for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
         S = like_state[:] if cu is None else like_state[n : n + 1]
