@@ -391,6 +391,71 @@ class Shims(unittest.TestCase):
         self.assertLess(error(o.transpose(1, 2), h), BF16)
         self.assertLess(error(S, last), BF16)
 
+    def same(self, one, other, given, level=4 * FP32):
+        """Values of two functions, and gradients of what is given."""
+        torch.manual_seed(2)
+        weights = [torch.randn_like(o) for o in other()]
+        found, wanted = one(), other()
+        for x, y in zip(found, wanted):
+            self.assertLess(error(x, y), level)
+        for x, y in zip(*(torch.autograd.grad(sum((o * w).sum() for o, w in zip(outputs, weights)), given)
+                          for outputs in (found, wanted))):
+            self.assertLess(error(x, y), level)
+
+    def test_gradients_of_sequences_by_their_numbers(self):
+        x, dt, A = self.x["v"], self.gates["g"], torch.tensor([-0.5, -2.0], requires_grad=True)
+        S0 = torch.randn(2, 2, 16, 16, requires_grad=True)
+        seq_idx = torch.tensor([[0] * 5 + [1] * 11, [0] * 16])
+
+        def scan(row, begin, end, S0):
+            along = [t[row : row + 1, begin:end] for t in (x, dt, self.x["k"], self.x["q"])]
+            return mamba.mamba_chunk_scan_combined(*along[:2], A, *along[2:], 64, dt_softplus=True, initial_states=S0,
+                                                   return_final_states=True)
+
+        def together():
+            return mamba.mamba_chunk_scan_combined(x, dt, A, self.x["k"], self.x["q"], 64, dt_softplus=True, seq_idx=seq_idx,
+                                                   initial_states=S0, return_final_states=True)
+
+        def apart():
+            one, two, three = scan(0, 0, 5, S0[:1]), scan(0, 5, 16, None), scan(1, 0, 16, S0[1:])
+            return torch.cat([torch.cat([one[0], two[0]], 1), three[0]]), torch.cat([two[1], three[1]])
+
+        self.same(together, apart, [*self.x.values(), dt, A, S0])
+
+    def test_gradients_of_states_between_chunks(self):
+        given = {**self.x, "g": -self.x["v"].detach().abs().requires_grad_(), "beta": self.gates["beta"]}
+
+        def by_chunks():
+            return fla.chunk_kda(**given, output_final_state=True, return_intermediate_states=True, chunk_size=8)
+
+        def at_once():
+            half = fla.chunk_kda(**{n: t[:, :8] for n, t in given.items()}, output_final_state=True)[1]
+            return *fla.chunk_kda(**given, output_final_state=True), torch.stack([torch.zeros_like(half), half], 1)
+
+        self.same(by_chunks, at_once, list(given.values()))
+
+    def test_gradients_of_attention_scores(self):
+        def scores():
+            return fla.parallel_simple_gla(**self.x, g=-self.gates["g"].abs(), output_attentions=True)
+
+        def products():
+            o, attention = scores()
+            return (attention @ self.x["v"].transpose(1, 2)).transpose(1, 2), attention
+
+        self.same(scores, products, [*self.x.values(), self.gates["g"]])
+
+    def test_gradients_of_the_state_without_normaliser(self):
+        q, k, v = (t.transpose(1, 2) for t in self.x.values())
+        i, f = (t.transpose(1, 2) for t in self.gates.values())
+
+        def run(normalize):
+            h, (C, n) = mlstm.mlstm_siging_chunkwise__xl_chunk(q, k, v, i, f, return_last_states=True, normalize=normalize)
+            return (C, n) if normalize else (C, n, h)
+
+        self.same(lambda: run(False)[:2], lambda: run(True), [self.x["k"], self.x["v"], *self.gates.values()])
+        h = mlstm.mlstm_siging_chunkwise__xl_chunk(q, k, v, i, f, normalize=False)
+        self.same(lambda: run(False)[2:], lambda: (h,), list(self.x.values()))
+
     def test_full_graphs(self):
         qkv, heads_first = list(self.x.values()), [t.transpose(1, 2) for t in self.x.values()]
         g, beta = (t.transpose(1, 2) for t in self.gates.values())
