@@ -256,12 +256,19 @@ class Fla(Case):
             self.assertLess(error(states[:, 2], at_16), FP32)
         x = [t[:1] for t in (self.q, self.k, self.v, self.gk, self.beta)]
         cu, lengths = np.array([0, 7, 7, T]), (7, 0, T - 7)
-        o, S, states = fla.chunk_kda(*x, cu_seqlens=cu, output_final_state=True, return_intermediate_states=True, chunk_size=4)
-        wanted = fla.chunk_kda(*x, cu_seqlens=cu, output_final_state=True)
+        starts = {"initial_state": numbers(3, H, K, V), "output_final_state": True}
+        o, S, states = fla.chunk_kda(*x, cu_seqlens=cu, **starts, return_intermediate_states=True, chunk_size=4)
+        wanted = fla.chunk_kda(*x, cu_seqlens=cu, **starts)
         self.assertLess(error(o, wanted[0]), FP32)
         self.assertLess(error(S, wanted[1]), FP32)
-        self.assertEqual(states.shape[:2], (1, sum(-(-n // 4) for n in lengths)))
-        self.assertFalse(states[:, 2].any())  # where the third begins
+        at = [(n, t) for n, length in enumerate(lengths) for t in range(0, length, 4)]
+        self.assertEqual(states.shape[:2], (1, len(at)))
+        for i, (n, t) in enumerate(at):
+            state = starts["initial_state"][n : n + 1]
+            if t:
+                begin = cu[n]
+                state = fla.chunk_kda(*(y[:, begin : begin + t] for y in x), initial_state=state, output_final_state=True)[1]
+            self.assertLess(error(states[:, i], state), FP32)
         self.assertIsNone(fla.chunk_kda(*x, return_intermediate_states=True)[1])
 
     def test_values_of_another_type(self):
