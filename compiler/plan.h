@@ -539,7 +539,8 @@ bool plan_is_loaded_decay(const struct plan *p, uint32_t v);
  * kernel sums up, and maps that products stand between and their readers. Where those begin; and finds their places. */
 uint32_t plan_spread_rows(const struct plan *p);
 void plan_keep_rows(struct plan *p);
-bool plan_reads_row(const struct plan *p, const struct op *op, uint32_t tile); /* ... or what maps make of it? */
+/* Does the operation, or a product that is made as it is, read the tile, or what maps make of it? */
+bool plan_reads_row(const struct plan *p, const struct op *op, uint32_t tile);
 /* Is a row tile loaded before all others, since a sum reads it before the first product? */
 bool plan_is_early_row(const struct plan *p, uint32_t tile);
 static inline bool plan_is_loaded_row(const struct value *v)

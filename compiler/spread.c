@@ -305,14 +305,21 @@ static uint32_t kept_bytes(const struct plan *p, uint32_t tile, bool is_made)
     return CHANNEL_ROWS * p->block[TG_DQK] * element;
 }
 
+/* The product that is made as this one is; NULL: none. */
+static const struct op *part_of(const struct plan *p, const struct op *op)
+{
+    const struct op *onto = plan_spread_onto(p, op);
+    return onto ? onto : plan_spread_beside(p, op);
+}
+
 /* The last of the operations from `begin` to `end` that reads the tile; -1: none. */
 static int last_reader(const struct plan *p, uint32_t tile, uint32_t begin, uint32_t end)
 {
     int last = -1;
     for (uint32_t i = begin; i < end; i++) {
-        const struct op *op = &p->ops[i], *onto = plan_is_spread(p, op) ? plan_spread_onto(p, op) : NULL;
+        const struct op *op = &p->ops[i], *part = plan_is_spread(p, op) ? part_of(p, op) : NULL;
         tg_operand reads[TG_MAX_READS];
-        for (const struct op *reader = op; reader; reader = reader == op ? onto : NULL) /* made with this one */
+        for (const struct op *reader = op; reader; reader = reader == op ? part : NULL)
             for (uint32_t k = 0, n = read_by(p, reader, reads); k < n; k++)
                 if (is_made_of(p, reads[k], p->values[reader->v].nest, tile))
                     last = (int)i;
