@@ -97,12 +97,13 @@ def mlstm_recurrent_step(q, k, v, i, f, c, n, m, eps=1e-6, dtype_state=None, **b
     return h[:, :, 0], _typed(states, dtype_state)
 
 
-mlstm_chunkwise__limit_chunk = mlstm_chunkwise__xl_chunk
+mlstm_chunkwise__limit_chunk = mlstm_parallel__limit_headdim = mlstm_chunkwise__xl_chunk
 mlstm_recurrent_step__native = mlstm_recurrent_step__triton = mlstm_recurrent_step
 mlstm_recurrent_sequence__native_fw = mlstm_recurrent_sequence__triton_step_fused_fw = mlstm_recurrent_sequence
 _PLACES = {"mlstm_chunkwise__limit_chunk": "mlstm_kernels.torch.chunkwise",
            "mlstm_chunkwise__xl_chunk": "mlstm_kernels.torch.chunkwise",
            "mlstm_siging_chunkwise__xl_chunk": "mlstm_kernels.torch.chunkwise",
+           "mlstm_parallel__limit_headdim": "mlstm_kernels.torch.parallel",
            "mlstm_recurrent_step__triton": "mlstm_kernels.torch.recurrent",
            "mlstm_recurrent_sequence__triton_step_fused_fw": "mlstm_kernels.torch.recurrent"}
 _SWAP = _swap.Swap("mlstm_kernels", _PLACES, {name: globals()[name] for name in _PLACES})

@@ -49,6 +49,7 @@ SIGNATURES = {
                            "allow_neg_eigval lower_bound state_v_first cu_seqlens",
     "mlstm_chunkwise__xl_chunk": f"{MLSTM} | {BLOCKS} autocast_kernel_dtype",
     "mlstm_chunkwise__limit_chunk": f"{MLSTM} | chunk_size autocast_kernel_dtype",
+    "mlstm_parallel__limit_headdim": f"{MLSTM} | autocast_kernel_dtype",
     "mlstm_siging_chunkwise__xl_chunk": f"{MLSTM} normalize | {BLOCKS} autocast_kernel_dtype",
     "mlstm_recurrent_sequence": f"{MLSTM} dtype_state",
     "mlstm_recurrent_step": "q k v i f c n m eps dtype_state",
