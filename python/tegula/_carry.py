@@ -99,7 +99,7 @@ class Shift(Decays):
 
     def through(self, transition, states, _axes, back):
         """A token that was the j-th from the end is the (j + tokens)-th."""
-        n = transition["tokens"].clamp(max=3)[..., None]
+        n = transition["tokens"][..., None]
         zero = torch.zeros_like(states["s1"])
         found = {}
         for j, name in enumerate(self.NAMES):
@@ -107,10 +107,6 @@ class Shift(Decays):
             for i, other in enumerate(self.NAMES):
                 found[name] = torch.where((i - j if back else j - i) == n, states[other], found[name])
         return found
-
-
-def _nothing(_gates, _scalars):
-    return torch.zeros(())
 
 
 def _hgrn2(x, s):

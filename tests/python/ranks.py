@@ -1,14 +1,16 @@
-"""ranks.py SIZE FOLDER [WORD]: the cases of context parallelism on SIZE processes of this machine, by gloo, on the emulator.
+"""ranks.py SIZE FOLDER [--on emu|shared|nccl] [--word WORD]: the cases of context parallelism on SIZE processes.
 
-Each process runs every case of its number of ranks, in order. Rank 0 compares what all have with one process that has all
-tokens. FOLDER gets a file of each rank: a line "ok CASE", or what was wrong. test_context_parallel.py reads them. With WORD only
-cases that have it in their name.
+On the emulator, by gloo; all on GPU 0, by gloo, through the host; or on a GPU each, by NCCL. Each process runs every case of
+its number of ranks that has WORD in its name, in order. Rank 0 compares what all have with one process that has all
+tokens. FOLDER gets a file of each rank: a line "ok CASE", or what was wrong. test_context_parallel.py reads them.
 """
 
+import argparse
 import dataclasses
 import datetime
 import functools
 import os
+import signal
 import sys
 import traceback
 import types
@@ -40,7 +42,12 @@ def inputs(variant, B=2, T=48, H=2, groups=1, K=16, V=24, N=None, dtype=torch.fl
     return made
 
 
+_OPEN = {"f": 3, "i": -3, "m0": -2, "gx": 3, "w": -3, "dt_raw": -2, "g_raw": -4, "a_raw": -3}
+
+
 def _values(name, x):
+    """Gates that let much through, so that a rank's states are felt some ranks away."""
+    x = x + _OPEN.get(name, 0)
     if name in ("a", "g", "gl", "gr", "log_lambda"):
         return -x.abs() / 3
     if name == "k":
@@ -109,9 +116,10 @@ class Case:
 
 
 def summed(x):
-    x = x.detach().clone()
-    dist.all_reduce(x)
-    return x
+    by_host = x.is_cuda and dist.get_backend() == "gloo"
+    total = x.detach().cpu() if by_host else x.detach().clone()
+    dist.all_reduce(total)
+    return total.to(x.device)
 
 
 def agrees(*case, level=FP32, **options):
@@ -301,7 +309,7 @@ FAMILY = ("mlstm-sig", "mlstm-exp", "retention", "simple-gla", "mamba2", "gla", 
 OTHERS = ("conv4", "dfw", "nla", "mlstm-sig-norm", "rwkv6", "hgrn2", "kda-safe")
 
 
-def _cases(size):
+def _cases(size, on="emu"):
     if size == 1:
         yield "same bits", same_bits_alone
         yield "two parts of one rank", lambda: agrees("kda", "zigzag")
@@ -323,22 +331,40 @@ def _cases(size):
             yield f"{layout} {cu or 'batch'}: {variant}", functools.partial(agrees, variant, layout, cu)
         for variant in OTHERS:
             yield f"zigzag across: {variant}", functools.partial(agrees, variant, "zigzag", ACROSS)
+        yield "ranks of two tokens: conv4", lambda: agrees("conv4", T=8)
+        yield "ranks of two tokens: mlstm-exp", lambda: agrees("mlstm-exp", "zigzag", T=8)
         for variant in ("simple-gla", "gated-delta"):
             yield f"bfloat16: {variant}", functools.partial(agrees, variant, dtype=torch.bfloat16, level=BF16)
         yield "nothing is sent", nothing_is_sent
         yield "by the peer's context", by_the_peers_context
+    if size == 8:
+        for variant in ("simple-gla", "mlstm-exp", "gated-delta", "kda"):
+            yield f"batch: {variant}", functools.partial(agrees, variant)
+            yield f"zigzag across: {variant}", functools.partial(agrees, variant, "zigzag", ACROSS)
+    if on != "emu" and size > 1:  # sizes that warpgroups are for
+        for variant in ("simple-gla", "mlstm-exp", "gla", "gated-delta", "kda"):
+            yield f"bfloat16, 128 / 128: {variant}", functools.partial(agrees, variant, B=1, T=4096, H=4, K=128, V=128,
+                                                                       dtype=torch.bfloat16, level=BF16)
 
 
-def names(size):
-    return [name for name, _ in _cases(size)]
+def names(size, on="emu"):
+    return [name for name, _ in _cases(size, on)]
 
 
-def _rank(rank, size, folder, word):
+def _join(rank, size, folder, on):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size,
-                            timeout=datetime.timedelta(seconds=300))
+    if on != "emu":
+        device = rank if on == "nccl" else 0
+        torch.cuda.set_device(device)
+        torch.set_default_device(f"cuda:{device}")
+    dist.init_process_group("nccl" if on == "nccl" else "gloo", init_method=f"file://{folder}/store", rank=rank,
+                            world_size=size, timeout=datetime.timedelta(seconds=300))
+
+
+def _rank(rank, size, folder, on, word):
+    _join(rank, size, folder, on)
     with open(f"{folder}/{rank}", "w", buffering=1) as out:
-        for name, case in _cases(size):
+        for name, case in _cases(size, on):
             if word not in name:
                 continue
             try:
@@ -353,21 +379,30 @@ def _rank(rank, size, folder, word):
     dist.destroy_process_group()
 
 
+def _child(rank, options):
+    status = 1
+    try:
+        _rank(rank, options.size, options.folder, options.on, options.word)
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def main():
-    size, folder, word = int(sys.argv[1]), sys.argv[2], " ".join(sys.argv[3:])
-    children = []
-    for rank in range(size):
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                _rank(rank, size, folder, word)
-                status = 0
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(status)
-        children.append(child)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("size", type=int)
+    parser.add_argument("folder")
+    parser.add_argument("--on", choices=("emu", "shared", "nccl"), default="emu")
+    parser.add_argument("--word", default="")
+    options, children = parser.parse_args(), []
+    for rank in range(options.size):
+        children.append(os.fork())
+        if children[-1] == 0:
+            _child(rank, options)
     failed = False
     while children:
         child, status = os.wait()
@@ -375,7 +410,7 @@ def main():
         if status and not failed:
             failed = True
             for other in children:
-                os.kill(other, 15)
+                os.kill(other, signal.SIGTERM)
     return failed
 
 

@@ -70,30 +70,55 @@ class Transitions(unittest.TestCase):
 
 
 @functools.cache
-def run(size):
-    """The lines of all ranks."""
+def run(size, on):
+    """The lines of all ranks, and what the program said."""
     with tempfile.TemporaryDirectory() as folder:
-        found = subprocess.run([sys.executable, ranks.__file__, str(size), folder], capture_output=True, text=True,
-                               timeout=1200)
+        found = subprocess.run([sys.executable, ranks.__file__, str(size), folder, "--on", on], capture_output=True,
+                               text=True, timeout=1200)
         lines = []
         for rank in range(size):
-            with open(os.path.join(folder, str(rank))) as file:
-                lines.append(file.read())
+            path = os.path.join(folder, str(rank))
+            lines.append(open(path).read().splitlines() if os.path.exists(path) else [])
         return lines, found.stderr[-2000:]
 
 
-@unittest.skipUnless(where.DEVICE == "emu", "runs on the emulator")
-class Processes(unittest.TestCase):
-    """A test for each case of each number of ranks."""
+class Case(unittest.TestCase):
+    def passed(self, size, on, name):
+        lines, said = run(size, on)
+        for rank, found in enumerate(lines):
+            if f"ok {name}" not in found:
+                self.fail("\n".join([f"rank {rank} of {size}:", *(x for x in found if not x.startswith("ok ")), said]))
 
-    def passed(self, size, name):
-        lines, said = run(size)
-        for rank, text in enumerate(lines):
-            if f"ok {name}\n" not in text.replace("not ok", "NOT OK"):
-                self.fail(f"rank {rank}: {text[text.find('not ok') :] if 'not ok' in text else 'did not get there'}\n{said}")
+
+def _add(case, size, on):
+    for name in ranks.names(size, on):
+        word = "".join(c if c.isalnum() else "_" for c in name)
+        setattr(case, f"test_{size}_{word}", functools.partialmethod(case.passed, size, on, name))
+
+
+@unittest.skipUnless(where.DEVICE == "emu", "on a GPU: OneGpu and Nccl")
+class Processes(Case):
+    """On the emulator, by gloo."""
+
+
+@unittest.skipUnless(isinstance(where.DEVICE, int), "runs with --device 0")
+class OneGpu(Case):
+    """All ranks on one GPU, by gloo."""
+
+
+@unittest.skipUnless(isinstance(where.DEVICE, int), "runs with --device 0")
+class Nccl(Case):
+    """A GPU each."""
+
+    def passed(self, size, on, name):
+        if torch.cuda.device_count() < size:
+            self.skipTest(f"{torch.cuda.device_count()} GPUs, and not {size}")
+        super().passed(size, on, name)
 
 
 for _size in (1, 2, 4):
-    for _name in ranks.names(_size):
-        setattr(Processes, f"test_{_size}_{_name.replace(' ', '_').replace(chr(39), '')}",
-                functools.partialmethod(Processes.passed, _size, _name))
+    _add(Processes, _size, "emu")
+for _size in (2, 4):
+    _add(OneGpu, _size, "shared")
+for _size in (2, 4, 8):
+    _add(Nccl, _size, "nccl")
