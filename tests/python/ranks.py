@@ -6,6 +6,7 @@ tokens. FOLDER gets a file of each rank: a line "ok CASE", or what was wrong. te
 """
 
 import argparse
+import ctypes
 import dataclasses
 import datetime
 import functools
@@ -26,6 +27,7 @@ from tegula.context_parallel import Context
 # float32: the same sums in another order, some ten times its 6e-8. bfloat16: a state that differs in its last bits turns
 # roundings of operands, which then differ by 2^-8; the levels of CONTRIBUTING.md.
 FP32, BF16 = 3e-6, 4e-3
+_PR_SET_PDEATHSIG = 1
 ACROSS, ON = [0, 5, 5, 41, 48], [0, 2, 12, 24, 24, 36, 48]  # borders inside ranks, and on them too; empty sequences
 
 
@@ -381,6 +383,7 @@ def _rank(rank, size, folder, on, word):
 
 def _child(rank, options):
     status = 1
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # not left behind by a parent that ran out of time
     try:
         _rank(rank, options.size, options.folder, options.on, options.word)
         status = 0
