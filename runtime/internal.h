@@ -59,6 +59,20 @@ cu_result map_encode(const tg_driver *driver, const tg_program *program, const t
                      const tg_map_desc *recipe, uint64_t address, const int64_t *stride, struct map_place *places,
                      struct cu_tensor_map *map);
 
+/* A tensor as the kernels see it. */
+struct bound {
+    uint64_t address;                                         /* 0: absent */
+    int64_t stride[2 + TG_MAX_AXES], extent[2 + TG_MAX_AXES]; /* extents of axes that it lacks are 1 */
+    bool is_given;                                            /* named by the caller */
+};
+
+/* overlap.c */
+
+/* No output, nor the workspace, lies where another tensor of a call does: sizes, addresses and strides are otherwise right.
+ * Reports all that do. Which slots of a pool are taken is not known here: those are the caller's to keep apart. */
+tg_status check_memory(const tg_program *program, const struct bound *bound, uint64_t workspace,
+                       uint64_t workspace_bytes, const tg_sink *sink);
+
 /* file.c */
 
 /* Reads a whole regular file of at most FILE_MOST bytes. A missing one is TG_OK with *bytes NULL. *bytes is malloc'ed

@@ -15,13 +15,6 @@ enum { MAX_STRIDES = 2 + TG_MAX_AXES, VECTOR_BYTES = 16, WORKSPACE_ALIGNMENT = 2
 static const int64_t max_reach = INT64_C(1) << 56;      /* elements from the first to the last */
 static const int64_t max_map_stride = INT64_C(1) << 40; /* bytes, which it is below */
 
-/* A tensor as the kernels see it. */
-struct bound {
-    uint64_t address; /* 0: absent */
-    int64_t stride[MAX_STRIDES];
-    bool is_given; /* named by the caller */
-};
-
 struct call {
     const tg_program *program;
     const tg_sizes *sizes;
@@ -33,7 +26,7 @@ struct call {
 
 static int64_t extent_of(const struct call *call, uint32_t tensor, uint32_t axis)
 {
-    return tg_tensor_extent(call->program, call->sizes, tensor, axis);
+    return call->bound[tensor].extent[axis];
 }
 
 static uint32_t count_axes(const tg_tensor_info *info)
@@ -67,6 +60,13 @@ static void set_contiguous(const struct call *call, uint32_t tensor, int64_t *st
         stride[axis] = step;
         step *= extent_of(call, tensor, axis);
     }
+}
+
+static void find_extents(struct call *call)
+{
+    for (uint32_t i = 0; i < call->program->n_tensors; i++)
+        for (uint32_t axis = 0, n = count_axes(&call->program->tensors[i]); axis < MAX_STRIDES; axis++)
+            call->bound[i].extent[axis] = axis < n ? tg_tensor_extent(call->program, call->sizes, i, axis) : 1;
 }
 
 /* ---- checks ---- */
@@ -185,11 +185,11 @@ static tg_status bind_given(struct call *call, uint32_t tensor)
     return status;
 }
 
-static tg_status bind_workspace(struct call *call, uint64_t workspace)
+static tg_status bind_workspace(struct call *call, uint64_t workspace, uint64_t *workspace_bytes)
 {
     const tg_program *program = call->program;
     uint64_t offsets[TG_MAX_TENSORS];
-    const uint64_t bytes = tg_workspace_offsets(program, call->sizes, offsets);
+    const uint64_t bytes = *workspace_bytes = tg_workspace_offsets(program, call->sizes, offsets);
     for (uint32_t i = 0; i < program->n_tensors; i++) {
         if (!is_workspace(&program->tensors[i]))
             continue;
@@ -253,17 +253,21 @@ static tg_status bind_call(struct call *call, const tg_module *module, const tg_
     call->sizes = sizes;
     call->sink = sink;
     call->mapped = mapped_tensors(module->program);
+    uint64_t workspace_bytes = 0;
     tg_status status = tg_sizes_check(module->program, sizes, sink);
     if (status != TG_OK)
         return status;
+    find_extents(call);
     for (uint32_t i = 0; i < n_args; i++)
         if (bind_name(call, &args[i], i) != TG_OK)
             status = TG_E_ARGUMENT;
     for (uint32_t i = 0; i < module->program->n_tensors && !is_workspace(&module->program->tensors[i]); i++)
         if (bind_given(call, i) != TG_OK)
             status = TG_E_ARGUMENT;
-    if (bind_workspace(call, workspace) != TG_OK)
+    if (bind_workspace(call, workspace, &workspace_bytes) != TG_OK)
         status = TG_E_ARGUMENT;
+    if (status == TG_OK)
+        status = check_memory(call->program, call->bound, workspace, workspace_bytes, sink);
     if (status == TG_OK && !has_tokens_to_launch(sizes))
         status = check_slots(call);
     return status;

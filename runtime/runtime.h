@@ -82,6 +82,10 @@ TG_API const tg_module *tg_set_module(const tg_modules *modules, uint32_t dqk, u
  * What is in them is not checked; cu begins with 0, does not decrease and ends with T or
  * less.
  *
+ * What a call writes lies apart from all else of it: elements of an output from one another, and outputs and the workspace
+ * from other tensors (TG0833). Slices of one tensor are apart: dq, dk and dv of [B, T, 3, NH, d]. A final state may be
+ * where the initial one is, with the same strides. Slots of pools are the caller's to keep apart, and inputs may overlap.
+ *
  * Slots of a pool (tg_tensor_is_slot): the stride of B leads from slot to slot, also for a single
  * sequence. How many slots there are is not known here, nor which ones a call takes: see tg_pooling. */
 typedef struct tg_tensor_arg {
@@ -91,7 +95,7 @@ typedef struct tg_tensor_arg {
 } tg_tensor_arg;
 
 /* Checks sizes and tensors of a call without launching: names, missing or duplicate tensors,
- * strides, alignment. Costs microseconds; reports all mistakes. */
+ * strides, alignment, memory that is written twice. Costs microseconds; reports all mistakes. */
 TG_API tg_status tg_launch_check(const tg_module *module, const tg_sizes *sizes, const tg_tensor_arg *args,
                                  uint32_t n_args, uint64_t workspace, const tg_sink *sink);
 

@@ -58,7 +58,7 @@ int teardown(void **state)
 void sample_call(tg_tensor_arg *args)
 {
     for (uint64_t i = 0; i < N_ARGS; i++)
-        args[i] = (tg_tensor_arg){.name = sample_tensors[i].name, .address = 0x10000 * (i + 1)};
+        args[i] = (tg_tensor_arg){.name = sample_tensors[i].name, .address = APART * (i + 1)};
 }
 
 tg_module *load_program(const tg_program *p)
@@ -83,7 +83,7 @@ uint32_t whole_signature(const tg_program *p, tg_tensor_arg *args)
 {
     uint32_t n = 0;
     for (; p->tensors[n].flags & (TG_IN | TG_OUT); n++)
-        args[n] = (tg_tensor_arg){.name = p->tensors[n].name, .address = 0x10000 * (n + 1)};
+        args[n] = (tg_tensor_arg){.name = p->tensors[n].name, .address = APART * (n + 1)};
     return n;
 }
 

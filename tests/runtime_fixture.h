@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-enum { N_ARGS = 8 }; /* tensors of the sample program */
+enum { N_ARGS = 8 };              /* tensors of the sample program */
+#define APART (UINT64_C(1) << 44) /* from the address of one to the next: no strides here lead so far */
 
 extern const char ptx[];
 extern struct fake_state *fake;

@@ -182,25 +182,25 @@ static void values_arrive_in_order(void **state)
     tg_sizes sizes = {3, 5, 70, 0};
     assert_int_equal(tg_launch(module, &sizes, NULL, args, N_ARGS - 1, 0x100, (void *)0x77, NULL), TG_OK);
     const uint64_t expected[] = {
-        0x10000, UINT64_C(1) << 40,
-        0,       (uint64_t)-16, /* q */
-        0x20000, 5 * 70 * 16,
-        70 * 16, 16, /* k, contiguous */
-        0x30000, 5 * 70 * 16,
-        70 * 16, 16, /* v */
-        0x40000, 5 * 70,
-        70,      1, /* f */
-        0x50000, 5 * 70,
-        70,      1, /* i */
-        0,       0,
-        0,       0, /* S0 */
-        0x70000, 5 * 70 * 16,
-        70 * 16, 16, /* h */
-        0x80000, 5 * 256,
-        256,     16, /* S */
-        0x100,   5,
-        70,      0x3e800000,
-        2,       64, /* workspace, NH, T, scale, chunks, L */
+        1 * APART, UINT64_C(1) << 40,
+        0,         (uint64_t)-16, /* q */
+        2 * APART, 5 * 70 * 16,
+        70 * 16,   16, /* k, contiguous */
+        3 * APART, 5 * 70 * 16,
+        70 * 16,   16, /* v */
+        4 * APART, 5 * 70,
+        70,        1, /* f */
+        5 * APART, 5 * 70,
+        70,        1, /* i */
+        0,         0,
+        0,         0, /* S0 */
+        7 * APART, 5 * 70 * 16,
+        70 * 16,   16, /* h */
+        8 * APART, 5 * 256,
+        256,       16, /* S */
+        0x100,     5,
+        70,        0x3e800000,
+        2,         64, /* workspace, NH, T, scale, chunks, L */
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_int_equal(fake->values[i], expected[i]);
@@ -257,10 +257,10 @@ static void all_mistakes_of_a_call_are_named(void **state)
         "TG0822 args[8].name: expected every tensor once, found k again",
         "TG0821 args[9].name: expected a tensor of the signature, found C",
         "TG0823 q: expected an address, found no argument of that name",
-        "TG0825 k: address: expected a multiple of 16, found 0x20008",
+        "TG0825 k: address: expected a multiple of 16, found 0x200000000008",
         "TG0825 v: stride of B: expected a multiple of 4 elements (16 bytes), found 5",
         "TG0824 v: stride of dhv: expected 1, found 2",
-        "TG0825 f: address: expected a multiple of 4, found 0x40002",
+        "TG0825 f: address: expected a multiple of 4, found 0x400000000002",
         "TG0824 i: stride of B: expected at most",
         "TG0824 h: stride of NH: expected an output whose elements do not overlap, found 0",
         "TG0826 workspace: expected a multiple of 256, found 0x10",
@@ -575,6 +575,71 @@ static void long_signatures_are_listed_whole(void **state)
     tg_unload(module);
 }
 
+/* ---- memory that is written ---- */
+
+/* Of [B 3, NH 5, T 70, 16], fp32: what of two addresses and strides is refused, and in which words. */
+static void what_is_written_lies_apart(void **state)
+{
+    (void)state;
+    enum { Q = SAMPLE_Q, V = SAMPLE_V, H = SAMPLE_H, S = SAMPLE_S, S0 = SAMPLE_S0 };
+    const int64_t last = 3 * 5 * 70 * 16 - 16;
+    const struct {
+        int to, from;          /* `to` is moved: to the address of `from` */
+        int64_t offset;        /* and so many elements on */
+        int64_t strides[2][4]; /* of both */
+        const char *expected;  /* NULL: accepted */
+    } rows[] = {
+        {H, H, 0, {{5 * 70 * 48, 48, 5 * 48, 1}}, NULL},
+        {H, H, 0, {{5 * 70 * 48, 32, 64, 1}}, "TG0833 h: strides: expected an output whose elements do not overlap"},
+        {H, H, 0, {{70 * 16, 70 * 16, 16, 1}}, "TG0833 h: strides: expected an output whose elements do not overlap"},
+        {H, H, 0, {{5 * 70 * 16, 70 * 16, -16, 1}}, NULL},
+        {H, V, 0, {{0}}, "TG0833 h: address: expected memory apart from that of v, found 0x300000000000"},
+        {H, V, last, {{0}}, "TG0833 h: address: expected memory apart from that of v"},
+        {H, V, last + 16, {{0}}, NULL},
+        {V, H, last, {{0}}, "TG0833 h: address: expected memory apart from that of v"},
+        {Q, V, 0, {{0}}, NULL}, /* inputs may be one */
+        {S, H, 16, {{0}}, "TG0833 h: address: expected memory apart from that of S"},
+        {S, S0, 0, {{0}}, NULL}, /* in place */
+        {S, S0, 16, {{0}}, "TG0833 S: address: expected memory apart from that of S0"},
+        {S, S0, 0, {{5 * 512, 512, 32, 1}}, "TG0833 S: address: expected memory apart from that of S0"},
+        /* slices of one tensor [B, T, 3, NH, 16], and of [B, NH, T, 3 * 16] */
+        {H, V, 5 * 16, {{70 * 240, 16, 240, 1}, {70 * 240, 16, 240, 1}}, NULL},
+        {H, V, 4 * 16, {{70 * 240, 16, 240, 1}, {70 * 240, 16, 240, 1}}, "TG0833 h: address: expected memory apart"},
+        {H, V, -5 * 16, {{70 * 240, 16, 240, 1}, {70 * 240, 16, 240, 1}}, NULL},
+        {H, V, 16, {{5 * 70 * 48, 70 * 48, 48, 1}, {5 * 70 * 48, 70 * 48, 48, 1}}, NULL},
+        {H, V, 8, {{5 * 70 * 48, 70 * 48, 48, 1}, {5 * 70 * 48, 70 * 48, 48, 1}}, "TG0833 h: address: expected memory"},
+        /* beside one that heads or sequences share */
+        {H, V, 32, {{5 * 70 * 48, 70 * 48, 48, 1}, {5 * 70 * 48, 0, 48, 1}}, NULL},
+        {H, V, 0, {{5 * 70 * 48, 70 * 48, 48, 1}, {0, 70 * 48, 48, 1}}, "TG0833 h: address: expected memory apart"},
+        {S, H, -1000000, {{0}}, NULL},
+    };
+    tg_program p;
+    tg_module *module = load_sample(&p);
+    const tg_sizes sizes = {3, 5, 70, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LOG(log);
+        tg_tensor_arg args[N_ARGS];
+        sample_call(args);
+        tg_tensor_arg *to = &args[rows[i].to];
+        const int64_t bytes = tg_dtype_bytes((tg_dtype)p.tensors[rows[i].to].dtype);
+        to->address = args[rows[i].from].address + (uint64_t)(rows[i].offset * bytes);
+        memcpy(args[rows[i].from].stride, rows[i].strides[1], sizeof rows[i].strides[1]);
+        memcpy(to->stride, rows[i].strides[0], sizeof to->stride);
+        const tg_status status = tg_launch_check(module, &sizes, args, N_ARGS, 0x100, &log_sink);
+        if (status != (rows[i].expected ? TG_E_ARGUMENT : TG_OK))
+            fail_msg("row %zu: %s", i, log.text);
+        if (rows[i].expected)
+            assert_says(&log, rows[i].expected);
+    }
+    LOG(log);
+    tg_tensor_arg args[N_ARGS];
+    sample_call(args);
+    const uint64_t inside = args[SAMPLE_Q].address + 256;
+    assert_int_equal(tg_launch_check(module, &sizes, args, N_ARGS, inside, &log_sink), TG_E_ARGUMENT);
+    assert_says(&log, "TG0833 workspace: expected memory apart from that of q, found 0x100000000100");
+    tg_unload(module);
+}
+
 /* ---- times ---- */
 
 static void times_are_sorted_and_nothing_leaks(void **state)
@@ -653,6 +718,7 @@ int main(void)
         TEST(an_empty_call_moves_no_state),
         TEST(sums_over_no_batch_are_zeros),
         TEST(long_signatures_are_listed_whole),
+        TEST(what_is_written_lies_apart),
         TEST(times_are_sorted_and_nothing_leaks),
         TEST(kernels_are_timed_one_by_one),
     };

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+static const uint64_t apart = 0x100000; /* from tensor to tensor, where sizes are not random */
 enum { N_CALLS = 100000, N_SUBJECTS = 4, TEXT_BYTES = 16384 };
 
 static struct fake_state *fake;
@@ -207,31 +208,49 @@ static int64_t rarely(int64_t strange, int64_t usual)
     return rand() % 60 == 0 ? strange : usual;
 }
 
-/* Memory that empty calls may really write; other calls only pass addresses on. */
-static _Alignas(256) uint8_t memory[1 << 20];
+/* Memory that empty calls may really write; other calls only pass addresses on, so far apart that no strides lead from one
+ * to the other: the runtime looks at that, and generated C does not. */
+static _Alignas(256) uint8_t memory[1 << 24];
+
+static uint64_t random_address(const tg_program *p, uint32_t i, int64_t tokens)
+{
+    /* In a pool final states may be where initial ones are. */
+    const int source = tg_tensor_is_slot(p, i) && rand() % 4 ? tg_tensor_source(p, i) : -1;
+    const uint64_t place = source >= 0 ? (uint64_t)source : i;
+    return tokens > 0 ? (place + 1) << 59 : (uintptr_t)memory + place * (sizeof memory / 16);
+}
 
 static void random_tensor(const tg_program *p, uint32_t i, int64_t tokens, tg_tensor_arg *arg)
 {
     const tg_tensor_info *t = &p->tensors[i];
-    /* In a pool final states may be where initial ones are; elsewhere copies must not overlap. */
-    bool is_above = t->flags & TG_OUT && !(tg_tensor_is_slot(p, i) && rand() % 4);
+    const bool is_out = t->flags & TG_OUT;
     *arg = (tg_tensor_arg){.name = t->name};
-    arg->address = (uintptr_t)memory + (uintptr_t)(is_above ? sizeof memory / 2 : 0);
+    arg->address = random_address(p, i, tokens);
     arg->address += (uint64_t)rarely(2, 0);
     if (rarely(1, 0) || (t->flags & TG_OPTIONAL && rand() % 3 == 0))
         arg->address = 0;
-    if (rand() % 4 == 0) { /* rows of 32 in 16 of each sequence; the state stays inside `memory` */
+    if (rand() % 4 == 0) { /* rows of 32 or 64; the state stays inside `memory`, and heads of an output apart */
         const bool is_wide = t->axes[1] != TG_AXIS_NONE;
-        const int64_t stride[] = {2560, rarely(0, 512), is_wide ? rarely(34, 32) : rarely(32, 1), rarely(2, 1)};
+        const int64_t row = is_out ? 64 : 32, head = row * (!is_out ? 16 : tokens > 64 ? tokens : 64);
+        const int64_t stride[] = {16 * head, rarely(0, head), is_wide ? rarely(row + 2, row) : rarely(row, 1),
+                                  rarely(2, 1)};
         memcpy(arg->stride, stride, sizeof stride);
     }
     arg->stride[0] = rarely(0, arg->stride[0]);
     if (tokens > 0)
         arg->stride[rand() % 4] += rarely(INT64_MAX / 4, 0);
-    if (tokens > 0 && rarely(1, 0)) /* what tensor maps cannot have */
-        arg->stride[rand() % 3] = ONE_OF(0, -64, INT64_C(1) << 36, INT64_C(1) << 38, INT64_C(1) << 39);
+    if (tokens > 0 && rarely(1, 0)) { /* what tensor maps cannot have */
+        arg->stride[is_out ? 0 : rand() % 3] =
+            is_out ? ONE_OF(0, INT64_C(1) << 41) : ONE_OF(0, -64, INT64_C(1) << 36, INT64_C(1) << 38, INT64_C(1) << 39);
+    }
     if (t->dtype == TG_I32)
         arg->stride[rand() % 3] = rarely(-1, ONE_OF(0, 1, 2));
+}
+
+static void random_tensors(const tg_program *p, struct call *c)
+{
+    for (c->n_args = 0; p->tensors[c->n_args].flags & (TG_IN | TG_OUT); c->n_args++)
+        random_tensor(p, c->n_args, c->sizes.tokens, &c->args[c->n_args]);
 }
 
 static void random_call(const tg_program *p, struct call *c)
@@ -245,10 +264,7 @@ static void random_call(const tg_program *p, struct call *c)
     for (uint32_t i = 0; i < p->n_scalars; i++)
         c->scalars[i] = (float)ONE_OF(0, 1, -3);
     c->scalars[rand() % (int)p->n_scalars] += rand() % 60 ? 0.25f : (rand() % 2 ? NAN : -INFINITY);
-    while (p->tensors[c->n_args].flags & (TG_IN | TG_OUT)) {
-        random_tensor(p, c->n_args, c->sizes.tokens, &c->args[c->n_args]);
-        c->n_args++;
-    }
+    random_tensors(p, c);
     c->workspace = (uint64_t)rarely(0, rarely(0x110, 0x100));
     c->stream = (void *)(uintptr_t)rand();
 }
@@ -335,6 +351,7 @@ static void random_call_of_set(const tg_set *set, struct call *c)
     if (c->sizes.batch > 0 && c->sizes.tokens > 0) { /* others write their states into `memory` */
         c->sizes.tokens = ONE_OF(1, 16, 60, 90, 120, 1000, 8192, 65536);
         c->sizes.batch = ONE_OF(1, 2, 3, 100);
+        random_tensors(&set->programs[0], c);
     }
     c->workspace = 0x100;
 }
@@ -475,7 +492,7 @@ static struct call call_of_maps(const struct subject *s, uint64_t base)
 {
     struct call c = {.sizes = {2, 12, 16, 0}, .workspace = 0x100};
     for (uint32_t i = 0; s->program.tensors[i].flags & (TG_IN | TG_OUT); i++)
-        c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = base + 0x1000 * (i + 1)};
+        c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = base + apart * (i + 1)};
     return c;
 }
 
@@ -498,7 +515,7 @@ static void maps_are_kept_by_address(void **state)
         assert_int_equal(fake->values[0], value);
         int n_asked = 0;
         for (int i = 0; i < 40; i++) { /* more arrays than there are places */
-            const struct call other = call_of_maps(s, UINT64_C(0x10000) * (unsigned int)(i % 20 + 1));
+            const struct call other = call_of_maps(s, UINT64_C(0x1000000) * (unsigned int)(i % 20 + 1));
             n_asked += count_maps(s, &other, is_generated);
         }
         assert_true(n_asked > 20 * (TG_MAX_MAPS - 1) && n_asked <= 40 * TG_MAX_MAPS);
@@ -525,11 +542,11 @@ static int encode_address(void *map, int type, uint32_t rank, void *address, con
 /* The maps come first among the parameters, the last one foremost, then the address of the first tensor. */
 static int see_maps(const void *launch, void *function, void **parameters, void **extra)
 {
-    const uint64_t base = *(uint64_t *)parameters[TG_MAX_MAPS] - 0x1000;
+    const uint64_t base = *(uint64_t *)parameters[TG_MAX_MAPS] - apart;
     const tg_program *p = &subjects[N_SUBJECTS - 1].program;
     (void)launch, (void)function, (void)extra;
     for (uint32_t m = 1; m < TG_MAX_MAPS; m++) { /* the last is of workspace */
-        const uint64_t *words = parameters[m], expected = base + 0x1000u * (p->kernels[0].args[m].index + 1u);
+        const uint64_t *words = parameters[m], expected = base + apart * (p->kernels[0].args[m].index + 1u);
         for (int i = 0; i < 16; i++)
             if (words[i] != expected)
                 __atomic_fetch_add(&n_wrong, 1, __ATOMIC_RELAXED);
@@ -607,7 +624,7 @@ static void a_launch_takes_less_than_3_us(void **state)
     for (const struct subject *s = subjects; s < subjects + N_SUBJECTS; s++) {
         struct call c = {.sizes = {2, 12, 16, 0}, .workspace = 0x100};
         for (uint32_t i = 0; s->program.tensors[i].flags & (TG_IN | TG_OUT); i++)
-            c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = 0x1000 * (i + 1)};
+            c.args[c.n_args++] = (tg_tensor_arg){.name = s->program.tensors[i].name, .address = apart * (i + 1)};
         const double generated = cost_of(s, &c, true), runtime = cost_of(s, &c, false);
         print_message("%s, %u tensors, %u parameters, %u maps: NAME_launch %.0f ns, tg_launch %.0f ns\n", s->name,
                       s->program.n_tensors, s->program.kernels[0].n_args, s->program.kernels[0].n_maps, generated,
