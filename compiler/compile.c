@@ -33,23 +33,18 @@ static void text_write(void *user, const char *bytes, size_t n)
     t->bytes[t->size] = 0;
 }
 
-/* One entry a sequence: a state, or its gradient. `of_matrices`: one of those that have an order and a type of their own. */
-static bool has_state(const tg_algorithm *algorithm, bool of_matrices)
+static bool has_matrix_state(const tg_algorithm *algorithm)
 {
-    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
-        const tg_tensor *t = &algorithm->tensors[tile];
-        const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
-        if (of_matrices ? tg_tensor_is_state(t)
-                        : (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++)
+        if (tg_tensor_is_state(&algorithm->tensors[tile]))
             return true;
-    }
     return false;
 }
 
 /* What is said of states is of states that there are. */
 static bool check_states(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink)
 {
-    const bool has_any = has_state(algorithm, false), has_matrix = has_state(algorithm, true);
+    const bool has_any = tg_algorithm_has_states(algorithm), has_matrix = has_matrix_state(algorithm);
     if (shape->pooled && !has_any)
         tg_report(sink, TG_ERROR, "TG0556", NULL, 0, "leave the pool out",
                   "%s has no states: pool: expected none, found states in slots", algorithm->name);

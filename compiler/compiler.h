@@ -56,6 +56,8 @@ typedef struct tg_shape_class {
 
 /* 1 for what .state and .values_first are of: an input or output [dqk, dhv] or [dhv, dqk] of each sequence and head. */
 TG_API int tg_tensor_is_state(const tg_tensor *tensor);
+/* 1 when something that goes in or out has one entry for each sequence, and nothing along it: what a pool has slots of. */
+TG_API int tg_algorithm_has_states(const tg_algorithm *algorithm);
 
 typedef enum tg_stage { TG_STAGE_PLAN, TG_STAGE_LLVM, TG_STAGE_PTX } tg_stage;
 

@@ -5,6 +5,8 @@
  * and who moves it asks here for its axes and its type. */
 #include "compiler/plan.h"
 
+#include <string.h>
+
 static bool is_matrix(const uint8_t axes[TG_MAX_AXES])
 {
     const bool keys_first = axes[0] == TG_DQK && axes[1] == TG_DHV,
@@ -15,6 +17,17 @@ static bool is_matrix(const uint8_t axes[TG_MAX_AXES])
 int tg_tensor_is_state(const tg_tensor *t)
 {
     return (t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && is_matrix(t->axes);
+}
+
+int tg_algorithm_has_states(const tg_algorithm *algorithm)
+{
+    for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
+        const tg_tensor *t = &algorithm->tensors[tile];
+        const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
+        if ((t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
+            return 1;
+    }
+    return 0;
 }
 
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape)

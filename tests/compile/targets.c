@@ -112,7 +112,7 @@ static void cover(const struct coverage *c, const char *ptxas)
                                       .group = f->group,
                                       .tokens = f->tokens,
                                       .packed = f->packed,
-                                      .pooled = f->pooled};
+                                      .pooled = f->pooled && tg_algorithm_has_states(c->variant->algorithm)};
         if ((c->coded | c->planned) >> w & 1)
             compile_one(c->variant, c->target, &shape, f, !(c->coded >> w & 1), ptxas);
     }

@@ -153,17 +153,6 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
     }
 }
 
-static bool has_states(const struct declaration *d)
-{
-    for (uint32_t tile = 1; tile < d->algorithm.n_tensors; tile++) {
-        const tg_tensor *t = &d->tensors[tile];
-        const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
-        if ((t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
-            return true;
-    }
-    return false;
-}
-
 void declare(uint64_t seed, struct declaration *d)
 {
     struct draw draw = draw_of(seed / SCHEDULES_OF_EACH, "declaration"), own = draw_of(seed, "schedule");
@@ -174,7 +163,7 @@ void declare(uint64_t seed, struct declaration *d)
         declare_mutant(&own, d);
     } else {
         declare_algorithm(&draw, d);
-        d->shape.pooled = d->shape.pooled && has_states(d); /* else it is refused */
+        d->shape.pooled = d->shape.pooled && tg_algorithm_has_states(&d->algorithm); /* else it is refused */
         declare_schedule(&own, d);
         static const char *const no_aliases[] = {NULL};
         d->variant = (tg_variant){TG_HEADER(tg_variant), .name = "random", .aliases = no_aliases};
