@@ -207,12 +207,17 @@ void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, L
         set(e, registers[i * (c->each / words)], as(e, LLVMBuildExtractElement(e->b, x, imm(e, i), ""), e->f32));
 }
 
+static void fetch_row(const struct channels *c, uint32_t v, uint32_t r)
+{
+    channel_load_row(c, v, waiting_place(c, v, r), &c->e->registers[v][r * c->each]);
+}
+
 void fetch_channels(const struct channels *c, uint32_t r)
 {
-    struct emit *e = c->e;
-    for (uint32_t v = 0; v < e->p->n_values; v++)
-        if (plan_waits(&e->p->values[v]))
-            channel_load_row(c, v, waiting_place(c, v, r), &e->registers[v][r * c->each]);
+    const struct plan *p = c->e->p;
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (plan_waits(&p->values[v]))
+            fetch_row(c, v, r);
 }
 
 int channel_same_before(const struct plan *p, uint32_t v)
@@ -286,9 +291,47 @@ void await_channels(struct emit *e, uint32_t behind)
     sync_warp(e);
 }
 
+/* Has an earlier product made operands in the place of rows? */
+static bool are_rows_gone(const struct plan *p, const struct op *op)
+{
+    bool are_gone = false;
+    for (const struct op *before = p->ops; before < op; before++)
+        are_gone |= is_channel_product(p, before);
+    return are_gone;
+}
+
 static bool reads_rows(const struct plan *p, const struct op *op)
 {
     return is_of_channels(p, op) && op->kind != OP_LOAD && op->kind != OP_ZERO && op->kind != OP_MAP;
+}
+
+/* Copies that were begun behind the last of those that are needed. */
+static uint32_t begun_behind(const struct plan *p, const struct op *op, const bool *is_needed)
+{
+    uint32_t behind = 0;
+    for (const struct op *before = p->ops; before < op; before++)
+        if (before->kind == OP_LOAD && p->values[before->v].n_dims == 2 && is_of_channels(p, before) &&
+            channel_same_before(p, before->v) < 0)
+            behind = is_needed[before->v] ? 0 : behind + 1;
+    return behind;
+}
+
+void bring_waiting(const struct channels *c, const struct op *op, uint32_t u)
+{
+    struct emit *e = c->e;
+    const struct plan *p = e->p;
+    bool is_needed[PLAN_MAX_VALUES] = {false}, is_any = false;
+    for (uint32_t v = 0; v < p->n_values; v++)
+        is_any |= is_needed[v] = plan_waits(&p->values[v]) && channel_is_of(p, u, v);
+    if (!is_any)
+        return;
+    if (are_rows_gone(p, op))
+        bring_rows(c, op);
+    else
+        await_channels(e, begun_behind(p, op, is_needed));
+    for (uint32_t v = 0; v < p->n_values; v++)
+        for (uint32_t r = 0; r < ROWS && is_needed[v]; r++)
+            fetch_row(c, v, r);
 }
 
 /* What waits as fp32, if the operation is the first that reads rows. */
@@ -296,14 +339,13 @@ static void fetch_floats(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
     const struct plan *p = e->p;
-    uint32_t behind = 0; /* copies of others that were begun behind the last of these */
-    for (const struct op *before = p->ops; before < op; before++) {
+    bool is_needed[PLAN_MAX_VALUES];
+    for (const struct op *before = p->ops; before < op; before++)
         if (reads_rows(p, before))
             return;
-        if (before->kind == OP_LOAD && channel_same_before(p, before->v) < 0)
-            behind = plan_waits_with(&p->values[before->v], 4) ? 0 : behind + plan_waits(&p->values[before->v]);
-    }
-    await_channels(e, behind);
+    for (uint32_t v = 0; v < p->n_values; v++)
+        is_needed[v] = plan_waits_with(&p->values[v], 4);
+    await_channels(e, begun_behind(p, op, is_needed));
     for (uint32_t v = 0; v < p->n_values; v++) {
         const int same = plan_waits_with(&p->values[v], 4) ? channel_same_before(p, v) : -1;
         for (uint32_t r = 0; r < HALF && plan_waits_with(&p->values[v], 4); r++)
@@ -417,9 +459,7 @@ static void put_row(struct pass *pass, uint32_t r)
 void bring_rows(const struct channels *c, const struct op *op)
 {
     struct emit *e = c->e;
-    bool is_gone = false;
-    for (const struct op *before = e->p->ops; before < op; before++)
-        is_gone |= is_channel_product(e->p, before);
+    const bool is_gone = are_rows_gone(e->p, op);
     if (is_gone)
         barrier(e);
     for (uint32_t v = 0; is_gone && v < e->p->n_values; v++)

@@ -64,6 +64,8 @@ void channel_load_row(const struct channels *c, uint32_t v, LLVMValueRef from, L
 void await_channels(struct emit *e, uint32_t behind);
 /* ... once more, where an earlier product has made operands in its place. */
 void bring_rows(const struct channels *c, const struct op *op);
+/* Those that the value is made of are there, and in registers, all of the warp's rows. */
+void bring_waiting(const struct channels *c, const struct op *op, uint32_t u);
 /* A value before it of the same tensor, at the other positions; -1: none. */
 int channel_same_before(const struct plan *p, uint32_t v);
 /* An element of what an expression makes; and of the map v by itself. */

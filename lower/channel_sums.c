@@ -67,13 +67,7 @@ static LLVMValueRef addend(const struct channels *c, const struct op *op, uint32
 static void find_addends(const struct channels *c, const struct op *op, LLVMValueRef x[ROWS][8])
 {
     struct emit *e = c->e;
-    bool waits = false;
-    for (uint32_t v = 0; v < e->p->n_values; v++)
-        waits |= plan_waits(&e->p->values[v]) && channel_is_of(e->p, op->a, v);
-    if (waits)
-        bring_rows(c, op);
-    for (uint32_t r = 0; waits && r < ROWS; r++)
-        fetch_channels(c, r);
+    bring_waiting(c, op, op->a);
     for (uint32_t i = 0; i < ROWS * c->each; i++)
         set(e, x[i / c->each][i % c->each] = local(e, e->f32, "addend"), channel_element(e, op->a, i));
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_there(c, ROWS - 1), ""));

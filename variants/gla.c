@@ -14,10 +14,10 @@ enum { TAU = 1 };
 #define VARIANT_NAME "gla"
 #define VARIANT_TITLE "gated linear attention: a decay of a key dimension"
 #define VARIANT_ALIASES
-#define GATE_TENSORS [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}},
+#define GATE_TENSORS [GX] = {"gx", TG_IO, TG_IN, {TG_T, TG_DQK}},
 #define GATES                                                                                                          \
     TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_DIV(TG_LOGSIG2(TG_KV(GX)), TG_SCALAR(TAU)), TG_NUM(LEAST_LOG2))),
-#define GRADIENT_TENSORS [DGX] = {"dgx", TG_F32, TG_OUT, {TG_T, TG_DQK}},
+#define GRADIENT_TENSORS [DGX] = {"dgx", TG_IO, TG_OUT, {TG_T, TG_DQK}},
 #define GATE_GRADIENTS                                                                                                 \
     TG_MAP_TO(TG_AT_KV(DGX), TG_DIV(TG_MUL(TG_SIGMOID(TG_NEG(TG_KV(GX))), TG_KV(DA)), TG_SCALAR(TAU))),
 #define SCALARS {"tau", 16.0f}
