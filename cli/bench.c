@@ -35,6 +35,7 @@ static const struct row {
     {"lightning", {SIZES(8, 32, 8192, 128, 128)}},
     {"linear", {SIZES(8, 32, 8192, 128, 128)}},
     {"mamba2", {SIZES(8, 64, 8192, 128, 64), .group = 64}},
+    {"mamba2", {SIZES(8, 128, 8192, 128, 64), .group = 16}},
     {"mamba2", {SIZES(8, 16, 8192, 128, 256)}},
     {"mlstm-sig", {SIZES(1, 16, 1, 128, 256), .most_tokens = 1}},
     {"mlstm-sig", {SIZES(8, 16, 1, 128, 256), .most_tokens = 1}},

@@ -240,6 +240,7 @@ static void put_products_by_state(struct order *o)
 /* What each head has of an output that is their sum: its products by its columns of the state, and what is made of them. */
 static void put_heads(struct order *o)
 {
+    order_forget(o, FORGET_THREAD);
     if (has_state_sums(o)) { /* before the output's sum takes registers */
         order_put(o, OP_HEADS);
         put_state_sums(o);

@@ -251,7 +251,10 @@ struct plan {
     bool
         own_heads; /* ... of which each warpgroup has whole ones, whose tiles of positions it makes without the others */
     bool sums_heads; /* ... whose outputs are summed up: their states are side by side in columns; otherwise in rows */
-    uint32_t tiles;  /* of a warpgroup: of its heads, or some of one's */
+    bool factors;    /* ... exponentials of differences between positions are made of factors (factor.c): */
+    uint8_t factor_rows, factor_columns; /* ... of these vectors */
+    uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
+    uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
     bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
     uint8_t state; /* value */
     uint32_t
@@ -306,6 +309,14 @@ enum {
 };
 bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
 bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, as a whole? */
+/* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
+void plan_find_factors(struct plan *p);
+int plan_difference(const struct plan *p, const tg_stmt *s);
+/* Is value v accumulators of a head times numbers of positions, for sums alone, which multiply by themselves? */
+struct plan_weight {
+    uint32_t of, by; /* values */
+};
+bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);
 /* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
 static inline bool plan_is_owned(const struct plan *p, const struct value *v)
 {

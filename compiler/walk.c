@@ -306,6 +306,8 @@ static void place_all(struct plan *p, uint32_t single)
                       (plan_shares(p) ? 8u * p->nests[0].stages : 0);
     p->rest_offset = p->shared_bytes;
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
+    p->factors_offset = p->shared_bytes;
+    p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
 }
 
 /* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
@@ -700,6 +702,7 @@ bool pass_walk(struct plan *p)
         !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
+    plan_find_factors(p);
     place_shared(p);
     p->registers = registers_of(p);
     if (p->shared_bytes <= p->target->shared_optin)

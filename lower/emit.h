@@ -258,8 +258,9 @@ struct expression {
     const tg_stmt *stmt;
     const struct value *out;
     const struct value *fetched; /* the operand whose element is `self`, where it reads several in shared memory */
-    bool causal; /* apply TG_X_CAUSAL and TG_X_BEFORE; false below the diagonal, where it is the identity */
-    bool ends;   /* behind the end of the chunk it is 0 */
+    bool causal;  /* apply TG_X_CAUSAL and TG_X_BEFORE; false below the diagonal, where it is the identity */
+    bool ends;    /* behind the end of the chunk it is 0 */
+    int factored; /* where the difference is that is a product of factors (compiler/factor.c); 0: there is none */
     struct pair memo[TG_MAX_EXPR][160];
 };
 LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a); /* ex2.approx.ftz: 2 units in the last place */

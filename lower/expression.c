@@ -180,6 +180,11 @@ static uint32_t by_of(const struct expression *x, const struct value *v)
            (out->n_dims > 1 && plan_has_dim(v, out->dims[1]) ? BY_COLUMN : 0);
 }
 
+static bool is_factor(const struct plan *p, const struct expression *x, uint32_t v)
+{
+    return x->factored && (v == p->factor_rows || v == p->factor_columns);
+}
+
 /* The element of an operand. */
 static struct pair fetch(struct emit *e, const struct expression *x, tg_operand operand, const struct element_at *at)
 {
@@ -207,10 +212,11 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     case SPACE_VECTOR: {
         if (plan_is_of_warp(v) && plan_is_of_warp(x->out)) /* still in registers */
             return (struct pair){get(e, e->f32, e->registers[i][2 * at->row_class]), NULL};
+        const tg_dtype dtype = is_factor(e->p, x, (uint32_t)i) ? TG_F32 : v->dtype;
         LLVMValueRef from = slot_address(e, v, e->slot[i] ? e->slot[i] : imm(e, 0));
         if (v->n_dims)
-            from = byte_offset(e, from, mul(e, row ? at->row : at->column, imm(e, tg_dtype_bytes(v->dtype))));
-        return load_pair(e, from, v->dtype);
+            from = byte_offset(e, from, mul(e, row ? at->row : at->column, imm(e, tg_dtype_bytes(dtype))));
+        return load_pair(e, from, dtype);
     }
     default: {
         LLVMValueRef *reg = &e->registers[i][at->held ? 2 * thread_register(e->p, v, at->held) : 0];
@@ -368,6 +374,10 @@ struct pair expression_pair(struct emit *e, struct expression *x, const struct e
             result.x = *memo;
         else if (code->op == TG_X_TILE)
             result.x = fetch(e, x, code->operand, at);
+        else if (x->factored && (int)i == x->factored)
+            result.x.hi = LLVMBuildFMul(e->b, a->x.hi, b->x.hi, "");
+        else if (x->factored && (int)i == x->factored + 1) /* the factors are exponentials */
+            result.x = a->x;
         else
             result.x = apply(e, x, code, a, b, at);
         if (memo)

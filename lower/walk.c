@@ -166,8 +166,10 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
         leave_behind(e, w);
         return;
     }
-    if (op->role == ROLE_LOAD && op->sync == SYNC_FULL)
+    if (op->role == ROLE_LOAD && op->sync == SYNC_FULL) {
         producer_wait(e);
+        producer_factors(e, w);
+    }
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);
     else if (op->sync == SYNC_READY)
@@ -223,8 +225,26 @@ static void add_of_head(struct emit *e, const struct walk *w, LLVMValueRef slot,
     set(e, slot, w->column_head ? LLVMBuildFAdd(e->b, get(e, e->f32, slot), x, "") : x);
 }
 
+/* ... of accumulators times what each of their columns is to be multiplied by. */
+static void walk_copy_weighted(struct emit *e, struct walk *w, const struct op *op, const struct plan_weight *weight)
+{
+    LLVMValueRef by[WALK_TILE / 4];
+    for (uint32_t c = 0; c < WALK_TILE / 4; c++)
+        by[c] = walk_weight(e, weight, tile_column(e, c));
+    for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++) {
+        LLVMValueRef slot = e->registers[op->v][r], x = get(e, e->f32, e->registers[weight->of][r]),
+                     y = by[r / 4 * 2 + r % 2];
+        set(e, slot, w->column_head ? fma_of(e, x, y, get(e, e->f32, slot)) : LLVMBuildFMul(e->b, x, y, ""));
+    }
+}
+
 static void walk_copy(struct emit *e, struct walk *w, const struct op *op)
 {
+    struct plan_weight weight;
+    if (plan_find_weight(e->p, op->a, &weight)) {
+        walk_copy_weighted(e, w, op, &weight);
+        return;
+    }
     for (uint32_t r = 0; r < walk_registers(e->p, &e->p->values[op->v]); r++)
         add_of_head(e, w, e->registers[op->v][r], get(e, e->f32, e->registers[op->a][r]));
 }
@@ -354,6 +374,8 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
             e->at.start[TG_MEMBER] = own ? add(e, mul(e, w->group, imm(e, looped)), imm(e, head)) : imm(e, head);
         if (p->ops[i].kind == OP_TILES || p->ops[i].kind == OP_HEADS)
             find_own_slots(e, w);
+        if (p->ops[i].kind == OP_HEADS)
+            w->factored = p->factors ? walk_has_factors(e, w) : NULL;
     }
     end_guard(e, w, &guarded);
 }
@@ -380,8 +402,7 @@ static void init_barriers(struct emit *e)
         barrier(e);
 }
 
-/* The same in all lanes, and the assembler knows it. */
-static LLVMValueRef uniform(struct emit *e, LLVMValueRef x)
+LLVMValueRef uniform(struct emit *e, LLVMValueRef x)
 {
     LLVMValueRef args[] = {imm(e, -1), x, imm(e, 0), imm(e, 31)};
     return call(e, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, args, 4);

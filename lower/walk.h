@@ -2,6 +2,7 @@
  *
  *   walk.c           roles, the interpreter of what they execute, the loop over the chunks
  *   walk_producer.c  tensor maps and vectors into the ring
+ *   walk_factors.c   exponentials of differences between positions by factors
  *   walk_product.c   products, the elements of their accumulators
  *   walk_output.c    maps of these elements; tiles to shared memory and to memory
  *   walk_state.c     the state, from memory and to memory
@@ -85,6 +86,7 @@ struct walk {
     LLVMValueRef buffer, third;           /* of shared tiles, of which there are two; of what there are three */
     uint32_t tile;                        /* being emitted, of the group's */
     uint32_t column_head;                 /* ... and of the heads that the state has side by side in its columns */
+    LLVMValueRef factored;                /* i1, the same in all lanes: are its vectors factors? NULL: they never are */
     LLVMValueRef
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
@@ -95,6 +97,7 @@ struct walk {
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
+LLVMValueRef uniform(struct emit *e, LLVMValueRef x); /* the same in all lanes, and the assembler knows it */
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
 /* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
@@ -109,6 +112,10 @@ LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
                LLVMValueRef at[5]);
 LLVMValueRef barrier_address(struct emit *e, LLVMValueRef stage, bool empty);
+
+/* ---- walk_factors.c ---------------------------------------------------------------------------------------------- */
+void producer_factors(struct emit *e, const struct walk *w);         /* of vectors that have arrived in the stage */
+LLVMValueRef walk_has_factors(struct emit *e, const struct walk *w); /* i1: of the head that what follows is of */
 
 /* ---- walk_product.c ---------------------------------------------------------------------------------------------- */
 uint32_t walk_registers(const struct plan *p, const struct value *v); /* of one tile */
@@ -154,6 +161,7 @@ emit_walk_op walk_fetch;
 emit_walk_op walk_product;                                                        /* issues it */
 void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending); /* pending: under way, issued later */
 emit_walk_op walk_decay;
+LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position);
 /* This thread's part of the sum over the tile of the state times a product of loaded matrices, which is not kept, in two sums;
  * where a value of rows asks for it, those of its two rows. */
 void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef sums[2]);

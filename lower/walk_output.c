@@ -18,7 +18,8 @@ static int owned_matrix(const struct plan *p, const struct op *op)
     return -1;
 }
 
-void walk_map(struct emit *e, struct walk *w, const struct op *op)
+/* `factored`: the map's difference of positions is a product of factors, and where. */
+static void map_elements(struct emit *e, struct walk *w, const struct op *op, int factored)
 {
     const struct value *out = &e->p->values[op->v];
     const bool owned = plan_is_owned(e->p, out);
@@ -28,6 +29,8 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
         load_all_owned(e, w, (uint32_t)matrix,
                        words); /* even `left`: kept, it would take 16 registers beside the state's product */
     struct expression *x = expression_begin(e, op->stmt, out, true);
+    if (x)
+        x->factored = factored;
     for (uint32_t r = 0; x && r < walk_registers(e->p, out); r++) {
         const uint32_t half = r / 2 % 2, column_class = r / 4 * 2 + r % 2;
         LLVMValueRef column = tile_column(e, column_class), row = owned ? owner_row(e, w, half) : tile_row(e, half);
@@ -48,6 +51,31 @@ void walk_map(struct emit *e, struct walk *w, const struct op *op)
         set(e, slots(e, w, op->v)[r], expression_element(e, x, &at));
     }
     free(x);
+}
+
+void walk_map(struct emit *e, struct walk *w, const struct op *op)
+{
+    struct plan_weight weight;
+    if (plan_find_weight(e->p, op->v, &weight))
+        return;
+    const int difference = w->factored && !plan_is_owned(e->p, &e->p->values[op->v])
+                               ? plan_difference(e->p, &e->p->algorithm->body[op->stmt])
+                               : -1;
+    if (difference < 0) {
+        map_elements(e, w, op, 0);
+        return;
+    }
+    LLVMBasicBlockRef by_factors = LLVMAppendBasicBlockInContext(e->context, e->function, "factors"),
+                      by_differences = LLVMAppendBasicBlockInContext(e->context, e->function, "differences"),
+                      after = LLVMAppendBasicBlockInContext(e->context, e->function, "mapped");
+    LLVMBuildCondBr(e->b, w->factored, by_factors, by_differences);
+    LLVMPositionBuilderAtEnd(e->b, by_factors);
+    map_elements(e, w, op, difference);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, by_differences);
+    map_elements(e, w, op, 0);
+    LLVMBuildBr(e->b, after);
+    LLVMPositionBuilderAtEnd(e->b, after);
 }
 
 /* The group's columns of a tile of positions, rounded, to shared memory. */

@@ -216,6 +216,12 @@ void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending)
         set(e, from[r], x[r]);
 }
 
+LLVMValueRef walk_weight(struct emit *e, const struct plan_weight *weight, LLVMValueRef position)
+{
+    LLVMValueRef from = slot_address(e, &e->p->values[weight->by], e->slot[weight->by]);
+    return LLVMBuildLoad2(e->b, e->f32, byte_offset(e, from, mul(e, position, imm(e, 4))), "");
+}
+
 static LLVMValueRef decay_factor(struct emit *e, const struct op *op, LLVMValueRef index)
 {
     const struct value *g = &e->p->values[op->a];

@@ -166,7 +166,9 @@ static void column_sums(struct emit *e, struct walk *w, const struct op *op, uin
                         LLVMValueRef *sums)
 {
     const struct plan *p = e->p;
-    const uint32_t matrix = plan_is_loaded(&p->values[op->a]) ? op->a : op->b, tile = matrix == op->a ? op->b : op->a;
+    const uint32_t matrix = plan_is_loaded(&p->values[op->a]) ? op->a : op->b, other = matrix == op->a ? op->b : op->a;
+    struct plan_weight weight;
+    const uint32_t tile = plan_find_weight(p, other, &weight) ? weight.of : other;
     LLVMValueRef words[16], x[16];
     for (uint32_t i = 0; i < 16 / parts; i++) {
         const uint32_t c = i * parts + first;
@@ -183,6 +185,12 @@ static void column_sums(struct emit *e, struct walk *w, const struct op *op, uin
         sums[i] = x[i];
 }
 
+/* Of sum i of this lane. */
+static LLVMValueRef sum_column(struct emit *e, uint32_t i)
+{
+    return add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
+}
+
 /* Adds this tile's part to the registers of the sum; the last tile hands them over. Beside a sum over heads it is made in two
  * parts, for registers are short. */
 void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
@@ -196,15 +204,18 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
     } else {
         column_sums(e, w, op, 0, 1, x);
     }
+    struct plan_weight weight;
+    const bool weighted = plan_find_weight(p, plan_is_loaded(&p->values[op->a]) ? op->b : op->a, &weight);
     for (uint32_t i = 0; i < 2; i++) {
+        if (weighted)
+            x[i] = LLVMBuildFMul(e->b, x[i], walk_weight(e, &weight, sum_column(e, i)), "");
         LLVMValueRef slot = sum_so_far(e, w, op->v)[i],
                      sum = w->tile ? LLVMBuildFAdd(e->b, x[i], get(e, e->f32, slot), "") : x[i];
         set(e, slot, sum);
         if (w->tile + 1 < p->tiles)
             continue;
-        LLVMValueRef column =
-            add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
-        LLVMBuildStore(e->b, sum, byte_offset(e, part_address(e, w, v, warp_of_all(e, w)), mul(e, column, imm(e, 4))));
+        LLVMBuildStore(e->b, sum,
+                       byte_offset(e, part_address(e, w, v, warp_of_all(e, w)), mul(e, sum_column(e, i), imm(e, 4))));
     }
 }
 

@@ -1,0 +1,124 @@
+/* compiler/factor.c - exponentials of differences between positions, made of a factor for each position.
+ *
+ * Where warpgroups have heads of their own each head has a tile 2^(a_i - c_j), 64 x 64 exponentials a chunk. With m the a of a
+ * position in the middle it is 2^(a_i - m) 2^(m - c_j), 128 exponentials and a multiplication for each element. The warps that
+ * load make these factors, where the vectors are: as long as none is beyond 2^60 either way, so that no product overflows or
+ * is lost; they say for each head and stage whether they have, and maps are there for both. Where outputs are summed over
+ * heads, what registers the second map takes costs more (bench/NOTES.md).
+ *
+ * requires: walk's spaces and heads */
+#include "compiler/plan.h"
+
+static int tile_at(const struct plan *p, const tg_stmt *s, int i)
+{
+    return s->expr[i].op == TG_X_TILE ? plan_find(p, s->expr[i].operand, 0) : -1;
+}
+
+/* A pair for each position of every head, which the ring loads. */
+static bool is_gate(const struct plan *p, int v, uint32_t dim)
+{
+    const struct value *x = v < 0 ? NULL : &p->values[v];
+    return x && x->space == SPACE_VECTOR && x->stmt < 0 && x->by_head && x->dtype == TG_F32X2 && x->n_dims == 1 &&
+           x->dims[0] == dim && x->extent[0] == WALK_TILE;
+}
+
+int plan_difference(const struct plan *p, const tg_stmt *s)
+{
+    for (int i = 2; s->op == TG_STMT_MAP && i + 1 < (int)tg_expr_length(s); i++)
+        if (s->expr[i].op == TG_X_SUB && s->expr[i + 1].op == TG_X_EXP2 && is_gate(p, tile_at(p, s, i - 2), TG_LQ) &&
+            is_gate(p, tile_at(p, s, i - 1), TG_LKV))
+            return i;
+    return -1;
+}
+
+static bool is_tile_of_positions(const struct plan *p, const tg_stmt *s)
+{
+    const uint32_t mask = tg_operand_mask(p->algorithm, s->out);
+    return (mask >> TG_LQ & 1) && (mask >> TG_LKV & 1);
+}
+
+/* How often does the statement read the value, beside the difference at `except`? */
+static uint32_t other_reads(const struct plan *p, const tg_stmt *s, uint32_t v, int except)
+{
+    const tg_operand operand = p->values[v].operand;
+    uint32_t n = 0;
+    for (int i = 0; s->op == TG_STMT_MAP && i < (int)tg_expr_length(s); i++)
+        n += s->expr[i].op == TG_X_TILE && s->expr[i].operand == operand && i != except - 1 && i != except - 2;
+    tg_operand reads[TG_MAX_READS];
+    for (uint32_t k = 0, all = s->op == TG_STMT_MAP ? 0 : tg_stmt_reads(s, reads); k < all; k++)
+        n += reads[k] == operand;
+    return n;
+}
+
+/* Nothing but such maps reads what becomes factors. */
+static bool are_alone(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const tg_stmt *s = p->values[i].stmt < 0 ? NULL : &p->algorithm->body[p->values[i].stmt];
+        if (!s)
+            continue;
+        const int at = is_tile_of_positions(p, s) ? plan_difference(p, s) : -1;
+        if (other_reads(p, s, p->factor_rows, at) || other_reads(p, s, p->factor_columns, at))
+            return false;
+    }
+    return true;
+}
+
+void plan_find_factors(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values && p->own_heads && !p->factors; i++) {
+        const tg_stmt *s = p->values[i].stmt < 0 ? NULL : &p->algorithm->body[p->values[i].stmt];
+        const int at = s && is_tile_of_positions(p, s) ? plan_difference(p, s) : -1;
+        if (at < 0)
+            continue;
+        p->factor_rows = (uint8_t)tile_at(p, s, at - 2);
+        p->factor_columns = (uint8_t)tile_at(p, s, at - 1);
+        p->factors = true;
+    }
+    p->factors = p->factors && are_alone(p);
+}
+
+/* Accumulators of a head, and the numbers of positions that they are to be multiplied by: which sums over heads and over rows do
+ * themselves, so that the value is nowhere. */
+static bool has_form(const struct plan *p, const struct value *v, struct plan_weight *weight)
+{
+    const tg_stmt *s = v->stmt < 0 ? NULL : &p->algorithm->body[v->stmt];
+    if (!s || s->op != TG_STMT_MAP || tg_expr_length(s) != 3 || s->expr[2].op != TG_X_MUL || !v->by_head ||
+        !plan_is_owned(p, v))
+        return false;
+    const int of = tile_at(p, s, 0), by = tile_at(p, s, 1);
+    if (of < 0 || by < 0)
+        return false;
+    const struct value *x = &p->values[of], *y = &p->values[by];
+    *weight = (struct plan_weight){(uint32_t)of, (uint32_t)by};
+    return x->space == SPACE_FRAGMENT && x->by_head && x->n_dims == 2 && y->space == SPACE_VECTOR && y->stmt < 0 &&
+           y->dtype == TG_F32 && y->n_dims == 1 && plan_is_position(y->dims[0]);
+}
+
+/* Sums over rows or over heads, of their own accord. */
+static bool is_weighted_sum(const struct plan *p, const struct op *op)
+{
+    const struct value *out = &p->values[op->v];
+    return (op->kind == OP_DOT && out->late && out->n_dims) || (op->kind == OP_COPY && out->summed);
+}
+
+static bool map_reads(const struct plan *p, const struct op *op, uint32_t v)
+{
+    tg_operand reads[TG_MAX_READS];
+    bool any = false;
+    for (uint32_t k = 0, n = op->stmt < 0 ? 0 : tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++)
+        any |= plan_find(p, reads[k], p->values[op->v].nest) == (int)v;
+    return any;
+}
+
+bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight)
+{
+    bool ok = p->sums_heads && has_form(p, &p->values[v], weight);
+    for (uint32_t i = 0; i < p->n_ops && ok; i++) {
+        const struct op *op = &p->ops[i];
+        const bool is_map = op->kind == OP_MAP;
+        const bool reads = is_map ? map_reads(p, op, v) : op->kind != OP_LOAD && (op->a == v || op->b == v);
+        ok = (is_map || op->v != v) && (!reads || is_weighted_sum(p, op));
+    }
+    return ok;
+}
