@@ -37,28 +37,37 @@ static bool is_tile_of_positions(const struct plan *p, const tg_stmt *s)
     return (mask >> TG_LQ & 1) && (mask >> TG_LKV & 1);
 }
 
-/* How often does the statement read the value, beside the difference at `except`? */
-static uint32_t other_reads(const struct plan *p, const tg_stmt *s, uint32_t v, int except)
+/* Of a tile there is one place (plan_share_tile), at whatever positions it is read. */
+static uint32_t tile_of(const struct plan *p, uint32_t v)
 {
-    const tg_operand operand = p->values[v].operand;
+    return TG_OPERAND_TILE(p->values[v].operand);
+}
+
+/* How often does the statement read the tile, beside the difference at `except`? */
+static uint32_t other_reads(const tg_stmt *s, uint32_t tile, int except)
+{
     uint32_t n = 0;
     for (int i = 0; s->op == TG_STMT_MAP && i < (int)tg_expr_length(s); i++)
-        n += s->expr[i].op == TG_X_TILE && s->expr[i].operand == operand && i != except - 1 && i != except - 2;
+        n += s->expr[i].op == TG_X_TILE && TG_OPERAND_TILE(s->expr[i].operand) == tile && i != except - 1 &&
+             i != except - 2;
     tg_operand reads[TG_MAX_READS];
     for (uint32_t k = 0, all = s->op == TG_STMT_MAP ? 0 : tg_stmt_reads(s, reads); k < all; k++)
-        n += reads[k] == operand;
+        n += TG_OPERAND_TILE(reads[k]) == tile;
     return n;
 }
 
-/* Nothing but such maps reads what becomes factors. */
+/* Nothing but such maps reads what becomes factors, and the two vectors have a place each. */
 static bool are_alone(const struct plan *p)
 {
+    const uint32_t rows = tile_of(p, p->factor_rows), columns = tile_of(p, p->factor_columns);
+    if (rows == columns)
+        return false;
     for (uint32_t i = 0; i < p->n_values; i++) {
         const tg_stmt *s = p->values[i].stmt < 0 ? NULL : &p->algorithm->body[p->values[i].stmt];
         if (!s)
             continue;
         const int at = is_tile_of_positions(p, s) ? plan_difference(p, s) : -1;
-        if (other_reads(p, s, p->factor_rows, at) || other_reads(p, s, p->factor_columns, at))
+        if (other_reads(s, rows, at) || other_reads(s, columns, at))
             return false;
     }
     return true;

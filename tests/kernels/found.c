@@ -459,6 +459,41 @@ static void try_joined(void)
     tap_end();
 }
 
+/* The same with a decay between positions, of one vector at those of queries and at those of keys. */
+static void try_joined_decay(void)
+{
+    enum { JX = N_JOINED, JA, JB, N };
+    static const tg_stmt body[] = {
+        TG_MAP_TO(TG_AT_KV(JA), TG_LOGSIG2(TG_KV(JX))),
+        TG_SCAN_TO(TG_AT_KV(JB), TG_AT_KV(JA)),
+        TG_CARRY_TO(JSTATES, 0, 0, 0, TG_AT_KV(JK), TG_AT_KV(JV)),
+        TG_CONTRACT_TO(TG_AT_Q(JREAD), TG_AT_Q(JQ), JSTATES),
+        TG_CONTRACT_TO(JP, TG_AT_Q(JQ), TG_AT_KV(JK)),
+        TG_MAP_TO(JC, TG_CAUSAL(TG_MUL(TG_EXP2(TG_SUB(TG_Q(JB), TG_KV(JB))), TG_TILE(JP)))),
+        TG_CONTRACT_ONTO(TG_AT_Q(JH), TG_AT_Q(JREAD), JC, TG_AT_KV(JV)),
+    };
+    tg_tensor tensors[N] = {
+        [JX] = {"x", TG_F32, TG_IN, {TG_T}}, [JA] = {"a", TG_F32, 0, {TG_T}}, [JB] = {"b", TG_F32X2, 0, {TG_T}}};
+    tg_algorithm algorithm = joined;
+    tg_schedule schedule = joined_walk;
+    memcpy(tensors, joined_tensors, sizeof joined_tensors);
+    tensors[JRS] = (tg_tensor){0};
+    algorithm.tensors = tensors;
+    algorithm.n_tensors = N;
+    algorithm.body = body;
+    algorithm.n_body = TG_COUNT(body);
+    schedule.algorithm = &algorithm;
+    schedule.n_rows = 2;
+    schedule.rows[1] = schedule.rows[0];
+    schedule.rows[1].outputs[1] = 0;
+    schedule.rows[0] = (tg_kernel_row){
+        .name = "gates", .outputs = {JB}, .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(32)}};
+    if (!tap_begin("two heads in one thread block, each with a decay of one vector between positions"))
+        return;
+    try_declared(&algorithm, &schedule, (struct spec){.heads = 2, .tokens = 130, .dqk = 64, .dhv = 64, .group = 2});
+    tap_end();
+}
+
 /* ---- segments of states that are not linear in those they begin with ---- */
 
 enum { LQ = 1, LK, LV, LX, LR, LSTATES, LM, LH, N_LINEAR };
@@ -622,6 +657,7 @@ void suite_found(void)
     refuse_joined();
     try_transitions();
     try_joined();
+    try_joined_decay();
     refuse_chunks();
     refuse_scan();
     refuse_parameters();
