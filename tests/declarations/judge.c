@@ -251,6 +251,16 @@ static bool move_limit(const tg_problem *problem, struct noise *noise, struct nu
     return ok;
 }
 
+/* Operands of a product with a decay are rounded to the inputs' type with it: in f16 they are zero below 2^-25. What they are
+ * multiplied by may be a little above 1, so sums of such products may be zero below 2^-24. */
+static double least_made(const struct noise *noise)
+{
+    bool any = false;
+    for (uint32_t tile = 0; tile < noise->d->algorithm.n_tensors; tile++)
+        any |= noise->is_decayed[tile];
+    return any && noise->d->io == TG_F16 ? 0x1p-24 : least_of_all;
+}
+
 /* What is wrong, again with what underflow may make of it. */
 static void compare_flushed(const tg_problem *problem, struct noise *noise, struct truths *truths,
                             struct result *result)
@@ -261,7 +271,7 @@ static void compare_flushed(const tg_problem *problem, struct noise *noise, stru
     bool ok = make_numbers(problem, noise, &open);
     ok = interpret(problem, noise, &flushed, &silent_sink) == TG_OK && ok;
     ok = interpret(problem, noise, &last, &silent_sink) == TG_OK && ok;
-    while (ok && noise->least < least_of_all) {
+    while (ok && noise->least < least_made(noise)) {
         noise->least *= 2;
         ok = move_limit(problem, noise, &last, &open);
     }

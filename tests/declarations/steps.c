@@ -1,6 +1,7 @@
 /* tests/declarations/steps.c - declarations that are not drawn: weights of positions are steps of products with a decay
  * that fp32 has as zero and fp64 has not. Both are right; kernels with another code there are wrong. And weights that are the
- * difference of two such steps: zero where both numbers are there and where neither is, but kernels have one of them. */
+ * difference of two such steps: zero where both numbers are there and where neither is, but kernels have one of them. In f16
+ * a product with a decay of channels has zeros above those of fp32, too. */
 #include "declare.h"
 
 #include <string.h>
@@ -69,6 +70,23 @@ static void declare_difference(struct declaration *d)
                                                                    TG_STEP(TG_EXP2(TG_SUB(TG_KV(B), TG_NUM(130))))))));
 }
 
+/* Sums of products in f16, whose operands are rounded with their decay, of channels: those below 2^-25 to zero. */
+static void declare_channels(struct declaration *d)
+{
+    declare_steps(d);
+    d->io = TG_F16;
+    for (int tile = X; tile <= B; tile++)
+        if (tile != H)
+            d->tensors[tile].axes[1] = TG_DQK;
+    d->body[0] = (tg_stmt)TG_MAP_TO(TG_AT_KV(LA), TG_LOGSIG2(TG_KV(X)));
+    d->body[2] = (tg_stmt)TG_CONTRACT_DECAY_TO(QK, TG_AT_Q(Q), TG_AT_KV(K), TG_AT_Q(B), TG_AT_KV(B));
+    d->body[STEPS] = (tg_stmt)TG_MAP_TO(P, TG_CAUSAL(TG_STEP(TG_TILE(QK))));
+    d->schedule.rows[0].row[TG_DQK] = (tg_axis_role)TG_P(64);
+    d->schedule.rows[0].row[TG_LKV] = (tg_axis_role)TG_W(1);
+    d->schedule.rows[1].row[TG_LQ] = (tg_axis_role)TG_P(64);
+    d->schedule.rows[1].row[TG_LKV] = (tg_axis_role)TG_L(64);
+}
+
 bool judge_steps(struct context *context, struct result *result)
 {
     static const uint8_t others[] = {TG_X_ABS, TG_X_SIGMOID, TG_X_NEG};
@@ -85,6 +103,9 @@ bool judge_steps(struct context *context, struct result *result)
         ok = ok && result->outcome == WRONG;
     }
     declare_difference(&d);
+    judge_declaration(context, 1, &d, result);
+    ok = ok && result->outcome == RIGHT;
+    declare_channels(&d);
     judge_declaration(context, 1, &d, result);
     return ok && result->outcome == RIGHT;
 }
