@@ -2,6 +2,8 @@
  *
  * requires: pipeline   makes: registers */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
 
 /* Addresses, counters and predicates, as ptxas 13.0 reports for our kernels beyond the tiles: a tile of
  * 128 x 128 with its 128 x 32 weights must fit in 255 when one loop feeds it and must not when two do. */

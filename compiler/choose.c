@@ -3,6 +3,7 @@
  * What was decided once is kept: a table of as many decisions as a program with many shapes has, the oldest of
  * which make room. Its key is what the declarations say, not where they are. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include "dsl/bind.h"
 #include "dsl/fields.h"

@@ -4,6 +4,7 @@
  * all of them (TG_CAST): each loads some columns of such a matrix, in whole spans of 64, into the shared memory of all.
  * Clusters of both dimensions are one, in the order of the grid. */
 #include "compiler/plan.h"
+#include "compiler/plan_walk.h"
 
 /* One block of a dimension has nobody to add up or share with. */
 void plan_find_cluster(struct plan *p)

@@ -2,6 +2,8 @@
 #include "compiler/lower.h"
 
 #include "build_id.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -9,6 +9,9 @@
  *
  * makes: values, one operation a listed tile, registers */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_walk.h"
 
 enum { REGISTERS = 64, PRODUCT_REGISTERS = 255 };
 

@@ -13,6 +13,10 @@
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
  * and to those of single kernels in 2026-11-23-h200-kernels.json; tests/test_cost.c compares. */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_walk.h"
 
 #include <math.h>
 #include <stdlib.h>

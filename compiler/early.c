@@ -6,6 +6,7 @@
  *
  * requires: place; what is fetched   makes: early of nests, staged, row_bytes and stage_bytes of values */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
  *
  * requires: walk's spaces and heads */
 #include "compiler/plan.h"
+#include "compiler/plan_walk.h"
 
 static int tile_at(const struct plan *p, const tg_stmt *s, int i)
 {

@@ -1,6 +1,7 @@
 /* compiler/fetch.c - the operands of a statement: what this kernel has made of them, or a load where they are first
  * needed. Part of pass nest. */
 #include "compiler/nest.h"
+#include "compiler/plan_thread.h"
 
 enum { MOST_TO_SOLVE = 64 }; /* a thread has a column of the inverse in registers */
 

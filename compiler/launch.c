@@ -1,6 +1,8 @@
 /* compiler/launch.c - what a launch of the kernel looks like: its grid and its parameters, both as
  * formulas of the run-time sizes. The lowering reads parameters by the same table. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 
 #include <string.h>
 

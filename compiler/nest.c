@@ -6,6 +6,9 @@
  *
  * requires: slice, blocks   makes: values, nests, ops (without copies and barriers) */
 #include "compiler/nest.h"
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
 
 #include <string.h>
 

@@ -5,6 +5,9 @@
  *
  * requires: place or walk */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_tile.h"
+#include "compiler/plan_walk.h"
 
 static bool refuse(const struct plan *p, uint32_t v, const char *what)
 {

@@ -25,6 +25,8 @@
  *
  * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
 #include "compiler/order.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 
 #include <string.h>
 

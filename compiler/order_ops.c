@@ -1,6 +1,7 @@
 /* compiler/order_ops.c - the operations that pass order puts: how each is added, what it is, and of products their operands and
  * when they are awaited. Products run while the program goes on, and end in the order in which they were issued. */
 #include "compiler/order.h"
+#include "compiler/plan_walk.h"
 
 #include <string.h>
 

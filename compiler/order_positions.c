@@ -1,6 +1,7 @@
 /* compiler/order_positions.c - what a chunk does for positions: products of loaded matrices, maps and sums of them, of several heads
  * one after the other, until the tiles that they make are whole in shared memory. */
 #include "compiler/order.h"
+#include "compiler/plan_walk.h"
 
 enum { MOST_TOGETHER = 128 }; /* columns of the state, beside which registers take several products */
 

@@ -1,6 +1,7 @@
 /* compiler/order_tile.c - what a chunk does for each tile of 64 rows of the state: products by it, its decay, what is made of them,
  * products into it, outputs to memory. */
 #include "compiler/order.h"
+#include "compiler/plan_walk.h"
 
 static bool has_state_sums(const struct order *o)
 {

@@ -7,6 +7,8 @@
  *
  * requires: nest   makes: dims and extent of computed tiles, in the order rows, columns */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
+#include "compiler/plan_tile.h"
 
 struct turns {
     struct plan *p;

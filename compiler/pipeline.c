@@ -15,6 +15,10 @@
  *
  * requires: nest, place   makes: loads of nests, OP_LOAD/COMMIT/PROLOGUE/WAIT/BARRIER, shared offsets */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
 
 #include <string.h>
 

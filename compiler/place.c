@@ -6,6 +6,11 @@
  *
  * requires: nest   makes: space, dtype, row_bytes, stage_bytes, stages, lower of values; warps_m, warps_n, to_and_fro */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
+#include "compiler/plan_walk.h"
 
 static bool is_operand_of_contract(const struct plan *p, uint32_t v)
 {

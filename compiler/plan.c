@@ -1,5 +1,9 @@
 /* compiler/plan.c - the pipeline from schedule row to plan, and the small queries all passes share. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
+#include "compiler/plan_walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>

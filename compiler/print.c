@@ -1,5 +1,6 @@
 /* compiler/print.c - a plan as text: what `tegula explain --stage plan` shows and tests compare. */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
 
 static const char *const space_names[] = {
     "-",      "fragment", "on the fly", "shared",        "shared vector", "row registers",

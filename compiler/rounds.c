@@ -11,6 +11,7 @@
  *
  * requires: budget   makes: steps and halves of nests, OP_LOAD, OP_AHEAD, OP_BEHIND, OP_ONCE */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * alone. A row starts from what is declared and changes one field at a time, and only for more than the model's error:
  * it tells cuts apart, and blocks hardly. Fields of several rows are an outer loop. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include "dsl/bind.h"
 #include "dsl/fields.h"

@@ -4,6 +4,7 @@
  * fastest, or one before it that is hardly slower (plan_tie), for the model is no better than that. A row of a schedule is
  * planned once; at each step only its cost is computed. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include <math.h>
 #include <stdlib.h>

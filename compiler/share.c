@@ -8,6 +8,7 @@
  *
  * requires: place   makes: shared_out of nests, staged, row_bytes and stage_bytes of values */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
 
 #include <string.h>
 

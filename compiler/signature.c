@@ -1,5 +1,6 @@
 /* compiler/signature.c - what a program says of itself besides its kernels: tensors, scalars, sizes. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include <math.h>
 #include <stdio.h>

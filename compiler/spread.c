@@ -3,6 +3,7 @@
  *
  * requires: place */
 #include "compiler/plan.h"
+#include "compiler/plan_channel.h"
 
 #include <string.h>
 

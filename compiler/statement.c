@@ -3,6 +3,7 @@
  * Operands are loaded where they are first needed (fetch.c); sums start before the loops they sum over and are stored
  * when these have ended; states have a file of their own (carry.c). */
 #include "compiler/nest.h"
+#include "compiler/plan_thread.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * [dhv, dqk], and it may be of 16 bits. That is all that changes: on chip a state is fp32 and lies as its products want it,
  * and who moves it asks here for its axes and its type. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include <string.h>
 

@@ -13,6 +13,7 @@
  *
  * requires: nest, walk's spaces and owner */
 #include "compiler/plan.h"
+#include "compiler/plan_walk.h"
 
 enum term {
     FREE,

@@ -1,6 +1,9 @@
 /* compiler/verify.c - the rules every plan obeys, checked between passes. A violation is a defect of the
  * pass that just ran, never of the user; it is reported all the same instead of aborting. */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
+#include "compiler/plan_walk.h"
 
 static bool broken(const struct plan *p, const char *stage, uint32_t at, const char *rule)
 {

@@ -17,6 +17,8 @@
  *
  * requires: order */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 
 struct check {
     const struct plan *p;

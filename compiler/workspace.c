@@ -4,6 +4,7 @@
  * those of dQ, vectors of the gates one another's. Kernels of a call run one after the other, so that a row may write
  * what the rows before it were the last to read. Sizes are known when a call is made: the same means the same formula. */
 #include "compiler/plan.h"
+#include "compiler/plan_program.h"
 
 #include <string.h>
 

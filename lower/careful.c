@@ -13,6 +13,7 @@
  * a matrix may be an operand of several products, and be mapped as it is fetched. There nothing is taken out of shared
  * memory: if there is something bad, the product counts it as zero. Where the other operand is a computed tile, whose rows
  * are dqk or dhv, each row finds its own first bad position. */
+#include "compiler/plan_tile.h"
 #include "lower/matrix.h"
 
 #include <stdlib.h>

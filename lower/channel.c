@@ -7,6 +7,8 @@
  * shared memory, where the lane that reads them has had them copied; what maps make of either is made where it is read. All that needs
  * rows is done in one pass over them, before the first product that needs it: what is stored of them, and operands of
  * products of positions (channel_product.c), which take the places of the rows that they are made of. */
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
 #include "lower/channel.h"
 
 #include "lower/matrix.h"

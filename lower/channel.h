@@ -3,6 +3,7 @@
 #ifndef TEGULA_LOWER_CHANNEL_H
 #define TEGULA_LOWER_CHANNEL_H
 
+#include "compiler/plan_channel.h"
 #include "lower/emit.h"
 
 /* What a warp and a lane have of rows of channels. */

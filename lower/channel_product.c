@@ -12,6 +12,7 @@
  *                                 block is evaluated as it is written, in fp32, by way of shared memory
  *
  * What the query does not reach is left out by selection. A second product by the same keys takes them as they are. */
+#include "compiler/plan_channel.h"
 #include "lower/channel.h"
 
 #include "lower/matrix.h"

@@ -1,5 +1,6 @@
 /* lower/channel_sums.c - sums over positions, and of rows, in kernels whose lanes have channels of rows (lower/channel.c, lower/spread_rows.c): a lane
  * adds up the rows of its warp; what each of the four warps has goes through shared memory. */
+#include "compiler/plan_channel.h"
 #include "lower/channel.h"
 
 #include "lower/matrix.h"

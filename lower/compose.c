@@ -1,6 +1,7 @@
 /* lower/compose.c - composes segments in place (compiler/compose.c): every thread its own elements, segment by segment.
  *
  * Nothing that is read depends on what is computed, but for the entry's own place: some segments are read ahead. */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 #include <stdlib.h>

@@ -7,6 +7,9 @@
  * (three products of TF32 parts): what one composition rounds the next ones multiply.
  *
  * The first segment has begun with the initial state: what it makes is the state behind it. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_walk.h"
 #include "lower/matrix.h"
 
 enum {

@@ -4,6 +4,9 @@
  * the same and through registers when it is rounded on the way. A unit's place in its row is exclusive-ored
  * with the row, so that the 8 rows an ldmatrix fetches lie in different banks. What lies outside of the
  * tensor is filled with zeros. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
 #include "lower/emit.h"
 
 /* The exclusive-or of a row; repeats every 8 rows. */

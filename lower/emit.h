@@ -6,6 +6,7 @@
 #define TEGULA_EMIT_H
 
 #include "compiler/lower.h"
+#include "compiler/plan_channel.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>

@@ -2,6 +2,9 @@
  *
  * A sub-expression that depends on the row only is the same for every column: it is evaluated once per row
  * class and remembered; likewise for columns and for scalars. That is what hoists 2^b out of a tile. */
+#include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
+#include "compiler/plan_walk.h"
 #include "lower/channel.h"
 
 #include <stdlib.h>

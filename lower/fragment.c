@@ -3,6 +3,7 @@
  * Layout of the m16n8 accumulator (PTX ISA, mma.m16n8k16): lane l has rows l/4 and l/4 + 8, columns
  * 2 (l%4) and 2 (l%4) + 1. A row class is (16-row tile, upper or lower half), a column class (8-column tile,
  * left or right element). */
+#include "compiler/plan_program.h"
 #include "lower/channel.h"
 
 struct shape fragment_shape(const struct plan *p, const struct value *v)

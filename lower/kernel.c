@@ -1,4 +1,8 @@
 /* lower/kernel.c - the frame of a kernel: parameters, grid, addresses, and the walk over the plan. */
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
+#include "compiler/plan_walk.h"
 #include "lower/channel.h"
 #include "lower/matrix.h"
 #include "lower/walk.h"

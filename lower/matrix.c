@@ -6,6 +6,7 @@
  * rounding and left out). Both sum the 8 or 16 positions of a step in an order of their own: inside a TF32
  * step, position 2t of memory is the instruction's t and 2t + 1 its t + 4, so that an accumulator can be an
  * operand without moving data between lanes. */
+#include "compiler/plan_tile.h"
 #include "lower/matrix.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* lower/place.c - where a thread block is: its part of the grid, the chunks of packed sequences, the slots of pools,
  * the heads of groups; and from there the address of an element. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 void set_chunk(struct emit *e, struct place *at, LLVMValueRef chunk)

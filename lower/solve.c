@@ -11,6 +11,7 @@
  * Shared memory has the right operands, transposed: L_kj, and in the place of L_jj, once it is known, T_jj. A NaN in a
  * right operand would reach all rows of a product. So if there is anything in L that is not finite, from the first row of
  * such on L is zero there, and T_jj NaN: the rows of T from there on are NaN, and no others know of it. */
+#include "compiler/plan_tile.h"
 #include "lower/matrix.h"
 
 #include <math.h>

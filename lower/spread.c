@@ -17,6 +17,7 @@
  *
  * Only what is reached is touched, so that nothing bad leaks from elsewhere. Shared memory: X; X of diagonal blocks in fp32, and in
  * its place sums, which change from accumulators to channels there; vectors of channels; diagonal blocks of P; P, to turn. */
+#include "compiler/plan_channel.h"
 #include "lower/spread.h"
 
 #include "lower/matrix.h"

@@ -1,5 +1,6 @@
 /* lower/spread_pairs.c - diagonal blocks of a gradient (lower/spread.c) that decay by much: pairs of rows by halves, each lane for its channels,
  * in fp32; all lanes read the same weight, and no factor is above 1. */
+#include "compiler/plan_channel.h"
 #include "lower/spread.h"
 
 enum { ROWS = CHANNEL_ROWS };

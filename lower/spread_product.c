@@ -1,5 +1,6 @@
 /* lower/spread_product.c - products of a gradient (lower/spread.c): the warp's rows of P by the blocks of X that they reach, from the farthest
  * on, and by their own where that is near. Sums are in accumulators until they are left where the lanes that have the channels read them. */
+#include "compiler/plan_channel.h"
 #include "lower/spread.h"
 
 #include "lower/matrix.h"

@@ -4,6 +4,8 @@
  * Registers are what is short. What is loaded waits in shared memory, each warp's rows where its lanes have had them copied, all at
  * once when the kernel begins: 16 bytes a copy, zeros behind the end of the chunk. There are decays, too, and what products stand
  * before its reader (compiler/spread.c). Maps are made at each use, those that are stored and no more row by row as they are stored. */
+#include "compiler/plan_channel.h"
+#include "compiler/plan_program.h"
 #include "lower/channel.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* lower/spread_weights.c - weights of a gradient (lower/spread.c), which are in accumulators, a warp's 16 rows of 64: diagonal blocks in
  * fp32 and, where a product takes them the other way round, all of them in 16 bits go through shared memory. */
+#include "compiler/plan_channel.h"
 #include "lower/spread.h"
 
 #include "lower/matrix.h"

@@ -3,6 +3,8 @@
  * One dimension is shared out among the threads; positions may be held whole, in registers of every thread; the
  * others are loops (thread_loop.c) or the grid. Gates, max states and normaliser states, sums over groups and
  * batches, and decode steps are made of these. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 #include <stdlib.h>

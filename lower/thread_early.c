@@ -2,6 +2,7 @@
  *
  * For it dqk is shared out among more threads: so many that each has a group of four, or 32. Each warp takes as many tokens at a time as
  * it has such threads. The operations are those of the walk; only the plan says other sharers. */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * on their way together. Rows go by units of 16 bytes, numbers by themselves; what lies outside of the tensor is zero, so
  * that the walk needs no bounds. What sharers read of dqk, for every four values anew, then becomes fp32: each thread
  * converts what it has copied. */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 /* The dimension of a row, 0 of a number: dqk, dhv, or positions that the threads share out. */

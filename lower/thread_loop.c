@@ -1,6 +1,7 @@
 /* lower/thread_loop.c - loops of kernels in which a thread has an element.
  *
  * A nest of two loops is two loops; the inner one goes by rounds of several steps (thread_round.c). */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 LLVMValueRef thread_trips(struct emit *e, const struct loop *loop)

@@ -1,6 +1,8 @@
 /* lower/thread_round.c - the inner loop of a thread kernel, several steps a round.
  *
  * How many, and what is loaded for all of them first, says the plan (compiler/rounds.c). */
+#include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * the same few bytes for all threads and step by step. What the other threads read goes to shared memory, the held
  * chunks of a step side by side, so that two 16-byte loads bring eight tokens. Sums over the steps are added up across
  * the threads, in an order that does not depend on anything. */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 /* ---- staged tiles ---- */

@@ -7,6 +7,7 @@
  *
  * A state that decays by one number a token is not multiplied by it: what is in registers is the state over the product c of
  * the decays since the last time that c became small. Sums over it are multiplied by c, what is added to it by 1 / c. */
+#include "compiler/plan_thread.h"
 #include "lower/emit.h"
 
 #include <stdlib.h>

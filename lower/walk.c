@@ -1,6 +1,7 @@
 /* lower/walk.c - a kernel on warpgroups: its roles, and the interpreter of what each of them executes (compiler/order.c has the
  * order, and the plan all that runs). One function an operation; this file has those of the walk itself: the loop over the
  * chunks, the tiles of a group, what is waited for. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 /* ---- the loop over the chunks ---- */

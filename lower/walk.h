@@ -16,6 +16,7 @@
 #ifndef TEGULA_WALK_H
 #define TEGULA_WALK_H
 
+#include "compiler/plan_walk.h"
 #include "lower/emit.h"
 
 enum { ALL_GROUPS = 1 }; /* number of the barrier of all that compute; a group's own: 2 and on */

@@ -7,6 +7,7 @@
  * a computed tile is packed anew for these. No wgmma is in flight there.
  *
  * requires: the product's sum has begun */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 enum { WORDS = 16, ROWS = 2, NOWHERE = 1000 }; /* of `left`; a lane's; a position */

@@ -9,6 +9,7 @@
  * A kernel that makes states alone gathers while the state's products are under way, and nobody reads the vector in it: a thread
  * adds to its own elements. What it reads of the parts is not overwritten before the barrier of the next chunk, behind which
  * all have added. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 /* Of all threads: this one's number, and how many share a pair of columns. */

@@ -7,6 +7,7 @@
  *
  * A thread block may end when it has used its last stage: it has waited for all that came, as many times as the others
  * sent, for all of them walk the same chunks. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 static LLVMValueRef open_barrier(struct emit *e, LLVMValueRef stage)

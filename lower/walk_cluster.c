@@ -10,6 +10,7 @@
  * A thread block may end when its last `full` is: nothing comes to it after that.
  * Both are used once in a chunk, so that the chunk's buffer is their parity. Stores that report to a barrier need no
  * fence before: one at the scope of a cluster is one of the whole GPU. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 enum {

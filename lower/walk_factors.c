@@ -1,5 +1,6 @@
 /* lower/walk_factors.c - exponentials of differences between positions by factors (compiler/factor.c): the warps that load make
  * them of the vectors of a stage, in their places, and say for each head whether they have. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 enum { LANES = 32, HALVES = WALK_TILE / LANES, MIDDLE = WALK_TILE / 2 - 1, LARGEST = 60 /* of a factor's log */ };

@@ -1,5 +1,7 @@
 /* lower/walk_output.c - maps of the accumulators' elements in a kernel on warpgroups, and where tiles go: rounded to shared memory,
  * and from there to memory. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * Tensor maps know where the tokens end, not where a sequence does. In a sequence's last chunk, where it is not whole,
  * the tokens of the next sequence were loaded too: they are overwritten with zeros before anything reads them (weights
  * of zero would do but for NaN); and the output goes to memory row by row. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 enum { UNITS = WALK_SPAN_BYTES / 16, SPAN_BYTES = WALK_TILE * WALK_SPAN_BYTES };

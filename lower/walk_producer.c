@@ -2,6 +2,7 @@
  *
  * Matrices come by tensor maps, whose bytes the stage's barrier counts, by one lane; vectors, which may begin anywhere and
  * end with the sequence, through the registers of all: every lane arrives at the barrier, for what it stored. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 LLVMValueRef map_argument(struct emit *e, uint32_t tile)

@@ -4,6 +4,7 @@
  * has row l/4 + 8 (r/2 % 2) and column 8 (r/4) + 2 (l%4) + r%2. Packed in pairs the same registers are the left operand
  * of the next product, 16 columns for each 4 of them. Accumulators of the owner's rows have positions as columns, so
  * tile (position, owner) lies transposed in them. */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 #include <stdlib.h>

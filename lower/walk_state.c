@@ -7,6 +7,8 @@
  *
  * Where segments have transitions the first one begins with the initial state, and thread blocks behind those of the state's
  * columns make the transitions, from the identity: in the registers these lie as columns of the state do. */
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 /* What is done to two neighbouring columns of a row; address[1] is NULL where they are neighbours in memory too. */

@@ -7,6 +7,7 @@
  *   state     a sum for each of its rows goes to memory at once: a row is in one warp
  *   columns   of accumulators of the owner's rows (q.dq), and the whole state: the barrier of the next chunk. The latter's are
  *             put before that of their own, so that they have a third buffer */
+#include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * single wait, barrier, fence, load or definition of it is not, nor one that waits for less. The same of the waits and barriers of
  * rings of kernels of mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
 #include "compiler/plan.h"
+#include "compiler/plan_walk.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
 

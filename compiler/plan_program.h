@@ -1,0 +1,71 @@
+/* compiler/plan_program.h - questions about the program that kernels are of: tensors, states, workspace, launch, cost. */
+#ifndef TEGULA_PLAN_PROGRAM_H
+#define TEGULA_PLAN_PROGRAM_H
+
+#include "compiler/plan.h"
+
+/* Partial sums in memory of a tile whose row sums over a parallel dimension; 1: none, or a cluster adds them up. */
+uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                    uint32_t tile);
+/* Heads whose sum alone is in memory, in the place of the first of them: so many work together in the row that writes the
+ * tile, and all that read it sum over heads. 1: each head has its own. */
+uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile);
+/* workspace.c: the tile in whose memory each intermediate is: itself, or one of the same size that no row from the first
+ * that uses this needs; 0: it is none, or the caller's. */
+void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                 uint8_t place[TG_MAX_TILES]);
+/* states.c: how callers keep states. Is it one: an input or output [dqk, dhv] of a head? */
+/* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
+const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
+tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
+/* ... of a tile; where the dimension is among its axes; the innermost one, TG_AXIS_NONE of a number. */
+const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile);
+tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
+uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim);
+uint32_t plan_last_axis(const struct plan *p, uint32_t tile);
+/* Is a state that lies otherwise than declared read only where any order will do? False after reporting. */
+bool plan_check_states(const struct plan *p);
+/* Where sequences of a step may have no tokens, their states are in a pool: there they stay as they are. */
+static inline bool plan_takes_ragged(const tg_shape_class *shape)
+{
+    return shape->pooled || !(shape->packed || shape->counted);
+}
+/* Is it a state that goes to a slot behind every token or chunk? Their stores, behind the loop, move to the end of its step. */
+bool plan_keeps_on_the_way(const struct plan *p, uint32_t tile);
+bool plan_keep_states(struct plan *p);
+/* Does the tile belong to a slot of the caller's pool? */
+bool plan_is_pooled(const struct plan *p, uint32_t tile);
+/* Have sequences of a decode step each their own number of tokens? */
+static inline bool plan_counts_tokens(const struct plan *p)
+{
+    return p->schedule->max_tokens && (p->shape.packed || p->shape.counted);
+}
+/* launch.c: grid and parameters of the kernel */
+uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
+/* Dimensions of grid.x, fastest first; returns their number. */
+uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS]);
+uint32_t plan_args(const struct plan *p, tg_arg_desc args[TG_MAX_ARGS]);
+/* The tensor whose strides are this one's: in a kernel without products the first in the workspace that lies like it, so that one
+ * index serves all of them; otherwise itself. */
+uint32_t plan_strides_of(const struct plan *p, uint32_t tile);
+/* Are they no more than a kernel may have? False after reporting. */
+bool plan_check_args(const struct plan *p);
+/* cost.c: of a kernel, for a call of these sizes; of packed sequences `tokens` is that of each. */
+tg_cost plan_cost(const struct plan *p, const tg_sizes *s);
+/* What the model counts of them: packed sequences as if they were of equal length. */
+tg_sizes plan_sizes(const tg_shape_class *shape, const tg_sizes *sizes);
+/* The model tells no smaller differences between schedules, or between blocks of a row. */
+static const double plan_tie = 1.1;
+/* compile.c: widths, types and groups that there are, and nothing said of states that there are not */
+bool plan_check_shape(const tg_algorithm *algorithm, const tg_shape_class *shape, const tg_sink *sink);
+/* signature.c */
+uint32_t plan_chunk_multiple(const tg_schedule *schedule); /* position blocks must divide the chunk size */
+uint32_t plan_chunk_most(const tg_schedule *schedule);     /* 0: any */
+/* The program's tensors, the caller's first; index[tile] is the tile's number among them. */
+bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct tg_slices *slices,
+                  const tg_shape_class *shape, uint8_t index[TG_MAX_TILES], const tg_sink *sink);
+void plan_header(tg_program *program, const char *variant, const tg_schedule *schedule, const tg_target *target,
+                 const tg_shape_class *shape);
+void plan_copy_name(char *to, size_t size, const char *from);
+
+#endif

@@ -1,0 +1,126 @@
+/* compiler/plan_walk.h - questions about kernels on warpgroups (walk.c): their states, heads, clusters, tensor maps. */
+#ifndef TEGULA_PLAN_WALK_H
+#define TEGULA_PLAN_WALK_H
+
+#include "compiler/plan.h"
+
+bool plan_check_transition(const struct plan *p); /* transition.c: is what it makes of states linear in them? */
+bool plan_can_rest(const struct plan *p);         /* ... do transitions decay, as a whole? */
+/* factor.c: which vectors become factors; where the map has their difference, before its exponential, -1: nowhere. */
+void plan_find_factors(struct plan *p);
+int plan_difference(const struct plan *p, const tg_stmt *s);
+/* Is value v accumulators of a head times numbers of positions, for sums alone, which multiply by themselves? */
+struct plan_weight {
+    uint32_t of, by; /* values */
+};
+bool plan_find_weight(const struct plan *p, uint32_t v, struct plan_weight *weight);
+/* Is the value a tile of the output's or the state's elements, which each warpgroup has its own of? */
+static inline bool plan_is_owned(const struct plan *p, const struct value *v)
+{
+    return p->groups && ((v->n_dims > 0 && v->dims[0] == p->owner) || (v->n_dims > 1 && v->dims[1] == p->owner));
+}
+/* A kernel on warpgroups that makes states and nothing else of the chunks. */
+static inline bool plan_is_state_alone(const struct plan *p)
+{
+    return p->makes_segments || p->starts;
+}
+/* ... from what does not depend on the state. */
+static inline bool plan_is_sum_alone(const struct plan *p)
+{
+    return plan_is_state_alone(p) && !p->transition;
+}
+/* Parts of a sum for positions or for the chunk: one from each warp of accumulators, from each group otherwise. */
+static inline uint32_t plan_sum_parts(const struct plan *p, const struct value *v)
+{
+    return v->late ? 4 * p->groups : p->groups;
+}
+/* A sum over the positions of the chunk: parts, one value for each column of a loaded matrix. */
+static inline bool plan_is_gathered(const struct value *v)
+{
+    return v->space == SPACE_PARTS && v->n_dims == 1 && !plan_is_position(v->dims[0]);
+}
+/* A vector that every warpgroup carries from chunk to chunk. */
+static inline bool plan_is_carried(const struct value *v)
+{
+    return v->space == SPACE_VECTOR && v->scope == SCOPE_GROUP;
+}
+/* A matrix that a ring loads; a computed one; a vector that every warp makes for itself. */
+static inline bool plan_is_loaded(const struct value *v)
+{
+    return v->space == SPACE_MATRIX && v->stmt < 0;
+}
+static inline bool plan_is_made_tile(const struct value *v)
+{
+    return v->space == SPACE_MATRIX && v->stmt >= 0;
+}
+static inline bool plan_is_of_warp(const struct value *v)
+{
+    return v->space == SPACE_VECTOR && v->scope == SCOPE_WARP;
+}
+/* The matrix that an operand of such a kernel is, or is made of by a factor. */
+uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
+enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* Heads side by side in the rows of accumulators; in the columns of the state. */
+static inline uint32_t plan_heads_in_rows(const struct plan *p)
+{
+    return p->sums_heads ? 1 : p->heads;
+}
+static inline uint32_t plan_heads_in_columns(const struct plan *p)
+{
+    return p->sums_heads ? p->heads : 1;
+}
+/* Buffers of what is written to shared memory in a step and read behind its barrier: two in turn, or one where steps end
+ * with a barrier too, for several heads have little room. */
+static inline uint32_t plan_buffers(const struct plan *p)
+{
+    return p->sums_heads ? 1 : 2;
+}
+/* ... of parts of a sum. Those of the whole state are made before the barrier of their step and read behind that of the next one. */
+static inline uint32_t plan_part_buffers(const struct plan *p, const struct value *v)
+{
+    return v->late && v->n_dims == 0 && plan_buffers(p) == 2 ? 3 : plan_buffers(p);
+}
+/* A computed tile that, unlike others of the kernel, is overwritten in the next chunk, not in the one after? */
+static inline bool plan_has_one_buffer(const struct plan *p, const struct value *v)
+{
+    return plan_is_made_tile(v) && v->stages < plan_buffers(p);
+}
+/* Of a tile of positions, what a warpgroup makes. */
+static inline uint32_t plan_position_columns(const struct plan *p)
+{
+    return p->own_heads ? WALK_TILE : WALK_TILE / p->groups;
+}
+/* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
+void plan_find_cluster(struct plan *p);
+bool plan_check_cluster(const struct plan *p);
+uint32_t plan_cluster_step(const struct plan *p,
+                           uint32_t dim); /* thread blocks from one to its neighbour in a dimension */
+/* In which dimension are those that share the loads of a matrix (0: each loads it for itself), and how many? Do any? */
+uint32_t plan_shared_along(const struct plan *p, const struct value *v);
+uint32_t plan_sharers(const struct plan *p, const struct value *v);
+bool plan_shares(const struct plan *p);
+/* Of a kernel that makes segments with their transitions: the axis of the state along which its thread blocks go on with those
+ * of the transition, the axis from and to which that is, and where, along the former, its columns begin. */
+uint32_t plan_transition_along(const struct plan *p);
+uint32_t plan_transition_of(const struct plan *p);
+uint32_t plan_transition_first(const struct plan *p);
+/* A kernel on warpgroups: does the last block of dqk or dhv reach beyond its end? What is there is zero on chip and not in memory. */
+static inline bool plan_is_ragged(const struct plan *p, uint32_t dim)
+{
+    return p->groups && plan_dim_size(p, dim) % p->block[dim] != 0;
+}
+/* ... and its end is in the middle of a span of 64: tensor maps move such spans one by one. */
+static inline bool plan_splits_span(const struct plan *p, uint32_t dim)
+{
+    return p->groups && plan_dim_size(p, dim) % WALK_TILE != 0;
+}
+/* dqk or dhv, as owner of a state by itself (walk.c). */
+uint32_t plan_owner_of_state(const struct plan *p);
+/* The state's tensor for what it is behind the last chunk, where this kernel writes that; 0: it does not. */
+uint32_t plan_final_tile(const struct plan *p);
+/* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */
+bool plan_is_mapped_store(const struct plan *p, const struct op *op);
+/* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tiles it stores; `tensor` is a tile. */
+uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
+
+#endif

@@ -1,0 +1,28 @@
+/* compiler/walk.h - what the files of pass walk call of each other. */
+#ifndef TEGULA_COMPILER_WALK_H
+#define TEGULA_COMPILER_WALK_H
+
+#include "compiler/plan.h"
+
+/* walk.c: reports why the row cannot be a kernel on warpgroups (TG0518; line 0: the row's); false. */
+bool walk_refuse(const struct plan *p, int line, const char *hint, const char *what);
+
+/* walk_space.c: where value i lives; SPACE_NONE: nowhere that it could be. */
+enum space walk_space(const struct plan *p, uint32_t i);
+/* Is it a sum of the state, or of accumulators? It is whole behind the barrier of the next step. */
+bool walk_is_late(const struct plan *p, uint32_t i);
+/* Is the map's value v a multiple of the value `of`, by factors of positions? */
+bool walk_is_multiple_of(const struct plan *p, const struct value *v, uint32_t of);
+
+/* walk_heads.c: by_head of all values; vectors of what is uniform for one head; has each warpgroup heads of its own? Last, false after
+ * reporting what several heads cannot do together. */
+void walk_find_heads(struct plan *p);
+void walk_find_uniforms(struct plan *p);
+bool walk_has_own_heads(const struct plan *p);
+bool walk_check_heads(struct plan *p);
+
+/* walk_place.c: the matrix in whose place each output is put; then all of shared memory. */
+void walk_find_places(struct plan *p);
+void walk_place_shared(struct plan *p);
+
+#endif

@@ -1,0 +1,145 @@
+/* compiler/walk_place.c - of a kernel on warpgroups: where outputs lie on their way to memory, and offsets in shared memory.
+ * Called by walk.c, behind which nothing more comes there.
+ *
+ * requires: space, by_head   makes: place, offset, stages, stage_bytes of values; offsets of barriers; shared_bytes */
+#include "compiler/plan.h"
+#include "compiler/plan_program.h"
+#include "compiler/plan_walk.h"
+#include "compiler/walk.h"
+
+/* Loaded matrices of the owner's, in whose places outputs can be put: what products have on the left before others, the last
+ * one first. Returns their number. */
+static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES])
+{
+    tg_bits left = 0;
+    uint32_t n = 0;
+    for (uint32_t i = p->n_ops; i-- > 0;) {
+        const struct op *op = &p->ops[i];
+        const uint32_t sides[] = {plan_matrix_of(p, op->b), plan_matrix_of(p, op->a)};
+        for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
+            if (plan_is_loaded(&p->values[sides[k]]) && plan_is_owned(p, &p->values[sides[k]]) &&
+                !(left >> sides[k] & 1)) {
+                left |= TG_BIT(sides[k]);
+                places[n++] = (uint8_t)sides[k];
+            }
+    }
+    for (uint32_t i = p->n_values; i-- > 0;)
+        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]) && !(left >> i & 1))
+            places[n++] = (uint8_t)i;
+    return n;
+}
+
+/* Where each of the outputs is put on its way to memory: a place that no other takes, or a buffer of its own. All are put there
+ * behind the last read of what is loaded (order.c). */
+void walk_find_places(struct plan *p)
+{
+    uint8_t places[PLAN_MAX_VALUES];
+    const uint32_t n = list_places(p, places);
+    bool taken[TG_MAX_TILES] = {false}; /* a tensor read at query and at key positions is one tile */
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        uint32_t k = 0;
+        if (!plan_is_mapped_store(p, op))
+            continue;
+        while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
+            k++;
+        p->values[op->v].place = k < n ? places[k] : op->v;
+        if (k < n)
+            taken[TG_OPERAND_TILE(p->values[places[k]].operand)] = true;
+    }
+}
+
+/* Vectors of several heads have a place each in a stage, matrices are one behind the other as if they were wider. */
+static void place_ring(struct plan *p, uint32_t i, uint32_t *offset)
+{
+    struct value *v = &p->values[i];
+    const bool matrix = plan_is_loaded(v);
+    v->dtype = plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
+    v->row_bytes = matrix ? WALK_SPAN_BYTES : 0;
+    v->stage_bytes =
+        round_up(tg_dtype_bytes(v->dtype) * (v->n_dims ? v->extent[0] : 1) * (matrix ? v->extent[1] : 1), 16);
+    v->stages = (uint8_t)p->nests[v->nest].stages;
+    if (v->by_head && matrix)
+        v->stage_bytes *= p->heads;
+    else if (v->by_head)
+        v->stages = (uint8_t)(v->stages * p->heads);
+    if (plan_share_tile(p, i)) {
+        v->offset = p->values[v->shared_with].offset;
+        return;
+    }
+    v->offset = *offset;
+    *offset += v->stage_bytes * v->stages;
+    p->nests[v->nest].loads[p->nests[v->nest].n_loads++] = (uint8_t)i;
+}
+
+static void place_buffers(struct value *v, uint32_t bytes, uint32_t n, uint32_t *offset)
+{
+    v->row_bytes = WALK_SPAN_BYTES;
+    v->stage_bytes = bytes;
+    v->stages = (uint8_t)n;
+    v->offset = *offset;
+    *offset += bytes * v->stages;
+}
+
+/* Computed tiles have two buffers, the last `single` of them one. */
+static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        left += plan_is_made_tile(&p->values[i]);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (plan_is_made_tile(v))
+            place_buffers(v, WALK_TILE * WALK_SPAN_BYTES,
+                          (left-- > single ? plan_buffers(p) : 1) * (v->by_head && !v->summed ? p->heads : 1), offset);
+    }
+}
+
+/* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
+static void place_all(struct plan *p, uint32_t single)
+{
+    uint32_t offset = 0;
+    p->nests[0].n_loads = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_loaded(&p->values[i]))
+            place_ring(p, i, &offset);
+    place_made_tiles(p, single, &offset);
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (plan_is_mapped_store(p, &p->ops[i]) && p->values[p->ops[i].v].place == p->ops[i].v)
+            place_buffers(&p->values[p->ops[i].v], plan_heads_in_rows(p) * p->block[p->owner] * WALK_SPAN_BYTES, 1,
+                          &offset);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].space == SPACE_VECTOR && p->values[i].stmt < 0)
+            place_ring(p, i, &offset);
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        struct value *v = &p->values[i];
+        if (plan_is_gathered(v)) /* two elements from each thread */
+            place_buffers(v, 8 * 128 * p->groups, 2, &offset);
+        else if (v->space == SPACE_PARTS)
+            place_buffers(v, 4 * plan_sum_parts(p, v) * (v->n_dims ? v->extent[0] : 1),
+                          plan_part_buffers(p, v) * (v->by_head ? p->heads : 1), &offset);
+        if (plan_is_carried(v))
+            place_buffers(v, 4 * v->extent[0], 2 * p->groups, &offset);
+        if (plan_is_of_warp(v))
+            place_buffers(v, 4 * v->extent[0], 4 * p->groups, &offset);
+    }
+    p->barrier_offset = round_up(offset, 16);
+    p->shared_bytes = p->barrier_offset + 16u * (p->nests[0].stages + (p->adds ? p->groups : 0)) +
+                      (plan_shares(p) ? 8u * p->nests[0].stages : 0);
+    p->rest_offset = p->shared_bytes;
+    p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
+    p->factors_offset = p->shared_bytes;
+    p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
+}
+
+/* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
+ * have two each. */
+void walk_place_shared(struct plan *p)
+{
+    uint32_t tiles = 0;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        tiles += p->heads == 1 && plan_is_made_tile(&p->values[i]);
+    place_all(p, 0);
+    for (uint32_t single = 1; single <= tiles && p->shared_bytes > p->target->shared_optin; single++)
+        place_all(p, single);
+}
