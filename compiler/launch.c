@@ -2,6 +2,7 @@
  * formulas of the run-time sizes. The lowering reads parameters by the same table. */
 #include "compiler/plan.h"
 #include "compiler/plan_program.h"
+#include "compiler/plan_thread.h"
 #include "compiler/plan_walk.h"
 
 #include <string.h>
@@ -11,9 +12,11 @@ uint32_t plan_grid_dims(const struct plan *p, uint8_t dims[TG_N_DIMS])
     /* fastest first: neighbours in the grid share keys, values and states in the L2 */
     static const uint8_t order[] = {TG_DHV, TG_DQK, TG_LQ, TG_LKV, TG_CHUNK, TG_SEG};
     uint32_t n = 0;
-    for (uint32_t i = 0; i < sizeof order; i++)
-        if (p->row->row[order[i]].role == TG_ROLE_P)
+    for (uint32_t i = 0; i < sizeof order; i++) {
+        const bool is_one = plan_is_position(order[i]) && plan_has_single_positions(p);
+        if (p->row->row[order[i]].role == TG_ROLE_P && !is_one)
             dims[n++] = order[i];
+    }
     return n;
 }
 
