@@ -18,6 +18,10 @@ static const char common_header[] = {
 #include "tegula_embed.h.inc"
     0};
 
+static const char apart[] = {
+#include "apart.h.inc"
+    0};
+
 /* Some values contain @name@ themselves, hence two expansions. */
 static char *expand_all(const char *template_text, const struct keys *keys)
 {
@@ -57,6 +61,7 @@ tg_status tg_set_c(const tg_set *set, const char *name, char **source, char **he
     gen_add_branches(&keys, set);
     gen_add_scalars(&keys, set);
     gen_add_notes(&keys, set);
+    gen_append(gen_add_key(&keys, "apart"), "%s", apart);
     *source = expand_all(source_template, &keys);
     *header = expand_all(header_template, &keys);
     for (size_t i = 0; i < keys.n; i++)

@@ -18,7 +18,7 @@ struct text {
 };
 
 /* Keys of the templates and their values. */
-enum { MAX_KEYS = 40 };
+enum { MAX_KEYS = 44 };
 
 struct key {
     const char *name;

@@ -33,13 +33,16 @@ static void append_bytes(struct text *text, const char *bytes, size_t n)
 
 void gen_append(struct text *text, const char *format, ...)
 {
-    char line[512]; /* pieces are short: names have fixed widths */
-    va_list values;
+    va_list values, again;
     va_start(values, format);
-    int n = vsnprintf(line, sizeof line, format, values);
+    va_copy(again, values);
+    const int n = vsnprintf(NULL, 0, format, values);
+    if (n >= 0 && reserve(text, (size_t)n + 1)) {
+        vsnprintf(text->data + text->length, (size_t)n + 1, format, again);
+        text->length += (size_t)n;
+    }
+    va_end(again);
     va_end(values);
-    if (n >= 0)
-        append_bytes(text, line, strlen(line));
 }
 
 struct text *gen_add_key(struct keys *keys, const char *name)

@@ -20,8 +20,8 @@ enum {
     TEGULA_E_DRIVER = -1,    /* the driver library cannot be opened or lacks a function */
     TEGULA_E_DEVICE = -2,    /* the GPU of the current context cannot run these kernels */
     TEGULA_E_SIZES = -3,     /* no program takes these sizes or widths */
-    TEGULA_E_TENSOR = -4,    /* a required tensor is missing, or an address or stride is impossible */
-    TEGULA_E_WORKSPACE = -5, /* the workspace is missing or not 256-byte aligned */
+    TEGULA_E_TENSOR = -4,    /* a required tensor is missing, an address or stride is impossible, or memory overlaps */
+    TEGULA_E_WORKSPACE = -5, /* the workspace is missing, not 256-byte aligned, or where a tensor is */
     TEGULA_E_SCALAR = -6,    /* a scalar is not finite */
     TEGULA_E_SLOTS = -7,     /* a call without tokens would have to copy slots of a pool */
 };

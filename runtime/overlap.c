@@ -1,100 +1,12 @@
-/* runtime/overlap.c - what a call writes lies apart from all else that it has.
- *
- * A tensor is an interval of bytes with gaps. Two intervals that meet may still be apart, as slices of one tensor are (dq, dk
- * and dv of dqkv): then there is a stride of either, a period, of which all larger strides of both are multiples, and what
- * each has within a period is in a place of its own there. What is apart in no such way is taken for overlapping. */
+/* runtime/overlap.c - what a call writes lies apart from all else that it has (program/apart.h says how two arrays do). */
+#include "program/apart.h"
 #include "program/tensor.h"
 #include "runtime/internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Where the elements of a tensor lie, the first at `begin`. */
-struct layout {
-    uint64_t begin, element;                               /* bytes of one */
-    uint32_t n;                                            /* axes with more than one entry, the smallest step first */
-    uint64_t step[2 + TG_MAX_AXES], last[2 + TG_MAX_AXES]; /* bytes from entry to entry; entries less one */
-};
-
-/* Sorts the axes by their steps, the smallest first. There are a handful. */
-static void sort_axes(struct layout *layout)
-{
-    for (uint32_t i = 1; i < layout->n; i++)
-        for (uint32_t k = i; k > 0 && layout->step[k] < layout->step[k - 1]; k--) {
-            const uint64_t step = layout->step[k], last = layout->last[k];
-            layout->step[k] = layout->step[k - 1];
-            layout->last[k] = layout->last[k - 1];
-            layout->step[k - 1] = step;
-            layout->last[k - 1] = last;
-        }
-}
-
-static struct layout layout_of(uint64_t address, uint64_t bytes)
-{
-    return (struct layout){.begin = address, .element = bytes};
-}
-
-static void add_axis(struct layout *layout, int64_t extent, int64_t stride)
-{
-    if (extent < 2 || stride == 0)
-        return;
-    const uint64_t step = (uint64_t)(stride < 0 ? -stride : stride) * layout->element, last = (uint64_t)extent - 1;
-    layout->step[layout->n] = step;
-    layout->last[layout->n++] = last;
-    layout->begin -= stride < 0 ? last * step : 0;
-    sort_axes(layout);
-}
-
-/* Does an axis step into what those with smaller steps have? */
-static bool meets_itself(const struct layout *layout)
-{
-    uint64_t reach = layout->element;
-    for (uint32_t i = 0; i < layout->n; i++) {
-        if (layout->step[i] < reach)
-            return true;
-        reach += layout->last[i] * layout->step[i];
-    }
-    return false;
-}
-
-/* The bytes of a period within which all of it lies, or 0: it does not repeat with the period. */
-static uint64_t within(const struct layout *layout, uint64_t period)
-{
-    uint64_t reach = layout->element;
-    for (uint32_t i = 0; i < layout->n; i++) {
-        if (layout->step[i] < period)
-            reach += layout->last[i] * layout->step[i];
-        else if (layout->step[i] % period)
-            return 0;
-    }
-    return reach <= period ? reach : 0;
-}
-
-static bool are_interleaved(const struct layout *a, const struct layout *b, uint64_t period)
-{
-    const uint64_t of_a = within(a, period), of_b = within(b, period);
-    const uint64_t ahead =
-        b->begin >= a->begin ? (b->begin - a->begin) % period : (period - (a->begin - b->begin) % period) % period;
-    return of_a && of_b && ahead >= of_a && period - ahead >= of_b;
-}
-
-static bool are_apart(const struct layout *a, const struct layout *b)
-{
-    for (uint32_t i = 0; i < a->n; i++)
-        if (are_interleaved(a, b, a->step[i]))
-            return true;
-    for (uint32_t i = 0; i < b->n; i++)
-        if (are_interleaved(a, b, b->step[i]))
-            return true;
-    return false;
-}
-
-/* ---- the tensors of a call ---- */
-
-/* From byte `begin` to before `end`; nothing: absent, or empty. */
-struct interval {
-    uint64_t begin, end;
-};
+_Static_assert((int)APART_AXES == 2 + TG_MAX_AXES, "as many axes as tensors have");
 
 struct memory {
     const tg_program *program;
@@ -104,27 +16,13 @@ struct memory {
     struct interval intervals[TG_MAX_TENSORS];
 };
 
-static struct interval interval_of(const struct bound *bound, uint64_t element)
-{
-    struct interval interval = {bound->address, bound->address + element};
-    for (uint32_t axis = 0; axis < 2 + TG_MAX_AXES; axis++) {
-        const uint64_t reach = (uint64_t)((bound->extent[axis] - 1) * bound->stride[axis]) * element;
-        if (bound->extent[axis] == 0)
-            return (struct interval){0, 0};
-        if (bound->extent[axis] > 1)
-            *(bound->stride[axis] < 0 ? &interval.begin : &interval.end) += reach;
-    }
-    return interval;
-}
-
 /* Of slots of a pool what one of each has. */
-static struct layout layout_of_tensor(const struct memory *memory, uint32_t tensor)
+static struct layout layout_of(const struct memory *memory, uint32_t tensor)
 {
     const struct bound *bound = &memory->bound[tensor];
-    struct layout layout = layout_of(bound->address, tg_dtype_bytes((tg_dtype)memory->program->tensors[tensor].dtype));
-    const uint32_t first = tg_tensor_is_slot(memory->program, tensor) ? 1 : 0;
-    for (uint32_t axis = 2 + TG_MAX_AXES; axis-- > first;) /* mostly from the smallest step on */
-        add_axis(&layout, bound->extent[axis], bound->stride[axis]);
+    struct layout layout;
+    lay_out(&layout, bound->address, tg_dtype_bytes((tg_dtype)memory->program->tensors[tensor].dtype), bound->extent,
+            bound->stride, tg_tensor_is_slot(memory->program, tensor), APART_AXES);
     return layout;
 }
 
@@ -136,11 +34,6 @@ static bool is_in_place(const struct memory *memory, uint32_t out, uint32_t in)
            tg_tensor_source(memory->program, out) == (int)in;
 }
 
-static bool reach_each_other(struct interval a, struct interval b)
-{
-    return a.begin < b.end && b.begin < a.end;
-}
-
 /* Each pair once. */
 static bool may_meet(const struct memory *memory, uint32_t out, uint32_t i)
 {
@@ -149,7 +42,7 @@ static bool may_meet(const struct memory *memory, uint32_t out, uint32_t i)
         !reach_each_other(memory->intervals[out], memory->intervals[i]) || tg_tensor_is_slot(program, out) ||
         tg_tensor_is_slot(program, i) || is_in_place(memory, out, i))
         return false;
-    const struct layout a = layout_of_tensor(memory, out), b = layout_of_tensor(memory, i);
+    const struct layout a = layout_of(memory, out), b = layout_of(memory, i);
     return !are_apart(&a, &b);
 }
 
@@ -157,7 +50,7 @@ static tg_status check_output(const struct memory *memory, uint32_t out)
 {
     const tg_tensor_info *tensors = memory->program->tensors;
     tg_status status = TG_OK;
-    const struct layout own = layout_of_tensor(memory, out);
+    const struct layout own = layout_of(memory, out);
     if (meets_itself(&own))
         status = tg_fail(memory->sink, TG_E_ARGUMENT, "TG0833", "make it contiguous",
                          "%s: strides: expected an output whose elements do not overlap, found an axis that steps into "
@@ -183,7 +76,8 @@ tg_status check_memory(const tg_program *program, const struct bound *bound, uin
     tg_status status = TG_OK;
     for (memory.n = 0; memory.n < program->n_tensors && !is_workspace(&program->tensors[memory.n]); memory.n++) {
         const uint64_t bytes = bound[memory.n].address ? tg_dtype_bytes((tg_dtype)program->tensors[memory.n].dtype) : 0;
-        memory.intervals[memory.n] = interval_of(&bound[memory.n], bytes);
+        const struct bound *own = &bound[memory.n];
+        memory.intervals[memory.n] = interval_of(own->address, bytes, own->extent, own->stride, APART_AXES);
     }
     for (uint32_t i = 0; i < memory.n; i++) {
         const struct interval own = memory.intervals[i];
