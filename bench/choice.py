@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """bench/choice.py - what is taken by default beside the best that tuning finds, for drawn shapes.
 
-    bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME)
+    bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME | --list)
 
 A seed is a shape: variant, direction, sizes, group, packed; up to 100 of one gate a token and head, beyond of decays by
 channels and of the delta rule. For each `tegula tune --json`; a line of JSON with both times
-and their ratio, then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's.
+and their ratio, then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's. --list prints
+the shapes, a line each, for tests/test_choice.c.
 """
 import argparse
 import json
@@ -55,10 +56,18 @@ def draw(seed):
             return shape
 
 
-def command(shape, args):
-    name = shape["variant"] + ("-backward" if shape["backward"] else "")
+def name_of(shape):
+    return shape["variant"] + ("-backward" if shape["backward"] else "")
+
+
+def sizes_of(shape):
     tokens = shape["T"] * (shape["B"] if shape["packed"] else 1)
-    sizes = "B=%d,NH=%d,T=%d,dqk=%d,dhv=%d" % (shape["B"], shape["NH"], tokens, shape["dqk"], shape["dhv"])
+    return shape["B"], shape["NH"], tokens, shape["dqk"], shape["dhv"]
+
+
+def command(shape, args):
+    name = name_of(shape)
+    sizes = "B=%d,NH=%d,T=%d,dqk=%d,dhv=%d" % sizes_of(shape)
     where = ["--gpu", args.gpu] if args.gpu else ["--device", str(args.device)]
     return (["./dev", "tegula", "tune", name, "--shape", sizes, "--group", str(shape["group"]), "--json",
              "--budget-seconds", str(args.budget)] + where + (["--packed"] if shape["packed"] else []))
@@ -86,10 +95,15 @@ def main():
     parser.add_argument("--budget", type=int, default=4)
     parser.add_argument("--device", type=int)
     parser.add_argument("--gpu")
+    parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
-    if (args.device is None) == (args.gpu is None):
-        parser.error("one of --device and --gpu")
+    if (args.device is not None) + (args.gpu is not None) + args.list != 1:
+        parser.error("one of --device, --gpu and --list")
     first, last = (args.seeds.split("-") + [args.seeds])[:2]
+    if args.list:
+        for shape in map(draw, range(int(first), int(last) + 1)):
+            print(name_of(shape), *sizes_of(shape), shape["group"], int(shape["packed"]))
+        return 0
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(int(first), int(last) + 1):
