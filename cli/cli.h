@@ -167,6 +167,9 @@ void complain(struct context *context, const char *hint, const char *format, ...
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Drops every message: for candidates that may be refused. */
 extern const tg_sink silent_sink;
+/* Keeps in `user`, a text of DRIVER_REASON bytes that begins empty, the first message of a driver's call that failed. */
+enum { DRIVER_REASON = 256 };
+void keep_driver_reason(void *user, const tg_diag *diag);
 int code_of_status(tg_status status);
 
 /* Opens what --device names; without it GPU 0, or the emulator when there is no GPU. Between its

@@ -92,6 +92,13 @@ static void emit(void *user, const tg_diag *diag)
 
 const tg_sink silent_sink = {NULL, NULL};
 
+void keep_driver_reason(void *user, const tg_diag *diag)
+{
+    char *reason = user;
+    if (!*reason && diag->code && strcmp(diag->code, "TG0803") == 0)
+        snprintf(reason, DRIVER_REASON, ": %s", diag->message);
+}
+
 void complain(struct context *context, const char *hint, const char *format, ...)
 {
     char message[1024];
@@ -269,11 +276,12 @@ static bool use_emulator(struct context *context)
 
 static bool use_default(struct context *context)
 {
-    if (machine_use(context, NULL, 0, false, &silent_sink)) {
+    char reason[DRIVER_REASON] = "";
+    if (machine_use(context, NULL, 0, false, &(tg_sink){keep_driver_reason, reason})) {
         remark("device: GPU 0, %s", context->machine.device.name);
         return true;
     }
-    remark("device: the emulator, for libcuda.so.1 finds no GPU (choose with --device)");
+    remark("device: the emulator, for libcuda.so.1 finds no GPU%s (choose with --device)", reason);
     return use_emulator(context);
 }
 

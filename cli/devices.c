@@ -69,12 +69,12 @@ int command_devices(struct context *context)
     const bool json = context->options.json;
     json_t *devices = json ? json_array() : NULL;
     json_t *targets = json ? json_array() : NULL;
-    char emulator[2200];
+    char emulator[2200], reason[DRIVER_REASON] = "";
 
     if (!json)
         puts("devices (for --device):");
-    if (list_driver(context, NULL, devices, &silent_sink) <= 0 && !json)
-        puts("  no GPU: libcuda.so.1 is missing or finds none");
+    if (list_driver(context, NULL, devices, &(tg_sink){keep_driver_reason, reason}) <= 0 && !json)
+        printf("  no GPU: libcuda.so.1 is missing or finds none%s\n", reason);
     emulator_path(emulator, sizeof emulator);
     int emulators = list_driver(context, emulator, devices, &context->sink);
     if (!json)

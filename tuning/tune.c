@@ -97,8 +97,9 @@ static tg_status none_found(const struct tuner *tuner)
     const tg_candidate *first = tuning->n_candidates ? &tuning->candidates[0] : NULL;
     tg_report(tuner->sink, TG_ERROR, "TG0908", NULL, 0,
               "`tegula explain` gives the reasons for this target and these widths",
-              "none of %u candidates could be %s", tuning->n_candidates,
-              tuner->is_prediction ? "predicted" : "built, verified and timed");
+              "none of %u candidates could be %s%s%s", tuning->n_candidates,
+              tuner->is_prediction ? "predicted" : "built, verified and timed", first && *first->reason ? ": " : "",
+              first ? first->reason : "");
     return first && first->state >= TG_NOT_BUILT ? of[first->state] : TG_E_UNSUPPORTED;
 }
 

@@ -205,6 +205,15 @@ static void take_prediction(tg_candidate *candidate)
     candidate->workspace = candidate->cost.workspace;
 }
 
+static void say_left_out(const struct tuner *tuner, const tg_candidate *candidate)
+{
+    if (!tuner->tuning->is_cancelled)
+        tg_report(tuner->sink, TG_NOTE, NULL, NULL, 0, NULL,
+                  candidate->state == TG_WRONG ? "%s is not within tolerance and is left out: %s"
+                                               : "%s is left out: %s",
+                  candidate->text, candidate->reason);
+}
+
 static void take_measurement(struct tuner *tuner, tg_candidate *candidate)
 {
     candidate->state = measure(tuner, candidate);
@@ -212,11 +221,7 @@ static void take_measurement(struct tuner *tuner, tg_candidate *candidate)
         return;
     if (!*candidate->reason)
         snprintf(candidate->reason, TG_REASON, "%s", tuner->tuning->is_cancelled ? "cancelled" : "out of host memory");
-    if (!tuner->tuning->is_cancelled)
-        tg_report(tuner->sink, TG_NOTE, NULL, NULL, 0, NULL,
-                  candidate->state == TG_WRONG ? "%s is not within tolerance and is left out: %s"
-                                               : "%s is left out: %s",
-                  candidate->text, candidate->reason);
+    say_left_out(tuner, candidate);
 }
 
 tg_candidate *tuner_try(struct tuner *tuner, const tg_schedule *schedule)
@@ -248,7 +253,10 @@ bool tuner_time_again(struct tuner *tuner, tg_candidate *candidate, uint32_t run
 {
     if (!may_begin(tuner, candidate, "time"))
         return true; /* with what is known of it */
-    return tuner_load(tuner, &candidate->schedule, candidate->reason) && time_it(tuner, candidate, runs) == TG_TIMED;
+    if (tuner_load(tuner, &candidate->schedule, candidate->reason) && time_it(tuner, candidate, runs) == TG_TIMED)
+        return true;
+    say_left_out(tuner, candidate);
+    return false;
 }
 
 void tuner_free(struct tuner *tuner)
