@@ -40,7 +40,13 @@ add_custom_command(OUTPUT ${manual} DEPENDS tegula ${PROJECT_SOURCE_DIR}/cmake/m
                    COMMAND ${PROJECT_SOURCE_DIR}/cmake/man.sh $<TARGET_FILE:tegula> > ${manual} VERBATIM)
 add_custom_target(manual ALL DEPENDS ${manual})
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
-install(FILES cmake/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tegula
+file(READ cmake/completion.sh words)
+configure_file(cmake/completion.bash completion/tegula @ONLY)
+configure_file(cmake/completion.zsh completion/_tegula @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/completion.sh)
+install(FILES ${CMAKE_BINARY_DIR}/completion/tegula
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT command)
+install(FILES ${CMAKE_BINARY_DIR}/completion/_tegula DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
         COMPONENT command)
 
 # ---- find_package ----

@@ -146,6 +146,25 @@ completes() { # EXPECTED WORD...: the last is being typed
     [[ ${COMPREPLY[*]} == "$1" ]] || { echo "expected '$1', found '${COMPREPLY[*]}'"; return 1; }
 }
 
+# As zsh calls it: the words of the line, and where the cursor is.
+by_zsh() { # WORD...: the last is being typed
+    zsh -f -c 'compadd() { shift; print -l -- "$@" }; _files() { echo FILES }
+        words=(tegula "${@:2}"); CURRENT=$#words; source "$1"' zsh "$prefix/share/zsh/site-functions/_tegula" "$@"
+}
+
+all_by_zsh() {
+    local command
+    for command in $(commands); do
+        by_zsh "$command" -- | sed "s/^/$command /"
+    done
+}
+
+zsh_completes() { # EXPECTED WORD...
+    local found
+    found=$(by_zsh "${@:2}" | tr '\n' ' ')
+    [[ $found == "$1 " ]] || { echo "expected '$1', found '$found'"; return 1; }
+}
+
 same_as_help() { # COMMAND
     diff <(by_help) <("$1") && [[ $(by_help | wc -l) -gt 50 ]]
 }
@@ -162,6 +181,13 @@ help_elsewhere() {
     check "completion of variants" completes "mamba2 mamba2-backward" compile mam
     check "completion of values" completes "plan llvm ptx" explain gla --stage ""
     check "completion of targets" completes "sm_80 sm_86 sm_89" explain gla --arch sm_8
+    if command -v zsh >/dev/null; then
+        check "completion in zsh has every option of every command" same_as_help all_by_zsh
+        check "completion of values in zsh" zsh_completes "plan llvm ptx" explain gla --stage ""
+        check "completion of files in zsh" zsh_completes FILES run --in ""
+    else
+        skip "completion in zsh" "there is no zsh"
+    fi
 }
 
 # ---- tegula_embed: when it compiles again, and what it says of wrong arguments ----
