@@ -287,8 +287,8 @@ static int check_random(struct check *check)
 static void print_json(struct check *check, int code)
 {
     struct context *context = check->context;
-    json_t *object = json_pack("{s:s, s:b, s:s, s:O}", "file", check->path, "ok", code == CODE_OK, "device",
-                               context->machine.device.name, "tensors", check->tensors);
+    json_t *object = json_pack("{s:s, s:b, s:s, s:O, s:O}", "file", check->path, "ok", code == CODE_OK, "device",
+                               context->machine.device.name, "programs", check->programs, "tensors", check->tensors);
     if (json_array_size(check->differences))
         json_object_set(object, "differences", check->differences);
     if (json_array_size(check->skipped))
@@ -304,6 +304,7 @@ static int check_one(struct context *context, const tg_variant *variant, const c
 {
     struct check check = {.context = context, .path = path, .wanted = variant, .shape = shape};
     if (context->options.json) {
+        check.programs = json_array();
         check.tensors = json_array();
         check.skipped = json_array();
         check.differences = json_array();
@@ -316,6 +317,7 @@ static int check_one(struct context *context, const tg_variant *variant, const c
     else
         puts(code == CODE_OK ? "  ok" : "  FAILED");
     fflush(stdout);
+    json_decref(check.programs);
     json_decref(check.tensors);
     json_decref(check.skipped);
     json_decref(check.differences);

@@ -21,9 +21,9 @@ struct check {
     const tg_variant *wanted; /* what is checked: a forward and, if asked for, its gradients; or these */
     struct st_file *file;     /* NULL: random inputs of `shape` */
     const tg_shape *shape;
-    struct leg forward;                      /* also where it only computes what the gradients take */
-    bool has_head;                           /* the file's name is printed */
-    json_t *tensors, *skipped, *differences; /* arrays, with --json */
+    struct leg forward;                                 /* also where it only computes what the gradients take */
+    bool has_head;                                      /* the file's name is printed */
+    json_t *programs, *tensors, *skipped, *differences; /* arrays, with --json */
 };
 
 /* ---- check_compare.c ---- */

@@ -100,9 +100,11 @@ static void report(struct check *check, const struct leg *leg, const tg_host_ten
     output_name(leg, tensor, name);
     if (check->tensors) {
         json_array_append_new(check->tensors,
-                              json_pack("{s:s, s:o, s:o, s:s, s:b}", "name", name, "rms_ratio",
-                                        json_number(verdict->error.rms_ratio), "max_ratio",
-                                        json_number(verdict->error.max_ratio), "against", against, "ok", verdict->ok));
+                              json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "name", name, "rms_ratio",
+                                        json_number(verdict->error.rms_ratio), "rms_limit",
+                                        json_number(verdict->rms_limit), "max_ratio",
+                                        json_number(verdict->error.max_ratio), "max_limit",
+                                        json_number(verdict->max_limit), "against", against, "ok", verdict->ok));
         return;
     }
     progress_hide(check->context);
@@ -231,9 +233,14 @@ void check_print_head(struct check *check, const struct leg *leg)
 {
     const tg_shape *shape = &leg->problem.shape;
     char text[TG_SCHEDULE_TEXT];
-    if (check->tensors)
-        return;
     tg_schedule_text(leg->variant, &leg->choice.schedule, text);
+    if (check->tensors) {
+        json_array_append_new(check->programs,
+                              json_pack("{s:s, s:s, s:o, s:s, s:s}", "variant", leg->variant->name, "dtype",
+                                        tg_dtype_name(leg->problem.io), "shape", shape_json(shape), "schedule", text,
+                                        "origin", leg->choice.origin));
+        return;
+    }
     progress_hide(check->context);
     if (!check->has_head)
         printf("%s\n", check->path);

@@ -19,7 +19,7 @@ enum { N_COMMANDS = 9 };
 
 static const struct command commands[N_COMMANDS] = {
     {"devices", "", "list GPUs, the emulator and the targets of the compiler", ALL_TAKE, 0, 0, command_devices, NULL},
-    {"variants", "", "list what can be compiled: names, tensors, schedules", ALL_TAKE | TAKES(OPT_LOAD), 0, 0,
+    {"variants", "[VARIANT]", "list what can be compiled: names, tensors, schedules", ALL_TAKE | TAKES(OPT_LOAD), 0, 1,
      command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) |

@@ -79,10 +79,17 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_PTXAS] = {"ptxas", "PATH", TEXT, AT(ptxas), "ptxas, for cubins and register counts; none: without"},
 };
 
+static const char *usage_of(const struct command *command, char text[128])
+{
+    snprintf(text, 128, "usage: tegula %s%s%s [OPTIONS]", command->name, *command->arguments ? " " : "",
+             command->arguments);
+    return text;
+}
+
 void options_print_help(const struct command *command, FILE *to)
 {
-    fprintf(to, "tegula %s - %s\n\nusage: tegula %s %s [OPTIONS]\n\n", command->name, command->summary, command->name,
-            command->arguments);
+    char usage[128];
+    fprintf(to, "tegula %s - %s\n\n%s\n\n", command->name, command->summary, usage_of(command, usage));
     for (int id = 0; id < N_OPTIONS; id++) {
         if (!(command->options & TAKES(id)))
             continue;
@@ -465,7 +472,7 @@ static bool check_arguments(struct context *context)
     const struct command *command = context->command;
     const struct options *options = &context->options;
     char hint[128];
-    snprintf(hint, sizeof hint, "usage: tegula %s %s [OPTIONS]", command->name, command->arguments);
+    usage_of(command, hint);
     if (options->help)
         return true;
     if (options->n_args < command->min_args) {

@@ -148,8 +148,15 @@ static void visit(void *user, const tg_variant *variant)
 
 int command_variants(struct context *context)
 {
+    const char *name = context->options.n_args ? context->options.args[0] : NULL;
+    const tg_variant *variant = name ? variant_by_name(context, name) : NULL;
+    if (name && !variant)
+        return CODE_USAGE;
     json_t *list = context->options.json ? json_array() : NULL;
-    variants_each(context, visit, list);
+    if (variant)
+        visit(list, variant);
+    else
+        variants_each(context, visit, list);
     if (list)
         json_print(json_pack("{s:o}", "variants", list));
     return CODE_OK;

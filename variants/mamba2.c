@@ -17,7 +17,7 @@ enum {
 
 #define VARIANT mamba2
 #define VARIANT_NAME "mamba2"
-#define VARIANT_TITLE "Mamba-2 SSD (arXiv 2405.21060; reference 3.2)"
+#define VARIANT_TITLE "Mamba-2 SSD (arXiv 2405.21060)"
 #define VARIANT_ALIASES "ssd", "ssd_grouped",
 #define QUERY "Cm"
 #define KEY "Bm"

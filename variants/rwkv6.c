@@ -14,7 +14,7 @@ enum { RAW = VECTOR_TILES, DRAW = DGATE };
 
 #define VARIANT rwkv6
 #define VARIANT_NAME "rwkv6"
-#define VARIANT_TITLE "RWKV-6: reads before it writes, with a bonus (arXiv 2404.05892; reference 5.3)"
+#define VARIANT_TITLE "RWKV-6: reads before it writes, with a bonus (arXiv 2404.05892)"
 #define VARIANT_ALIASES
 #define SCALARS
 #define GATE_TENSORS [RAW] = {"w", TG_F32, TG_IN, {TG_T, TG_DQK}},

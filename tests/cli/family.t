@@ -230,6 +230,25 @@ in  A_log      f32  [NH]
 mlstm-exp-backward: what it takes beside those inputs, and what it gives
 in  qn         f32  [B, NH, T]
 out dn0        f32  [B, NH, dqk]  optional
+! reference
+
+-- case ... of one that is named
+-- args
+variants kda
+-- exit 0
+-- stdout
+kda
+kda-backward: what it takes beside those inputs, and what it gives
+! mamba2
+! (reference
+
+-- case ... and of none
+-- args
+variants mamba3
+-- exit 2
+-- stderr
+error: unknown variant 'mamba3'
+did you mean 'mamba2'?
 
 -- case the same as JSON
 -- args

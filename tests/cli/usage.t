@@ -53,6 +53,13 @@ run mlstm-sig x.safetensors
 unexpected argument 'x.safetensors'
 usage: tegula run [VARIANT] --in FILE --out FILE
 
+-- case ... of a command that takes none
+-- args
+devices 1
+-- exit 2
+-- stderr
+usage: tegula devices [OPTIONS]
+
 -- case an argument too few
 -- args
 explain
