@@ -2,6 +2,7 @@
  * what the compiler made of it, and any stage of it. Needs no GPU. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct dump {
@@ -96,30 +97,107 @@ static json_t *schedule_json(const tg_schedule *schedule, const tg_target *targe
     return json;
 }
 
-/* All of the variant in a line each, or less: why not, or how long they should take. */
+enum { MOST_OPINIONS = 128, BEST_SHOWN = 6, WIDTH = 100, MAX_NAME = 64 };
+
+/* What is said of a schedule that is not shown itself. */
+struct opinion {
+    char name[MAX_NAME];
+    double ms; /* predicted; 0: it is refused */
+    char reason[512];
+    bool is_said;
+};
+
+/* A word of a list, on a line of its own where it would be too long. */
+static void print_word(int *column, const char *word)
+{
+    const int n = (int)strlen(word);
+    if (*column + n > WIDTH) {
+        printf("\n     ");
+        *column = 5;
+    }
+    *column += printf(" %s", word);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct opinion *x = a, *y = b;
+    return x->ms != y->ms ? (x->ms > y->ms) - (x->ms < y->ms) : strcmp(x->name, y->name);
+}
+
+static void print_predicted(const struct opinion *opinions, uint32_t n, const tg_target *target, const tg_shape *sizes)
+{
+    if (n == 0)
+        return;
+    int column = printf("    predicted for %s at B %lld, NH %lld, T %lld:", target->gpu, (long long)sizes->batch,
+                        (long long)sizes->heads, (long long)sizes->tokens);
+    for (uint32_t i = 0; i < n && i < BEST_SHOWN; i++) {
+        char word[MAX_NAME + 40];
+        snprintf(word, sizeof word, "%.63s %.3g ms%s", opinions[i].name, opinions[i].ms,
+                 i + 1 < n && i + 1 < BEST_SHOWN ? "," : "");
+        print_word(&column, word);
+    }
+    if (n > BEST_SHOWN)
+        printf("; %u more, up to %.3g ms", n - BEST_SHOWN, opinions[n - 1].ms);
+    puts("");
+}
+
+/* The reason without what is the schedule's own: "TG0518 ...: wgmma is an instruction of sm_90a". */
+static const char *gist(const struct opinion *opinion)
+{
+    const char *at = opinion->reason;
+    for (const char *next; (next = strstr(at, ": ")) != NULL;)
+        at = next + 2;
+    return at;
+}
+
+static bool is_alike(const struct opinion *a, const struct opinion *b)
+{
+    return strncmp(a->reason, b->reason, strlen("TG0518")) == 0 && strcmp(gist(a), gist(b)) == 0;
+}
+
+/* Those of n that are refused for the same reason, together. */
+static void print_refused(struct opinion *first, uint32_t n)
+{
+    uint32_t n_alike = 0;
+    for (uint32_t i = 0; i < n; i++)
+        n_alike += is_alike(first, &first[i]);
+    if (n_alike == 1)
+        printf("    REFUSED %s: %s\n", first->name, first->reason);
+    int column = n_alike == 1 ? 0 : printf("    REFUSED %.6s %s:", first->reason, gist(first));
+    for (uint32_t i = 0; i < n && n_alike > 1; i++) {
+        if (!is_alike(first, &first[i]))
+            continue;
+        first[i].is_said = true;
+        print_word(&column, first[i].name);
+    }
+    if (n_alike > 1)
+        puts("");
+}
+
+/* All others of the variant: why not, or how long they should take. */
 static void print_all(const struct direction *direction)
 {
-    const tg_target *target = direction->target;
-    const tg_shape_class *shape = direction->shape;
-    const tg_shape *sizes = direction->sizes;
-    struct text accepted = {0};
-    tg_writer writer = text_writer(&accepted);
+    static struct opinion refused[MOST_OPINIONS], accepted[MOST_OPINIONS];
+    uint32_t n_refused = 0, n_accepted = 0;
     tg_schedule s;
-    for (uint32_t i = 0; tg_variant_schedule(direction->variant, i, &s); i++) {
+    for (uint32_t i = 0; tg_variant_schedule(direction->variant, i, &s) && i < MOST_OPINIONS; i++) {
         struct reasons reasons = {.list = NULL};
         const tg_sink sink = {keep_reason, &reasons};
-        const bool is_accepted = tg_plan_check(&s, target, shape, &sink) == TG_OK;
-        const bool is_step = s.max_tokens && s.max_tokens < sizes->tokens;
-        if (is_accepted && !is_step)
-            tg_printf(&writer, "%s %s %.3g ms", accepted.size ? "," : "", s.name,
-                      predicted_ms(&s, target, shape, sizes));
-        else if (!is_accepted)
-            printf("    REFUSED %s: %s\n", s.name, reasons.first);
+        const bool is_accepted = tg_plan_check(&s, direction->target, direction->shape, &sink) == TG_OK;
+        if (is_accepted && s.max_tokens && s.max_tokens < direction->sizes->tokens)
+            continue;
+        struct opinion *opinion = is_accepted ? &accepted[n_accepted++] : &refused[n_refused++];
+        *opinion = (struct opinion){.ms = 0};
+        snprintf(opinion->name, sizeof opinion->name, "%s", s.name);
+        snprintf(opinion->reason, sizeof opinion->reason, "%s", reasons.first);
+        if (is_accepted)
+            opinion->ms = predicted_ms(&s, direction->target, direction->shape, direction->sizes);
     }
-    if (accepted.size)
-        printf("    predicted for %s at B %lld, NH %lld, T %lld:%s\n", target->gpu, (long long)sizes->batch,
-               (long long)sizes->heads, (long long)sizes->tokens, text_of(&accepted));
-    text_free(&accepted);
+    for (uint32_t i = 0; i < n_refused; i++)
+        if (!refused[i].is_said)
+            print_refused(&refused[i], n_refused - i);
+    qsort(accepted, n_accepted, sizeof accepted[0], by_time);
+    print_predicted(accepted, n_accepted, direction->target, direction->sizes);
 }
 
 static void print_schedule(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape)

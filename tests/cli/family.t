@@ -270,8 +270,10 @@ tegula_mlstm_exp_H:
 mlstm-exp-backward: mLSTM with exponential input gate
 tegula_mlstm_exp_backward_dK:
 REFUSED tfla-fp32: TG0515
+REFUSED TG0518 wgmma is an instruction of sm_90a: walk-n walk-n-wide
 predicted for A100 at B 8, NH 16, T 8192: tfla 
-, tfla-small 
+      tfla-small 
+! REFUSED walk
 ! step 0
 
 -- case explain shows the equations of the schedule that is taken
