@@ -34,6 +34,15 @@ static inline bool plan_is_above(const struct plan *p, const struct value *v, ui
 {
     return v->lower && p->to_and_fro && n >= (m + 1) * p->warps_m;
 }
+/* ... for some warps' alone? Below it for every warp's? */
+static inline bool plan_is_above_some(const struct plan *p, const struct value *v, uint32_t m, uint32_t n)
+{
+    return v->lower && p->to_and_fro && n > m * p->warps_m && !plan_is_above(p, v, m, n);
+}
+static inline bool plan_is_below(const struct plan *p, const struct value *v, uint32_t m, uint32_t n)
+{
+    return v->lower && p->to_and_fro && n < m * p->warps_m;
+}
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */
 bool plan_maps_root_shared(const struct plan *p, const struct op *op);

@@ -415,24 +415,54 @@ static void load_read_rows(struct emit *e, const struct expression *x, uint32_t 
         load_rows_of(e, (uint32_t)plan_find(e->p, reads[i], x->out->nest), tile_m);
 }
 
+static void clear_block(struct emit *e, const struct op *op, uint32_t first)
+{
+    for (uint32_t r = first; r < first + 8; r++)
+        set(e, e->registers[op->v][r], real(e, 0));
+}
+
+/* The elements of block n of 16 columns of the warp's m-th 16 rows, from register `first` on. */
+static void map_block(struct emit *e, const struct op *op, struct expression *x, uint32_t m, uint32_t n, uint32_t first)
+{
+    const bool causal = x->causal;
+    x->causal = causal && !plan_is_below(e->p, x->out, m, n);
+    for (uint32_t r = 0; r < 8; r++) {
+        struct element_at at = {
+            .row_class = m * 2 + (r & 2) / 2, .column_class = 4 * n + r / 4 * 2 + (r & 1), .self_index = first + r};
+        at.row = fragment_row(e, x->out, at.row_class);
+        at.column = fragment_column(e, x->out, at.column_class);
+        set(e, e->registers[op->v][at.self_index], expression_element(e, x, &at));
+    }
+    x->causal = causal;
+}
+
+/* ... where some warps have it above the diagonal: what is remembered of it the others alone know. */
+static void map_below(struct emit *e, const struct op *op, const struct expression *x, uint32_t m, uint32_t n,
+                      uint32_t first)
+{
+    struct expression here = *x;
+    clear_block(e, op, first);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntUGE, fragment_block(e, x->out, m), imm(e, n), ""));
+    map_block(e, op, &here, m, n, first);
+    end_if(e, after);
+}
+
 static void map_fragment(struct emit *e, const struct op *op, bool causal)
 {
     const struct value *out = &e->p->values[op->v];
     const struct shape s = fragment_shape(e->p, out);
     struct expression *x = expression_begin(e, op->stmt, out, causal);
-    for (uint32_t r = 0; x && r < s.m * s.n * 4; r++) {
-        const uint32_t tile_m = r / 4 / s.n, tile_n = r / 4 % s.n;
-        if (r % (4 * s.n) == 0)
-            load_read_rows(e, x, tile_m);
-        if (plan_is_above(e->p, out, tile_m, tile_n / 2)) {
-            set(e, e->registers[op->v][r], real(e, 0));
-            continue;
+    for (uint32_t m = 0; x && m < s.m; m++) {
+        load_read_rows(e, x, m);
+        for (uint32_t n = 0; n < s.n / 2; n++) {
+            const uint32_t first = (m * s.n + 2 * n) * 4;
+            if (plan_is_above(e->p, out, m, n))
+                clear_block(e, op, first);
+            else if (plan_is_above_some(e->p, out, m, n))
+                map_below(e, op, x, m, n, first);
+            else
+                map_block(e, op, x, m, n, first);
         }
-        struct element_at at = {
-            .row_class = tile_m * 2 + (r & 2) / 2, .column_class = tile_n * 2 + (r & 1), .self_index = r};
-        at.row = fragment_row(e, out, at.row_class);
-        at.column = fragment_column(e, out, at.column_class);
-        set(e, e->registers[op->v][r], expression_element(e, x, &at));
     }
     free(x);
 }

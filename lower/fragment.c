@@ -290,14 +290,18 @@ static void store_inverse(struct emit *e, const struct op *op)
     }
     sync_warp(e);
     LLVMValueRef unit = modulo(e, e->lane, imm(e, units)), among = divide(e, e->lane, imm(e, units));
+    LLVMValueRef base = NULL; /* of 16 rows: lanes with channels have no registers for it */
     for (uint32_t r = 0; r < 16 * s.m; r += rows) {
         LLVMValueRef first = fragment_first_row(e, v, r / 16);
         LLVMValueRef row = add(e, add(e, first, among), imm(e, r / 16 * fragment_row_step(e) + r % 16));
+        if (r % 16 == 0 && !e->p->by_channel)
+            base = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, mul(e, unit, imm(e, 8)));
         LLVMBasicBlockRef after = begin_if(e, inside(e, &e->at, v->dims[0], v->extent[0], row));
         LLVMValueRef from = byte_offset(e, start, add(e, mul(e, row, imm(e, pitch)), mul(e, unit, imm(e, 16))));
         LLVMValueRef x = LLVMBuildLoad2(e->b, v4i32, from, "");
         LLVMSetAlignment(x, 16);
-        LLVMValueRef to = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, mul(e, unit, imm(e, 8)));
+        LLVMValueRef to = base ? byte_offset(e, base, mul(e, tensor_stride(e, op->tile, 2), imm64(e, 2 * (r % 16))))
+                               : tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, mul(e, unit, imm(e, 8)));
         LLVMSetAlignment(LLVMBuildStore(e->b, x, to), 16);
         end_if(e, after);
     }

@@ -82,6 +82,12 @@ static LLVMValueRef is_behind(const struct solve *s, const struct value *v, uint
     return LLVMBuildICmp(e->b, LLVMIntSGE, query, e->at.length, "");
 }
 
+/* If the block is not above the diagonal. */
+static LLVMBasicBlockRef begin_below(const struct solve *s, const struct value *v, uint32_t m, uint32_t n)
+{
+    return begin_if(s->e, LLVMBuildICmp(s->e->b, LLVMIntUGE, fragment_block(s->e, v, m), imm(s->e, n), ""));
+}
+
 /* To shared memory, as far as it may not be above the diagonal. Is there anything in it that is not finite? Where keys' rows
  * are made of T, its rows behind the end are terms of their sums. */
 static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
@@ -92,14 +98,19 @@ static LLVMValueRef put_lower(const struct solve *s, uint32_t v)
     for (uint32_t i = 0; i < 4; i++)
         nothing[i] = real(e, 0);
     for (uint32_t m = 0; m < s->shape.m; m++)
-        for (uint32_t r = 0; r < s->shape.n * 4; r++) {
-            if (plan_is_above(e->p, value, m, r / 8))
-                break;
-            LLVMValueRef x = get(e, e->f32, e->registers[v][m * s->shape.n * 4 + r]);
-            if (is_turned(s->out))
-                x = choose(e, is_behind(s, value, m, r), real(e, 0), x);
-            LLVMBuildStore(e->b, x, turned_place(s, value, m, r));
-            nothing[r % 4] = add_nothing(e, TG_F32, nothing[r % 4], x);
+        for (uint32_t n = 0; n < s->shape.n / 2 && !plan_is_above(e->p, value, m, n); n++) {
+            LLVMValueRef x[8];
+            for (uint32_t r = 0; r < 8; r++) {
+                x[r] = get(e, e->f32, e->registers[v][(m * s->shape.n + 2 * n) * 4 + r]);
+                if (is_turned(s->out))
+                    x[r] = choose(e, is_behind(s, value, m, r), real(e, 0), x[r]);
+                nothing[r % 4] = add_nothing(e, TG_F32, nothing[r % 4], x[r]);
+            }
+            LLVMBasicBlockRef after = plan_is_above_some(e->p, value, m, n) ? begin_below(s, value, m, n) : NULL;
+            for (uint32_t r = 0; r < 8; r++)
+                LLVMBuildStore(e->b, x[r], turned_place(s, value, m, 8 * n + r));
+            if (after)
+                end_if(e, after);
         }
     LLVMValueRef one = LLVMBuildFAdd(e->b, nothing[0], nothing[1], ""),
                  other = LLVMBuildFAdd(e->b, nothing[2], nothing[3], "");
@@ -302,7 +313,7 @@ void emit_solve(struct emit *e, const struct op *op)
     end_if(e, after);
     for (uint32_t w = 0; w < e->p->warps_m; w++) {
         after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->warp, imm(e, w), ""));
-        for (uint32_t m = 0; m < s.shape.m; m++)
+        for (uint32_t m = s.shape.m; m-- > 0;) /* the longest one first, which needs most registers */
             solve_row(&s, m, plan_row_block(e->p, s.shape.m, m, w));
         end_if(e, after);
     }
