@@ -315,8 +315,9 @@ static uint32_t place_nest(struct plan *p, int nest, uint32_t offset)
         v->offset = offset;
         offset += round_up(v->stage_bytes, 16);
     }
-    const uint32_t matrices = p->spreads && nest < 0; /* behind vectors, where scratch memory begins */
-    for (uint32_t pass = 0; pass < 2; pass++)         /* matrices first: their swizzle wants 128-byte alignment */
+    const uint32_t matrices =
+        (p->spreads || p->to_and_fro) && nest < 0; /* behind vectors, where scratch memory begins */
+    for (uint32_t pass = 0; pass < 2; pass++)      /* matrices first: their swizzle wants 128-byte alignment */
         for (uint32_t i = 0; i < p->n_values; i++) {
             struct value *v = &p->values[i];
             if (v->nest != nest || v->space != (pass == matrices ? SPACE_MATRIX : SPACE_VECTOR))
@@ -394,20 +395,20 @@ static bool is_outside_nests(const struct plan *p)
     return true;
 }
 
-/* Does no operation from the first gradient of a product with decays of channels on read a tile of positions from shared memory? Its
- * scratch memory may begin where those lie. */
+/* Does no operation from the first gradient of a product with decays of channels on, or from an inverse on, read a tile of positions from
+ * shared memory? Its scratch memory may begin where those lie. */
 static bool is_read_before(const struct plan *p)
 {
-    bool spreads = false;
+    bool needed = false;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         uint8_t reads[TG_MAX_READS + 2] = {op->a, op->b};
-        spreads |= plan_is_spread(p, op);
+        needed |= plan_is_spread(p, op) || (p->to_and_fro && op->kind == OP_SOLVE);
         for (uint32_t k = op->kind == OP_CONTRACT ? 0 : 2, n = 2 + plan_reads(p, op, reads + 2); k < n; k++)
-            if (spreads && p->values[reads[k]].space == SPACE_MATRIX)
+            if (needed && p->values[reads[k]].space == SPACE_MATRIX)
                 return false;
     }
-    return p->spreads;
+    return p->spreads || (p->to_and_fro && is_outside_nests(p));
 }
 
 /* Nests run one after the other and share the memory of their rings. */
