@@ -95,7 +95,7 @@ static const tg_schedule step = {
 
 /* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
  * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
-#define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 8, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
+#define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "segments", .changes = "seg=32"},
