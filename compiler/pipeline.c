@@ -446,6 +446,7 @@ bool pass_pipeline(struct plan *p)
         if (p->ops[i].kind == OP_NEST) {
             sum_early(p, i, plan_walks_tokens(p, &p->nests[p->ops[i].n]) ? plan_make_early(p, i) : 0);
             keep_decays_apart(p, i);
+            plan_keep_rows_apart(p, i);
         }
     insert_copies(p);
     if (p->n_ops > PLAN_MAX_OPS) {

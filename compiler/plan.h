@@ -68,6 +68,7 @@ struct value {
     uint8_t place;      /* of what chunks write by tensor maps: the matrix in whose place it is put, or itself */
     bool direct;        /* loaded straight into registers, right before its only use, rows by rows */
     bool apart;         /* a state that threads share: its decay is a number of its own, until that gets small */
+    bool rows_apart;    /* ... its decays of rows are in what it meets, until they get small (rows_apart.c) */
     bool staged; /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */

@@ -48,6 +48,10 @@ bool plan_is_shifted(const struct plan *p, uint32_t tile);
 bool plan_sums_shared(const struct plan *p, const struct op *op);
 /* Of a product by something of dqk, the factor that has no dqk; -1: it is no such product. */
 int plan_factor_beside(const struct plan *p, const struct op *op);
+/* rows_apart.c: the row of dqk with which a state is summed, that decays it, or by which something is added to it; -1: the operation does none
+ * of these. Decides of which states the decays are in these rows, in the walk at `begin`. */
+int plan_row_beside(const struct plan *p, const struct op *op, uint32_t state);
+void plan_keep_rows_apart(struct plan *p, uint32_t begin);
 /* Have chunks one position, in a kernel that holds them or walks them? */
 static inline bool plan_has_single_positions(const struct plan *p)
 {

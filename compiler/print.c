@@ -62,6 +62,8 @@ static void print_value(const struct plan *p, uint32_t i, const tg_writer *w)
         tg_printf(w, ", at %u in shared memory while a nest runs", v->offset);
     if (v->apart)
         tg_printf(w, ", decay apart");
+    if (v->rows_apart)
+        tg_printf(w, ", decays of rows apart");
     if (v->nest >= 0)
         tg_printf(w, ", nest %d%s", v->nest, v->outer ? " outer" : "");
     tg_printf(w, "\n");

@@ -81,9 +81,10 @@ struct emit {
     LLVMValueRef step;                  /* i32: of the ring's nest that runs */
     tg_operand scanned;                 /* operand whose block sums are in scan_..., in this step */
     LLVMValueRef scan_inclusive, scan_exclusive, scan_total;
-    bool scanned_max;     /* it was the maximum */
-    LLVMValueRef careful; /* i1: this step has a NaN on the diagonal (careful.c) */
-    uint32_t finite;      /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
+    bool scanned_max;                           /* it was the maximum */
+    LLVMValueRef decayed_from[PLAN_MAX_VALUES]; /* local i32: tokens from this one on decay the state (thread_rows.c) */
+    LLVMValueRef careful;                       /* i1: this step has a NaN on the diagonal (careful.c) */
+    uint32_t finite; /* 1 + the operand of a product that is taken with zeros where it is not finite; 0: none is */
     struct channel_products products;
     struct spread_ends ends;
     enum {
@@ -312,6 +313,12 @@ uint32_t dims_of_dot(const struct plan *p, const struct op *op);
 void dot_of_sharers(struct emit *e, const struct op *op);
 void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
 void load_rows_for(struct emit *e, const struct op *op); /* what it reads of dqk */
+
+/* ---- thread_rows.c: a state whose decays of rows are in the rows that it meets ------------------------------------- */
+void part_rows(struct emit *e, uint32_t begin);            /* before the walk, whose operations are from there on */
+void decay_rows(struct emit *e, uint32_t state);           /* in a token */
+void store_undecayed(struct emit *e, const struct op *op); /* in a token: such a state */
+void end_rows(struct emit *e);                             /* behind the walk */
 
 /* ---- thread_early.c: what it makes of all tokens before the walk: operations `begin` to `end` -------------------- */
 void make_early(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);

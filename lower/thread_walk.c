@@ -133,13 +133,20 @@ static void store_apart(struct emit *e, const struct op *op)
 static void emit_apart(struct emit *e, uint32_t i)
 {
     const struct op *op = &e->p->ops[i];
-    const bool is_apart = e->p->values[op->v].apart;
+    const bool is_apart = e->p->values[op->v].apart, has_rows_apart = e->p->values[op->v].rows_apart;
+    if (has_rows_apart && op->kind == OP_DECAY) {
+        decay_rows(e, op->v);
+        return;
+    }
+    load_rows_for(e, op);
     if (is_apart && op->kind == OP_DECAY)
         decay_apart(e, op);
     else if (is_apart && op->kind == OP_STORE)
         store_apart(e, op);
     else if (is_apart)
         add_apart(e, i);
+    else if (has_rows_apart && op->kind == OP_STORE)
+        store_undecayed(e, op);
     else
         emit_ops(e, i, i + 1);
 }
@@ -202,18 +209,18 @@ void walk_tokens(struct emit *e, const struct nest *nest, uint32_t begin, uint32
     await_tokens(e, nest);
     if (walk > made)
         make_early(e, nest, made, walk);
+    part_rows(e, walk);
     reset_scans(e, begin, end);
     begin_apart(e);
     const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_in_nest(e, nest, &nest->loops[0], index);
     load_token(e, begin, made);
     load_made(e, nest);
-    for (uint32_t i = e->p->sharers ? first_sums(e, walk) : walk; i < end; i++) {
-        load_rows_for(e, &e->p->ops[i]);
+    for (uint32_t i = e->p->sharers ? first_sums(e, walk) : walk; i < end; i++)
         emit_apart(e, i);
-    }
     e->at = outside;
     e->scanned = 0;
     loop_end(e, &l, 1);
     end_apart(e);
+    end_rows(e);
 }
