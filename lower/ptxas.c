@@ -108,21 +108,26 @@ static uint32_t number_before(const char *log, const char *words)
     return (uint32_t)strtoul(at, NULL, 10);
 }
 
-static bool read_log(const struct plan *p, const char *log, bool strict, struct lowered *out)
+static void read_numbers(const char *log, struct lowered *out)
 {
     const char *used = strstr(log, "Used ");
     out->registers = used ? (uint32_t)strtoul(used + 5, NULL, 10) : 0;
     out->spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads") +
                        number_before(log, "bytes stack frame");
+    out->confession = strstr(log, "(C75") != NULL;
+}
+
+bool lower_judge(const struct plan *p, const char *log, bool strict, const struct lowered *out)
+{
     const char *confession = strstr(log, "(C75");
     if (!out->spill_bytes && !confession)
         return true;
     char line[200] = "";
     if (confession)
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(confession, "\n"), confession);
+        snprintf(line, sizeof line, "; %.*s", (int)strcspn(confession, "\n"), confession);
     tg_report(p->sink, strict ? TG_ERROR : TG_WARNING, "TG0592", NULL, 0, "use smaller blocks or more warps",
-              "kernel %s on %s: ptxas reports %u bytes of spills and stack%s%s", p->name, p->target->arch,
-              out->spill_bytes, *line ? "; " : "", line);
+              "kernel %s on %s: ptxas reports %u bytes of spills and stack%s", p->name, p->target->arch,
+              out->spill_bytes, line);
     return !strict;
 }
 
@@ -140,7 +145,9 @@ static bool assemble(const struct plan *p, const char *ptxas, bool strict, const
     }
     char *text = read_file(files->log, &log_bytes);
     bool ok = status == 0 || failed(p, "ptxas refused the PTX", text && *text ? text : "it does not say why");
-    ok = ok && read_log(p, text ? text : "", strict, out);
+    if (ok)
+        read_numbers(text ? text : "", out);
+    ok = ok && lower_judge(p, text ? text : "", strict, out);
     free(text);
     if (ok && (!(out->cubin = read_file(files->cubin, &out->cubin_bytes)) || !out->cubin_bytes))
         ok = failed(p, "ptxas wrote no cubin", ptxas);

@@ -1,9 +1,9 @@
-/* tests/made.c - stands between the compiler and its two slow steps (linked with --wrap; see tests/CMakeLists.txt).
+/* tests/made.c - stands between the compiler and LLVM (linked with --wrap; see tests/CMakeLists.txt).
  *
- * What they make is found by all that it depends on, less names. From a module, which is complete before LLVM's passes
- * begin: its bitcode, the target, the LLVM that it is made by and the two sources that say how. From PTX: its text, those
- * sources and the ptxas that assembles it. The compiler itself runs every time, so a test sees its own plan, its own refusals and
- * its own code, and what it wants otherwise than the last time is made anew. */
+ * What LLVM makes is found by all that it depends on, less names: the module, which is complete before LLVM's passes
+ * begin, as bitcode, the target, the LLVM that it is made by and the source that says how. The compiler itself runs every time,
+ * so a test sees its own plan, its own refusals and its own code, and what it wants otherwise than the last time is made
+ * anew. */
 #include "made.h"
 
 #include "lower/emit.h"
@@ -28,8 +28,6 @@
 
 bool __real_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
 bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out);
-bool __real_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
-bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
 
 LLVMErrorRef __real_LLVMRunPasses(LLVMModuleRef module, const char *passes, LLVMTargetMachineRef machine,
                                   LLVMPassBuilderOptionsRef options);
@@ -41,6 +39,14 @@ static atomic_bool is_off;
 void made_take(bool is_taken)
 {
     atomic_store(&is_off, !is_taken);
+}
+
+const char made_nothing[] = "// what becomes of this is known";
+static made_known *is_known;
+
+void made_ask(made_known *known)
+{
+    is_known = known;
 }
 
 /* What is made quickly: few passes before the code generator's, and of those none that make few instructions fewer. */
@@ -71,24 +77,23 @@ LLVMErrorRef __wrap_LLVMRunPasses(LLVMModuleRef module, const char *passes, LLVM
 static const char *folder(void)
 {
     const char *name = getenv("TEGULA_MADE");
-    return name && *name && !atomic_load(&is_off) ? name : NULL;
+    return name && *name ? name : NULL;
 }
 
-/* ---- files: three numbers, then bytes ---- */
+/* ---- files: a number, then bytes ---- */
 
 struct made {
-    char path[4096];
-    uint32_t number[3];
+    char module[MADE_HASH], path[4096];
+    uint32_t number;
     char *bytes; /* malloc'ed, and followed by a NUL that is not counted */
     size_t n;
 };
 
-/* The file of what is made from these bytes by `how`. */
-static void name_file(struct made *made, const char *how, const void *from, size_t n)
+/* Of what is made from these bytes by `how`. */
+static void hash_text(char text[MADE_HASH], const char *how, const void *from, size_t n)
 {
     const XXH128_hash_t a = XXH3_128bits(from, n), b = XXH3_128bits_withSeed(how, strlen(how), a.low64);
-    snprintf(made->path, sizeof made->path, "%s/%016llx%016llx", folder(), (unsigned long long)(a.high64 ^ b.high64),
-             (unsigned long long)b.low64);
+    snprintf(text, MADE_HASH, "%016llx%016llx", (unsigned long long)(a.high64 ^ b.high64), (unsigned long long)b.low64);
 }
 
 static bool read_file(struct made *made)
@@ -98,7 +103,7 @@ static bool read_file(struct made *made)
     if (!file)
         return false;
     bool ok = fstat(fileno(file), &info) == 0 && (size_t)info.st_size >= sizeof made->number &&
-              fread(made->number, sizeof made->number, 1, file) == 1;
+              fread(&made->number, sizeof made->number, 1, file) == 1;
     made->n = ok ? (size_t)info.st_size - sizeof made->number : 0;
     made->bytes = ok ? malloc(made->n + 1) : NULL;
     ok = made->bytes && fread(made->bytes, 1, made->n, file) == made->n;
@@ -111,7 +116,7 @@ static bool read_file(struct made *made)
 }
 
 /* By another name until it is whole, since other processes read there. One that cannot be written is made again. */
-static void write_file(const char *to, const uint32_t number[3], const void *bytes, size_t n)
+static void write_file(const char *to, uint32_t number, const void *bytes, size_t n)
 {
     char path[sizeof((struct made *)0)->path + 8];
     snprintf(path, sizeof path, "%s.XXXXXX", to);
@@ -119,20 +124,10 @@ static void write_file(const char *to, const uint32_t number[3], const void *byt
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
     if (!file)
         return;
-    bool ok = fwrite(number, sizeof *number, 3, file) == 3 && fwrite(bytes, 1, n, file) == n;
+    bool ok = fwrite(&number, sizeof number, 1, file) == 1 && fwrite(bytes, 1, n, file) == n;
     ok = fclose(file) == 0 && ok && rename(path, to) == 0;
     if (!ok)
         unlink(path);
-}
-
-/* A file as it is today: a library or program may be replaced by another version. False where there is none. */
-static bool state_of(const char *path, char *text, size_t n)
-{
-    struct stat info;
-    if (!path || stat(path, &info) != 0)
-        return false;
-    snprintf(text, n, "%s %lld %lld", path, (long long)info.st_size, (long long)info.st_mtime);
-    return true;
 }
 
 /* ---- PTX ---- */
@@ -168,52 +163,58 @@ static char *renamed(const char *text, const char *from, const char *to)
     return out;
 }
 
-/* The library, as it is today. */
-static char llvm[4096];
+/* The library as it is today: it may be replaced by another version. Empty: it is not known. */
+static char llvm[4160];
 
 static void find_llvm(void)
 {
     Dl_info info = {0};
+    struct stat file;
     void (*const version)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
     void *address;
     memcpy(&address, &version, sizeof address);
-    if (!dladdr(address, &info) || !state_of(info.dli_fname, llvm, sizeof llvm))
-        *llvm = '\0';
+    if (dladdr(address, &info) && info.dli_fname && stat(info.dli_fname, &file) == 0)
+        snprintf(llvm, sizeof llvm, "%s %lld %lld", info.dli_fname, (long long)file.st_size, (long long)file.st_mtime);
 }
 
-static bool name_module(struct made *made, const struct emit *e)
+/* By all that decides but the sources and what LLVM is beside its version. */
+static void name_module(struct made *made, const struct emit *e)
 {
-    char how[4608];
+    char how[128];
+    unsigned version[3];
     const struct plan *p = e->p;
+    LLVMGetVersion(&version[0], &version[1], &version[2]);
+    snprintf(how, sizeof how, "%s %u %d %u.%u.%u%s", p->target->arch, p->target->ptx, p->adds != 0, version[0],
+             version[1], version[2], is_quick ? " quick" : "");
+    LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
+    hash_text(made->module, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
+    LLVMDisposeMemoryBuffer(bitcode);
+}
+
+static bool name_file(struct made *made)
+{
+    char how[4608], hash[MADE_HASH];
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_llvm);
-    if (!*llvm)
+    if (!*llvm || !folder())
         return false;
-    snprintf(how, sizeof how, "ptx %s %s %u %d %s%s", TEGULA_MADE_ID, p->target->arch, p->target->ptx, p->adds != 0,
-             llvm, is_quick ? "quick" : "");
-    LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(e->module);
-    name_file(made, how, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
-    LLVMDisposeMemoryBuffer(bitcode);
+    snprintf(how, sizeof how, "ptx %s %s", TEGULA_MADE_ID, llvm);
+    hash_text(hash, how, made->module, MADE_HASH - 1);
+    snprintf(made->path, sizeof made->path, "%s/%s", folder(), hash);
     return true;
 }
 
-/* Who asks for LLVM's text wants the passes to have run. */
-bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
+static bool make_ptx(struct emit *e, struct made *made, struct lowered *out)
 {
-    struct made made;
-    if (keep_llvm || !folder())
-        return __real_emit_finish(e, keep_llvm, out);
-    if (!forget_names(e))
-        return false;
-    const bool is_named = name_module(&made, e);
-    if (is_named && read_file(&made)) {
-        out->ptx = made.bytes;
-        out->n_mma = made.number[0];
+    const bool is_named = name_file(made);
+    if (is_named && read_file(made)) {
+        out->ptx = made->bytes;
+        out->n_mma = made->number;
     } else {
-        if (!__real_emit_finish(e, keep_llvm, out))
+        if (!__real_emit_finish(e, false, out))
             return false;
         if (is_named)
-            write_file(made.path, (uint32_t[3]){out->n_mma}, out->ptx, strlen(out->ptx));
+            write_file(made->path, out->n_mma, out->ptx, strlen(out->ptx));
     }
     char *nameless = out->ptx;
     out->ptx = renamed(nameless, anonymous, e->p->name);
@@ -221,34 +222,17 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
     return out->ptx != NULL;
 }
 
-/* ---- cubins: of strict compilations, which say nothing when they are right; the name in one is whoever's came first ---- */
-
-static bool name_cubin(struct made *made, const char *ptxas, const char *ptx, const char *name)
-{
-    char how[4608], program[4096];
-    char *nameless = state_of(ptxas, program, sizeof program) ? renamed(ptx, name, anonymous) : NULL;
-    if (!nameless)
-        return false;
-    snprintf(how, sizeof how, "cubin %s %s", TEGULA_MADE_ID, program);
-    name_file(made, how, nameless, strlen(nameless));
-    free(nameless);
-    return true;
-}
-
-bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
+/* Who asks for LLVM's text wants the passes to have run. */
+bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
 {
     struct made made;
-    if (!strict || !folder() || !name_cubin(&made, ptxas, out->ptx, p->name))
-        return __real_lower_assemble(p, ptxas, strict, out);
-    if (read_file(&made)) {
-        out->registers = made.number[0];
-        out->spill_bytes = made.number[1];
-        out->cubin = made.bytes;
-        out->cubin_bytes = made.n;
-        return true;
-    }
-    if (!__real_lower_assemble(p, ptxas, strict, out))
+    if (keep_llvm || atomic_load(&is_off) || (!folder() && !is_known))
+        return __real_emit_finish(e, keep_llvm, out);
+    if (!forget_names(e))
         return false;
-    write_file(made.path, (uint32_t[3]){out->registers, out->spill_bytes}, out->cubin, out->cubin_bytes);
-    return true;
+    name_module(&made, e);
+    if (!is_known || !is_known(made.module))
+        return make_ptx(e, &made, out);
+    out->ptx = strdup(made_nothing);
+    return out->ptx != NULL;
 }

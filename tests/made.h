@@ -1,4 +1,4 @@
-/* tests/made.h - what LLVM and ptxas made once is not made again: compiling takes more than half of the tests' time, and
+/* tests/made.h - what LLVM made once is not made again: compiling takes more than half of the tests' time, and
  * many calls, tests and processes want the same kernels. */
 #ifndef TEGULA_TESTS_MADE_H
 #define TEGULA_TESTS_MADE_H
@@ -9,6 +9,13 @@
  * (it is, at first; without the variable everything is made anew). Not for tests of whether the same input gives the same
  * code. */
 void made_take(bool is_taken);
+
+/* From now on `known` is asked, by whatever thread compiles, of each module before LLVM's passes, by a hash of all that decides what
+ * LLVM makes of it but the sources that call it. If what becomes of it is known, nothing is made, and the PTX is this. */
+enum { MADE_HASH = 33 };
+typedef bool made_known(const char module[MADE_HASH]);
+void made_ask(made_known *known);
+extern const char made_nothing[];
 
 /* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a
  * hundred: for tests on the emulator, where most kernels run once, and of whether code is made at all. For good; what was
