@@ -86,7 +86,7 @@ epilogue() {
 
 # The command prints the text.
 refuses() {
-    "${@:2}" 2>&1 | grep -qF "$1"
+    "${@:2}" 2>&1 | grep -F "$1" >/dev/null
 }
 
 # Where there is no room, what was there stays: the file that could not be written, and nothing half.
