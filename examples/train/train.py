@@ -3,9 +3,11 @@ peer's, or the recurrence in PyTorch, with the same weights, data and order, so 
 
     python3 examples/train/train.py --mixer gated-delta --by tegula --steps 500 --compile
     python3 examples/train/train.py --mixer gated-delta --by peer   --steps 500      (flash-linear-attention, mlstm_kernels)
+    python3 examples/train/plot.py runs.json train.svg                               (what several runs have printed)
 
 The text is the reference that comes with Python (pydoc_data), 466 KB. A line of JSON for each report: step, loss in bits a
 byte, tokens a second since the last; the last one has the loss of the twentieth of the text that is not trained on.
+Normalised linear attention has no peer that can be installed: its product of all positions by all in PyTorch stands for one.
 """
 
 import argparse
@@ -53,9 +55,29 @@ def mlstm_recurrence(q, k, v, i, f):
     return torch.stack(h, 1).to(kept)
 
 
+def mlstm_sig_recurrence(q, k, v, i, f):
+    """Of sigmoid gates: C = sig(f) C + sig(i) k v^T, n likewise, h = C^T q / max(|n^T q|, 1)."""
+    C, n, h = v.new_zeros(*v.shape[::2], q.shape[-1], v.shape[-1]), v.new_zeros(*v.shape[::2], q.shape[-1]), []
+    q, k = q * q.shape[-1] ** -0.5, k * i.sigmoid()[..., None]
+    for t in range(v.shape[1]):
+        keep = f[:, t].sigmoid()[..., None]
+        C = keep[..., None] * C + k[:, t, :, :, None] * v[:, t, :, None]
+        n = keep * n + k[:, t]
+        below = (n * q[:, t]).sum(-1).abs().clamp(min=1) + 1e-6
+        h.append((q[:, t, :, None] @ C)[:, :, 0] / below[..., None])
+    return torch.stack(h, 1)
+
+
+def nla_by_positions(q, k, v, a, b):
+    """Row i: the mean of v up to i, weighted by a + b q_i.k_j, with q and k of length 1."""
+    q, k = (normalize(x, dim=-1).transpose(1, 2) for x in (q, k))
+    weights = (a[:, None, None] + b[:, None, None] * (q @ k.transpose(2, 3))).tril()
+    return (weights.to(v.dtype) @ v.transpose(1, 2) / weights.sum(-1, keepdim=True)).transpose(1, 2)
+
+
 class ByTorch:
     def __init__(self):
-        self.mlstm = mlstm_recurrence
+        self.mlstm, self.mlstm_sig, self.nla = mlstm_recurrence, mlstm_sig_recurrence, nla_by_positions
 
     def retention(self, q, k, v):
         heads = torch.arange(v.shape[2], device=v.device)
@@ -73,8 +95,8 @@ class ByTorch:
 class ByFunctions:
     """Those of flash-linear-attention and mlstm_kernels, or Tegula's with their names."""
 
-    def __init__(self, fla, mlstm):
-        self.fla, self.chunkwise = fla, mlstm
+    def __init__(self, fla, mlstm, nla):
+        self.fla, self.chunkwise, self.nla = fla, mlstm, nla
 
     def retention(self, q, k, v):
         return self.fla("retention")(q, k, v)[0]
@@ -88,27 +110,36 @@ class ByFunctions:
     def kda(self, q, k, v, g, beta):
         return self.fla("kda")(q, k, v, g, beta, use_qk_l2norm_in_kernel=True)[0]
 
-    def mlstm(self, *x):
-        return self.chunkwise()(*(t.transpose(1, 2) for t in x)).transpose(1, 2)
+    def mlstm(self, *x, name="mlstm_chunkwise__xl_chunk"):
+        return self.chunkwise(name)(*(t.transpose(1, 2) for t in x)).transpose(1, 2)
+
+    def mlstm_sig(self, *x):
+        return self.mlstm(*x, name="mlstm_siging_chunkwise__xl_chunk")
 
 
 def by_tegula():
+    import tegula.torch
     from tegula import fla, mlstm
-    return ByFunctions(lambda name: getattr(fla, f"chunk_{name}"), lambda: mlstm.mlstm_chunkwise__xl_chunk)
+
+    def nla(q, k, v, a, b):
+        return tegula.torch.nla(q=q, k=k, v=v, a=a, b=b, layout="bthd").h
+
+    return ByFunctions(lambda name: getattr(fla, f"chunk_{name}"), lambda name: getattr(mlstm, name), nla)
 
 
 def by_peer():
     def chunk(name):
         return getattr(importlib.import_module(f"fla.ops.{name}"), f"chunk_{name}")
 
-    def mlstm():
-        return importlib.import_module("mlstm_kernels.torch.chunkwise.triton_xl_chunk").mlstm_chunkwise__xl_chunk
+    def mlstm(name):
+        return getattr(importlib.import_module("mlstm_kernels.torch.chunkwise"), name)
 
-    return ByFunctions(chunk, mlstm)
+    return ByFunctions(chunk, mlstm, nla_by_positions)
 
 
 BY = {"tegula": by_tegula, "peer": by_peer, "torch": ByTorch}
-GATES = {"retention": 0, "gla": "channels", "gated-delta": 2, "kda": "channels and heads", "mlstm": 2}
+GATES = {"retention": 0, "gla": "channels", "gated-delta": 2, "kda": "channels and heads", "mlstm-exp": 2, "mlstm-sig": 2,
+         "nla": 0}
 
 
 class Mixer(nn.Module):
@@ -119,6 +150,8 @@ class Mixer(nn.Module):
         self.n_gates = wanted * self.heads if isinstance(wanted, int) else options.width + ("heads" in wanted) * self.heads
         self.into = nn.Linear(options.width, 4 * options.width + self.n_gates, bias=False)
         self.out = nn.Linear(options.width, options.width, bias=False)
+        if self.name == "nla":
+            self.weights = nn.ParameterList(torch.ones(self.heads) for _ in "ab")
 
     def forward(self, x):
         *qkvz, gates = self.into(x).split([x.shape[-1]] * 4 + [self.n_gates], -1)
@@ -130,8 +163,10 @@ class Mixer(nn.Module):
         if self.name == "retention":
             return self.by.retention(q, k, v)
         first, rest = gates[..., : self.heads], gates[..., self.heads :]
-        if self.name == "mlstm":
-            return self.by.mlstm(q, k, v, first, rest + 3)
+        if self.name == "nla":
+            return self.by.nla(q, k, v, *self.weights)
+        if self.name.startswith("mlstm"):
+            return (self.by.mlstm if self.name == "mlstm-exp" else self.by.mlstm_sig)(q, k, v, first, rest + 3)
         if self.name == "gla":
             return self.by.gla(q, k, v, logsigmoid(gates + 3).unflatten(-1, (self.heads, self.d)))
         if self.name == "kda":
@@ -147,7 +182,7 @@ class Model(nn.Module):
         self.mixers = nn.ModuleList(Mixer(options, by) for _ in range(options.layers))
         self.up = nn.ModuleList(nn.Linear(width, 4 * width, bias=False) for _ in range(options.layers))
         self.down = nn.ModuleList(nn.Linear(4 * width, width, bias=False) for _ in range(options.layers))
-        for parameter in self.parameters():
+        for parameter in (p for p in self.parameters() if p.dim() > 1):
             nn.init.normal_(parameter, std=0.02 if parameter.shape[0] == 256 else parameter.shape[-1] ** -0.5)
 
     def forward(self, tokens):
