@@ -18,7 +18,11 @@ void plan_places(const tg_schedule *schedule, const struct tg_slices *slices, co
 /* Axes and type of a tensor in memory: of states as the class says, of others as declared. */
 const uint8_t *plan_axes_of(const tg_tensor *tensor, const tg_shape_class *shape);
 tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape);
-/* ... of a tile; where the dimension is among its axes; the innermost one, TG_AXIS_NONE of a number. */
+/* ... of a tile, which several heads may have summed up (plan_heads_summed): in the input type then, as what is made of their
+ * sums is. */
+tg_dtype plan_dtype_in(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                       uint32_t tile);
+/* ... of a tile of the plan; where the dimension is among its axes; the innermost one, TG_AXIS_NONE of a number. */
 const uint8_t *plan_memory_axes(const struct plan *p, uint32_t tile);
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile);
 uint32_t plan_axis_of(const struct plan *p, uint32_t tile, uint32_t dim);

@@ -115,7 +115,7 @@ bool plan_tensors(tg_program *program, const tg_schedule *schedule, const struct
             tg_tensor_info *to = &program->tensors[program->n_tensors++];
             plan_copy_name(to->name, sizeof to->name, from->name);
             to->flags = flags;
-            to->dtype = (uint8_t)plan_dtype_of(from, shape);
+            to->dtype = (uint8_t)plan_dtype_in(schedule, slices, shape, t);
             const uint8_t *axes = plan_axes_of(from, shape);
             for (uint32_t axis = 0; axis < TG_MAX_AXES; axis++)
                 to->axes[axis] = axes[axis] == TG_LKV ? TG_POSITION : axes[axis];

@@ -67,9 +67,18 @@ tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
     return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
 }
 
+tg_dtype plan_dtype_in(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                       uint32_t tile)
+{
+    const tg_dtype declared = plan_dtype_of(&schedule->algorithm->tensors[tile], shape);
+    const bool is_sum = declared == TG_F32 && plan_heads_summed(schedule, shape, tile) > 1 &&
+                        plan_parts(schedule, slices, shape, tile) == 1;
+    return is_sum ? shape->io : declared;
+}
+
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
 {
-    return plan_dtype_of(&p->algorithm->tensors[tile], &p->shape);
+    return plan_dtype_in(p->schedule, p->slices, &p->shape, tile);
 }
 
 bool plan_is_pooled(const struct plan *p, uint32_t tile)

@@ -7,10 +7,21 @@
 #include "compiler/plan_walk.h"
 #include "compiler/walk.h"
 
+/* Of matrices that are on the left of products into the state. */
+static tg_bits left_of_state(const struct plan *p)
+{
+    tg_bits left = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_CONTRACT && p->ops[i].v == p->state)
+            left |= TG_BIT(plan_matrix_of(p, p->ops[i].a)) | TG_BIT(plan_matrix_of(p, p->ops[i].b));
+    return left;
+}
+
 /* Loaded matrices of the owner's, in whose places outputs can be put: what products have on the left before others, the last
- * one first. Returns their number. */
+ * one first; not those of products into the state, where outputs leave before these. Returns their number. */
 static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES])
 {
+    const tg_bits later = p->sums_heads ? left_of_state(p) : 0;
     tg_bits left = 0;
     uint32_t n = 0;
     for (uint32_t i = p->n_ops; i-- > 0;) {
@@ -18,13 +29,13 @@ static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES
         const uint32_t sides[] = {plan_matrix_of(p, op->b), plan_matrix_of(p, op->a)};
         for (uint32_t k = 0; op->kind == OP_CONTRACT && k < 2; k++)
             if (plan_is_loaded(&p->values[sides[k]]) && plan_is_owned(p, &p->values[sides[k]]) &&
-                !(left >> sides[k] & 1)) {
+                !((left | later) >> sides[k] & 1)) {
                 left |= TG_BIT(sides[k]);
                 places[n++] = (uint8_t)sides[k];
             }
     }
     for (uint32_t i = p->n_values; i-- > 0;)
-        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]) && !(left >> i & 1))
+        if (plan_is_loaded(&p->values[i]) && plan_is_owned(p, &p->values[i]) && !((left | later) >> i & 1))
             places[n++] = (uint8_t)i;
     return n;
 }

@@ -17,8 +17,9 @@ static bool same_size(const tg_schedule *schedule, const struct tg_slices *slice
                       uint32_t a, uint32_t b)
 {
     const tg_tensor *x = &schedule->algorithm->tensors[a], *y = &schedule->algorithm->tensors[b];
-    return tg_dtype_bytes(plan_dtype_of(x, shape)) == tg_dtype_bytes(plan_dtype_of(y, shape)) && x->flags == y->flags &&
-           memcmp(x->axes, y->axes, sizeof x->axes) == 0 &&
+    return tg_dtype_bytes(plan_dtype_in(schedule, slices, shape, a)) ==
+               tg_dtype_bytes(plan_dtype_in(schedule, slices, shape, b)) &&
+           x->flags == y->flags && memcmp(x->axes, y->axes, sizeof x->axes) == 0 &&
            plan_parts(schedule, slices, shape, a) == plan_parts(schedule, slices, shape, b) &&
            tg_tile_segment(schedule, a) == tg_tile_segment(schedule, b);
 }

@@ -350,7 +350,7 @@ static const tg_schedule back_walk_n = {
 
 /* Where dhv is wider than the registers hold of a state, or heads share q and k: dQ and dK by blocks of dhv and head by head,
  * in fp32, and summed up by a row of their own. `heads`, `pairs`: several heads of a group in one thread block, which loads q
- * and k once and sums up what they have of dQ and dK first. `deep` for dqk beyond 256: dV by blocks of dqk, too. */
+ * and k once and sums up what they have of dQ and dK first, for memory in the input type. `deep` for dqk beyond 256: dV by blocks of dqk, too. */
 #define HEADS_ROW(name_, out, position)                                                                                \
     {ROW(name_, (out)), .warps = 4, .blocks_per_sm = 1,                                                                \
      .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
@@ -361,7 +361,8 @@ static const tg_schedule back_walk_n = {
     {ROW("dK", (DKH, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(warps_, 2), .row = {WALK, [TG_DQK] = TG_P(dqk), [TG_DHV] = TG_P(256)}}, \
     HEADS_ROW("dKsum", DK, TG_LKV), WALKED_GATE_ROWS
 #define HEADS_IN(row, dhv, heads) row ".dhv=" #dhv " " row ".member=P/" #heads
-#define HEADS(dhv, heads)         HEADS_IN("dV", dhv, heads) " " HEADS_IN("dQ", dhv, heads) " " HEADS_IN("dK", dhv, heads)
+#define HEADS(dhv, heads)                                                                                              \
+    HEADS_IN("dV", dhv, heads) " " HEADS_IN("dQ", dhv, heads) " " HEADS_IN("dK", dhv, heads) " dQsum.warps=2 dKsum.warps=2"
 static const tg_point back_parts_points[] = {
     {.name = "walk-parts", .fixed = TG_FIXED_BLOCKS},
     {.name = "walk-parts-heads", .changes = HEADS(64, 4), .lacks = HD, .fixed = TG_FIXED_BLOCKS},
