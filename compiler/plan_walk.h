@@ -69,6 +69,8 @@ static inline uint32_t plan_heads_in_columns(const struct plan *p)
 {
     return p->sums_heads ? p->heads : 1;
 }
+/* Do heads side by side have one product of positions each, so that the next one's is under way with this one's? */
+bool plan_is_ahead(const struct plan *p);
 /* Buffers of what is written to shared memory in a step and read behind its barrier: two in turn, or one where steps end
  * with a barrier too, for several heads have little room. */
 static inline uint32_t plan_buffers(const struct plan *p)

@@ -167,3 +167,13 @@ bool walk_check_heads(struct plan *p)
             "heads work together without segments, clusters, carried vectors, sums of rows, and vectors made of them");
     return p->sums_heads ? find_sums_of_heads(p) : check_own_rows(p);
 }
+
+bool plan_is_ahead(const struct plan *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct value *v = &p->values[p->ops[i].v];
+        n += p->ops[i].kind == OP_CONTRACT && v->by_head && !plan_is_owned(p, v);
+    }
+    return p->sums_heads && n == 1;
+}

@@ -122,13 +122,20 @@ void emit_ops(struct emit *e, uint32_t begin, uint32_t end)
     }
 }
 
+/* Of a head, and the sum; or of this head and the next. */
+static bool has_two(const struct plan *p, const struct value *v)
+{
+    return (plan_is_made_tile(v) && v->summed) ||
+           (v->space == SPACE_FRAGMENT && v->by_head && !plan_is_owned(p, v) && plan_is_ahead(p));
+}
+
 /* How many registers a value has: elements of fragments, (hi, lo) of everything else. */
 static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
     if (p->groups && (v->space == SPACE_FRAGMENT || plan_is_made_tile(v)))
-        return walk_registers(p, v) * (v == &p->values[p->state]           ? p->tiles * plan_heads_in_columns(p)
-                                       : plan_is_made_tile(v) && v->summed ? 2 /* of a head, and the sum */
-                                                                           : 1);
+        return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles * plan_heads_in_columns(p)
+                                       : has_two(p, v)           ? 2
+                                                                 : 1);
     if (v->space == SPACE_PARTS && v->late)
         return 2 * (v->by_head ? p->heads : 1);
     if (plan_is_of_warp(v) || (v->space == SPACE_PARTS && !plan_is_gathered(v)))

@@ -41,6 +41,13 @@ static void find_own_slots(struct emit *e, const struct walk *w)
             e->slot[i] = add(e, mul(e, opaque(e, w->stage), imm(e, p->heads)), e->at.start[TG_MEMBER]);
 }
 
+void walk_enter_head(struct emit *e, struct walk *w, uint32_t head)
+{
+    w->column_head = head;
+    e->at.start[TG_MEMBER] = imm(e, head);
+    find_own_slots(e, w);
+}
+
 static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
 {
     const bool loads = op->role == ROLE_LOAD;

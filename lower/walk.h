@@ -92,12 +92,16 @@ struct walk {
         words[PLAN_MAX_VALUES]
              [16]; /* 64 rows of the owner's x 64 positions of a fetched matrix, as the left operand has them */
     LLVMValueRef careful[PLAN_MAX_VALUES]; /* i1, the same in all lanes: there is a NaN among them, or an infinity */
+    uint32_t ahead;                        /* products of the next head that are under way with this one's */
+    LLVMValueRef columns[16];              /* of the head before: sums of columns that lanes have parts of */
+    const struct op *summed;               /* ... which is what makes them; NULL: there are none */
     const struct op *addend;               /* what the next sum of the state adds to its product; NULL: nothing */
     LLVMValueRef place[PLAN_MAX_VALUES];   /* where the group's part of an output was put */
     LLVMValueRef begin;                    /* ... and its first position */
 };
 typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
+void walk_enter_head(struct emit *e, struct walk *w, uint32_t head); /* of those side by side in the state's columns */
 LLVMValueRef uniform(struct emit *e, LLVMValueRef x); /* the same in all lanes, and the assembler knows it */
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
@@ -192,6 +196,7 @@ void init_rest(struct emit *e);
 LLVMValueRef warp_of_all(struct emit *e, const struct walk *w); /* number of this warp */
 emit_walk_op walk_row_sums;
 emit_walk_op walk_column_sums;
+void walk_end_columns(struct emit *e, struct walk *w); /* of the head before, if its sums are not made yet */
 emit_walk_op walk_state_sum;
 emit_walk_op walk_state_rows;       /* a sum for each row of the state */
 emit_walk_op walk_store_state_rows; /* ... to memory */

@@ -212,7 +212,7 @@ void await_product(struct emit *e, struct walk *w, uint32_t v, uint32_t pending)
     LLVMValueRef *const from = slots(e, w, v);
     for (uint32_t r = 0; r < n; r++)
         x[r] = get(e, e->f32, from[r]);
-    wgmma_wait(e, x, n, pending);
+    wgmma_wait(e, x, n, pending + w->ahead);
     for (uint32_t r = 0; r < n; r++)
         set(e, from[r], x[r]);
 }
@@ -396,9 +396,31 @@ static void product_of_computed(struct emit *e, struct walk *w, const struct op 
     issue_by_words(e, w, op, words, right_operand(e, w, op));
 }
 
+/* Of heads that are side by side: the next one's is under way with this one's, in registers of its own. */
+static void product_of_heads(struct emit *e, struct walk *w, const struct op *op)
+{
+    const uint32_t n = walk_registers(e->p, &e->p->values[op->v]), head = w->column_head;
+    LLVMValueRef *const registers = e->registers[op->v];
+    if (head == 0)
+        product_of_matrices(e, w, op);
+    for (uint32_t r = 0; head && r < n; r++)
+        set(e, registers[r], get(e, e->f32, registers[n + r]));
+    w->ahead = head + 1 < e->p->heads;
+    if (!w->ahead)
+        return;
+    w->column_head++;
+    e->registers[op->v] += n;
+    product_of_matrices(e, w, op);
+    e->registers[op->v] -= n;
+    w->column_head--;
+}
+
 void walk_product(struct emit *e, struct walk *w, const struct op *op)
 {
-    if (!plan_is_owned(e->p, &e->p->values[op->v]))
+    const struct value *v = &e->p->values[op->v];
+    if (!plan_is_owned(e->p, v) && v->by_head && plan_is_ahead(e->p))
+        product_of_heads(e, w, op);
+    else if (!plan_is_owned(e->p, v))
         product_of_matrices(e, w, op);
     else if (op->a == e->p->state)
         product_of_state(e, w, op);
@@ -406,6 +428,8 @@ void walk_product(struct emit *e, struct walk *w, const struct op *op)
         product_of_fetched(e, w, op);
     else
         product_of_computed(e, w, op);
+    if (op->a == e->p->state)
+        walk_end_columns(e, w);
 }
 
 /* What the chunk adds to the other state: one product or the sum of two. */

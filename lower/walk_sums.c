@@ -162,17 +162,17 @@ static void scatter_sums(struct emit *e, LLVMValueRef *x, uint32_t n)
     }
 }
 
-/* Of every `parts`-th of a lane's columns, from column `first` on. */
-static void column_sums(struct emit *e, struct walk *w, const struct op *op, uint32_t first, uint32_t parts,
-                        LLVMValueRef *sums)
+/* This lane's parts of its columns, from column `first` on every so many. */
+static void column_parts(struct emit *e, struct walk *w, const struct op *op, uint32_t first, uint32_t step,
+                         LLVMValueRef *x)
 {
     const struct plan *p = e->p;
     const uint32_t matrix = plan_is_loaded(&p->values[op->a]) ? op->a : op->b, other = matrix == op->a ? op->b : op->a;
     struct plan_weight weight;
     const uint32_t tile = plan_find_weight(p, other, &weight) ? weight.of : other;
-    LLVMValueRef words[16], x[16];
-    for (uint32_t i = 0; i < 16 / parts; i++) {
-        const uint32_t c = i * parts + first;
+    LLVMValueRef words[16];
+    for (uint32_t i = 0; i < 16 / step; i++) {
+        const uint32_t c = i * step + first;
         if (c % 4 == first) /* the elements of 16 positions: few registers at a time */
             load_owned(e, w, matrix, c / 4, words);
         x[i] = real(e, 0);
@@ -181,9 +181,6 @@ static void column_sums(struct emit *e, struct walk *w, const struct op *op, uin
             x[i] = fma_of(e, owned_element(e, words, r), get(e, e->f32, e->registers[tile][r]), x[i]);
         }
     }
-    scatter_sums(e, x, 16 / parts);
-    for (uint32_t i = 0; i < 2 / parts; i++)
-        sums[i] = x[i];
 }
 
 /* Of sum i of this lane. */
@@ -192,19 +189,11 @@ static LLVMValueRef sum_column(struct emit *e, uint32_t i)
     return add(e, add(e, mul(e, e->quad_row, imm(e, 8)), mul(e, e->quad_column, imm(e, 2))), imm(e, i));
 }
 
-/* Adds this tile's part to the registers of the sum; the last tile hands them over. Beside a sum over heads it is made in two
- * parts, for registers are short. */
-void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
+/* Adds this tile's part to the registers of the sum; the last tile hands them over. */
+static void leave_columns(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef x[2])
 {
     const struct plan *p = e->p;
     const struct value *v = &p->values[op->v];
-    LLVMValueRef x[2];
-    if (p->sums_heads) {
-        column_sums(e, w, op, 0, 2, x);
-        column_sums(e, w, op, 1, 2, x + 1);
-    } else {
-        column_sums(e, w, op, 0, 1, x);
-    }
     struct plan_weight weight;
     const bool weighted = plan_find_weight(p, plan_is_loaded(&p->values[op->a]) ? op->b : op->a, &weight);
     for (uint32_t i = 0; i < 2; i++) {
@@ -218,6 +207,41 @@ void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
         LLVMBuildStore(e->b, sum,
                        byte_offset(e, part_address(e, w, v, warp_of_all(e, w)), mul(e, sum_column(e, i), imm(e, 4))));
     }
+}
+
+void walk_end_columns(struct emit *e, struct walk *w)
+{
+    const struct op *op = w->summed;
+    const uint32_t here = w->column_head;
+    if (!op)
+        return;
+    w->summed = NULL;
+    if (here)
+        walk_enter_head(e, w, here - 1);
+    scatter_sums(e, w->columns, 16);
+    leave_columns(e, w, op, w->columns);
+    if (here)
+        walk_enter_head(e, w, here);
+}
+
+/* Lanes add theirs up while the next head's product by the state runs; the last head's in two parts, for registers are short. */
+void walk_column_sums(struct emit *e, struct walk *w, const struct op *op)
+{
+    LLVMValueRef x[16];
+    if (e->p->sums_heads && w->column_head + 1 < e->p->heads && !w->summed) {
+        column_parts(e, w, op, 0, 1, w->columns);
+        w->summed = op;
+        return;
+    }
+    const uint32_t parts = e->p->sums_heads ? 2 : 1;
+    LLVMValueRef sums[2];
+    for (uint32_t part = 0; part < parts; part++) {
+        column_parts(e, w, op, part, parts, x);
+        scatter_sums(e, x, 16 / parts);
+        for (uint32_t i = 0; i < 2 / parts; i++)
+            sums[part + i] = x[i];
+    }
+    leave_columns(e, w, op, sums);
 }
 
 /* ---- the state ---- */
