@@ -334,7 +334,7 @@ static void check_schedules(struct check *check, const tg_variant *variant, bool
             check_table(check, &table, sound);
         else
             check_unbound(check, declared, own);
-        if (readable && own && !ours)
+        if (readable && own && !ours && algorithm_ok)
             tg_fault(check, TG0407,
                      "set .algorithm to the variant's, or to one of that name with the same inputs and outputs",
                      "schedule %u is of another algorithm than the %s", sound->n_tables, what);
@@ -417,7 +417,7 @@ static const tg_tensor *tensor_of_caller(const tg_algorithm *algorithm, const ch
     return NULL;
 }
 
-/* Each tensor is the forward's of that name, or the gradient of one, and as large. */
+/* Each tensor is the forward's of that name, or the gradient of one, as large, and drawn as it is. */
 static void check_gradient_tensors(struct check *check, const tg_algorithm *forward, const tg_algorithm *backward)
 {
     enum { SIZE_FLAGS = TG_NO_BATCH | TG_SHARED };
@@ -436,6 +436,9 @@ static void check_gradient_tensors(struct check *check, const tg_algorithm *forw
         else if (memcmp(of->axes, tensor->axes, sizeof of->axes) != 0 || ((of->flags ^ tensor->flags) & SIZE_FLAGS))
             tg_fault(check, TG0411, "give it the same axes, TG_NO_BATCH and TG_SHARED",
                      "the backward's %s has other axes than the forward's %s", tensor->name, of->name);
+        else if (is_input && tg_same_name(of->name, tensor->name) && of->drawn != tensor->drawn)
+            tg_fault(check, TG0411, "give it the same .drawn: both are of one call",
+                     "the backward's %s is drawn otherwise than the forward's", tensor->name);
     }
 }
 

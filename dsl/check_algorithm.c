@@ -44,7 +44,7 @@ static void check_axes(struct check *check, const tg_tensor *tensor, bool square
 
 bool tg_tensor_unused(const tg_tensor *tensor)
 {
-    uint32_t bits = tensor->dtype | tensor->flags;
+    uint32_t bits = tensor->dtype | tensor->flags | tensor->drawn;
     for (uint32_t i = 0; i < TG_MAX_AXES; i++)
         bits |= tensor->axes[i];
     return !tensor->name && !bits;
@@ -64,6 +64,18 @@ static void check_flags(struct check *check, uint32_t flags, const char *name)
                  "%s is TG_IN and TG_OUT", name);
     if ((flags & TG_OPTIONAL) && !(flags & (TG_IN | TG_OUT)))
         tg_fault(check, TG0107, "add TG_IN or TG_OUT, or remove TG_OPTIONAL", "%s is TG_OPTIONAL but an intermediate",
+                 name);
+}
+
+static void check_drawn(struct check *check, const tg_tensor *tensor, const char *name)
+{
+    if (tensor->drawn >= TG_N_DRAWN)
+        tg_fault(check, TG0119, "use one of tg_drawn, as TG_DRAWN_NORMAL", "%s: drawn is %u, expected at most %d", name,
+                 tensor->drawn, TG_N_DRAWN - 1);
+    else if (tensor->drawn && !(tensor->flags & TG_IN))
+        tg_fault(check, TG0119, "leave .drawn out", "%s is drawn but no input", name);
+    else if (tensor->drawn == TG_DRAWN_UNIT && !tensor->axes[tensor->axes[0] == TG_T])
+        tg_fault(check, TG0119, "give it TG_DQK or TG_DHV, or draw it otherwise", "%s is TG_DRAWN_UNIT but has no rows",
                  name);
 }
 
@@ -87,6 +99,7 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
         tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
                  "%s: element type %u is unknown", name, tensor->dtype);
     check_flags(check, tensor->flags, name);
+    check_drawn(check, tensor, name);
     check_axes(check, tensor, tg_tile_is_transition(algorithm, tile), name);
 }
 

@@ -245,7 +245,7 @@ static void check_row(struct check *check, const tg_schedule *schedule, uint32_t
     check->line = k.row->line;
     if (tg_check_identifier(check, TG0203, name, k.row->name)) {
         (void)snprintf(name, sizeof name, "kernel %s", k.row->name);
-        for (uint32_t other = 0; other < r; other++)
+        for (uint32_t other = 0; slices && other < r; other++) /* else rows of several algorithms */
             if (tg_same_name(schedule->rows[other].name, k.row->name))
                 tg_fault(check, TG0224, "rename one", "kernels %u and %u are both named '%s'", other, r, k.row->name);
     }

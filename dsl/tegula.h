@@ -46,7 +46,27 @@ typedef struct tg_tensor {
     uint8_t dtype;             /* TG_IO: the input type; TG_F32; TG_F32X2; 0 means TG_F32 */
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED; 0: an intermediate */
     uint8_t axes[TG_MAX_AXES]; /* {TG_T, TG_DQK}, {TG_CHUNK}, {TG_LQ, TG_LKV}, ... */
+    uint8_t drawn;             /* tg_drawn, of an input: what its random numbers are like; changes no kernel */
 } tg_tensor;
+
+/* Random inputs, with which kernels are checked and timed, are numbers that a model might have: with others states grow
+ * until nothing is left to compare. In every other head little is forgotten, so that what is carried from chunk to chunk
+ * matters. */
+typedef enum tg_drawn {
+    TG_DRAWN_NORMAL = 0, /* mean 0, variance 1 */
+    TG_DRAWN_UNIT,       /* rows about 1 long along the last axis: keys of a delta rule */
+    TG_DRAWN_FORGET,     /* goes into a sigmoid, of what is kept: normal, about 6 where little is forgotten */
+    TG_DRAWN_LET_IN,     /* goes into a sigmoid, of what is let in: the same */
+    TG_DRAWN_LOG_LET_IN, /* log of what is let in: normal, about -3 where little is forgotten */
+    TG_DRAWN_LOG_DECAY,  /* log of what is kept, never positive: that of a sigmoid of TG_DRAWN_FORGET */
+    TG_DRAWN_STEP,       /* goes into a softplus, which makes 0.001 .. 0.1 of it */
+    TG_DRAWN_LOG_RATE,   /* log(1) .. log(16) */
+    TG_DRAWN_NEAR_ONE,   /* mean 1, deviation 0.1 */
+    TG_DRAWN_SMALL,      /* mean 0, deviation 0.1 */
+    TG_DRAWN_COUNT,      /* of tokens behind a state: a whole number, 8 .. 15 */
+    TG_DRAWN_FRACTION,   /* 0 .. 1 */
+    TG_N_DRAWN
+} tg_drawn;
 
 /* A tile as an operand: a tile with axis TG_T is read at query or at key/value positions. */
 typedef uint16_t tg_operand;

@@ -31,7 +31,7 @@ static double *begin(const tg_oracle_call *c, int64_t at)
 
 static const tg_tensor channel_tensors[] = {
     IN_AND_OUT,
-    [A] = {"a", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [A] = {"a", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_LOG_DECAY},
     [B] = {"b", TG_F32, 0, {TG_T, TG_DQK}},
     [G] = {"g", TG_F32, 0, {TG_CHUNK, TG_DQK}},
     [KW] = {"kw", TG_F32, 0, {TG_T, TG_DQK}},

@@ -182,6 +182,37 @@ static void gradients_are_what_differences_say(void **state)
     assert_string_equal(log.text, "");
 }
 
+/* Names say nothing: `f` is a fraction here, `a` whole numbers, and what nobody draws is normal. */
+static void inputs_are_drawn_as_declared(void **state)
+{
+    (void)state;
+    static const tg_tensor declared[] = {
+        [1] = {"f", TG_F32, TG_IN, {TG_T}, TG_DRAWN_FRACTION},    [2] = {"a", TG_F32, TG_IN, {TG_T}, TG_DRAWN_COUNT},
+        [3] = {"x", TG_F32, TG_IN, {TG_T}, TG_DRAWN_LOG_DECAY},   [4] = {"y", TG_F32, TG_IN, {TG_T}, TG_DRAWN_STEP},
+        [5] = {"z", TG_F32, TG_IN, {TG_T}, TG_DRAWN_LOG_RATE},    [6] = {"beta", TG_F32, TG_IN, {TG_T}},
+        [7] = {"k", TG_F32, TG_IN, {TG_T, TG_DHV}, TG_DRAWN_UNIT}};
+    const struct {
+        double least, most, mean;
+    } expected[] = {{0, 1, 0.5},     {8, 15, 11.5}, {-5, 0, -0.4}, {-7, -2.2, -4.6},
+                    {0, 2.78, 1.39}, {-5, 5, 0},    {-2, 2, 0}};
+    const tg_algorithm algorithm = {TG_HEADER(tg_algorithm), .name = "drawn", .tensors = declared,
+                                    .n_tensors = TG_COUNT(declared)};
+    const tg_variant variant = {TG_HEADER(tg_variant), .name = "drawn", .algorithm = &algorithm};
+    const tg_shape shape = {.batch = 2, .heads = 2, .tokens = 500, .dqk = 16, .dhv = 16};
+    tg_problem problem;
+    assert_int_equal(tg_problem_random(&variant, NULL, &shape, TG_BF16, 1, NULL, &problem, NULL), TG_OK);
+    for (uint32_t i = 0; i < problem.n_tensors; i++) {
+        const float *x = problem.tensors[i].data;
+        double sum = 0;
+        for (size_t e = 0; e < problem.tensors[i].n; e++) {
+            sum += (double)x[e];
+            assert_true((double)x[e] >= expected[i].least && (double)x[e] <= expected[i].most);
+        }
+        assert_true(fabs(sum / (double)problem.tensors[i].n - expected[i].mean) < 0.15);
+    }
+    tg_problem_free(&problem);
+}
+
 /* ---- searches ---- */
 
 static void the_best_can_be_remembered_and_compiled(void **state)
@@ -416,6 +447,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_kernel_is_judged_by_a_problem_of_its_shape),
         cmocka_unit_test(boundaries_are_of_the_shape),
         cmocka_unit_test(gradients_are_what_differences_say),
+        cmocka_unit_test(inputs_are_drawn_as_declared),
         cmocka_unit_test(the_best_can_be_remembered_and_compiled),
         cmocka_unit_test(without_time_the_untuned_is_timed),
         cmocka_unit_test(right_numbers_that_cancel_are_right),

@@ -116,15 +116,12 @@ static bool is_result(const tg_variant *forward, const char *name)
 static tg_host_tensor declare(const tg_variant *variant, const tg_variant *forward, uint32_t tile, tg_dtype io)
 {
     const tg_tensor *declared = &variant->algorithm->tensors[tile];
-    tg_host_tensor tensor = {.name = declared->name, .tile = tile, .flags = declared->flags};
+    tg_host_tensor tensor = {.name = declared->name, .tile = tile, .flags = declared->flags, .drawn = declared->drawn};
     tensor.dtype = declared->dtype == TG_IO ? st_of_dtype(io) : TG_NUM_F32;
     tensor.rank = rank_of(declared->axes);
     tensor.has_tokens = declared->axes[0] == TG_T;
     tensor.first_axis = declared->flags & TG_NO_BATCH ? 1 : 0;
     tensor.is_gradient = names_gradient(forward, declared->name);
-    /* A max state is there for the sake of such a gate. */
-    tensor.is_exponential = strcmp(declared->name, "i") == 0 && signature_tensor(variant, "m0") != NULL;
-    tensor.is_unit = strcmp(declared->name, "k") == 0 && signature_tensor(variant, "beta") != NULL;
     tensor.is_fed = declared->flags & TG_IN && is_result(forward, declared->name);
     return tensor;
 }

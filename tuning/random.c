@@ -1,4 +1,4 @@
-/* tuning/random.c - the tensors of a call, made of random numbers that a model might have. */
+/* tuning/random.c - the tensors of a call, made of random numbers as they are declared (tg_drawn). */
 #include "tuning/tuning.h"
 
 #include "program/fail.h"
@@ -7,74 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind {
-    NORMAL,
-    PRE_SIGMOID, /* of a gate: by head, one that forgets half a token, or 1/400 */
-    LOG_DECAY,   /* the log of such a gate: never positive */
-    STEP,        /* softplus gives 0.001 .. 0.1 */
-    LOG_RATE,    /* log(1) .. log(16), as Mamba-2 is initialised */
-    NEAR_ONE,
-    SMALL,
-    COUNT,    /* of tokens behind a state */
-    FRACTION, /* between 0 and 1 */
-};
-
-static const struct {
-    const char *name;
-    enum kind kind;
-} kinds[] = {
-    {"f", PRE_SIGMOID}, {"i", PRE_SIGMOID},  {"a", LOG_DECAY},  {"log_lambda", LOG_DECAY}, {"dt_raw", STEP},
-    {"dt_bias", SMALL}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},   {"b", NEAR_ONE},           {"c0", COUNT},
-    {"beta", FRACTION}, {"g", LOG_DECAY},    {"gl", LOG_DECAY}, {"gr", LOG_DECAY},         {"g_raw", STEP},
-    {"a_raw", STEP},    {"w", STEP},
-};
-
-/* `a` of a token is the log of a decay, of a head the a of a + b q.k. */
-static enum kind kind_of(const tg_host_tensor *tensor)
-{
-    if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
-        return NEAR_ONE;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, tensor->name) == 0)
-            return kinds[i].kind;
-    return NORMAL;
-}
-
-/* Of [B, NH, T] and of [NH]. */
+/* Which of [B, NH, ...]. */
 static size_t head_of(const tg_host_tensor *tensor, size_t index)
 {
-    const size_t tokens = tensor->has_tokens ? (size_t)tensor->extent[2] : 1;
-    return tokens && tensor->extent[1] ? index / tokens % (size_t)tensor->extent[1] : 0;
+    size_t elements = 1;
+    for (int axis = 2; axis < tensor->rank; axis++)
+        elements *= (size_t)tensor->extent[axis];
+    return elements && tensor->extent[1] ? index / elements % (size_t)tensor->extent[1] : 0;
 }
 
 double tg_random_number(const tg_host_tensor *tensor, tg_random random, size_t index)
 {
     const bool is_slow = head_of(tensor, index) % 2;
-    switch (kind_of(tensor)) {
-    case NORMAL:
-        break;
-    case PRE_SIGMOID:
+    switch (tensor->drawn) {
+    case TG_DRAWN_UNIT:
+        return tg_num_normal(random, index) / sqrt((double)tensor->extent[tensor->rank - 1]);
+    case TG_DRAWN_FORGET:
+    case TG_DRAWN_LET_IN:
+        return tg_num_normal(random, index) + (is_slow ? 6 : 0);
+    case TG_DRAWN_LOG_LET_IN:
         /* Where much is let in and little forgotten, q.n crosses zero far from the floor, and what
          * is divided by it says nothing of a kernel. */
-        if (tensor->is_exponential)
-            return tg_num_normal(random, index) - (is_slow ? 3 : 0);
-        return tg_num_normal(random, index) + (is_slow ? 6 : 0);
-    case LOG_DECAY:
+        return tg_num_normal(random, index) - (is_slow ? 3 : 0);
+    case TG_DRAWN_LOG_DECAY:
         return -log1p(exp(-tg_num_normal(random, index) - (is_slow ? 6 : 0)));
-    case STEP:
+    case TG_DRAWN_STEP:
         return log(expm1(0.001 * pow(100, tg_num_uniform(random, index))));
-    case LOG_RATE:
+    case TG_DRAWN_LOG_RATE:
         return log(16) * tg_num_uniform(random, index);
-    case NEAR_ONE:
+    case TG_DRAWN_NEAR_ONE:
         return 1 + 0.1 * tg_num_normal(random, index);
-    case COUNT:
-        return 8 + floor(8 * tg_num_uniform(random, index));
-    case SMALL:
+    case TG_DRAWN_SMALL:
         return 0.1 * tg_num_normal(random, index);
-    case FRACTION:
+    case TG_DRAWN_COUNT:
+        return 8 + floor(8 * tg_num_uniform(random, index));
+    case TG_DRAWN_FRACTION:
         return tg_num_uniform(random, index);
+    default:
+        return tg_num_normal(random, index);
     }
-    return tg_num_normal(random, index) * (tensor->is_unit ? 1 / sqrt((double)tensor->extent[3]) : 1);
 }
 
 static int by_number(const void *a, const void *b)

@@ -65,8 +65,7 @@ typedef struct tg_host_tensor {
     uint8_t flags;                   /* as declared; of a kept one TG_IN or TG_OUT */
     bool has_tokens;                 /* T is the axis after NH */
     bool is_gradient;                /* dX of a backward: of the output X as an input, of the input X as an output */
-    bool is_exponential;             /* a gate that goes into e^x, not into a sigmoid */
-    bool is_unit;                    /* keys of a delta rule, which of longer ones has no bounded state */
+    uint8_t drawn;                   /* tg_drawn, as declared */
     bool is_fed;                     /* of a backward: what its forward computed */
     bool is_turned;                  /* [B, NH, dhv, dqk] in device memory: a state with the values first */
     bool is_kept;                    /* an intermediate that the schedule keeps in the caller's memory */
@@ -100,9 +99,8 @@ typedef struct tg_problem {
 /* The variant that comes with Tegula and whose gradients this one computes; NULL: none. */
 TG_API const tg_variant *tg_variant_forward(const tg_variant *variant);
 
-/* Reproducible random inputs, optional ones included, but for what a forward computes (tg_problem_feed): numbers that a
- * model might have, the same on every machine. Half of the heads forget slowly, so that what is carried from chunk to
- * chunk matters. `forward`: the variant whose gradients this one computes; NULL: tg_variant_forward. `cuts`: of packed
+/* Reproducible random inputs, optional ones included, but for what a forward computes (tg_problem_feed): drawn as they are
+ * declared (tg_drawn), the same on every machine. `forward`: the variant whose gradients this one computes; NULL: tg_variant_forward. `cuts`: of packed
  * sequences; NULL: random ones, some of them short or empty. tg_problem_free. */
 TG_API tg_status tg_problem_random(const tg_variant *variant, const tg_variant *forward, const tg_shape *shape,
                                    tg_dtype io, uint64_t seed, const tg_cuts *cuts, tg_problem *problem,

@@ -13,7 +13,7 @@ enum { TAU = 1 };
 #define VARIANT_TITLE "gated retention: forget gate with temperature"
 #define VARIANT_ALIASES "gret",
 #define SCALARS {"tau", 16}
-#define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}},
+#define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}, TG_DRAWN_FORGET},
 #define LOG2_DECAY TG_DIV(TG_LOGSIG2(TG_KV(F)), TG_SCALAR(TAU))
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \

@@ -14,7 +14,7 @@ enum { TAU = 1 };
 #define VARIANT_NAME "gla"
 #define VARIANT_TITLE "gated linear attention: a decay of a key dimension"
 #define VARIANT_ALIASES
-#define GATE_TENSORS [GX] = {"gx", TG_IO, TG_IN, {TG_T, TG_DQK}},
+#define GATE_TENSORS [GX] = {"gx", TG_IO, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_FORGET},
 #define GATES                                                                                                          \
     TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_DIV(TG_LOGSIG2(TG_KV(GX)), TG_SCALAR(TAU)), TG_NUM(LEAST_LOG2))),
 #define GRADIENT_TENSORS [DGX] = {"dgx", TG_IO, TG_OUT, {TG_T, TG_DQK}},

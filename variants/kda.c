@@ -11,7 +11,7 @@
 #define KEY TG_KV(K)
 #define QUERY TG_Q(Q)
 #define GATES TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_MUL(TG_KV(G), TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))),
-#define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
+#define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_LOG_DECAY},
 #define GRADIENT_TENSORS [DA] = {"dg", TG_F32, TG_OUT, {TG_T, TG_DQK}},
 
 #define GATE_GRADIENTS

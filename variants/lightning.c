@@ -12,7 +12,7 @@ enum { LOG_LAMBDA = SCALAR_TILES };
 #define VARIANT lightning
 #define VARIANT_NAME "lightning"
 #define VARIANT_TITLE "Lightning attention, RetNet: a fixed decay of a head"
-#define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
+#define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}, TG_DRAWN_LOG_DECAY},
 #define LOG2_DECAY TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))
 
 static void gate(const tg_oracle_call *call, struct scalar_token at, double *a, double *li)

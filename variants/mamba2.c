@@ -24,10 +24,11 @@ enum {
 #define VALUE "x"
 #define SCALE 1
 #define SKIP D
-#define PARAMETER(name_, flags_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}}
+#define PARAMETER(name_, flags_, drawn_) {name_, TG_F32, (flags_) | TG_NO_BATCH, {0}, drawn_}
 #define GATE_TENSORS                                                                                                   \
-    [DT_RAW] = {"dt_raw", TG_F32, TG_IN, {TG_T}}, [DT_BIAS] = PARAMETER("dt_bias", TG_IN), [A_LOG] = PARAMETER("A_log", TG_IN), \
-    [D] = PARAMETER("D", TG_IN), [Z] = {"z", TG_F32, 0, {TG_T}}, [DT] = {"dt", TG_F32, 0, {TG_T}}, [AH] = PARAMETER("ah", 0),
+    [DT_RAW] = {"dt_raw", TG_F32, TG_IN, {TG_T}, TG_DRAWN_STEP}, [DT_BIAS] = PARAMETER("dt_bias", TG_IN, TG_DRAWN_SMALL),         \
+    [A_LOG] = PARAMETER("A_log", TG_IN, TG_DRAWN_LOG_RATE), [D] = PARAMETER("D", TG_IN, TG_DRAWN_NEAR_ONE),            \
+    [Z] = {"z", TG_F32, 0, {TG_T}}, [DT] = {"dt", TG_F32, 0, {TG_T}}, [AH] = PARAMETER("ah", 0, 0),
 #define GATES                                                                                                          \
     TG_MAP_TO(AH, TG_NEG(TG_EXP2(TG_MUL(TG_TILE(A_LOG), TG_NUM(LOG2_E))))),                                            \
     TG_MAP_TO(TG_AT_KV(Z), TG_ADD(TG_KV(DT_RAW), TG_TILE(DT_BIAS))),                                                   \
@@ -35,8 +36,8 @@ enum {
 #define LOG2_DECAY TG_MUL(TG_MUL(TG_KV(DT), TG_TILE(AH)), TG_NUM(LOG2_E))
 #define LOG2_INPUT TG_LOG2(TG_KV(DT))
 #define GRADIENT_TENSORS                                                                                               \
-    [D_DT_RAW] = {"ddt_raw", TG_F32, TG_OUT, {TG_T}}, [D_DT_BIAS] = PARAMETER("ddt_bias", TG_OUT),                      \
-    [D_A_LOG] = PARAMETER("dA_log", TG_OUT), [D_SKIP] = PARAMETER("dD", TG_OUT), [DAT] = {"dat", TG_F32, 0, {TG_T}},    \
+    [D_DT_RAW] = {"ddt_raw", TG_F32, TG_OUT, {TG_T}}, [D_DT_BIAS] = PARAMETER("ddt_bias", TG_OUT, 0),                      \
+    [D_A_LOG] = PARAMETER("dA_log", TG_OUT, 0), [D_SKIP] = PARAMETER("dD", TG_OUT, 0), [DAT] = {"dat", TG_F32, 0, {TG_T}},    \
     [SUM_DT] = {"sum_dt", TG_F32, 0, {TG_CHUNK}}, [SUM_A] = {"sum_a", TG_F32, 0, {TG_CHUNK}},                           \
     [XH] = {"xh", TG_F32, 0, {TG_T}}, [SUM_X] = {"sum_x", TG_F32, 0, {TG_CHUNK}},
 #define GATE_GRADIENTS                                                                                                 \

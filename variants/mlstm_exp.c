@@ -15,6 +15,7 @@
 #define NORMALISED
 #define MAX_STATE
 #define SCALARS {"eps", 0}, {"exact", 1}
+#define INPUT_DRAWN TG_DRAWN_LOG_LET_IN
 #define LOG2_INPUT TG_MUL(TG_KV(I), TG_NUM(LOG2_E))
 #define INPUT_GRADIENT(dli) dli
 

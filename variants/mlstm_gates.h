@@ -14,7 +14,8 @@ enum {
 };
 enum { EPS = 1, EXACT = 2 }; /* scalars of the normalised ones */
 
-#define GATE_TENSORS [F] = {"f", TG_F32, TG_IN, {TG_T}}, [I] = {"i", TG_F32, TG_IN, {TG_T}},
+#define GATE_TENSORS                                                                                                   \
+    [F] = {"f", TG_F32, TG_IN, {TG_T}, TG_DRAWN_FORGET}, [I] = {"i", TG_F32, TG_IN, {TG_T}, INPUT_DRAWN},
 #define LOG2_DECAY TG_LOGSIG2(TG_KV(F))
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}}, [DI] = {"di", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS                                                                                                 \

@@ -7,6 +7,7 @@
 #define VARIANT_NAME "mlstm-sig"
 #define VARIANT_TITLE "mLSTM with sigmoid input gate (TFLA, arXiv 2503.14376, eq. 28-30)"
 #define VARIANT_ALIASES "mlstmsig",
+#define INPUT_DRAWN TG_DRAWN_LET_IN
 #define LOG2_INPUT TG_LOGSIG2(TG_KV(I))
 #define INPUT_GRADIENT(dli) TG_MUL(dli, TG_SIGMOID(TG_NEG(TG_KV(I))))
 

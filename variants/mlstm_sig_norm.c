@@ -10,6 +10,7 @@
 #define VARIANT_ALIASES "mlstmsign",
 #define NORMALISED
 #define SCALARS {"eps", 0}, {"exact", 1}
+#define INPUT_DRAWN TG_DRAWN_LET_IN
 #define LOG2_INPUT TG_LOGSIG2(TG_KV(I))
 #define INPUT_GRADIENT(dli) TG_MUL(dli, TG_SIGMOID(TG_NEG(TG_KV(I))))
 

@@ -12,7 +12,7 @@ enum { LOG_LAMBDA = SCALAR_TILES, DLOG_LAMBDA = DPARAMETER, DCHUNK = CHUNK_SUM }
 #define VARIANT_NAME "retention"
 #define VARIANT_TITLE "retention: a constant decay of a head"
 #define VARIANT_ALIASES "cdecay",
-#define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}},
+#define GATE_TENSORS [LOG_LAMBDA] = {"log_lambda", TG_F32, TG_IN | TG_NO_BATCH, {0}, TG_DRAWN_LOG_DECAY},
 #define LOG2_DECAY TG_MUL(TG_TILE(LOG_LAMBDA), TG_NUM(LOG2_E))
 #define GRADIENT_TENSORS                                                                                               \
     [DCHUNK] = {"dchunk", TG_F32, 0, {TG_CHUNK}}, [DLOG_LAMBDA] = {"dlog_lambda", TG_F32, TG_OUT | TG_NO_BATCH, {0}},

@@ -17,7 +17,7 @@ enum { RAW = VECTOR_TILES, DRAW = DGATE };
 #define VARIANT_TITLE "RWKV-6: reads before it writes, with a bonus (arXiv 2404.05892)"
 #define VARIANT_ALIASES
 #define SCALARS
-#define GATE_TENSORS [RAW] = {"w", TG_F32, TG_IN, {TG_T, TG_DQK}},
+#define GATE_TENSORS [RAW] = {"w", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_STEP},
 #define GATES                                                                                                          \
     TG_MAP_TO(TG_AT_KV(A),                                                                                             \
               TG_MAX(TG_MUL(TG_EXP2(TG_MUL(TG_KV(RAW), TG_NUM(LOG2_E))), TG_NUM(-LOG2_E)), TG_NUM(LEAST_LOG2))),

@@ -9,7 +9,7 @@ enum { LOG_A = SCALAR_TILES, DLOG_A = DGATE };
 #define VARIANT_NAME "simple-gla"
 #define VARIANT_TITLE "simple GLA: log decay of a token given"
 #define VARIANT_ALIASES "sgla", "sgla_varlen",
-#define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}},
+#define GATE_TENSORS [LOG_A] = {"a", TG_F32, TG_IN, {TG_T}, TG_DRAWN_LOG_DECAY},
 #define LOG2_DECAY TG_MUL(TG_KV(LOG_A), TG_NUM(LOG2_E))
 #define GRADIENT_TENSORS [DLOG_A] = {"da", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DLOG_A), TG_KV(DA)),

@@ -9,7 +9,7 @@ enum { G = VECTOR_TILES, DG = DGATE };
 #define VARIANT_NAME "vector-decay"
 #define VARIANT_TITLE "linear attention with a log decay of a key dimension"
 #define VARIANT_ALIASES
-#define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
+#define GATE_TENSORS [G] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_LOG_DECAY},
 #define GATES TG_MAP_TO(TG_AT_KV(A), TG_MAX(TG_MUL(TG_KV(G), TG_NUM(LOG2_E)), TG_NUM(LEAST_LOG2))),
 #define GRADIENT_TENSORS [DG] = {"dg", TG_F32, TG_OUT, {TG_T, TG_DQK}},
 #define GATE_GRADIENTS TG_MAP_TO(TG_AT_KV(DG), TG_KV(DA)),

@@ -20,7 +20,8 @@ enum { F = SCALAR_TILES, LOG_RATE, RATE, TOKEN, DF = DGATE, DLOG_RATE = DPARAMET
 #define VARIANT_NAME "paced-retention"
 #define VARIANT_TITLE "retention with a forget gate and a learned rate of the head (example)"
 #define GATE_TENSORS                                                                               \
-    [F] = {"f", TG_F32, TG_IN, {TG_T}}, [RATE] = {"rate", TG_F32, TG_NO_BATCH, {0}},               \
+    [F] = {"f", TG_F32, TG_IN, {TG_T}, TG_DRAWN_FORGET},                                           \
+    [RATE] = {"rate", TG_F32, TG_NO_BATCH, {0}},                                                   \
     [LOG_RATE] = {"log_rate", TG_F32, TG_IN | TG_NO_BATCH, {0}},
 #define GATES TG_MAP_TO(RATE, TG_EXP2(TG_MUL(TG_TILE(LOG_RATE), TG_NUM(LOG2_E)))),
 #define LOG2_DECAY TG_MUL(TG_LOGSIG2(TG_KV(F)), TG_TILE(RATE))

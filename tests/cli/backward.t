@@ -332,10 +332,10 @@ grad.i   rms 1.20e-02
 
 -- case ... and by how the forward rounded h, where the denominator takes nearly all of a gradient away
 -- args
-check mlstm-exp --device emu --arch sm_80 --shape B=1,NH=1,T=2,dqk=16,dhv=16 --grad --seed 7
+check mlstm-exp --device emu --arch sm_80 --shape B=1,NH=1,T=2,dqk=16,dhv=16 --grad --seed 14
 -- exit 0
 -- stdout
-grad.q   rms 4.03e-02
+grad.q   rms 1.78e-02
 
 -- case two heads of one token
 -- args
@@ -349,3 +349,28 @@ check wrong-once --load $LIB/gates.so --device emu --arch sm_80 --shape B=1,NH=1
 -- stdout
 FAILED, against the oracle
 grad.f
+
+-- case a variant of one's own says how its inputs are drawn: its rates are never negative
+-- args
+check rates --load $LIB/rates_FRACTION.so --shape B=1,NH=4,T=200,dqk=32,dhv=32 --grad --device emu --seed 3
+-- exit 0
+-- stdout
+grad.x
+ok, against the oracle
+
+-- case ... without a word they are normal, and states grow
+-- args
+check rates --load $LIB/rates_NORMAL.so --shape B=1,NH=4,T=200,dqk=32,dhv=32 --device emu --seed 3
+-- exit 1
+-- stdout
+FAILED
+
+-- case ... in no way that there is not
+-- args
+check rates --load $LIB/rates_ODD.so --shape B=1,NH=4,T=200,dqk=32,dhv=32 --device emu
+-- exit 2
+-- stderr
+TG0119
+r: drawn is 99, expected at most 11
+! TG0224
+! TG0407

@@ -10,7 +10,7 @@ enum { F = SCALAR_TILES, DF = DGATE };
 #define VARIANT          wrong_twice
 #define VARIANT_NAME     "wrong-twice"
 #define VARIANT_TITLE    "retention with a forget gate, whose gradient is wrong"
-#define GATE_TENSORS     [F] = {"f", TG_F32, TG_IN, {TG_T}},
+#define GATE_TENSORS     [F] = {"f", TG_F32, TG_IN, {TG_T}, TG_DRAWN_FORGET},
 #define LOG2_DECAY       TG_LOGSIG2(TG_KV(F))
 #define GRADIENT_TENSORS [DF] = {"df", TG_F32, TG_OUT, {TG_T}},
 #define GATE_GRADIENTS   /* sigmoid(f), which should be of -f */                                                       \

@@ -38,7 +38,7 @@ static inline uint32_t tile(struct parts *p, const char *name, int dtype, int fl
     tg_algorithm *algorithm = &p->d->algorithm;
     const uint32_t number = algorithm->n_tensors++;
     snprintf(p->d->names[number], sizeof p->d->names[number], "%s", name);
-    p->d->tensors[number] = (tg_tensor){p->d->names[number], (uint8_t)dtype, (uint8_t)flags, {a, b, c}};
+    p->d->tensors[number] = (tg_tensor){p->d->names[number], (uint8_t)dtype, (uint8_t)flags, {a, b, c}, 0};
     return number;
 }
 

@@ -11,7 +11,7 @@ enum { CHUNK = 64 }; /* the interpreter's, too */
 enum { EQ = 1, EK, EV, EGX, EGY, EH, EY, EA, EB, EBX, EE, EF, EP, EO, ETP, EYS, ETQ };
 static const tg_tensor pair_tensors[] = {
     [EQ] = {"q", TG_IO, TG_IN, {TG_T, TG_DQK}},    [EK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
-    [EV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},    [EGX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [EV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},    [EGX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_FORGET},
     [EGY] = {"gy", TG_F32, TG_IN, {TG_T, TG_DHV}}, [EH] = {"h", TG_IO, TG_OUT, {TG_T, TG_DHV}},
     [EY] = {"y", TG_IO, TG_OUT, {TG_T, TG_DHV}},   [EA] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
     [EB] = {"b", TG_F32, 0, {TG_T, TG_DQK}},       [EBX] = {"bx", TG_F32, 0, {TG_T, TG_DQK}},

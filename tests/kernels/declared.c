@@ -219,7 +219,7 @@ static const tg_tensor state_tensors[] = {
     [K] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
     [K2] = {"k2", TG_IO, TG_IN, {TG_T, TG_DQK}},
     [V] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
-    [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [GX] = {"gx", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_FORGET},
     [S0] = {"S0", TG_F32, TG_IN | TG_OPTIONAL, {TG_DQK, TG_DHV}},
     [S] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
     [A] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
@@ -478,7 +478,7 @@ static void check_sum_of_columns(void)
     if (!tap_expect(take_schedule(&c, &tg_mlstm_sig, "walk"), "no such schedule"))
         return;
     const uint32_t sum = c.algorithm.n_tensors++, weights = tile_named(&c.algorithm, "p");
-    c.tensors[sum] = (tg_tensor){"rx", TG_F32, TG_OUT, {TG_T}};
+    c.tensors[sum] = (tg_tensor){"rx", TG_F32, TG_OUT, {TG_T}, 0};
     memcpy(body, c.algorithm.body, c.algorithm.n_body * sizeof *body);
     body[c.algorithm.n_body++] =
         (tg_stmt){.op = TG_STMT_CONTRACT, .out = TG_AT_KV(sum), .a = (tg_operand)weights, .file = __FILE__};

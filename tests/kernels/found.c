@@ -89,7 +89,7 @@ static void try_rows_in_memory(void)
     tg_schedule schedule = summed_by((tg_axis_role)TG_W(1), (tg_axis_role)TG_P(32));
     memcpy(tensors, summed_tensors, sizeof tensors);
     memcpy(body, summed_body, sizeof body);
-    tensors[FP] = (tg_tensor){"p", TG_IO, 0, {TG_T, TG_LKV}};
+    tensors[FP] = (tg_tensor){"p", TG_IO, 0, {TG_T, TG_LKV}, 0};
     body[1] = (tg_stmt)TG_MAP_TO(TG_AT_Q(FP), TG_CAUSAL(TG_TILE(FQK)));
     body[2] = (tg_stmt)TG_SUM_TO(TG_AT_Q(FRS), TG_AT_Q(FP));
     algorithm.tensors = tensors;
@@ -189,7 +189,7 @@ static const tg_tensor inverse_tensors[N_INVERSE] = {
     [IK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
     [IV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
     [IX] = {"x", TG_F32, TG_IN, {TG_T}},
-    [IG] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [IG] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}, TG_DRAWN_LOG_DECAY},
     [IKK] = {"kk", TG_F32, 0, {TG_LQ, TG_LKV}},
     [IL] = {"l", TG_F32, 0, {TG_LQ, TG_LKV}},
     [IT] = {"t", TG_F32, 0, {TG_LQ, TG_LKV}},
@@ -614,7 +614,7 @@ static void refuse_parameters(void)
     static char names[TG_COUNT(tensors)][4];
     for (uint32_t t = 1; t < TG_COUNT(tensors); t++) {
         snprintf(names[t], sizeof names[t], "t%u", (unsigned)t % 100);
-        tensors[t] = (tg_tensor){names[t], TG_F32, t <= N_GIVEN ? TG_IN : TG_OUT, {TG_T}};
+        tensors[t] = (tg_tensor){names[t], TG_F32, t <= N_GIVEN ? TG_IN : TG_OUT, {TG_T}, 0};
     }
     for (uint8_t s = 0; s < N_SUMS; s++) {
         tg_x *x = body[s].expr;

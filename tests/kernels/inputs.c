@@ -24,40 +24,6 @@ void tensor_drop(tg_problem *problem, const char *name)
 
 /* ---- gates ---- */
 
-enum kind {
-    NORMAL,
-    FORGET,     /* pre-activation */
-    LET_IN,     /* pre-activation of a sigmoid */
-    LET_IN_EXP, /* log of the input gate itself */
-    LOG_DECAY,
-    STEP,     /* pre-activation of a softplus */
-    LOG_RATE, /* Mamba-2's A_log */
-    SMALL,
-    NEAR_ONE,
-    COUNT, /* of tokens behind a state */
-    FRACTION,
-};
-
-static enum kind kind_of(const tg_host_tensor *tensor)
-{
-    static const struct {
-        const char *name;
-        enum kind kind;
-    } kinds[] = {{"f", FORGET},    {"i", LET_IN},       {"a", LOG_DECAY},  {"log_lambda", LOG_DECAY},
-                 {"dt_raw", STEP}, {"A_log", LOG_RATE}, {"D", NEAR_ONE},   {"dt_bias", SMALL},
-                 {"m0", SMALL},    {"b", NEAR_ONE},     {"c0", COUNT},     {"beta", FRACTION},
-                 {"gx", FORGET},   {"g", LOG_DECAY},    {"gl", LOG_DECAY}, {"gr", LOG_DECAY},
-                 {"g_raw", STEP},  {"a_raw", STEP},     {"w", STEP}};
-    if (tensor->is_exponential)
-        return LET_IN_EXP;
-    if (!tensor->has_tokens && strcmp(tensor->name, "a") == 0)
-        return NEAR_ONE; /* of a + b q.k */
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(tensor->name, kinds[i].name) == 0)
-            return kinds[i].kind;
-    return NORMAL;
-}
-
 static double log_sigmoid(double x)
 {
     return fmin(x, 0) - log1p(exp(-fabs(x)));
@@ -74,7 +40,6 @@ static double bias_of(const tg_host_tensor *tensor, size_t index)
 /* What a tensor's numbers are made from. */
 struct source {
     const tg_host_tensor *tensor;
-    enum kind kind;
     tg_random random;
     const double *normals; /* the first numbers of the stream */
     size_t n_normals;
@@ -116,40 +81,33 @@ static double ordinary(const struct source *source, size_t index)
     const tg_host_tensor *tensor = source->tensor;
     const tg_random random = source->random;
     const double x = normal(source, index);
-    switch (source->kind) {
-    case FORGET:
+    switch (tensor->drawn) {
+    case TG_DRAWN_FORGET:
         return x + bias_of(tensor, index);
-    case LOG_DECAY:
+    case TG_DRAWN_LOG_DECAY:
         return log_sigmoid(x + bias_of(tensor, index));
-    case LET_IN_EXP: /* little enough that the floor divides where q.n crosses zero */
+    case TG_DRAWN_LOG_LET_IN: /* little enough that the floor divides where q.n crosses zero */
         return x - 3;
-    case STEP: /* softplus gives 0.001 .. 0.1 */
-        return log(expm1(0.001 * pow(100, tg_num_uniform(random, index))));
-    case LOG_RATE: /* as Mamba-2 is initialised */
-        return log(16) * tg_num_uniform(random, index);
-    case NEAR_ONE:
-        return 1 + 0.1 * x;
-    case COUNT: /* so many that the denominator stays far from 0 */
-        return 8 + floor(8 * tg_num_uniform(random, index));
-    case SMALL:
-        return 0.1 * x;
-    case FRACTION:
-        return tg_num_uniform(random, index);
-    default:
-        return tensor->is_unit ? x / sqrt((double)tensor->extent[3]) : x;
+    case TG_DRAWN_UNIT:
+        return x / sqrt((double)tensor->extent[3]);
+    case TG_DRAWN_NORMAL:
+    case TG_DRAWN_LET_IN:
+        return x;
+    default: /* as all problems have them */
+        return tg_random_number(tensor, random, index);
     }
 }
 
 /* `sign` is that of the gate: + lets in, or keeps. */
-static double saturated(enum kind kind, double ordinary_value, double sign)
+static double saturated(uint8_t drawn, double ordinary_value, double sign)
 {
-    switch (kind) {
-    case FORGET:
-    case LET_IN:
-    case LET_IN_EXP:
-    case STEP:
+    switch (drawn) {
+    case TG_DRAWN_FORGET:
+    case TG_DRAWN_LET_IN:
+    case TG_DRAWN_LOG_LET_IN:
+    case TG_DRAWN_STEP:
         return 30 * sign;
-    case LOG_DECAY:
+    case TG_DRAWN_LOG_DECAY:
         return sign > 0 ? 0 : -30;
     default:
         return ordinary_value;
@@ -158,16 +116,16 @@ static double saturated(enum kind kind, double ordinary_value, double sign)
 
 /* Tokens are masked alike in all gates, of which one is shut: nothing is let in at one, nothing kept at the next. Both at
  * once would make the largest of the exponents of mLSTM-exp -inf. */
-static double masked(enum kind kind, double ordinary_value, size_t index)
+static double masked(uint8_t drawn, double ordinary_value, size_t index)
 {
     const double shut = index / 10 % 2 ? -INFINITY : -FLT_MAX;
-    switch (kind) {
-    case LET_IN:
-    case LET_IN_EXP:
-    case STEP:
+    switch (drawn) {
+    case TG_DRAWN_LET_IN:
+    case TG_DRAWN_LOG_LET_IN:
+    case TG_DRAWN_STEP:
         return index % 10 == 3 ? shut : ordinary_value;
-    case FORGET:
-    case LOG_DECAY:
+    case TG_DRAWN_FORGET:
+    case TG_DRAWN_LOG_DECAY:
         return index % 10 == 8 ? shut : ordinary_value;
     default:
         return ordinary_value;
@@ -177,20 +135,22 @@ static double masked(enum kind kind, double ordinary_value, size_t index)
 static double number(const struct source *source, enum gates gates, size_t index)
 {
     const double x = ordinary(source, index);
-    const enum kind kind = source->kind;
+    const uint8_t drawn = source->tensor->drawn;
     switch (gates) {
     case DECAY:
-        return kind == FORGET ? normal(source, index) - 8 : kind == LOG_DECAY ? -8 - fabs(normal(source, index)) : x;
+        return drawn == TG_DRAWN_FORGET      ? normal(source, index) - 8
+               : drawn == TG_DRAWN_LOG_DECAY ? -8 - fabs(normal(source, index))
+                                             : x;
     case EXTREME:
-        return saturated(kind, x, tg_num_bits(source->random, index) & 1 ? 1 : -1);
+        return saturated(drawn, x, tg_num_bits(source->random, index) & 1 ? 1 : -1);
     case OPEN:
-        return saturated(kind, x, 1);
+        return saturated(drawn, x, 1);
     case CLOSED:
-        return saturated(kind, x, -1);
+        return saturated(drawn, x, -1);
     case MASKED:
-        return masked(kind, x, index);
+        return masked(drawn, x, index);
     case CROSSING:
-        return kind == FORGET ? normal(source, index) + 6 : kind == LET_IN_EXP ? x + 5 : x;
+        return drawn == TG_DRAWN_FORGET ? normal(source, index) + 6 : drawn == TG_DRAWN_LOG_LET_IN ? x + 5 : x;
     default:
         return x;
     }
@@ -200,7 +160,7 @@ static double number(const struct source *source, enum gates gates, size_t index
 
 static void fill(const tg_host_tensor *tensor, const struct spec *spec)
 {
-    struct source source = {.tensor = tensor, .kind = kind_of(tensor), .random = {7, tg_num_stream(tensor->name)}};
+    struct source source = {.tensor = tensor, .random = {7, tg_num_stream(tensor->name)}};
     const bool is_shared = spec->layout == SHARED && strcmp(tensor->name, "k") == 0;
     const size_t n_heads = (size_t)(tensor->extent[0] * tensor->extent[1]);
     const size_t head = n_heads > 0 ? tensor->n / n_heads : 0; /* elements of one head */
