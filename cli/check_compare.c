@@ -80,14 +80,28 @@ static tg_levels levels_of_file(const struct st_file *file, const tg_host_tensor
     return levels;
 }
 
-static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *error)
+/* Of the column of names: what is compared of a call has numbers below each other. */
+static int width_of_names(const struct leg *leg)
+{
+    int width = 8;
+    for (uint32_t i = 0; i < leg->problem.n_tensors; i++) {
+        char name[80];
+        if (!(leg->problem.tensors[i].flags & TG_OUT))
+            continue;
+        output_name(leg, &leg->problem.tensors[i], name);
+        width = (int)strlen(name) > width ? (int)strlen(name) : width;
+    }
+    return width;
+}
+
+static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *error, int column)
 {
     int64_t worst = error->worst_index, at[2 + TG_MAX_AXES] = {0};
     for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
         at[i] = worst % tensor->extent[i];
         worst /= tensor->extent[i];
     }
-    printf("           furthest off at [");
+    printf("%*sfurthest off at [", column, "");
     for (int i = tensor->first_axis; i < tensor->rank; i++)
         printf("%s%lld", i > tensor->first_axis ? ", " : "", (long long)at[i]);
     printf("]%s\n", error->finite_mismatch ? ": not finite on one side only" : "");
@@ -108,11 +122,12 @@ static void report(struct check *check, const struct leg *leg, const tg_host_ten
         return;
     }
     progress_hide(check->context);
-    printf("  %-8s rms %.2e (at most %.2e)  max %.2e (at most %.2e)  %s, against the %s\n", name,
+    const int width = width_of_names(leg);
+    printf("  %-*s rms %.2e (limit %.2e)  max %.2e (limit %.2e)  %s, against the %s\n", width, name,
            verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio, verdict->max_limit,
            verdict->ok ? "ok" : "FAILED", against);
     if (!verdict->ok)
-        print_worst(tensor, &verdict->error);
+        print_worst(tensor, &verdict->error, width + 3);
 }
 
 void check_skip(struct check *check, const char *name, const char *reason)

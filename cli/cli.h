@@ -205,6 +205,16 @@ struct text {
 
 tg_writer text_writer(struct text *text);
 tg_writer file_writer(FILE *file);
+
+/* ---- wrap.c: nothing that a terminal shows is wider than it, or than 100 columns ---- */
+
+/* Words, from that column on; the lines that continue it begin there too. Ends the line. */
+void print_list(FILE *to, int column, const char *text);
+/* On standard error. */
+void print_message(const char *text);
+/* From now on on standard output, unless it is no terminal. Not for JSON, nor for code. */
+void wrap_output(void);
+
 const char *text_of(const struct text *text);
 void text_free(struct text *text);
 /* "1.5 GiB" into a buffer of 32. */

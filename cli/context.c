@@ -55,37 +55,38 @@ static void collect(struct context *context, const tg_diag *diag)
 }
 
 /* A name from a file may hold what a terminal obeys. */
-static void print_harmless(const char *text)
+static void add_harmless(const tg_writer *writer, const char *text)
 {
-    for (; *text; text++)
-        fputc((unsigned char)*text >= ' ' && *text != 0x7f ? *text
-              : *text == '\n' || *text == '\t'             ? *text
-                                                           : '?',
-              stderr);
+    for (; *text; text++) {
+        const bool is_harmless = ((unsigned char)*text >= ' ' && *text != 0x7f) || *text == '\n' || *text == '\t';
+        writer->write(writer->user, is_harmless ? text : "?", 1);
+    }
 }
 
 static void emit(void *user, const tg_diag *diag)
 {
     static const char *const severities[] = {"note", "warning", "error"};
     struct context *context = user;
+    struct text text = {0};
+    const tg_writer writer = text_writer(&text);
 
-    progress_hide(context);
-    fputs(severities[diag->severity], stderr);
-    if (diag->code)
-        fprintf(stderr, " %s", diag->code);
+    tg_printf(&writer, "%s%s%s", severities[diag->severity], diag->code ? " " : "", diag->code ? diag->code : "");
     if (diag->file) {
-        fputc(' ', stderr);
-        print_harmless(diag->file);
+        tg_printf(&writer, " ");
+        add_harmless(&writer, diag->file);
     }
     if (diag->file && diag->line)
-        fprintf(stderr, ":%d", diag->line);
-    fputs(": ", stderr);
-    print_harmless(diag->message);
+        tg_printf(&writer, ":%d", diag->line);
+    tg_printf(&writer, ": ");
+    add_harmless(&writer, diag->message);
     if (diag->hint) {
-        fputs("\n  hint: ", stderr);
-        print_harmless(diag->hint);
+        tg_printf(&writer, "\n  hint: ");
+        add_harmless(&writer, diag->hint);
     }
-    fputc('\n', stderr);
+    tg_printf(&writer, "\n");
+    progress_hide(context);
+    print_message(text_of(&text));
+    text_free(&text);
     if (context->errors && diag->severity == TG_ERROR)
         collect(context, diag);
 }
@@ -111,12 +112,13 @@ void complain(struct context *context, const char *hint, const char *format, ...
 
 void remark(const char *format, ...)
 {
+    char message[1024], line[1040];
     va_list list;
     va_start(list, format);
-    fputs("note: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    vsnprintf(message, sizeof message, format, list);
     va_end(list);
+    snprintf(line, sizeof line, "note: %s\n", message);
+    print_message(line);
 }
 
 int code_of_status(tg_status status)

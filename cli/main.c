@@ -105,8 +105,8 @@ static void print_help(FILE *to)
     fputs("usage: tegula COMMAND [ARGUMENTS] [OPTIONS]\n\n", to);
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n`tegula COMMAND --help` lists a command's options. Exit status: 0 done, 1 failed,\n"
-          "2 wrong usage or bad input.\n",
+    fputs("\n`tegula COMMAND --help` lists a command's options, `tegula --version` says which this is; each\n"
+          "command and that takes --json. Exit status: 0 done, 1 failed, 2 wrong usage or bad input.\n",
           to);
 }
 
@@ -130,6 +130,20 @@ static int unknown_command(struct context *context, const char *name)
     return CODE_USAGE;
 }
 
+static int print_version(struct context *context, int argc, char **argv)
+{
+    const bool is_json = argc == 1 && strcmp(argv[0], "--json") == 0;
+    if (argc && !is_json) {
+        complain(context, "it takes --json alone", "--version: unknown argument '%s'", argv[argc - 1]);
+        return CODE_USAGE;
+    }
+    if (is_json)
+        json_print(json_pack("{s:s}", "version", TEGULA_VERSION));
+    else
+        puts("tegula " TEGULA_VERSION);
+    return CODE_OK;
+}
+
 static int dispatch(struct context *context, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -146,8 +160,7 @@ static int dispatch(struct context *context, int argc, char **argv)
         return CODE_OK;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        puts("tegula " TEGULA_VERSION);
-        return CODE_OK;
+        return print_version(context, argc - 2, argv + 2);
     }
     context->command = find_command(name);
     if (!context->command)
@@ -160,6 +173,8 @@ static int dispatch(struct context *context, int argc, char **argv)
     }
     if (context->options.load && !plugin_load(context))
         return CODE_USAGE;
+    if (!context->options.json && !context->options.stage)
+        wrap_output();
     return context->command->run(context);
 }
 

@@ -95,7 +95,7 @@ void options_print_help(const struct command *command, FILE *to)
             continue;
         char left[40];
         snprintf(left, sizeof left, "--%s %s", rows[id].name, rows[id].argument ? rows[id].argument : "");
-        fprintf(to, "  %-24s %s\n", left, rows[id].help);
+        print_list(to, fprintf(to, "  %-24s ", left), rows[id].help);
     }
     if (command->notes)
         fprintf(to, "\n%s", command->notes);

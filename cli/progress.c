@@ -45,7 +45,7 @@ static void *ticker(void *user)
             continue;
         }
         fflush(stdout); /* both may be one file */
-        fprintf(stderr, p->is_terminal ? "\r\033[K%s (%.0f s)" : "%s (%.0f s)\n", p->text, time - p->start);
+        fprintf(stderr, p->is_terminal ? "\r\033[K%.88s (%.0f s)" : "%s (%.0f s)\n", p->text, time - p->start);
         p->is_shown = p->is_terminal;
         next = time + (p->is_terminal ? terminal_pause : log_pause);
     }

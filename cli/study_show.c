@@ -47,24 +47,35 @@ static double difference(const struct transfer *a, const struct transfer *b, int
 
 /* ---- for people ---- */
 
-static void print_table(const struct transfer *transfer, int stage)
+enum { ACROSS = 9 }; /* values of f in a line */
+
+static void print_columns(const struct transfer *transfer, int stage, int first)
 {
-    printf("  gain %s the norm, by the kernel: i down, f across\n       ", stage_names[stage]);
-    for (int f = 0; f < N_FORGETS; f++)
+    const int end = first + ACROSS < N_FORGETS ? first + ACROSS : N_FORGETS;
+    printf("       ");
+    for (int f = first; f < end; f++)
         printf(" %7d", FORGET_LEAST + f);
     for (int i = 0; i < N_INPUTS; i++) {
         printf("\n  %5d", INPUT_LEAST + i);
-        for (int f = 0; f < N_FORGETS; f++)
+        for (int f = first; f < end; f++)
             printf(" %7.2g", transfer->gain[stage][KERNEL][i][f]);
     }
-    printf("\n  fp64: at most %.2g %% from it\n", 100 * transfer_deviation(transfer, stage));
+    putchar('\n');
+}
+
+static void print_table(const struct transfer *transfer, int stage)
+{
+    printf("  gain %s the norm, by the kernel: i down, f across\n", stage_names[stage]);
+    for (int f = 0; f < N_FORGETS; f += ACROSS)
+        print_columns(transfer, stage, f);
+    printf("  fp64: at most %.2g %% from it\n", 100 * transfer_deviation(transfer, stage));
 }
 
 static void print_half_way(const struct transfer *transfer)
 {
-    printf("  half of the gain behind the norm at i =\n       ");
+    printf("  half of the gain behind the norm at i =");
     for (int f = 0; f < N_FORGETS; f++)
-        printf(" %7.2f", half_way(transfer, KERNEL, f));
+        printf("%s %7.2f", f % ACROSS ? "" : "\n       ", half_way(transfer, KERNEL, f));
     putchar('\n');
 }
 

@@ -112,11 +112,13 @@ static void tensors_print(const tg_variant *variant, const tg_variant *forward)
 
 static void schedules_print(const tg_variant *variant)
 {
-    printf("  schedules:");
+    struct text names = {0};
+    const tg_writer writer = text_writer(&names);
     tg_schedule s;
     for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
-        printf(" %s", s.name);
-    puts("");
+        tg_printf(&writer, "%s%s", i ? " " : "", s.name);
+    print_list(stdout, printf("  schedules: "), text_of(&names));
+    text_free(&names);
     for (const tg_alias *alias = variant->names; alias && alias->name; alias++)
         printf("  %s %s is %s\n", alias == variant->names ? "names:    " : "          ", alias->name, alias->text);
 }

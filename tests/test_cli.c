@@ -11,6 +11,8 @@
  *   -- args                   one line, split at spaces; "..." keeps spaces; $DATA and $TMP are
  * replaced
  *   -- full                   there is no room for what it prints
+ *   -- terminal N [any]       it prints, all to stdout, on a terminal of N columns; no line may be wider than
+ * these or than 100, unless any may
  *   -- exit N                 the exit status
  *   -- stderr, -- stdout      every line must be part of that output; "! line" must not
  *   -- file NAME              the same of a file that is there afterwards
@@ -21,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +43,8 @@ struct test {
     char name[LINE];
     char args[LINE];
     bool is_full;
+    int columns; /* of a terminal; 0: into files */
+    char any[8]; /* width that lines have */
     int exit_code;
     struct expectation out, err, files[MAX_FILES];
     char file_names[MAX_FILES][64];
@@ -152,23 +157,51 @@ static void split(char *text, char *argv[MAX_ARGS + 2])
     argv[n] = NULL;
 }
 
-static int run_command(const char *args, const char *output)
+/* What a terminal shows, until nobody writes to it. */
+static void record(int terminal)
+{
+    char path[4200], bytes[4096];
+    snprintf(path, sizeof path, "%s/stdout.txt", folder);
+    FILE *file = fopen(path, "w");
+    for (ssize_t n; file && (n = read(terminal, bytes, sizeof bytes)) > 0;)
+        fwrite(bytes, 1, (size_t)n, file);
+    if (file)
+        fclose(file);
+    close(terminal);
+}
+
+static bool redirect(const char *output, int terminal)
+{
+    if (terminal >= 0)
+        return dup2(terminal, STDOUT_FILENO) >= 0 && dup2(terminal, STDERR_FILENO) >= 0;
+    return freopen(output, "w", stdout) && freopen("stderr.txt", "w", stderr);
+}
+
+static int run_command(const char *args, const char *output, int columns)
 {
     char text[4 * LINE], *argv[MAX_ARGS + 2];
     replace_variables(args, text, sizeof text);
     split(text, argv);
+    int ours = -1, its = -1;
+    struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+    if (columns && openpty(&ours, &its, NULL, NULL, &size) != 0)
+        die("openpty", strerror(errno));
     fflush(stdout);
     pid_t child = fork();
     if (child < 0)
         die("fork", strerror(errno));
     if (child == 0) {
-        if (chdir(folder) != 0 || !freopen(output, "w", stdout) || !freopen("stderr.txt", "w", stderr))
+        if (chdir(folder) != 0 || !redirect(output, its))
             _exit(126);
         setenv("XDG_CACHE_HOME", folder, 1);
         setenv("HOME", folder, 1);
         setenv("PATH", folder, 1);
         execv(tegula, argv);
         _exit(127);
+    }
+    if (columns) {
+        close(its);
+        record(ours);
     }
     int status;
     struct rusage used;
@@ -209,15 +242,36 @@ static bool compare(const struct expectation *expected, const char *name, const 
     return ok;
 }
 
+/* A character of UTF-8 is a column; what clears a line is none. */
+static bool is_narrow(const char *text, int columns)
+{
+    bool ok = true;
+    columns = columns < 100 ? columns : 100;
+    for (const char *line = text; *line;) {
+        if (strncmp(line, "\033[K", 3) == 0)
+            line += 3;
+        const size_t bytes = strcspn(line, "\r\n");
+        int width = 0;
+        for (size_t i = 0; i < bytes; i++)
+            width += ((unsigned char)line[i] & 0xc0) != 0x80;
+        if (width > columns)
+            fprintf(stderr, "  %d columns, expected at most %d: %.*s\n", width, columns, (int)bytes, line);
+        ok &= width <= columns;
+        line += bytes + (line[bytes] != '\0');
+    }
+    return ok;
+}
+
 static void run_test(const char *file, struct test *test, struct maker *maker)
 {
     make_file(maker);
     if (!*test->name)
         return;
-    int code = run_command(test->args, test->is_full ? "/dev/full" : "stdout.txt");
+    int code = run_command(test->args, test->is_full ? "/dev/full" : "stdout.txt", test->columns);
     bool ok = code == test->exit_code;
     if (!ok)
         fprintf(stderr, "  exit status %d, expected %d\n%.4000s", code, test->exit_code, read_output("stderr.txt"));
+    ok &= test->columns == 0 || *test->any || is_narrow(read_output("stdout.txt"), test->columns);
     ok &= compare(&test->err, "stderr.txt", "stderr");
     ok &= compare(&test->out, "stdout.txt", "stdout");
     for (int i = 0; i < test->n_files; i++)
@@ -281,6 +335,8 @@ static void run_file(const char *path)
                 snprintf(test.name, sizeof test.name, "%s", rest);
             } else if (strcmp(part, "full") == 0) {
                 test.is_full = true;
+            } else if (strcmp(part, "terminal") == 0) {
+                sscanf(rest, "%d %7s", &test.columns, test.any);
             } else if (strcmp(part, "exit") == 0) {
                 test.exit_code = atoi(rest);
             } else if (strcmp(part, "tensors") == 0) {

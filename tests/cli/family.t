@@ -8,15 +8,15 @@ check $DATA/la_b.safetensors $DATA/cdecay_b.safetensors $DATA/gret_x.safetensors
 linear bf16
 linear-backward bf16
 retention bf16
-grad.log_lambda rms
+grad.log_lambda 
 gated-retention bf16
 simple-gla bf16
-grad.a   rms
+grad.a 
 mamba2 bf16
-grad.dt_raw rms
-grad.dt_bias rms
-grad.A_log rms
-grad.D   rms
+grad.dt_raw 
+grad.dt_bias 
+grad.A_log 
+grad.D 
 6 of 6 within tolerance
 
 -- case a decay of a channel
@@ -26,7 +26,7 @@ check $DATA/gla_b.safetensors $DATA/gla_x.safetensors $DATA/hgrn2_b.safetensors 
 -- stdout
 gla bf16
 gla-backward bf16
-grad.gx  rms
+grad.gx 
 hgrn2 bf16
 hgrn2-backward bf16
 the statements of hgrn2-backward agree with differences of the forward's
@@ -39,8 +39,8 @@ check $DATA/rwkv6_b.safetensors $DATA/rwkv6_x.safetensors --device emu
 -- stdout
 rwkv6 bf16
 rwkv6-backward bf16
-grad.u   rms
-grad.w   rms
+grad.u 
+grad.w 
 the statements of rwkv6-backward agree with differences of the forward's
 2 of 2 within tolerance
 
@@ -51,8 +51,8 @@ check $DATA/dfw_b.safetensors $DATA/dfw_x.safetensors --device emu
 -- stdout
 dfw bf16
 dfw-backward bf16
-grad.gl  rms
-grad.gr  rms
+grad.gl 
+grad.gr 
 the statements of dfw-backward agree with differences of the forward's
 2 of 2 within tolerance
 
@@ -63,18 +63,18 @@ check $DATA/kda_b.safetensors $DATA/kda_x.safetensors $DATA/kda_full_x.safetenso
 -- stdout
 kda bf16
 kda-backward bf16
-grad.beta rms
-grad.g   rms
+grad.beta 
+grad.g 
 the statements of kda-backward agree with differences of the forward's
 kda-gate bf16
 kda-gate-backward bf16
-grad.beta_raw rms
-grad.g_raw rms
+grad.beta_raw 
+grad.g_raw 
 grad.A_log: left out: one number, off by more than it is by rounding alone, as the file says
-grad.dt_bias rms
+grad.dt_bias 
 kda-safe bf16
 kda-safe-backward bf16
-grad.A_log rms
+grad.A_log 
 4 of 4 within tolerance
 
 -- case the delta rule, with and without a decay
@@ -84,8 +84,8 @@ check $DATA/gdn_b.safetensors $DATA/delta_b.safetensors --device emu
 -- stdout
 gated-delta bf16
 gated-delta-backward bf16
-grad.beta rms
-grad.a   rms
+grad.beta 
+grad.a 
 the statements of gated-delta-backward agree with differences of the forward's
 delta-net bf16
 delta-net-backward bf16
@@ -101,7 +101,7 @@ out.n
 mlstm-exp bf16
 out.m
 out.qn   rms
-grad.n0  rms
+grad.n0 
 dout.n: left out: with exact = 0 the normaliser is a constant
 mlstm-exp-backward bf16, B=1 NH=1 T=72 dqk=32 dhv=32 exact=0
 grad_paper.C0 rms
@@ -116,7 +116,7 @@ check $DATA/nla_b.safetensors $DATA/nla_full_b.safetensors --device emu
 nla bf16
 count0=8
 out.sv
-grad.a   rms
+grad.a 
 against the file
 grad.sv0
 nla-full bf16
@@ -136,7 +136,7 @@ check lightning $DATA/cdecay_b.safetensors --device emu
 -- exit 0
 -- stdout
 lightning bf16
-grad.k   rms
+grad.k 
 against the file
 ! grad.log_lambda
 
@@ -147,8 +147,8 @@ check $DATA/ssd_grouped_b.safetensors --device emu
 -- stdout
 mamba2 bf16, B=1 NH=4 T=75 dqk=32 dhv=32 group=2
 schedule tfla-grouped
-grad.Bm  rms
-grad.A_log rms
+grad.Bm 
+grad.A_log 
 against the file
 ! against the oracle
 
@@ -158,7 +158,7 @@ check $DATA/sgla_varlen_b.safetensors --device emu
 -- exit 0
 -- stdout
 simple-gla bf16, B=5 NH=2 T=150 dqk=32 dhv=32 packed
-grad.S0  rms
+grad.S0 
 ! against the oracle
 
 -- case every variant on random inputs: linear attention
@@ -199,15 +199,15 @@ check mlstm-exp --shape B=2,NH=4,T=77,dqk=40,dhv=72 --grad --dtype f32 --device 
 check mamba2 --shape B=3,NH=4,T=37,dqk=24,dhv=40 --grad --device emu
 -- exit 0
 -- stdout
-grad.dt_bias rms
-grad.D   rms
+grad.dt_bias 
+grad.D 
 
 -- case sums of few tokens, which cancel
 -- args
 check mamba2 --shape B=1,NH=2,T=10,dqk=16,dhv=16 --cu 0,0,0,10,10 --grad --device emu
 -- exit 0
 -- stdout
-(at most 3.20e-02)
+(limit 3.20e-02)
 
 -- case mLSTM with exponential gate, token-major, fp16
 -- args

@@ -139,7 +139,7 @@ out.h F32 1,1,16,16
 check x.safetensors --device emu
 -- exit 1
 -- stdout
-(at most 2.50e-01)
+(limit 2.50e-01)
 FAILED, against the file
 
 -- case instructions of warpgroups are matrix instructions too

@@ -7,6 +7,27 @@ Arguments that nobody can act on: the message says what is wrong and what to typ
 -- stderr
 usage: tegula COMMAND
 
+-- case the version, for people
+-- args
+--version
+-- exit 0
+-- stdout
+tegula 0.
+
+-- case ... and for scripts
+-- args
+--version --json
+-- exit 0
+-- stdout
+{"version":"0.
+
+-- case ... and nothing else
+-- args
+--version --jsn
+-- exit 2
+-- stderr
+--version: unknown argument '--jsn'
+
 -- case a misspelt command
 -- args
 chekc
