@@ -4,7 +4,8 @@
  * states, is loaded for all steps of the round before the first of them. Where the nest has been shared out, all that is
  * stored goes to memory behind the last step of the round, so that no branch is between its steps; and if the number of
  * steps allows, rounds have two halves, of which one is loaded while the other is computed. What every thread has alike is
- * in the L1 cache, and is loaded in each step.
+ * in the L1 cache, and is loaded in each step; but in walks over chunks, whose steps store, ahead too: it would be waited for behind each
+ * store.
  *
  * A decode step that walks its tokens has them in shared memory (pipeline.c) and no rounds; rows that threads share out
  * are read from there where they are used.
@@ -30,8 +31,10 @@ static bool is_outer(const struct body *b, const struct value *v)
 
 static bool is_ahead(const struct plan *p, const struct body *b, const struct op *op)
 {
+    const bool walks = b->nest->loops[b->nest->n_loops - 1].dim == TG_CHUNK && !b->nest->shared_out;
     if (op->kind == OP_LOAD)
-        return p->values[op->v].nest >= 0 && p->values[op->v].space == SPACE_THREAD && !is_outer(b, &p->values[op->v]);
+        return p->values[op->v].nest >= 0 && (p->values[op->v].space == SPACE_THREAD || walks) &&
+               !is_outer(b, &p->values[op->v]);
     return op->kind == OP_INIT && !plan_is_shared_out(p, b->nest, op);
 }
 

@@ -333,7 +333,7 @@ void emit_thread_rounds(struct emit *e, const struct nest *nest, const struct lo
     struct round r = {.early = &early, .loop = loop, .ahead = nest->steps};
     LLVMValueRef trips = thread_trips(e, loop), first = imm(e, 0);
     make_registers(e, &early, r.ahead, r.sets);
-    r.whole = r.ahead > 1 && plan_is_position(loop->dim) && !loop->trips;
+    r.whole = r.ahead > 1 && !loop->trips;
     if (r.whole)
         first = emit_rounds(e, &r, nest, begin, end, first, trips);
     r.whole = loop->trips && loop->trips % r.ahead == 0;

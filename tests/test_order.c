@@ -89,6 +89,14 @@ static bool verify_rounds(const struct plan *p)
     return plan_verify(p, "rounds");
 }
 
+/* In a step of a walk over chunks, behind the stores of the one before. */
+static bool waits_for_load(const struct plan *p, const struct op *op)
+{
+    const int n = p->values[op->v].nest;
+    return n >= 0 && p->nests[n].n_loops == 1 && p->nests[n].loops[0].dim == TG_CHUNK && p->nests[n].steps > 1 &&
+           !p->nests[n].shared_out && !(op->flags & OP_AHEAD);
+}
+
 /* What loops of a kernel without matrix products load. */
 static uint32_t check_rounds(struct plan *p)
 {
@@ -98,6 +106,7 @@ static uint32_t check_rounds(struct plan *p)
         in_nest = p->ops[i].kind == OP_NEST || (in_nest && p->ops[i].kind != OP_END);
         if (!in_nest || p->ops[i].kind != OP_LOAD || p->ops[i].flags & OP_ONCE)
             continue;
+        tap_expect(!waits_for_load(p, &p->ops[i]), "%s: operation %u loads in a step of a walk", p->name, i);
         leave_out(p, i, verify_rounds);
         n++;
     }
