@@ -143,11 +143,27 @@ static void place_all(struct plan *p, uint32_t single)
     p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
 }
 
+enum { MOST_STAGES = 3 };
+
+/* A stage is left in the step after its own, when the stores that read it have (order.c): of two, none would be filled until then. So rows
+ * that do not say take three, where there is room beside two buffers of each tile. */
+static bool place_three_stages(struct plan *p)
+{
+    const uint32_t fewest = p->nests[0].stages;
+    p->nests[0].stages = MOST_STAGES;
+    place_all(p, 0);
+    if (p->shared_bytes > p->target->shared_optin)
+        p->nests[0].stages = fewest;
+    return p->nests[0].stages == MOST_STAGES;
+}
+
 /* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
  * have two each. */
 void walk_place_shared(struct plan *p)
 {
     uint32_t tiles = 0;
+    if (!p->row->stages && place_three_stages(p))
+        return;
     for (uint32_t i = 0; i < p->n_values; i++)
         tiles += p->heads == 1 && plan_is_made_tile(&p->values[i]);
     place_all(p, 0);

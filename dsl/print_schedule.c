@@ -81,7 +81,10 @@ static void fill_row(struct table *table, const tg_schedule *schedule, uint32_t 
     table->hidden[MEMBER] = table->hidden[MEMBER] && row->row[TG_MEMBER].role == TG_ROLE_NONE;
     fill_writes(cells[WRITES], schedule, r);
     (void)snprintf(cells[WARPS], CELL, "%u", row->warps);
-    (void)snprintf(cells[STAGES], CELL, "%u", row->stages ? row->stages : 2);
+    if (!row->stages && row->mma == TG_MMA_WGMMA)
+        (void)snprintf(cells[STAGES], CELL, "2-3");
+    else
+        (void)snprintf(cells[STAGES], CELL, "%u", row->stages ? row->stages : 2);
     (void)snprintf(cells[MMA], CELL, "%s",
                    row->mma == TG_MMA_NONE     ? "."
                    : row->mma == TG_MMA_SYNC   ? "sync"

@@ -3,6 +3,7 @@
  * rings of kernels of mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
 #include "compiler/plan.h"
 #include "compiler/plan_walk.h"
+#include "dsl/fields.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
 
@@ -209,6 +210,50 @@ static void check_rings_of(const tg_variant *variant, const char *direction)
     free(p);
 }
 
+/* ---- what passes make of a row ---- */
+
+static bool build_row(struct plan *p, const tg_variant *variant, const char *text, const char *row,
+                      const tg_shape_class *shape)
+{
+    static struct tg_slices slices;
+    static tg_schedule s;
+    const tg_sink quiet = {0};
+    if (tg_variant_schedule_named(variant, text, &s, &quiet) != TG_OK)
+        return false;
+    tg_schedule_slice(&s, s.n_rows, &slices);
+    return plan_build(p, &s, &slices, (uint32_t)tg_row_named(&s, row), tg_target_find("sm_90a"), shape, &quiet);
+}
+
+/* Three where there is room, and what a row says. */
+static void check_stages(struct plan *p)
+{
+    static const struct {
+        const char *variant, *schedule;
+        uint32_t dhv, stages;
+    } cases[] = {{"lightning", "walk", 128, 3},
+                 {"lightning", "walk", 256, 2},
+                 {"lightning", "walk dQ.stages=2", 128, 2},
+                 {"mlstm-exp", "walk-n", 128, 3},
+                 {"mlstm-exp", "segments", 256, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = cases[i].dhv, .group = 1};
+        const tg_variant *variant = tg_variant_find(cases[i].variant)->backward;
+        const bool built = build_row(p, variant, cases[i].schedule, "dQ", &shape);
+        tap_expect(built && p->nests[0].stages == cases[i].stages, "%s %s, dhv %u: not %u stages", cases[i].variant,
+                   cases[i].schedule, cases[i].dhv, cases[i].stages);
+    }
+}
+
+static void check_row(const char *name, void check(struct plan *p))
+{
+    struct plan *p = malloc(sizeof *p);
+    if (p && tap_begin("%s", name)) {
+        check(p);
+        tap_end();
+    }
+    free(p);
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i += 2)
@@ -222,5 +267,6 @@ int main(int argc, char **argv)
             check_rings_of((*v)->backward, ", backward");
         }
     }
+    check_row("stages are three where there is room", check_stages);
     return tap_finish();
 }

@@ -30,6 +30,7 @@
 /* Axes of a walk on warpgroups. */
 #define WALK [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 #define ON_WARPGROUPS(warps_, stages_) .mma = TG_MMA_WGMMA, .warps = warps_, .stages = stages_, .blocks_per_sm = 1
+#define AS_FIT                         0 /* stages: 3, or 2 where 3 are too many (compiler/walk_place.c) */
 /* Of what segments make of zero, the states with which they begin: a thread has four columns of a row. */
 #define COMPOSED .warps = 2, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(256)}
 
@@ -326,9 +327,9 @@ static const tg_schedule back_walk = {
              {ROW("state", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, ON_WARPGROUPS(8, 4),
               .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              {ROW("compose", (CK)), .only = TG_IF_CUT | TG_IF_NOT_KEPT, COMPOSED},
-             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              EXACT_ROW, DNORMALISER_ROWS, END_ROW,
-             {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(0), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              WALKED_GATE_ROWS},
 };
 static const tg_vary back_walk_vary[] = {
@@ -342,9 +343,9 @@ static const tg_schedule back_walk_n = {
     .rows = {BACK_GATE_ROWS,
              {ROW("dV", (DV, HD)), ON_WARPGROUPS(8, 2), .row = {WALK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}},
              DELTA_ROW,
-             {ROW("dQ", (DQ, NS, RE, RX, SR, SF)), ON_WARPGROUPS(8, 2), .row = {WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dQ", (DQ, NS, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              EXACT_ROW, END_ROW,
-             {ROW("dK", (DK, DS0, DNS, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, 2), .row = {WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dK", (DK, DS0, DNS, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              PRODUCT_ROW, WALKED_GATE_ROWS},
 };
 
@@ -413,9 +414,9 @@ static const tg_schedule back_starts = {
              DELTA_ROW, VECTOR_ROW("nstate", NS),
              {ROW("state", (CK)), ON_WARPGROUPS(4, 4),
               .row = {[TG_SEG] = TG_W(4), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_P(64)}},
-             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dQ", (DQ, RE, RX, SR, SF)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              EXACT_ROW, DNORMALISER_ROWS, END_ROW,
-             {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, 2), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
+             {ROW("dK", (DK, DS0, CE, KX, SKIPPED, SK)), ON_WARPGROUPS(8, AS_FIT), .row = {[TG_SEG] = TG_P(4), WALK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},
              WALKED_GATE_ROWS},
 };
 static const tg_vary back_starts_vary[] = {
