@@ -460,8 +460,10 @@ static void a_set_says_why_nothing_fits(void **state)
     char text[500];
     choosing_tensors tensors = {0};
     choosing_sizes sizes = {.batch = 1, .heads = 1, .tokens = 1, .dqk = 64, .dhv = 16};
-    choosing_module none;
+    choosing_module none, empty = {0};
     assert_int_equal(open_choosing(), TEGULA_OK);
+    assert_int_equal(choosing_check(&empty, &sizes, &tensors, 256, text, sizeof text), TEGULA_E_SIZES);
+    assert_string_equal(text, "module: expected one that choosing_load has filled, found none of its kernels\n");
     assert_int_equal(choosing_check(&module_of_choosing, &sizes, &tensors, 256, text, sizeof text), TEGULA_E_SIZES);
     assert_string_equal(text, "sizes.dqk, sizes.dhv: expected 16 and 16, or 32 and 16, found 64 and 16 on this GPU\n");
     sizes.dqk = 16;
