@@ -40,6 +40,15 @@ static void count(const char *name, int result, word what)
     }
 }
 
+/* ... so that the other library lets go of it all the same. */
+static int ends(const char *name)
+{
+    for (int kind = 0; kind < N_KINDS; kind++)
+        if (strcmp(name, enders[kind]) == 0)
+            return 1;
+    return 0;
+}
+
 /* The texts of errors are told always. */
 static int fails(const char *name)
 {
@@ -79,7 +88,8 @@ static driver_fn *find(const char *symbol)
     {                                                                                                                  \
         static driver_fn *real;                                                                                        \
         real = real ? real : find(symbol);                                                                             \
-        const int result = fails(#name) ? (int)number("FAULTY_RESULT") : real(WORDS_OF);                               \
+        const int is_failure = fails(#name), done = !is_failure || ends(#name) ? real(WORDS_OF) : 0;                   \
+        const int result = is_failure ? (int)number("FAULTY_RESULT") : done;                                           \
         count(#name, result, a);                                                                                       \
         return result;                                                                                                 \
     }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 enum { MINUTE = 60, HANGS = 600 }; /* of a processor; others use the machine, too */
+enum { SANITIZER = 99 };           /* the status of a command that one has stopped */
 
 /* splitmix64: the draw's number and the seed, mixed. */
 uint32_t harness_draw(struct harness *h, uint32_t n)
@@ -45,6 +47,7 @@ static void become(const struct harness *h, char *const words[], char *const env
         putenv(environment[i]);
     setenv("HOME", h->folder, 1);
     setenv("XDG_CACHE_HOME", h->folder, 1);
+    setenv("ASAN_OPTIONS", "exitcode=99", 1);
     setrlimit(RLIMIT_CPU, &(struct rlimit){MINUTE, MINUTE});
     alarm(HANGS);
     execv(words[0], words);
@@ -71,7 +74,7 @@ struct outcome *harness_run(const struct harness *h, char *const words[], char *
         become(h, words, environment);
     waitpid(process, &status, 0);
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : outcome.code == SANITIZER ? SIGABRT : 0;
     read_whole(h, "out", outcome.out, sizeof outcome.out);
     read_whole(h, "err", outcome.err, sizeof outcome.err);
     return &outcome;
