@@ -43,10 +43,12 @@ void made_take(bool is_taken)
 
 const char made_nothing[] = "// what becomes of this is known";
 static made_known *is_known;
+static made_done *is_done;
 
-void made_ask(made_known *known)
+void made_ask(made_known *known, made_done *done)
 {
     is_known = known;
+    is_done = done;
 }
 
 /* What is made quickly: few passes before the code generator's, and of those none that make few instructions fewer. */
@@ -231,8 +233,12 @@ bool __wrap_emit_finish(struct emit *e, bool keep_llvm, struct lowered *out)
     if (!forget_names(e))
         return false;
     name_module(&made, e);
-    if (!is_known || !is_known(made.module))
-        return make_ptx(e, &made, out);
+    if (!is_known || !is_known(made.module)) {
+        const bool ok = make_ptx(e, &made, out);
+        if (ok && is_done)
+            is_done();
+        return ok;
+    }
     out->ptx = strdup(made_nothing);
     return out->ptx != NULL;
 }

@@ -11,10 +11,12 @@
 void made_take(bool is_taken);
 
 /* From now on `known` is asked, by whatever thread compiles, of each module before LLVM's passes, by a hash of all that decides what
- * LLVM makes of it but the sources that call it. If what becomes of it is known, nothing is made, and the PTX is this. */
+ * LLVM makes of it but the sources that call it. If what becomes of it is known, nothing is made, and the PTX is this; else `done` is
+ * told when it is made, by the same thread. */
 enum { MADE_HASH = 33 };
 typedef bool made_known(const char module[MADE_HASH]);
-void made_ask(made_known *known);
+typedef void made_done(void);
+void made_ask(made_known *known, made_done *done);
 extern const char made_nothing[];
 
 /* From now on code is made without those of LLVM's passes that take half of its time and change a few instructions in a

@@ -2,7 +2,8 @@
  *
  * A line a kernel: a hash of its module before LLVM's passes, less names and the numbers of source lines, of LLVM's version and
  * of the sources that call LLVM and ptxas; ptxas' version; registers; bytes of spills and stack. Code in which ptxas confesses
- * to have repaired something is not kept. */
+ * to have repaired something is not kept. Of a kernel that is compiled only, there is "-" for ptxas' version: LLVM has made code
+ * of it. */
 #include "assembled.h"
 
 #include "assembled_id.h"
@@ -22,6 +23,7 @@ bool __real_lower_assemble(const struct plan *p, const char *ptxas, bool strict,
 bool __wrap_lower_assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out);
 
 enum { KEY = MADE_HASH + 15 };
+static const char only_code[] = "-"; /* in place of a version */
 
 struct line {
     char key[KEY]; /* hash and version */
@@ -35,7 +37,7 @@ static char version[KEY - MADE_HASH];
 static int own = -1, listed = -1; /* files */
 static unsigned percent;
 static uint64_t seed;
-static bool is_asked; /* for kernels that are assembled */
+static enum assembled_what asked = ASSEMBLED_NOTHING;
 static atomic_uint n_recorded, n_again, n_new;
 
 /* ---- the record ---- */
@@ -140,23 +142,28 @@ static bool is_chosen(void)
 static bool is_recorded(const char module[MADE_HASH])
 {
     char from[2 * MADE_HASH + sizeof TEGULA_ASSEMBLED_ID];
-    line.key[0] = '\0';
+    line = (struct line){.key = ""};
     is_known = false;
-    if (!is_asked || !*version)
+    if (asked == ASSEMBLED_NOTHING || !*version)
         return false;
     const int n = snprintf(from, sizeof from, "%s %s", module, TEGULA_ASSEMBLED_ID);
     const XXH128_hash_t hash = XXH3_128bits(from, (size_t)n);
     snprintf(line.key, sizeof line.key, "%016llx%016llx %s", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64, version);
+             (unsigned long long)hash.low64, asked == ASSEMBLED_CODE ? only_code : version);
     is_known = find_line(&line);
-    if (is_known)
-        write_line(listed, &line);
-    return is_known && !is_chosen();
+    if (!is_known)
+        return false;
+    write_line(listed, &line);
+    if (is_chosen())
+        return false;
+    if (asked == ASSEMBLED_CODE)
+        atomic_fetch_add(&n_recorded, 1);
+    return true;
 }
 
-void assembled_ask(bool is_wanted)
+void assembled_ask(enum assembled_what what)
 {
-    is_asked = is_wanted;
+    asked = what;
 }
 
 /* What ptxas says today is what it said. */
@@ -171,10 +178,8 @@ static bool is_as_recorded(const struct plan *p, const struct lowered *out)
 }
 
 /* For other processes, and for this one. */
-static void keep(const struct lowered *out)
+static void keep(void)
 {
-    line.registers = out->registers;
-    line.spill_bytes = out->spill_bytes;
     write_line(own, &line);
     write_line(listed, &line);
     pthread_mutex_lock(&lock);
@@ -183,14 +188,27 @@ static void keep(const struct lowered *out)
     pthread_mutex_unlock(&lock);
 }
 
+/* LLVM has made code of the module, and nobody is to assemble it. */
+static void note_code(void)
+{
+    if (asked != ASSEMBLED_CODE || !*line.key)
+        return;
+    atomic_fetch_add(is_known ? &n_again : &n_new, 1);
+    if (!is_known)
+        keep();
+}
+
 static bool assemble(const struct plan *p, const char *ptxas, bool strict, struct lowered *out)
 {
     bool ok = __real_lower_assemble(p, ptxas, strict, out);
     atomic_fetch_add(is_known ? &n_again : &n_new, 1);
     if (is_known)
         ok = is_as_recorded(p, out) && ok;
-    else if (ok && *line.key && !out->confession)
-        keep(out);
+    else if (ok && *line.key && !out->confession) {
+        line.registers = out->registers;
+        line.spill_bytes = out->spill_bytes;
+        keep();
+    }
     line.key[0] = '\0';
     is_known = false;
     return ok;
@@ -223,7 +241,7 @@ void assembled_begin(const char *ptxas, const char *record, const char *list)
     }
     if (list)
         listed = open_lines(list);
-    made_ask(is_recorded);
+    made_ask(is_recorded, note_code);
     sort_lines();
 }
 

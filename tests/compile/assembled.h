@@ -10,8 +10,9 @@
  * come by. What is not recorded is assembled, and kept in the folder TEGULA_MADE until the next time. */
 void assembled_begin(const char *ptxas, const char *record, const char *list);
 
-/* Whether the next kernels are assembled at all. */
-void assembled_ask(bool is_wanted);
+/* What is asked about the next kernels. */
+enum assembled_what { ASSEMBLED_NOTHING, ASSEMBLED_CODE /* that LLVM makes it */, ASSEMBLED_CUBIN };
+void assembled_ask(enum assembled_what what);
 
 /* Says how many kernels were assembled. */
 void assembled_end(void);

@@ -1,5 +1,6 @@
 /* tests/compile/combinations.c - any combination of fields either compiles or is refused with a reason: LLVM never aborts,
  * and no plan that passed its checks fails later. */
+#include "assembled.h"
 #include "compile.h"
 
 #include "variants/variants.h"
@@ -74,7 +75,9 @@ static tg_status try_combination(const struct combination *c, int number)
 {
     tg_program *program = NULL;
     log_clear();
+    assembled_ask(ASSEMBLED_CODE);
     const tg_status status = tg_compile(c->variant, &c->schedule, c->target, &c->shape, NULL, &program, &log_sink);
+    assembled_ask(ASSEMBLED_NOTHING);
     tap_expect((status == TG_OK) == (program != NULL), "combination %d: status %d", number, (int)status);
     tap_expect(status == TG_OK || *log_text(), "combination %d: no reason", number);
     tap_expect(status != TG_E_COMPILE && !strstr(log_text(), "TG0590") && !strstr(log_text(), "TG0599"),

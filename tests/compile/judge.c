@@ -116,9 +116,9 @@ void compile_with(const tg_variant *variant, const tg_schedule *schedule, const 
         ptxas = NULL;
     const tg_compile_options how = {.ptxas = ptxas, .strict = !spilled};
     tg_program *program = NULL;
-    assembled_ask(ptxas);
+    assembled_ask(ptxas ? ASSEMBLED_CUBIN : ASSEMBLED_CODE);
     tg_status status = tg_compile(variant, schedule, target, shape, &how, &program, &log_sink);
-    assembled_ask(false);
+    assembled_ask(ASSEMBLED_NOTHING);
     tap_expect(status == TG_OK && (spilled ? says_only_spills() : !*log_text()), "dqk %u dhv %u: %s with %s: %s",
                shape->dqk, shape->dhv, tg_status_name(status), schedule->name, log_text());
     for (uint32_t k = 0; program && k < program->n_kernels; k++)
