@@ -25,4 +25,8 @@ extern const char made_nothing[];
  * command's own tests, the random declarations and the GPU. */
 void made_quickly(void);
 
+/* From now on most kernels are written down as they stand (plain/plain.h): for kernels that only run on the emulator, and whose
+ * instructions nobody looks for. */
+void made_plainly(bool is);
+
 #endif

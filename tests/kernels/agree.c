@@ -259,8 +259,51 @@ static void test_walk(const struct spec *spec)
 }
 #undef TEST
 
+/* The same module, written down as it stands and by LLVM. */
+static void writers_agree(const struct spec *spec)
+{
+    struct results plain = {.n = 0}, of_llvm = {.n = 0};
+    const bool ok = results_anew(spec, NULL, NULL, &plain);
+    harness_plainly(false);
+    if (ok && results_anew(spec, NULL, NULL, &of_llvm))
+        expect_same(&of_llvm, &plain, "written down and by LLVM");
+    harness_plainly(true);
+    results_free(&plain);
+    results_free(&of_llvm);
+}
+
+static void test_writers(void)
+{
+    static const struct spec specs[] = {
+        {.variant = "mlstm-sig", .io = TG_BF16, .dqk = 24, .dhv = 40, .schedule = "", .backward = ""},
+        {.variant = "mlstm-exp", .io = TG_F32, .dqk = 24, .dhv = 40, .schedule = "", .backward = ""},
+        {.variant = "gated-delta", .io = TG_F16, .dqk = 24, .dhv = 40, .schedule = "", .backward = ""},
+        {.variant = "vector-decay", .io = TG_BF16, .dqk = 24, .dhv = 40, .schedule = ""},
+        {.variant = "mlstm-sig",
+         .io = TG_BF16,
+         .dqk = 64,
+         .dhv = 128,
+         .schedule = "walk walk.dhv=128",
+         .backward = "walk-narrow"},
+        {.variant = "mlstm-exp", .io = TG_BF16, .tokens = 3, .dqk = 24, .dhv = 40, .schedule = "step8"},
+    };
+    for (size_t i = 0; on_emulator() && i < sizeof specs / sizeof *specs; i++) {
+        struct spec spec = specs[i];
+        spec.batch = 1;
+        spec.heads = 2;
+        spec.tokens = spec.tokens ? spec.tokens : 100;
+        spec.has_s0 = true;
+        if (!tap_begin("code written down gives the bits of LLVM's, %s %s %s", spec.variant, tg_dtype_name(spec.io),
+                       spec.schedule))
+            continue;
+        writers_agree(&spec);
+        tap_end();
+    }
+}
+
 void suite_agree(void)
 {
+    test_writers();
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
         const bool is_rich = *v == &tg_mlstm_sig || *v == &tg_mlstm_exp;
         for (tg_dtype io = TG_BF16; io <= (is_rich ? TG_F32 : TG_BF16); io++) {

@@ -55,6 +55,7 @@ bool harness_open(const char *device)
     own_target = machine_context.machine.target;
     if (on_emulator())
         made_quickly();
+    harness_plainly(true);
     printf("# %s, kernels for %s\n", machine_context.machine.device.name, own_target->arch);
     return true;
 }
@@ -123,14 +124,22 @@ static struct program {
     tg_program *program;
     tg_module *module; /* NULL: not loaded now */
     uint64_t last_use;
+    bool is_plain;
 } programs[MAX_PROGRAMS];
 static size_t n_programs;
 static uint64_t n_uses;
+static bool is_plain;
+
+void harness_plainly(bool is)
+{
+    is_plain = is && on_emulator();
+    made_plainly(is_plain);
+}
 
 static struct program *find_program(const tg_variant *variant, const char *key)
 {
     for (size_t i = 0; i < n_programs; i++)
-        if (programs[i].variant == variant && strcmp(programs[i].key, key) == 0)
+        if (programs[i].variant == variant && programs[i].is_plain == is_plain && strcmp(programs[i].key, key) == 0)
             return &programs[i];
     return NULL;
 }
@@ -170,7 +179,8 @@ static struct program *make_program(const tg_variant *variant, const tg_schedule
     if (!kernel_build(&machine_context, variant, schedule, class, &kernel, &log_sink))
         return NULL;
     n_programs++;
-    *made = (struct program){.variant = variant, .program = kernel.program, .module = kernel.module};
+    *made =
+        (struct program){.variant = variant, .program = kernel.program, .module = kernel.module, .is_plain = is_plain};
     snprintf(made->key, sizeof made->key, "%s", key);
     return made;
 }

@@ -68,6 +68,8 @@ extern struct context machine_context;
 
 /* "emu" or a GPU number. */
 bool harness_open(const char *device);
+/* On the emulator: whether code is written down as it stands (tests/plain/plain.h), as it is at first, or all of it by LLVM. */
+void harness_plainly(bool is);
 void harness_close(void);
 bool on_emulator(void);
 /* Order of warps and asynchronous copies; nothing on a GPU. */

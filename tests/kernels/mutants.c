@@ -733,8 +733,10 @@ static void test_undamaged(struct under_test *u)
     tap_end();
 }
 
+/* The lines name instructions as LLVM writes them. */
 void suite_mutants(void)
 {
+    harness_plainly(false);
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         struct under_test u = {.call = &calls[id]};
         test_undamaged(&u);
@@ -749,4 +751,5 @@ void suite_mutants(void)
         }
         close_call(&u);
     }
+    harness_plainly(true);
 }
