@@ -137,8 +137,8 @@ bool pass_budget(struct plan *p)
     bool ok = true;
     const uint32_t resident = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
     uint32_t limit = p->target->shared_optin;
-    if (resident > 1 && p->target->shared_per_sm / resident - 1024 < limit)
-        limit = p->target->shared_per_sm / resident - 1024; /* the driver keeps 1 KB of each block */
+    if (resident > 1 && p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER < limit)
+        limit = p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER;
     if (p->shared_bytes > limit) {
         plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",
                     "kernel %s needs %u bytes of shared memory; at most %u%s", p->row->name, p->shared_bytes, limit,

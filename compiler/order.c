@@ -209,7 +209,7 @@ bool pass_order(struct plan *p)
 {
     struct order o = {.p = p, .n = p->n_ops};
     /* One group has registers enough, unless there are two such thread blocks. */
-    const bool moves = p->groups == 2 || p->row->blocks_per_sm == 2;
+    const bool moves = p->groups == 2 || p->resident == 2;
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     p->n_ops = 0;
     find_chunk(&o);

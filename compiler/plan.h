@@ -24,6 +24,7 @@
 enum { PLAN_MAX_VALUES = 64, PLAN_MAX_OPS = 192, PLAN_MAX_NESTS = 4, PLAN_MAX_LOADS = 24 };
 /* Of a kernel without products: most steps that it loads ahead, and what of each. */
 enum { PLAN_STEPS_AHEAD = 32, PLAN_MAX_AHEAD = PLAN_MAX_LOADS + 8 };
+enum { PLAN_SHARED_OF_DRIVER = 1024 }; /* that it keeps of each thread block's shared memory */
 
 /* Tensors the compiler adds to those of the algorithm: counts of tokens, boundaries of packed sequences, slots in the pool. */
 enum { TILE_ADDED = TG_MAX_TILES - 4, TILE_COUNT = TILE_ADDED, TILE_INDEX_OUT, TILE_CU, TILE_INDEX, N_ADDED = 4 };
@@ -287,6 +288,7 @@ struct plan {
     uint32_t scratch_offset; /* shared memory for sums across warps, or marks of columns */
     uint32_t sums_offset;    /* shared memory for the uniform sums of nests that are shared out, a float a warp */
     uint32_t registers;      /* estimate per thread */
+    uint32_t resident;       /* of a walk: thread blocks that a multiprocessor shall have room for; else 0 */
 };
 
 /* Makes the plan of one row; false after reporting why not. The slices (tg_schedule_slice) must live as long as it. */

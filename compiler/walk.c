@@ -185,18 +185,16 @@ static bool check_range(const struct plan *p)
 
 /* Of a thread. Two warpgroups have all that there are. One has the state; beside it, in turn, the products of positions by
  * positions, or a tile of the output and a left operand; and what it makes of rows, sums
- * and maps of them. ptxas 13.0 takes at most 16 fewer and 6 more. */
+ * and maps of them. ptxas 13.0 took at most 16 fewer and 6 more; it may take 40 more where nothing keeps it from it. */
 static uint32_t registers_of(const struct plan *p)
 {
-    enum { ALL = 240, HALF = 128, ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
+    enum { ALL = 240, ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
     const struct value *state = &p->values[p->state];
     const uint32_t elements = state->extent[0] * state->extent[1] / THREADS,
                    depth = state->extent[state->dims[0] == p->owner ? 1 : 0];
     uint32_t products = 0, vectors = 0;
     if (p->groups > 1)
         return ALL;
-    if (p->row->blocks_per_sm == 2)
-        return HALF;
     if (plan_is_sum_alone(p))
         return (p->starts ? STARTS : ADDRESSES) + elements;
     for (uint32_t i = 0; i < p->n_values; i++) {
@@ -206,6 +204,17 @@ static uint32_t registers_of(const struct plan *p)
     }
     const uint32_t beside = products * TILE > TILE + OPERAND ? products * TILE : TILE + OPERAND;
     return ADDRESSES + elements + beside + vectors * VECTOR + (depth > WALK_TILE ? OPERAND : 0);
+}
+
+/* As many as there is room for, by the estimate of registers; ptxas, which knows nothing of shared memory, is told. Of two, the
+ * groups that compute take the registers that the loading warps leave, so that nothing spills. */
+static uint32_t resident_of(const struct plan *p)
+{
+    const uint32_t by_shared = p->target->shared_per_sm / (p->shared_bytes + PLAN_SHARED_OF_DRIVER),
+                   by_registers = p->target->registers_per_sm / (round_up(p->registers, 8) * p->threads),
+                   asked = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1,
+                   n = by_registers < by_shared ? by_registers : by_shared;
+    return n > asked ? n : asked;
 }
 
 /* Parts of a sum are added up by maps that make vectors, not for every element of a tile. */
@@ -264,6 +273,7 @@ bool pass_walk(struct plan *p)
     plan_find_factors(p);
     walk_place_shared(p);
     p->registers = registers_of(p);
+    p->resident = resident_of(p);
     if (p->shared_bytes <= p->target->shared_optin)
         return true;
     plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",

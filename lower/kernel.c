@@ -368,8 +368,8 @@ static void make_function(struct emit *e)
     for (uint32_t i = 0; i < n; i++)
         if (args[i].kind == TG_ARG_MAP)
             pass_by_value(e, i);
-    if (p->row->blocks_per_sm)
-        add_attribute(e, "nvvm.minctasm", p->row->blocks_per_sm);
+    if (p->resident || p->row->blocks_per_sm)
+        add_attribute(e, "nvvm.minctasm", p->resident ? p->resident : p->row->blocks_per_sm);
     for (uint32_t i = 0; i < n; i++)
         e->args[i] = LLVMGetParam(e->function, i);
     e->arena = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(LLVMInt8TypeInContext(e->context), 0),

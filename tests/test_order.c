@@ -244,6 +244,21 @@ static void check_stages(struct plan *p)
     }
 }
 
+/* By the estimate of registers and by shared memory; what ptxas would take by itself is not asked. */
+static void check_resident(struct plan *p)
+{
+    static const struct {
+        const char *schedule;
+        uint32_t dqk, dhv, resident;
+    } cases[] = {{"walk-narrow", 64, 64, 2}, {"walk-narrow", 128, 128, 1}, {"walk", 128, 256, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = cases[i].dqk, .dhv = cases[i].dhv, .group = 1};
+        const bool built = build_row(p, &tg_simple_gla, cases[i].schedule, "walk", &shape);
+        tap_expect(built && p->resident == cases[i].resident, "%s, dqk %u, dhv %u: not %u on a multiprocessor",
+                   cases[i].schedule, cases[i].dqk, cases[i].dhv, cases[i].resident);
+    }
+}
+
 static void check_row(const char *name, void check(struct plan *p))
 {
     struct plan *p = malloc(sizeof *p);
@@ -268,5 +283,6 @@ int main(int argc, char **argv)
         }
     }
     check_row("stages are three where there is room", check_stages);
+    check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     return tap_finish();
 }
