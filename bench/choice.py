@@ -4,8 +4,8 @@
     bench/choice.py [--seeds 1-60] [--budget SECONDS] (--device N | --gpu NAME | --list)
 
 A seed is a shape: variant, direction, sizes, group, packed; up to 100 of one gate a token and head, beyond of decays by
-channels and of the delta rule. For each `tegula tune --json`; a line of JSON with both times
-and their ratio, then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's. --list prints
+channels and of the delta rule. For each `tegula tune --json`; a line of JSON with both times,
+their ratio and all that was timed (a ratio of 1 of little says little), then one with the median and the worst ratio. With --gpu nothing is measured: both are the model's. --list prints
 the shapes, a line each, for tests/test_choice.c.
 """
 import argparse
@@ -83,7 +83,8 @@ def compare(seed, args, wisdom):
         default, best = found["default"], found["best"]
         if default and "ms" in default:
             line.update(default=default["schedule"], default_ms=default["ms"], best=best["schedule"], best_ms=best["ms"],
-                        model_ms=default["model_ms"], ratio=default["ms"] / best["ms"])
+                        model_ms=default["model_ms"], ratio=default["ms"] / best["ms"],
+                        timed={one["schedule"]: one["ms"] for one in found["candidates"] if "ms" in one})
     if "ratio" not in line:
         line["error"] = run.stderr[-300:]
     return line
@@ -92,7 +93,7 @@ def compare(seed, args, wisdom):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="1-60")
-    parser.add_argument("--budget", type=int, default=4)
+    parser.add_argument("--budget", type=float, default=4)
     parser.add_argument("--device", type=int)
     parser.add_argument("--gpu")
     parser.add_argument("--list", action="store_true")

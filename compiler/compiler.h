@@ -106,12 +106,13 @@ typedef struct tg_cost {
     double workspace;      /* bytes */
     double memory_seconds; /* bytes at the GPU's bandwidth */
     double matrix_seconds; /* flops at the rate of the schedule's matrix instruction */
-    double seconds;
+    double seconds;        /* of a kernel by itself; of a call */
+    double hidden_seconds; /* ... those that pass in a call before the kernel before it has ended; of a call: 0 */
 } tg_cost;
 TG_API tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                                   const tg_sizes *sizes, tg_cost *cost, const tg_sink *sink);
 /* The same kernel by kernel: costs[i] is of row i of the schedule, its workspace what that row is the
- * first to write. tg_cost_estimate is the sum. */
+ * first to write. tg_cost_estimate is the sum, of all but the first without hidden_seconds. */
 TG_API tg_status tg_cost_kernels(const tg_schedule *schedule, const tg_target *target, const tg_shape_class *shape,
                                  const tg_sizes *sizes, tg_cost costs[TG_MAX_ROWS], const tg_sink *sink);
 

@@ -11,7 +11,7 @@
  *            same multiprocessor hide it; few blocks, or fat ones, do not.
  *
  * The constants are of the H200, fitted to the times in bench/results of commits 32ea963, 94fe919, b523df5, c9bb039, 1dd2502 and 54576b7, 637 in all,
- * and to those of single kernels in 2026-11-23-h200-kernels.json; tests/test_cost.c compares. */
+ * and to those of single kernels in 2026-11-23-h200-kernels.json and 2026-11-24-h200-short.json; tests/test_cost.c compares. */
 #include "compiler/plan.h"
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
@@ -21,8 +21,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double launch_seconds = 2e-6;
-static const double overlapped_launch_seconds = 0.5e-6; /* of a kernel that begins while the one before ends */
+/* Of a kernel timed alone, and what of that passes in a call while the kernel before it ends. */
+static const double launch_seconds = 2e-6, launch_hidden = 1.9e-6;
+static const double sync_launch_seconds = 4e-6;                                /* ... with products on mma.sync */
+static const double walk_launch_seconds = 3.5e-6, walk_launch_hidden = 3.3e-6; /* ... on warpgroups */
 static const double block_seconds = 2.5e-6; /* from the start to the first tiles, and from the last sums to memory */
 static const double step_seconds = 0.2e-6;  /* of a ring: wait, barrier, fetch, first product */
 static const double chip_bandwidth = 80e9;  /* bytes a second to and from a multiprocessor */
@@ -39,32 +41,37 @@ static const double cycles_alone = 3.3, cycles_beside = 1.14, clock_rate = 1.755
  * there are for one that runs (the others are for gates that decay by much). */
 static const double code_cache = 128 << 10, instruction_bytes = 16, instructions_there = 1.4;
 /* Kernels without products: gates, sums of rows, decode steps. Their loads are many steps ahead. */
-static const double thread_block_seconds = 5.9e-6;
+static const double thread_block_seconds = 3.4e-6, token_block_seconds = 5.9e-6; /* the other: of decode steps */
 /* ... without a loop: short blocks, each with its loads, then its stores, keep half of a multiprocessor's share of memory busy. */
 static const double loopless_block_seconds = 3.2e-6, loopless_bandwidth = 18e9;
 static const double thread_step_seconds = 0.02e-6;
+static const double chain_step_seconds =
+    0.07e-6; /* ... from chunk to chunk: what is stored waits for the step before */
+static const double outer_step_seconds =
+    0.3e-6;                                  /* ... around another loop: no more is loaded ahead than that one has */
 static const double token_seconds = 0.78e-6; /* of several tokens a decode step */
 /* ... that are walked beside a state in registers: until that is there and from the last token to memory, and of a token,
  * alone and of each element that a thread has of the state. */
 static const double held_block_seconds = 3.7e-6;
 static const double held_step_seconds = 0.25e-6;
 static const double held_element_seconds = 1.6e-9;
-static const double rest_of_line = 0.75;    /* what it costs beside what is wanted of the line */
-static const double thread_sum_rate = 12e9; /* elements a second of a multiprocessor, of sums over positions */
-/* Walks on warpgroups: a chunk with hardly any product in it; sums beside the products, which hide nothing. */
-static const double walk_step_seconds = 1.6e-6;
-static const double short_step_seconds =
-    1.1e-6; /* ... of a few chunks by one group of warps: they are nearly all there at once */
+static const double parts_bandwidth = 3.0e12; /* bytes a second of the L2's sectors that are written in part */
+static const double rest_of_line = 0.75;      /* what it costs beside what is wanted of the line */
+static const double thread_sum_rate = 27e9;   /* elements a second of a multiprocessor, of sums over positions */
+/* Walks on warpgroups: of a chunk, what waits for barriers and fences; its products come on top. Sums beside them, which hide
+ * nothing: of rows of operands, and of a state's elements with what a product makes. */
+static const double walk_step_seconds = 0.75e-6;
+static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
-/* Of composing those: a product of fp32 that waits for the one before. */
-static const double compose_step_seconds = 3.1e-6;
-static const double walk_sum_rate = 30e9;   /* elements a second of a multiprocessor */
+/* Of composing those: a product of fp32 that waits for the one before; or an element, where the state decays alone. */
+static const double compose_step_seconds = 3.1e-6, compose_element_seconds = 0.35e-6;
+static const double walk_sum_rate = 15.5e9, state_sum_rate = 60e9; /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 
 static const double used_by_fours = 2.0 / 3; /* of the multiprocessors: fewer than 32 clusters of four find room */
 
-enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255, SHARED_OF_DRIVER = 1024, FEW_CHUNKS = 8 };
+enum { THREADS_PER_SM = 2048, MOST_REGISTERS = 255 };
 
 /* ---- how often ---- */
 
@@ -156,6 +163,13 @@ static double thread_blocks(const struct plan *p, const tg_sizes *s)
     return blocks;
 }
 
+/* How long the sequences of a packed batch are, a launch does not know: there are thread blocks for as many segments of each as
+ * there are tokens, and most of them leave at once. */
+static double leaving_blocks(const struct plan *p, const tg_sizes *s, double blocks)
+{
+    return p->shape.packed && p->segment ? blocks * ((double)s->batch - 1) : 0;
+}
+
 /* ---- how much ---- */
 
 static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t tile)
@@ -190,7 +204,7 @@ static double memory_bytes(const struct plan *p, const tg_sizes *s)
 
 /* Of one thread block. */
 struct work {
-    double steps, flops, sums, on_chip, instructions;
+    double steps, flops, sums, state_sums, on_chip, instructions;
 };
 
 /* Of all heads that a thread block works on together. */
@@ -253,7 +267,7 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
         if (op->flags & OP_OF_PRODUCT) {
             const struct value *w = &p->values[op->w];
             work->flops += times * 2.0 * elements(p, w) * a->extent[0];
-            work->sums += times * elements(p, w);
+            work->state_sums += times * elements(p, w);
             break;
         }
         work->sums += plan_is_gathered(v) || plan_is_carried(v) || p->by_channel ? 0 : times * elements(p, a);
@@ -317,8 +331,10 @@ static bool sums_rows(const struct plan *p)
 static double resident_blocks(const struct plan *p)
 {
     const uint32_t by_threads = THREADS_PER_SM / p->threads,
-                   by_shared = p->target->shared_per_sm / (p->shared_bytes + SHARED_OF_DRIVER);
+                   by_shared = p->target->shared_per_sm / (p->shared_bytes + PLAN_SHARED_OF_DRIVER);
     uint32_t n = by_threads < by_shared ? by_threads : by_shared;
+    if (p->resident) /* ptxas is held to it */
+        return p->resident;
     if (p->by_channel) {
         const uint32_t by_registers = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1;
         n = n < by_registers ? n : by_registers;
@@ -351,9 +367,9 @@ static bool makes_tiles(const struct plan *p)
     return false;
 }
 
-/* Of a thread block that walks. The products of a chunk run while the next one's operands are made. Small blocks that make states
- * in order have hardly any; what they bring on chip they share the way to. */
-static double walk_seconds(const struct plan *p, const tg_sizes *s, const struct work *work, double together)
+/* Of a thread block that walks: each chunk's products wait for one another, and only those of another thread block run meanwhile.
+ * Small blocks that make states in order have hardly any; what they bring on chip they share the way to. */
+static double walk_seconds(const struct plan *p, const struct work *work, double together)
 {
     const double sms = p->target->sms, sharing = p->makes_segments && p->transition ? together : 1,
                  products = sharing * work->flops * sms / matrix_rate(p);
@@ -361,12 +377,12 @@ static double walk_seconds(const struct plan *p, const tg_sizes *s, const struct
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
-    const double step = plan_is_sum_alone(p)                                        ? state_step_seconds
-                        : p->makes_segments && !makes_tiles(p)                      ? linear_step_seconds
-                        : p->groups == 1 && blocks_of(p, s, TG_CHUNK) <= FEW_CHUNKS ? short_step_seconds
-                                                                                    : walk_step_seconds;
-    return block_seconds + (enters ? state_seconds(p) : 0) + hypot(work->steps * step, products) +
-           work->sums / walk_sum_rate;
+    const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
+                          : p->makes_segments && !makes_tiles(p)
+                              ? hypot(work->steps * linear_step_seconds, products)
+                              : fmax(work->steps * walk_step_seconds + products, together * products);
+    return block_seconds + (enters ? state_seconds(p) : 0) + chunks + work->sums / walk_sum_rate +
+           work->state_sums / state_sum_rate;
 }
 
 /* Threads for each that has an element, where threads have several: the others keep no memory busy. */
@@ -385,15 +401,41 @@ static double held_elements(const struct plan *p)
     return n;
 }
 
+/* Each thread has an element, in one part, of all that it loads. */
+static bool loads_plainly(const struct plan *p)
+{
+    bool in_parts = false;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        in_parts |= (p->slice.loads >> t & 1) && plan_parts(p->schedule, p->slices, &p->shape, t) > 1;
+    return !in_parts && plan_dim_size(p, p->thread_dim) % p->block[p->thread_dim] == 0;
+}
+
+/* Of the loops of a kernel without products. */
+static double thread_steps_seconds(const struct plan *p, const tg_sizes *s, const struct work *work)
+{
+    double seconds = work->steps * thread_step_seconds * idle_share(p);
+    for (uint32_t i = 0; i < p->n_ops && !p->schedule->max_tokens; i++) {
+        const struct nest *nest = p->ops[i].kind == OP_NEST ? &p->nests[p->ops[i].n] : NULL;
+        if (nest && nest->n_loops > 1 && !loads_plainly(p))
+            seconds += trips(p, s, nest, true) * outer_step_seconds;
+        else if (nest && nest->loops[0].dim == TG_CHUNK)
+            seconds += trips(p, s, nest, true) * (chain_step_seconds - thread_step_seconds);
+    }
+    return seconds;
+}
+
 /* Of threads that have elements, without products. */
-static double thread_seconds(const struct plan *p, const struct work *work, double together, double waves)
+static double thread_seconds(const struct plan *p, const tg_sizes *s, const struct work *work, double together,
+                             double waves)
 {
     const double sums = p->schedule->max_tokens ? 0 : work->sums / thread_sum_rate; /* steps wait for memory */
     const double tokens = p->held >> TG_CHUNK & 1 ? p->block[TG_CHUNK] : 0;         /* their gates, once */
+    if (p->composes)
+        return loopless_block_seconds + waves * segments(p, s) * compose_element_seconds;
     if (work->steps == 0 && !p->schedule->max_tokens)
         return loopless_block_seconds + waves * together * (work->on_chip / loopless_bandwidth + sums);
-    return waves * (thread_block_seconds + tokens * token_seconds + work->steps * thread_step_seconds * idle_share(p) +
-                    together * sums);
+    const double block = p->schedule->max_tokens ? token_block_seconds : thread_block_seconds;
+    return waves * (block + tokens * token_seconds + thread_steps_seconds(p, s, work) + together * sums);
 }
 
 /* Of a thread block whose lanes have channels, and those beside it. */
@@ -413,14 +455,15 @@ static double block_seconds_in_all(const struct plan *p, const tg_sizes *s, cons
     double waves = blocks / (sms * (p->cluster == 4 ? used_by_fours : 1) * together);
     waves = waves < 2 || p->transition ? ceil(waves) : waves; /* of many short ones, the last one does not show */
     if (p->row->mma == TG_MMA_WGMMA)
-        return waves * walk_seconds(p, s, work, together);
+        return waves * walk_seconds(p, work, together) +
+               leaving_blocks(p, s, blocks) / (sms * resident_blocks(p)) * leave_seconds;
     if (p->composes && p->transition)
         return waves * (work->steps - 1) * compose_step_seconds; /* the first is there */
     if (p->by_token)
         return waves *
                (held_block_seconds + work->steps * (held_step_seconds + held_elements(p) * held_element_seconds));
     if (p->row->mma == TG_MMA_NONE)
-        return thread_seconds(p, work, together, waves);
+        return thread_seconds(p, s, work, together, waves);
     if (p->by_channel)
         return block_seconds + waves * issue_seconds(p, work, together);
     const double products = work->flops * sms / matrix_rate(p) + work->sums / sum_rate;
@@ -445,6 +488,19 @@ static double lines_moved(const struct plan *p)
     return columns < LINE ? 1 + rest_of_line * ((double)LINE / columns - 1) : 1;
 }
 
+/* Parts of a sum lie beside each other, so that each of them writes pieces of the L2's sectors. */
+static double parts_bytes(const struct plan *p, const tg_sizes *s)
+{
+    enum { SECTOR = 32 };
+    double bytes = 0;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
+        const uint32_t parts = plan_parts(p->schedule, p->slices, &p->shape, t);
+        if ((p->slice.stores >> t & 1) && parts > 1)
+            bytes += tensor_bytes(p, s, t) * fmin(parts, (double)SECTOR / sizeof(float));
+    }
+    return bytes;
+}
+
 tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
 {
     struct work work = block_work(p, s);
@@ -455,14 +511,19 @@ tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
         work.flops *= used;
         work.on_chip *= used;
     }
-    const double launch = p->groups ? overlapped_launch_seconds : launch_seconds;
-    tg_cost cost = {.flops = work.flops * blocks, .bytes = memory_bytes(p, s) * used, .seconds = launch};
+    const double launch = p->groups                    ? walk_launch_seconds
+                          : p->row->mma == TG_MMA_SYNC ? sync_launch_seconds
+                                                       : launch_seconds;
+    tg_cost cost = {.flops = work.flops * blocks,
+                    .bytes = memory_bytes(p, s) * used,
+                    .seconds = launch,
+                    .hidden_seconds = p->groups ? walk_launch_hidden : launch_hidden};
     if (blocks <= 0)
         return cost;
     cost.memory_seconds = cost.bytes / p->target->bandwidth;
     cost.matrix_seconds = cost.flops / matrix_rate(p);
-    cost.seconds =
-        overlapped(p, cost.memory_seconds * lines_moved(p), block_seconds_in_all(p, s, &work, blocks)) + launch;
+    const double memory = fmax(cost.memory_seconds * lines_moved(p), parts_bytes(p, s) / parts_bandwidth);
+    cost.seconds = overlapped(p, memory, block_seconds_in_all(p, s, &work, blocks)) + launch;
     return cost;
 }
 
@@ -529,7 +590,7 @@ tg_status tg_cost_estimate(const tg_schedule *schedule, const tg_target *target,
         cost->workspace += costs[r].workspace;
         cost->memory_seconds += costs[r].memory_seconds;
         cost->matrix_seconds += costs[r].matrix_seconds;
-        cost->seconds += costs[r].seconds;
+        cost->seconds += costs[r].seconds - (cost->seconds > 0 ? costs[r].hidden_seconds : 0);
     }
     return status;
 }

@@ -198,6 +198,12 @@ static bool divides(const tg_kernel_row *row, uint32_t chunk)
     return true;
 }
 
+/* The first row has none before it. */
+static double in_call(uint32_t row, tg_cost cost)
+{
+    return cost.seconds - (row ? cost.hidden_seconds : 0);
+}
+
 /* The row's seconds at every cut; HUGE_VAL where it does not fit. */
 static void plan_point(struct search *s, const struct fields *own, uint32_t row, uint32_t point)
 {
@@ -212,7 +218,7 @@ static void plan_point(struct search *s, const struct fields *own, uint32_t row,
         if (!fits || !divides(s->plan.row, s->cuts[c].chunk))
             continue;
         cut_plan(s, &s->cuts[c]);
-        seconds[c] = s->is_empty ? 0 : plan_cost(&s->plan, &s->sizes).seconds;
+        seconds[c] = s->is_empty ? 0 : in_call(row, plan_cost(&s->plan, &s->sizes));
     }
 }
 
