@@ -168,7 +168,7 @@ static void put_load(struct order *o)
     order_put(o, OP_END);
 }
 
-/* A ring of one stage would never be filled again. What a cluster adds up or shares, and several heads, wait as they go. */
+/* A ring of one stage would never be filled again. Who shares loads with a cluster, and several heads, wait as they go. */
 static bool can_lag(const struct order *o)
 {
     const struct plan *p = o->p;
@@ -176,7 +176,7 @@ static bool can_lag(const struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         stores |=
             o->from[i].kind == OP_STORE && order_is_of_output(p, &o->from[i]) && plan_is_mapped_store(p, &o->from[i]);
-    return stores && p->nests[0].stages > 1 && p->heads == 1 && !p->cluster;
+    return stores && p->nests[0].stages > 1 && p->heads == 1 && !plan_shares(p);
 }
 
 static void find_chunk(struct order *o)
