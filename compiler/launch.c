@@ -35,7 +35,7 @@ uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS])
                                    .mul = 1};
     }
     const bool by_slot = p->shape.packed && p->row->row[TG_CHUNK].role == TG_ROLE_P;
-    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = p->heads, .mul = fixed};
+    terms[n++] = (tg_term){.size = TG_SIZE_HEADS, .div = p->heads * p->turns, .mul = fixed};
     if (p->row->row[TG_BATCH].role == TG_ROLE_NONE &&
         !by_slot) /* the chunks of packed sequences are numbered through */
         terms[n++] = (tg_term){.size = TG_SIZE_BATCH, .div = 1, .mul = 1};

@@ -359,7 +359,7 @@ static uint32_t heads_of(const tg_kernel_row *row, const tg_shape_class *shape)
     const tg_axis_role *member = &row->row[TG_MEMBER];
     if (member->role == TG_ROLE_P)
         return member->block ? member->block : 1;
-    return member->role == TG_ROLE_NONE ? 1 : group_of(shape);
+    return member->role == TG_ROLE_L ? group_of(shape) : 1;
 }
 
 /* Of the states of segments that the row makes or composes. */
@@ -448,6 +448,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->makes_segments = tg_row_makes_segments(schedule, row);
     plan_find_cluster(p);
     p->heads = heads_of(p->row, shape);
+    p->turns = p->row->row[TG_MEMBER].role == TG_ROLE_W ? group_of(shape) : 1;
     p->starts = tg_row_starts_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->composes = tg_row_composes_segments(schedule, row) ? p->block[TG_SEG] : 0;
     p->transition = transition_of(p);

@@ -239,6 +239,7 @@ struct plan {
     uint32_t cluster;          /* thread blocks of a cluster, neighbours in the grid; 0: there are none */
     uint8_t along[TG_N_DIMS];  /* ... of which so many are neighbours in the dimension; 1: it is not the cluster's */
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
+    uint32_t turns;            /* heads of a group that a thread block walks one after the other */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
     uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
     uint32_t

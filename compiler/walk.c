@@ -139,7 +139,8 @@ static bool check_stores(const struct plan *p)
             continue;
         const bool to_caller =
             plan_memory_dtype(p, op->tile) == TG_F32 &&
-            ((p->algorithm->tensors[op->tile].flags & TG_OUT) || tg_tile_kept(p->schedule, op->tile));
+            (plan_is_added_in_turn(p, op->tile) || (p->algorithm->tensors[op->tile].flags & TG_OUT) ||
+             tg_tile_kept(p->schedule, op->tile));
         const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
         if ((has_output && p->adds) || to_caller || !can_write) {
             plan_refuse(

@@ -190,6 +190,12 @@ static bool may_split(const struct kernel *k, uint32_t dim)
     return ok;
 }
 
+/* What heads that are walked in turn add up in memory. */
+static bool is_added_up(const struct kernel *k, uint32_t tile)
+{
+    return tg_row_lists(k->row, tile) && !is_read(k, tile) && tg_is_sum_in_turn(k->schedule->algorithm, k->row, tile);
+}
+
 /* A statement of the row that sums over the dimension, which must not be split: NULL when none
  * does. */
 static const tg_stmt *summed_by(const struct kernel *k, uint32_t dim)
@@ -199,7 +205,8 @@ static const tg_stmt *summed_by(const struct kernel *k, uint32_t dim)
         const tg_stmt *stmt = computed(k, s);
         if (!stmt)
             continue;
-        if (stmt->op == TG_STMT_TOTAL && (tg_stmt_along(algorithm, stmt) & 1u << dim))
+        if (stmt->op == TG_STMT_TOTAL && (tg_stmt_along(algorithm, stmt) & 1u << dim) &&
+            !(dim == TG_MEMBER && is_added_up(k, TG_OPERAND_TILE(stmt->out))))
             return stmt;
         if (sums_over(k, stmt, dim) && !((1u << dim & STATE) && may_split(k, dim)))
             return stmt;
@@ -662,8 +669,10 @@ static void check_around(const struct kernel *k, uint32_t dim)
         return;
     }
     check_block(k, dim);
-    const bool together = dim == TG_MEMBER && axis->role == TG_ROLE_P && on_warpgroups(k);
-    if (together)
+    bool in_turn = false;
+    for (uint32_t i = 0; i < TG_MAX_OUTPUTS && k->row->outputs[i]; i++)
+        in_turn |= is_added_up(k, k->row->outputs[i]);
+    if (dim == TG_MEMBER && on_warpgroups(k) && (axis->role == TG_ROLE_P || in_turn))
         check_sum(k, dim);
     else if (axis->role == TG_ROLE_P || axis->role == TG_ROLE_W)
         tg_fault(k->check, TG0235, "use TG_L(1), or leave it out",

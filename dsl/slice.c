@@ -237,6 +237,16 @@ bool tg_is_cluster_sum(const tg_algorithm *algorithm, const tg_kernel_row *row, 
            axes[1] != dim;
 }
 
+bool tg_is_sum_in_turn(const tg_algorithm *algorithm, const tg_kernel_row *row, uint32_t tile)
+{
+    const uint8_t *axes = algorithm->tensors[tile].axes;
+    const int s = row->row[TG_MEMBER].role == TG_ROLE_W ? tg_tile_stmt(algorithm, tile) : -1;
+    const tg_stmt *stmt = s < 0 ? NULL : &algorithm->body[s];
+    return stmt && stmt->op == TG_STMT_TOTAL && !(stmt->flags & TG_MAXIMUM) &&
+           tg_stmt_along(algorithm, stmt) == 1u << TG_MEMBER && axes[0] == TG_T &&
+           (axes[1] == TG_DQK || axes[1] == TG_DHV);
+}
+
 bool tg_row_lists(const tg_kernel_row *row, uint32_t tile)
 {
     for (uint32_t i = 0; tile != 0 && i < TG_MAX_OUTPUTS; i++)

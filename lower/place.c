@@ -167,8 +167,8 @@ void emit_grid(struct emit *e, LLVMValueRef *batch, LLVMValueRef *head)
             e->at.start[d] = mul(e, index, imm(e, p->block[d]));
     }
     LLVMValueRef heads = argument(e, TG_ARG_SIZE, TG_SIZE_HEADS, 0);
-    heads = divide(e, heads, imm(e, p->heads));
-    *head = modulo(e, rest, heads);
+    heads = divide(e, heads, imm(e, p->heads * p->turns));
+    *head = mul(e, modulo(e, rest, heads), imm(e, p->turns));
     *batch = divide(e, rest, heads);
     e->at.tokens = argument(e, TG_ARG_SIZE, TG_SIZE_TOKENS, 0);
     e->at.chunks = argument(e, TG_ARG_SIZE, plan_has_single_positions(p) ? TG_SIZE_TOKENS : TG_SIZE_CHUNKS, 0);

@@ -24,7 +24,7 @@ static void find_slots(struct emit *e, struct walk *w)
         e->slot[i] = plan_is_of_warp(&p->values[i])       ? warp_of_all(e, w)
                      : p->values[i].space == SPACE_VECTOR ? w->stage
                                                           : NULL;
-    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0; /* the same in turn */
+    const bool as_stage = p->nests[0].stages == 2 && p->segment % 2 == 0 && p->turns == 1; /* the same in turn */
     w->buffer = plan_buffers(p) == 1 ? imm(e, 0) : as_stage ? w->stage : modulo(e, w->step, imm(e, 2));
     w->third = modulo(e, w->step, imm(e, 3));
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -51,10 +51,6 @@ void walk_enter_head(struct emit *e, struct walk *w, uint32_t head)
 static void begin_chunks(struct emit *e, struct walk *w, const struct op *op)
 {
     const bool loads = op->role == ROLE_LOAD;
-    if (loads)
-        producer_begin(e, w);
-    else
-        set(e, w->round = local(e, e->i32, "round"), imm(e, 0));
     if (e->p->rests && !loads)
         walk_begin_rest(e, w);
     w->loop = walk_begin(e, &w->step);
@@ -388,6 +384,40 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
     end_guard(e, w, &guarded);
 }
 
+/* Behind the last step: all have left the shared memory that the next head's first one writes to, and the last stage. */
+static void leave_turn(struct emit *e, struct walk *w)
+{
+    if (e->p->lags) {
+        begin_consumer_step(e, w);
+        leave_behind(e, w);
+    }
+    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
+}
+
+/* For each head of a group that the thread block walks in turn. */
+static void emit_turns(struct emit *e, struct walk *w, enum role_kind role)
+{
+    if (e->p->turns == 1) {
+        emit_role(e, w, role);
+        return;
+    }
+    const struct thread_place thread = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
+    const struct place outside = e->at;
+    LLVMValueRef head = w->head;
+    const struct counted l = loop_begin(e, imm(e, e->p->turns), &w->turn);
+    find_thread(e, opaque(e, e->tid));
+    w->head = e->head = add(e, head, w->turn);
+    emit_bases(e, opaque(e, w->batch), w->head);
+    emit_role(e, w, role);
+    if (role == ROLE_WALK)
+        leave_turn(e, w);
+    loop_end(e, &l, 1);
+    e->tid = thread.tid, e->lane = thread.lane, e->warp = thread.warp;
+    e->quad_row = thread.quad_row, e->quad_column = thread.quad_column;
+    e->at = outside;
+    w->head = e->head = head;
+}
+
 static void init_barriers(struct emit *e)
 {
     const struct plan *p = e->p;
@@ -434,7 +464,8 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
         load->warps > 1
             ? NULL
             : begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
-    emit_role(e, &w, ROLE_LOAD);
+    producer_begin(e, &w);
+    emit_turns(e, &w, ROLE_LOAD);
     if (after)
         end_if(e, after);
     LLVMBuildRetVoid(e->b);
@@ -446,5 +477,6 @@ void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
     e->tid = modulo(e, e->tid, imm(e, 128));
     e->warp = modulo(e, e->warp, imm(e, 4));
     w.buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
-    emit_role(e, &w, ROLE_WALK);
+    set(e, w.round = local(e, e->i32, "round"), imm(e, 0));
+    emit_turns(e, &w, ROLE_WALK);
 }

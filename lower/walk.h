@@ -50,6 +50,7 @@ void map_load(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValue
 void map_load_to_many(struct emit *e, LLVMValueRef map, LLVMValueRef to, const LLVMValueRef at[5], LLVMValueRef barrier,
                       LLVMValueRef ranks);
 void map_store(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]);
+void map_add(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5]); /* to what is there */
 void map_store_commit(struct emit *e);
 void map_store_wait(struct emit *e, bool read_only); /* until sources may be overwritten, or all is written */
 void load_matrices(struct emit *e, LLVMValueRef address, LLVMValueRef out[4]); /* ldmatrix.x4.trans */
@@ -73,7 +74,8 @@ struct thread_place {
 /* What is in registers while a role's operations are emitted. */
 struct walk {
     LLVMValueRef group;       /* number of this warpgroup */
-    LLVMValueRef batch, head; /* of the thread block */
+    LLVMValueRef batch, head; /* of the thread block, or of its turn */
+    LLVMValueRef turn;        /* ... which adds to what is in memory, unless it is 0; NULL: there are none */
     struct counted loop;      /* over the steps of the walk, which a segment is some of: those of the sequence are
                                * counted in the order in which they are walked */
     bool in_loop;
@@ -220,7 +222,7 @@ LLVMValueRef is_whole(struct emit *e); /* i1: the chunk has all its tokens */
 emit_walk_op walk_clear;               /* what is behind the end of what has been loaded, before it is read */
 /* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
 void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first,
-                     uint32_t n);
+                     uint32_t n, LLVMValueRef adds);
 
 /* ---- walk_careful.c ---------------------------------------------------------------------------------------------- */
 /* Is there a NaN among the words, or an infinity? */

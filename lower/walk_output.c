@@ -155,7 +155,23 @@ static void store_floats(struct emit *e, const struct walk *w, const struct op *
     sync_warp(e); /* lanes may have parted, and what follows is for warps */
 }
 
-/* From where it has been put, by one thread; row by row where the chunk is not whole. */
+static void put_in_memory(struct emit *e, LLVMValueRef map, LLVMValueRef from, const LLVMValueRef at[5],
+                          LLVMValueRef adds)
+{
+    if (!adds) {
+        map_store(e, map, from, at);
+        return;
+    }
+    LLVMBasicBlockRef after = begin_if(e, adds);
+    map_add(e, map, from, at);
+    end_if(e, after);
+    after = begin_if(e, LLVMBuildNot(e->b, adds, ""));
+    map_store(e, map, from, at);
+    end_if(e, after);
+}
+
+/* From where it has been put, by one thread; row by row where the chunk is not whole. A head that is not the first of those in turn
+ * adds to what is there, which the same threads have written. */
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
 {
     LLVMValueRef x[WALK_TILE / 2];
@@ -165,17 +181,20 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
         return;
     }
     const uint32_t rows = e->p->adds ? WALK_TILE / 2 : WALK_TILE;
-    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), "");
+    LLVMValueRef one = LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""), adds = NULL;
+    if (plan_is_added_in_turn(e->p, op->tile))
+        adds = LLVMBuildICmp(e->b, LLVMIntNE, w->turn, imm(e, 0), "");
     if (e->p->shape.packed)
         walk_store_rows(e, op, head_span(e, w),
                         byte_offset(e, slot_address(e, &e->p->values[op->a], matrix_slot(e, w, op->a)),
                                     mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
-                        w->begin, rows);
+                        w->begin, rows, adds);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
     LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), head_span(e, w));
     map_place(e, op->tile, w->batch, w->head, span, at);
     at[1] = add(e, at[1], w->begin);
-    map_store(e, map_argument(e, op->tile), add(e, w->place[op->v], mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at);
+    put_in_memory(e, map_argument(e, op->tile), add(e, w->place[op->v], mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at,
+                  adds);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

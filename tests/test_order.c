@@ -180,11 +180,13 @@ static void check_variant(const tg_variant *variant, const char *direction)
         uint32_t n = 0;
         tg_schedule s;
         for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
-            for (uint32_t i = 0; i < 7; i++) {
+            for (uint32_t i = 0; i < 8; i++) {
                 const tg_shape_class shape = {.io = TG_BF16,
                                               .dqk = widths[i / 3][0],
                                               .dhv = widths[i / 3][1],
-                                              .group = i / 3 == 2 ? 4 : 1,
+                                              .group = i == 7   ? 2
+                                                       : i == 6 ? 4
+                                                                : 1,
                                               .packed = i % 3 == 1,
                                               .pooled = i % 3 == 2};
                 n += check_schedule(&s, &shape, p);
