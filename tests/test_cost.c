@@ -613,7 +613,7 @@ static void suite_kept(void)
     } rows[] = {
         {&tg_gated_delta, {1, 32, 8192, 0}, 2, 128, "segments-keep", "segments-all-kept", 32, 32},
         {&tg_gated_delta, {1, 32, 32768, 0}, 2, 128, "segments-keep", "segments-all-kept", 64, 128},
-        {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, "walk-keep", "walk-grouped-kept", 1, 1},
+        {&tg_gated_delta, {8, 32, 4096, 0}, 2, 128, "walk-keep", "walk-paired-kept", 1, 1},
         {&tg_delta_net, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_kda, {8, 32, 8192, 0}, 1, 128, "walk-keep", "walk-kept", 1, 1},
         {&tg_mlstm_sig, {1, 16, 65536, 0}, 1, 256, "segments-keep", "segments-kept", 128, 128},

@@ -177,21 +177,47 @@ static const tg_point back_grouped_points[] = {
  * are made at once and composed. For few heads and long sequences. */
 #define CUT_KEY_WALK(stages_) ON_WARPGROUPS(stages_), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define COMPOSED .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
-#define CUT_KEY_ROWS                                                                                                   \
+#define CUT_KEYS                                                                                                       \
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
-    {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED},                                                               \
-    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), CUT_KEY_WALK(2)},                                              \
-    {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
+    {ROW("compose", (CQ)), .only = TG_IF_CUT, COMPOSED}
+#define CUT_KEY_GRADIENTS                                                                                              \
     END_ROW,                                                                                                           \
     {ROW("dstate", (DCK)), .only = TG_IF_CUT, CUT_KEY_WALK(3)},                                                        \
-    {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED},                                                             \
+    {ROW("dcompose", (DCK)), .only = TG_IF_CUT, COMPOSED}
+#define CUT_KEY_ROWS                                                                                                   \
+    CUT_KEYS,                                                                                                          \
+    {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), CUT_KEY_WALK(2)},                                                  \
+    {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
+    CUT_KEY_GRADIENTS,                                                                                                 \
     {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), CUT_KEY_WALK(2)},                                                          \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
+    WALKED_GATE_ROWS
+/* One thread block walks the two heads that share queries and keys, one after the other: the second adds to dQ and dK of the first. */
+#define PAIRED_KEY_WALK                                                                                                \
+    ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0), [TG_MEMBER] = TG_W(1)}
+#define PAIRED_KEY_ROWS                                                                                                \
+    CUT_KEYS,                                                                                                          \
+    {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), PAIRED_KEY_WALK},                                                   \
+    CUT_KEY_GRADIENTS,                                                                                                 \
+    {ROW("dK", (DK, DS0, KX, CE, CL, SK)), PAIRED_KEY_WALK},                                                           \
     WALKED_GATE_ROWS
 static const tg_schedule back_grouped = {
     SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
     .rows = {VALUE_ROWS, CUT_KEY_ROWS},
+};
+static const tg_point back_paired_points[] = {
+    {.name = "walk-paired"},
+    {.name = "segments-paired", .changes = SPLIT " seg=16"},
+    {.name = "walk-paired-split", .changes = SPLIT},
+    {.name = "walk-paired-kept", KEPT},
+    {.name = "walk-paired-split-kept", .changes = SPLIT, KEPT},
+    {.name = "segments-paired-kept", .changes = SPLIT " seg=32", KEPT},
+    {.name = NULL},
+};
+static const tg_schedule back_paired = {
+    SCHEDULE("walk-paired"), .chunk = 64, .points = back_paired_points,
+    .rows = {VALUE_ROWS, PAIRED_KEY_ROWS},
 };
 
 /* The walks of the values too, by transitions: for very few heads. */
@@ -216,12 +242,13 @@ static const tg_schedule back_cut = {
 static const tg_vary back_grouped_vary[] = {
     {.field = TG_FIELD_SEGMENT, .values = {4, 8, 16, 32, 64, 128}, .line = __LINE__},
 };
-static const tg_space back_grouped_space = {TG_HEADER(tg_space), .name = "segments", .file = __FILE__, .schedule = &back_grouped,
-                                            .vary = back_grouped_vary, .n_vary = TG_COUNT(back_grouped_vary)};
-static const tg_space back_cut_space = {TG_HEADER(tg_space), .name = "segments-all", .file = __FILE__, .schedule = &back_cut,
-                                        .vary = back_grouped_vary, .n_vary = TG_COUNT(back_grouped_vary)};
-const tg_space *const tg_delta_backward_spaces[] = {&back_grouped_space, &back_cut_space, NULL};
+#define CUTS(name_, schedule_)                                                                                         \
+    {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_grouped_vary,          \
+     .n_vary = TG_COUNT(back_grouped_vary)}
+static const tg_space back_grouped_space = CUTS("segments", back_grouped), back_cut_space = CUTS("segments-all", back_cut),
+                      back_paired_space = CUTS("segments-paired", back_paired);
+const tg_space *const tg_delta_backward_spaces[] = {&back_paired_space, &back_grouped_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_grouped, &back_cut, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_paired, &back_grouped, &back_cut, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};
