@@ -72,14 +72,14 @@ static tg_bits find_early(const struct plan *p, uint32_t begin)
     return early;
 }
 
-/* One map of a row costs its readers less than a barrier more. */
+/* One map of a row costs the readers of one token less than a barrier more. */
 static bool has_maps_of_rows(const struct plan *p, uint32_t begin, tg_bits early)
 {
     uint32_t n = 0;
     for (uint32_t i = begin + 1; p->ops[i].kind != OP_END; i++)
         n += p->ops[i].kind == OP_MAP && (early >> p->ops[i].v & 1) &&
              plan_has_dim(&p->values[p->ops[i].v], plan_shared_dim(p));
-    return n > 1;
+    return n > (p->schedule->max_tokens == 1);
 }
 
 /* Those before the walk come first, in their order; returns how many they are. */

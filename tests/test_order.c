@@ -2,6 +2,7 @@
  * single wait, barrier, fence, load or definition of it is not, nor one that waits for less. The same of the waits and barriers of
  * rings of kernels of mma.sync, and of the loads of loops without products. test_order [--only TEXT] */
 #include "compiler/plan.h"
+#include "compiler/plan_thread.h"
 #include "compiler/plan_walk.h"
 #include "dsl/fields.h"
 #include "kernels/tap.h"
@@ -261,6 +262,24 @@ static void check_resident(struct plan *p)
     }
 }
 
+static uint32_t count_early(struct plan *p, const char *variant, const char *schedule, uint32_t tokens)
+{
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 128, .dhv = 128, .group = 1, .tokens = tokens};
+    const bool built = build_row(p, tg_variant_find(variant), schedule, "step", &shape);
+    uint32_t n = 0;
+    tap_expect(built, "%s %s: refused", variant, schedule);
+    for (uint32_t i = 0; built && i < p->n_ops; i++)
+        n += p->ops[i].kind == OP_MAP && plan_is_early(p, &p->ops[i]);
+    return n;
+}
+
+/* What is of a token alone, where there are several. */
+static void check_early(struct plan *p)
+{
+    tap_expect(count_early(p, "mlstm-sig", "step8", 8) > 0, "maps of a token are made in the walk");
+    tap_expect(count_early(p, "mlstm-sig", "step", 1) == 0, "one token has a barrier for one map of a row");
+}
+
 static void check_row(const char *name, void check(struct plan *p))
 {
     struct plan *p = malloc(sizeof *p);
@@ -286,5 +305,6 @@ int main(int argc, char **argv)
     }
     check_row("stages are three where there is room", check_stages);
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
+    check_row("maps of tokens are made before their walk", check_early);
     return tap_finish();
 }
