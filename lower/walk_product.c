@@ -403,8 +403,11 @@ static void product_of_heads(struct emit *e, struct walk *w, const struct op *op
     LLVMValueRef *const registers = e->registers[op->v];
     if (head == 0)
         product_of_matrices(e, w, op);
-    for (uint32_t r = 0; head && r < n; r++)
-        set(e, registers[r], get(e, e->f32, registers[n + r]));
+    for (uint32_t r = 0; head && r < n; r++) { /* not their values: those are being made */
+        LLVMValueRef const done = registers[r];
+        registers[r] = registers[n + r];
+        registers[n + r] = done;
+    }
     w->ahead = head + 1 < e->p->heads;
     if (!w->ahead)
         return;
