@@ -55,13 +55,22 @@ static uint32_t own_registers(const struct plan *p, const struct body *b)
     return registers;
 }
 
+/* Registers for what is loaded of v for a step: what is summed up in fp64 becomes fp64 as soon as it is there. */
+static uint32_t loaded_registers(const struct plan *p, const struct body *b, uint32_t v)
+{
+    bool is_summed = false;
+    for (uint32_t i = b->begin; i < b->end; i++)
+        is_summed |= (p->ops[i].kind == OP_TOTAL || p->ops[i].kind == OP_SCAN) && p->ops[i].a == v;
+    return plan_held_count(p, &p->values[v]) * (is_summed ? 2 : 1);
+}
+
 /* As many steps as registers allow. Steps of held chunks are long. */
 static uint32_t steps_ahead(const struct plan *p, const struct body *b)
 {
     const struct nest *nest = b->nest;
     uint32_t registers = 0, beside = 0, ahead = PLAN_STEPS_AHEAD;
     for (uint32_t i = b->begin; i < b->end; i++)
-        registers += p->ops[i].flags & OP_AHEAD ? plan_held_count(p, &p->values[p->ops[i].v]) : 0;
+        registers += p->ops[i].flags & OP_AHEAD ? loaded_registers(p, b, p->ops[i].v) : 0;
     for (uint32_t i = 0; i < p->n_values; i++)
         beside += plan_held_count(p, &p->values[i]);
     const uint32_t most = nest->shared_out ? LONG_STEPS_AHEAD : beside > 64 ? 4 : PLAN_STEPS_AHEAD;
