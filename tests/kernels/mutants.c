@@ -131,13 +131,13 @@ static const struct call_under_test calls[N_CALLS] = {
              {64, 256},
              place_nans},
     [EXP] = {"mlstm-exp", PACKED_EXP, false, {128}, NULL},
-    /* More chunks than a warp has threads. */
-    [LONG] = {"mlstm-exp of 40 chunks",
+    /* More chunks than a warp has threads; a whole round of 32 steps, and all steps but one of the last. */
+    [LONG] = {"mlstm-exp of 63 chunks",
               {.variant = "mlstm-exp",
                .io = TG_BF16,
                .batch = 1,
                .heads = 1,
-               .tokens = 2520,
+               .tokens = 3992,
                .dqk = 16,
                .dhv = 16,
                .schedule = "tfla-small",
