@@ -35,6 +35,7 @@ section() {
             print ".TP\n.B " roff(option) "\n" roff(substr($0, RLENGTH + 1))
             options = 1; next
         }
+        options && !more && /^      +[^ ]/ { sub(/^ +/, ""); print roff($0); next } # what an option says, continued
         !options || /^$/ && !more { next }
         !more { print ".PP\n.nf"; more = 1 }
         { print roff($0) }

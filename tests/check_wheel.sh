@@ -41,7 +41,7 @@ for name in libtegula libtegula-rt libtegula-tuning libtegula-jit libtegula-emu;
     check "$name shows nothing of LLVM or of others" none exports_but "$file" 'tg_|tgemu_|cu[A-Z]'
 done
 check "the licences of what is inside are there" grep -q LLVM "$installed/lib/copyright"
-check "examples/train/train.py is Python; tests/python/test_train.py runs it, where PyTorch is" \
-    "$work/venv/bin/python" -m py_compile examples/train/train.py
+check "examples/train/train.py and examples/train/plot.py are Python; tests/python/test_train.py runs the first, where PyTorch is" \
+    "$work/venv/bin/python" -m py_compile examples/train/train.py examples/train/plot.py
 check "the example of README.md computes the recurrence" run_example
 finish
