@@ -8,7 +8,7 @@ bench mlstm-sig --roofline --shape B=1,NH=2,T=128,dqk=32,dhv=64 --runs 1 --devic
 times of the emulator say nothing about a GPU
 -- stdout
 on Tegula emulator, median of 1; roofs of A100 (sm_80): 1800 GB/s, 240 TFLOP/s by mma.sync
-mlstm-sig B=1 NH=2 T=128 dqk=32 dhv=64: tfla (default), chunk 256
+mlstm-sig B=1 NH=2 T=128 dqk=32 dhv=64: tfla
   kernel            ms         GB      GFLOP    flop/B   floor ms  of floor  limited by
   gates
   H
