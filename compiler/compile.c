@@ -131,18 +131,23 @@ static bool check_added(const tg_schedule *s, const tg_shape_class *shape, const
     return false;
 }
 
-/* What the caller is to have is whole. */
-static bool check_kept_parts(const tg_schedule *s, const tg_shape_class *shape, const struct tg_slices *slices,
-                             const tg_sink *sink)
+/* What the caller is to have is whole; parts are added up as they were made. */
+static bool check_parts(const tg_schedule *s, const tg_shape_class *shape, const struct tg_slices *slices,
+                        const tg_sink *sink)
 {
     bool ok = true;
-    for (uint32_t i = 0; i < TG_MAX_KEPT; i++) {
-        const int row = s->kept[i] ? tg_tile_row(s, s->kept[i]) : -1;
-        if (row < 0 || plan_parts(s, slices, shape, s->kept[i]) == 1)
+    for (uint32_t tile = 1; tile < s->algorithm->n_tensors; tile++) {
+        const tg_tensor *t = &s->algorithm->tensors[tile];
+        const int row = tg_tile_row(s, tile);
+        const bool is_fp32 = t->dtype != TG_F32X2 && (t->dtype != TG_IO || shape->io == TG_F32),
+                   is_kept = tg_tile_kept(s, tile);
+        if (row < 0 || (is_fp32 && !is_kept) || plan_parts(s, slices, shape, tile) == 1)
             continue;
-        tg_report(sink, TG_ERROR, "TG0525", s->file, s->rows[row].line, "leave it out of .kept, or sum it in one block",
-                  "schedule %s: kernel %s makes %s in parts, which cannot be kept", s->name, s->rows[row].name,
-                  s->algorithm->tensors[s->kept[i]].name);
+        tg_report(sink, TG_ERROR, "TG0525", s->file, s->rows[row].line,
+                  is_kept ? "leave it out of .kept, or sum it in one block"
+                          : "declare it TG_F32, or sum it in one block",
+                  "schedule %s: kernel %s makes %s in parts, which %s", s->name, s->rows[row].name, t->name,
+                  is_kept ? "cannot be kept" : "are fp32");
         ok = false;
     }
     return ok;
@@ -188,7 +193,7 @@ tg_status tg_plan_check(const tg_schedule *schedule, const tg_target *target, co
         return TG_E_MEMORY;
     struct tg_slices slices;
     tg_schedule_slice(schedule, TG_MAX_ROWS, &slices);
-    ok = check_kept_parts(schedule, shape, &slices, sink) && ok;
+    ok = check_parts(schedule, shape, &slices, sink) && ok;
     for (uint32_t r = 0; r < schedule->n_rows; r++)
         ok = plan_build(p, schedule, &slices, r, target, shape, sink) && ok;
     free(p);

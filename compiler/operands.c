@@ -90,13 +90,23 @@ static bool check_types(const struct plan *p)
     return true;
 }
 
-/* The load warp of a walk copies; it adds nothing up. */
+/* Who copies to shared memory adds nothing up, nor do rows that lanes load whole. */
+static bool adds_parts(const struct plan *p, const struct value *v)
+{
+    return !p->groups && !p->by_channel && (v->space == SPACE_ROWS || v->space == SPACE_UNIFORM);
+}
+
 static bool check_parts(const struct plan *p)
 {
-    for (uint32_t i = 0; p->groups && i < p->n_values; i++)
-        if (p->values[i].stmt < 0 &&
-            plan_parts(p->schedule, p->slices, &p->shape, TG_OPERAND_TILE(p->values[i].operand)) > 1)
-            return refuse(p, i, "take, in parts,");
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->stmt >= 0 || adds_parts(p, v) ||
+            plan_parts(p->schedule, p->slices, &p->shape, TG_OPERAND_TILE(v->operand)) == 1)
+            continue;
+        plan_refuse(p, "TG0524", p->row->line, "let a row without matrix products add them up, or sum it in one block",
+                    "kernel %s cannot take, in parts, tile %s here", p->row->name, plan_tensor(p, v)->name);
+        return false;
+    }
     return true;
 }
 

@@ -433,20 +433,25 @@ static const struct change {
     const char *row, *list; /* a row, and a tile that it is to write, too */
     const char *two_floats; /* a tile that is to be TG_F32X2 */
     const char *code, *fragment;
-    uint32_t dqk; /* 0: 128 */
+    uint32_t dqk;       /* 0: 128 */
+    const char *floats; /* a tile that is to be TG_F32 */
 } changes[] = {
     {"a sum that begins with a kept tile", "mlstm-sig", "tfla", "gated", NULL, NULL, NULL, "TG0524",
-     "kernel H cannot begin a sum with tile gated", 0},
+     "kernel H cannot begin a sum with tile gated", 0, NULL},
     {"an operand made while it is fetched, to be stored", "mlstm-sig", "tfla", NULL, "state", "kw", NULL, "TG0524",
-     "kernel state cannot store tile kw", 0},
+     "kernel state cannot store tile kw", 0, NULL},
     {"the same on warpgroups", "mlstm-sig", "walk", NULL, "walk", "kw", NULL, "TG0518",
-     "its chunks write positions by dqk or dhv as its rows are", 0},
+     "its chunks write positions by dqk or dhv as its rows are", 0, NULL},
     {"an output of a walk in two floats", "mlstm-exp", "walk", NULL, NULL, NULL, "qn", "TG0524",
-     "cannot store as two floats tile qn", 0},
+     "cannot store as two floats tile qn", 0, NULL},
     {"a sum that is made in parts, kept", "mlstm-sig-backward", "tfla", "kx", NULL, NULL, NULL, "TG0525",
-     "kernel dK makes kx in parts, which cannot be kept", 256},
+     "kernel dK makes kx in parts, which cannot be kept", 256, NULL},
+    {"a sum that is made in parts, of the input type", "gated-delta-backward", "walk-grouped dQ.dhv=P/128", NULL, NULL,
+     NULL, NULL, "TG0525", "kernel dQ makes dqh in parts, which are fp32", 0, NULL},
+    {"parts of a sum, for rows that lanes load", "kda-backward", "walk-keys dQi.dhv=P/128", NULL, NULL, NULL, NULL,
+     "TG0524", "kernel dQ cannot take, in parts, tile dqi", 0, "dqi"},
     {"what begins a gradient, kept", "mlstm-sig-backward", "tfla", "dqg", NULL, NULL, NULL, "TG0524",
-     "kernel dQ cannot begin a sum with tile dqg", 0},
+     "kernel dQ cannot begin a sum with tile dqg", 0, NULL},
 };
 
 static void check_change(const struct change *change)
@@ -463,6 +468,8 @@ static void check_change(const struct change *change)
             *(uint8_t *)memchr(c.schedule.rows[r].outputs, 0, TG_MAX_OUTPUTS) = tile_named(&c.algorithm, change->list);
     if (change->two_floats)
         c.tensors[tile_named(&c.algorithm, change->two_floats)].dtype = TG_F32X2;
+    if (change->floats)
+        c.tensors[tile_named(&c.algorithm, change->floats)].dtype = TG_F32;
     log_clear();
     tap_expect(tg_plan_check(&c.schedule, tg_target_find("sm_90a"), &shape, &log_sink) != TG_OK, "it is accepted");
     tap_expect(strstr(log_text(), change->code) && strstr(log_text(), change->fragment),
