@@ -258,7 +258,9 @@ static void add_op(const struct plan *p, const struct op *op, double times, stru
     work->instructions += p->by_channel ? times * instructions(p, op) : 0;
     switch (op->kind) {
     case OP_CONTRACT:
-        work->flops += times * 2.0 * elements(p, v) * a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0];
+        work->flops +=
+            times * 2.0 * elements(p, v) *
+            (plan_is_by_state(p, op) ? plan_part_columns(p, op->n) : a->extent[plan_has_dim(v, a->dims[0]) ? 1 : 0]);
         break;
     case OP_ADDEND:
         work->flops += times * 2.0 * elements(p, &p->values[p->state]) * a->extent[0];

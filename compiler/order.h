@@ -32,6 +32,7 @@ void order_forget(struct order *o, uint32_t what);
 struct op *order_put_from(struct order *o, uint32_t i);
 void order_put_all(struct order *o, which_ops *which);
 void order_put_product(struct order *o, uint32_t i);
+void order_put_part(struct order *o, uint32_t i, uint32_t part); /* one by some of the state's columns */
 
 /* ... a matrix on the left of products; the end of a product, of all that the operation reads, and of the other groups' tiles. */
 void order_fetch(struct order *o, uint32_t v);

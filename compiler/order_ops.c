@@ -261,6 +261,14 @@ void order_put_product(struct order *o, uint32_t i)
         order_await(o, op.v);
 }
 
+void order_put_part(struct order *o, uint32_t i, uint32_t part)
+{
+    order_put_product(o, i);
+    struct op *op = &o->p->ops[o->p->n_ops - 1];
+    op->n = (uint8_t)part;
+    op->flags |= part ? OP_ONTO : 0;
+}
+
 /* Nothing is to be done for what needs no operation: a sum that begins with its product, a factor that is computed where it is used. */
 bool order_is_implied(const struct plan *p, const struct op *op)
 {

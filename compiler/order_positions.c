@@ -3,8 +3,6 @@
 #include "compiler/order.h"
 #include "compiler/plan_walk.h"
 
-enum { MOST_TOGETHER = 128 }; /* columns of the state, beside which registers take several products */
-
 /* The first tile of a chunk that has but one buffer waits until all groups have left the chunk before. */
 void order_put_map(struct order *o, uint32_t i)
 {
@@ -110,8 +108,7 @@ bool order_can_be_together(const struct order *o)
             (op->kind == OP_DOT && order_works_on_positions(p, op)))
             return false;
     }
-    const bool fits = p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK] <= MOST_TOGETHER;
-    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && fits;
+    return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1;
 }
 
 /* Products of positions and those by the state at once: the former's maps are made while the latter run. */

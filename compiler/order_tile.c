@@ -218,12 +218,24 @@ static void await_products_by_state(struct order *o)
             order_await(o, o->from[i].v);
 }
 
+/* All of them by as many columns of the state as can be a left operand at once, then by the next. */
+static void put_products_of_columns(struct order *o)
+{
+    const uint32_t parts = plan_state_parts(o->p);
+    for (uint32_t part = 0; part < parts; part++) {
+        for (uint32_t i = o->begin; i < o->end; i++)
+            if (order_reads_state(o->p, &o->from[i]))
+                order_put_part(o, i, part);
+        if (part + 1 < parts)
+            await_products_by_state(o);
+    }
+}
+
 static void put_products_by_state(struct order *o)
 {
     const struct plan *p = o->p;
-    for (uint32_t i = o->begin; i < o->end && !o->together; i++)
-        if (order_reads_state(p, &o->from[i]))
-            order_put_product(o, i);
+    if (!o->together)
+        put_products_of_columns(o);
     o->guard = GUARD_FIRST;
     order_leave_behind(o);
     o->guard = GUARD_ALWAYS;

@@ -261,6 +261,7 @@ struct plan {
     uint8_t factor_rows, factor_columns; /* ... of these vectors */
     uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
     uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
+    uint32_t state_part;     /* columns of the state that are a left operand at a time */
     bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
     uint8_t state; /* value */
     uint32_t

@@ -60,6 +60,25 @@ static inline bool plan_is_of_warp(const struct value *v)
 /* The matrix that an operand of such a kernel is, or is made of by a factor. */
 uint32_t plan_matrix_of(const struct plan *p, uint32_t v);
 enum { WALK_TILE = 64, WALK_SPAN_BYTES = 128 }; /* positions of a chunk; a row of 64 elements, the swizzle's */
+/* The state is the left operand of a product by so many of its columns at a time (walk.c; op.n says which). */
+static inline uint32_t plan_state_columns(const struct plan *p)
+{
+    return p->block[p->owner == TG_DQK ? TG_DHV : TG_DQK];
+}
+static inline uint32_t plan_state_parts(const struct plan *p)
+{
+    return (plan_state_columns(p) + p->state_part - 1) / p->state_part;
+}
+/* Is it such a product? */
+static inline bool plan_is_by_state(const struct plan *p, const struct op *op)
+{
+    return p->groups && op->kind == OP_CONTRACT && op->a == p->state && op->v != p->state;
+}
+static inline uint32_t plan_part_columns(const struct plan *p, uint32_t part)
+{
+    const uint32_t rest = plan_state_columns(p) - part * p->state_part;
+    return rest < p->state_part ? rest : p->state_part;
+}
 /* Heads side by side in the rows of accumulators; in the columns of the state. */
 static inline uint32_t plan_heads_in_rows(const struct plan *p)
 {

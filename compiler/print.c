@@ -1,6 +1,7 @@
 /* compiler/print.c - a plan as text: what `tegula explain --stage plan` shows and tests compare. */
 #include "compiler/plan.h"
 #include "compiler/plan_thread.h"
+#include "compiler/plan_walk.h"
 
 static const char *const space_names[] = {
     "-",      "fragment", "on the fly", "shared",        "shared vector", "row registers",
@@ -100,6 +101,9 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
                   op->n & FORGET_CHUNK ? " chunk" : "");
     if ((op->kind == OP_PUT && p->values[op->v].space == SPACE_FRAGMENT) || op->kind == OP_EXCHANGE)
         tg_printf(w, " %s v%u", op->kind == OP_PUT ? "over" : "by way of", op->a);
+    if (plan_is_by_state(p, op) && plan_state_parts(p) > 1)
+        tg_printf(w, ", its columns %u to %u", op->n * p->state_part,
+                  op->n * p->state_part + plan_part_columns(p, op->n) - 1);
     if (op->flags & OP_OF_PRODUCT)
         tg_printf(w, " with v%u", op->w);
     if (op->flags & OP_SCALED)

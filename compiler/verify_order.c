@@ -2,7 +2,8 @@
  *
  *   values are defined before they are used
  *   every product is awaited before its accumulators are touched, or what it has on the left in registers, and before the stage
- *       is left that its operands are in; those that are said to be under way meanwhile are
+ *       is left that its operands are in; those that are said to be under way meanwhile are; those by the state before others
+ *       of its columns are a left operand
  *   what is written to shared memory is fenced where wgmma reads it, and behind a barrier where other warps do; of two
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
@@ -49,6 +50,8 @@ struct check {
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
     bool is_ready;       /* the place of the other thread block's part of the output is free, and it knows of ours */
     bool awaited;        /* products, since the step began */
+    tg_bits by_columns;  /* products by these columns of the state */
+    uint8_t columns;
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
@@ -161,12 +164,26 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
     return true;
 }
 
+/* Of the state one left operand is in registers at a time. */
+static bool check_columns(struct check *c, const struct op *op)
+{
+    if (op->a != c->p->state)
+        return true;
+    if (op->n != c->columns && (c->flying & c->by_columns))
+        return broken(c, "a product by some columns of the state while one by others is under way");
+    c->by_columns = (op->n == c->columns ? c->by_columns : 0) | TG_BIT(op->v);
+    c->columns = op->n;
+    return true;
+}
+
 static bool check_product(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
     const bool owned = plan_is_owned(p, &p->values[op->v]);
     if (op->a == p->state && !c->awaited)
         return broken(c, "a product by the state, which the assembler does not see to be made");
+    if (!check_columns(c, op))
+        return false;
     const bool of_fetched = owned && plan_is_loaded(&p->values[op->a]);
     if (of_fetched && !(c->fetched >> op->a & 1))
         return broken(c, "a left operand that has not been fetched");

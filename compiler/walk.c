@@ -88,6 +88,24 @@ static bool check_blocks(const struct plan *p)
     return ok;
 }
 
+/* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, and a tile of
+ * every product by it. With more than there are registers ptxas would do one product after the other. */
+static bool find_state_part(struct plan *p)
+{
+    enum { MOST = 128, LEAST = 32, TILE = 32, BESIDE = 34, ALL = 240, ALONE = 255 };
+    uint32_t need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        need += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state) ? TILE : 0;
+    }
+    p->state_part = MOST;
+    while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
+        p->state_part /= 2;
+    return p->heads > 1 || need + p->state_part / 4 <= (p->groups == 2 ? ALL : ALONE) ||
+           walk_refuse(p, 0, "give four warps half of the block",
+                       "the state and several products by it need more registers than a thread has");
+}
+
 /* Sums that a carried vector is made of: of a loaded matrix and vector, a thread for each pair of columns; and in a pool, where what
  * is left of it goes to the place that it came from, no other thread block may still have to begin with it (segments do not begin
  * there). */
@@ -267,8 +285,8 @@ bool pass_walk(struct plan *p)
     if (p->n_nests != 1)
         return walk_refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
     walk_find_places(p);
-    if (!walk_check_heads(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) || !check_range(p) ||
-        !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
+    if (!walk_check_heads(p) || !find_state_part(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) ||
+        !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
     plan_find_factors(p);

@@ -183,25 +183,22 @@ static void product_of_matrices(struct emit *e, struct walk *w, const struct op 
     put(e, w, op->v, x);
 }
 
-/* The state's tile as left operand, 128 columns at a time: more would not fit beside it. */
+/* Some columns of the state's tile as left operand. */
 static void product_of_state(struct emit *e, struct walk *w, const struct op *op)
 {
-    enum { PART = 128 };
-    const uint32_t extent = other_extent(e->p);
-    LLVMValueRef state[128], words[64], x[WALK_TILE / 2], b = descriptor(e, matrix_address(e, w, op->b), STEP_K);
-    take(e, w, op->a, state);
-    const uint32_t n = fresh(e, op->v, x);
-    for (uint32_t begin = 0; begin < extent; begin += PART) {
-        const uint32_t end = begin + PART < extent ? begin + PART : extent;
-        for (uint32_t i = begin / 4; i < end / 4; i++)
-            words[i] = pack(e, state[2 * i], state[2 * i + 1]);
-        if (begin)
-            wgmma_wait(e, x, n, 0);
-        wgmma_fence(e, words + begin / 4, (end - begin) / 4);
-        for (uint32_t k = begin / STEP_K; k < end / STEP_K; k++)
-            wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, k), k > 0, false);
-        wgmma_commit(e);
-    }
+    const uint32_t begin = op->n * e->p->state_part, columns = plan_part_columns(e->p, op->n);
+    LLVMValueRef words[64], x[WALK_TILE / 2], *const state = slots(e, w, op->a) + begin / 2,
+                                                     b = descriptor(e, matrix_address(e, w, op->b), STEP_K);
+    for (uint32_t i = 0; i < columns / 4; i++)
+        words[i] = pack(e, get(e, e->f32, state[2 * i]), get(e, e->f32, state[2 * i + 1]));
+    if (begin)
+        take(e, w, op->v, x);
+    else
+        fresh(e, op->v, x);
+    wgmma_fence(e, words, columns / 4);
+    for (uint32_t k = 0; k < columns / STEP_K; k++)
+        wgmma_registers(e, x, WALK_TILE, words + 4 * k, along_rows(e, b, begin / STEP_K + k), begin + k > 0, false);
+    wgmma_commit(e);
     put(e, w, op->v, x);
 }
 
