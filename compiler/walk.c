@@ -59,6 +59,9 @@ static bool find_owner(struct plan *p)
     return true;
 }
 
+/* Columns of a state beside which there may be another thread block. */
+enum { MOST_BESIDE = 192 };
+
 /* Blocks are what the registers of the groups can hold, and whole tiles. */
 static bool check_blocks(const struct plan *p)
 {
@@ -72,7 +75,7 @@ static bool check_blocks(const struct plan *p)
         one_tile &= !(p->slice.dims >> d & 1) || p->block[d] == WALK_TILE;
     if (!one_tile)
         ok = walk_refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
-    if (p->groups == 2 && p->row->blocks_per_sm > 1)
+    if (p->row->blocks_per_sm > 1 && (p->groups == 2 || p->block[other] > MOST_BESIDE))
         ok = walk_refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
     if (group_of(&p->shape) % p->heads)
         ok = walk_refuse(p, 0, "let fewer work together, or leave member out",
