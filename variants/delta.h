@@ -57,8 +57,9 @@ enum {
 
 /* ---- schedules (delta_schedules.c), for all that number their tiles like that --------------------- */
 
-/* Of the forward, of the backward with the states of all chunks in memory, and of the one without. */
-TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[];
+/* Of the forward, of the backward with the states of all chunks in memory, and of the one without, by whole rows of the state or by
+ * parts. */
+TG_API extern const tg_schedule *const tg_delta_forward[], *const tg_delta_backward[], *const tg_delta_walked[], *const tg_delta_parted[];
 TG_API extern const tg_space *const tg_delta_forward_spaces[], *const tg_delta_backward_spaces[];
 
 #endif

@@ -96,14 +96,18 @@ static const tg_schedule step = {
 /* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
  * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
+#define KEPT .kept = {T_, N}
+#define DEEP "state.blocks_per_sm=1 seg=32" /* dqk beyond 192: no two thread blocks of a state at a time */
 static const tg_point walk_points[] = {
     {.name = "walk"},
     {.name = "segments", .changes = "seg=32"},
     {.name = "segments-narrow", .changes = NARROW " seg=32"},
     {.name = "walk-narrow", .changes = NARROW},
-    {.name = "walk-keep", .kept = {T_, N}},
-    {.name = "walk-narrow-keep", .changes = NARROW, .kept = {T_, N}},
-    {.name = "segments-keep", .changes = "seg=32", .kept = {T_, N}},
+    {.name = "segments-deep", .changes = DEEP},
+    {.name = "walk-keep", KEPT},
+    {.name = "walk-narrow-keep", .changes = NARROW, KEPT},
+    {.name = "segments-keep", .changes = "seg=32", KEPT},
+    {.name = "segments-deep-keep", .changes = DEEP, KEPT},
     {.name = NULL},
 };
 static const tg_schedule walk = {
@@ -111,8 +115,8 @@ static const tg_schedule walk = {
     .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(3)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(3), CUT_VALUES},
-             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(3), CUT_VALUES}},
+             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), CUT_VALUES},
+             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut: what a segment makes of its first state is that state times a block of values, and what it
@@ -126,22 +130,23 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
 
 /* The gradients in four walks: the values that are written, again; back, their gradients; dQ and keys as they are read; back,
  * keys as they are written. Where they are kept, T and N are as walk-keep left them. */
-#define VALUE_ROWS                                                                                                     \
+#define VALUE_ROWS(stages_)                                                                                            \
     GATE_ROW,                                                                                                          \
     {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},                                                                \
-    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), VALUES},                                                 \
+    {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(stages_), VALUES},                                           \
     {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), VALUES}
 #define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define HEADS(position) /* threads have two channels: 4 bytes each are loaded */                                        \
     .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
 #define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW
-#define KEPT .kept = {T_, N}
 
-static const tg_point back_walk_points[] = {{.name = "walk"}, {.name = "walk-kept", KEPT}, {.name = NULL}};
+#define FEWER "N.stages=3" /* dqk beyond 192 */
+static const tg_point back_walk_points[] = {
+    {.name = "walk"}, {.name = "walk-deep", .changes = FEWER}, {.name = "walk-kept", KEPT}, {.name = NULL}};
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {VALUE_ROWS,
+    .rows = {VALUE_ROWS(4),
              {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DK, DS0, KX, CE, CL, SK)), KEY_WALK},
@@ -153,7 +158,7 @@ static const tg_schedule back_walk = {
 static const tg_point back_apart_points[] = {{.name = "walk-apart"}, {.name = "walk-apart-kept", KEPT}, {.name = NULL}};
 static const tg_schedule back_apart = {
     SCHEDULE("walk-apart"), .chunk = 64, .points = back_apart_points,
-    .rows = {VALUE_ROWS,
+    .rows = {VALUE_ROWS(4),
              {ROW("dQ", (DQ, DKR, GX, LE, RX, RE, SR, SF)), KEY_WALK},
              END_ROW,
              {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), KEY_WALK},
@@ -204,10 +209,11 @@ static const tg_point back_grouped_points[] = {
     WALKED_GATE_ROWS
 static const tg_schedule back_grouped = {
     SCHEDULE("walk-grouped"), .chunk = 64, .points = back_grouped_points,
-    .rows = {VALUE_ROWS, CUT_KEY_ROWS},
+    .rows = {VALUE_ROWS(4), CUT_KEY_ROWS},
 };
 static const tg_point back_paired_points[] = {
     {.name = "walk-paired"},
+    {.name = "walk-paired-deep", .changes = FEWER},
     {.name = "segments-paired", .changes = SPLIT " seg=16"},
     {.name = "walk-paired-split", .changes = SPLIT},
     {.name = "walk-paired-kept", KEPT},
@@ -217,7 +223,25 @@ static const tg_point back_paired_points[] = {
 };
 static const tg_schedule back_paired = {
     SCHEDULE("walk-paired"), .chunk = 64, .points = back_paired_points,
-    .rows = {VALUE_ROWS, PAIRED_KEY_ROWS},
+    .rows = {VALUE_ROWS(4), PAIRED_KEY_ROWS},
+};
+
+/* Where dhv is too wide for one thread block the keys' walks have a part of it each, whose sums the rows behind them add up; dqk
+ * beyond 128 is several thread blocks' as well, and leaves the walk of N fewer stages. */
+#define PARTS     "dQ.dhv=P/128 dK.dhv=P/128 "
+#define CUT_PARTS PARTS "state.dhv=P/128 dstate.dhv=P/128 " SPLIT " seg=16"
+static const tg_point back_parted_points[] = {
+    {.name = "walk-parts", .changes = PARTS},
+    {.name = "segments-parts", .changes = CUT_PARTS},
+    {.name = "walk-parts-split", .changes = PARTS SPLIT},
+    {.name = "walk-parts-kept", .changes = PARTS, KEPT},
+    {.name = "walk-parts-split-kept", .changes = PARTS SPLIT, KEPT},
+    {.name = "segments-parts-kept", .changes = CUT_PARTS, KEPT},
+    {.name = NULL},
+};
+static const tg_schedule back_parted = {
+    SCHEDULE("walk-parts"), .chunk = 64, .points = back_parted_points,
+    .rows = {VALUE_ROWS(3), CUT_KEY_ROWS},
 };
 
 /* The walks of the values too, by transitions: for very few heads. */
@@ -246,9 +270,10 @@ static const tg_vary back_grouped_vary[] = {
     {TG_HEADER(tg_space), .name = name_, .file = __FILE__, .schedule = &schedule_, .vary = back_grouped_vary,          \
      .n_vary = TG_COUNT(back_grouped_vary)}
 static const tg_space back_grouped_space = CUTS("segments", back_grouped), back_cut_space = CUTS("segments-all", back_cut),
-                      back_paired_space = CUTS("segments-paired", back_paired);
-const tg_space *const tg_delta_backward_spaces[] = {&back_paired_space, &back_grouped_space, &back_cut_space, NULL};
+                      back_paired_space = CUTS("segments-paired", back_paired), back_parted_space = CUTS("segments-parts", back_parted);
+const tg_space *const tg_delta_backward_spaces[] = {&back_paired_space, &back_grouped_space, &back_parted_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
 const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_paired, &back_grouped, &back_cut, NULL};
+const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};

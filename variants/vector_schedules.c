@@ -155,6 +155,8 @@ static const tg_schedule walk_gates = {
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}},           \
     DBONUS_ROW
 #define NARROW_WALKS "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
+/* Where the state has more values than one thread block takes: two, a cluster that adds up what both have of positions by dqk. */
+#define PAIR_OF(block_) "dV.dhv=128 dQi.dhv=C/" #block_ " dKi.dhv=C/" #block_
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},
@@ -170,6 +172,8 @@ static const tg_schedule back_walk = {
 static const tg_point back_walk_keys_points[] = {
     {.name = "walk-keys"},
     {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
+    {.name = "walk-keys-cluster", .changes = PAIR_OF(256)},
+    {.name = "walk-keys-cluster-narrow", .changes = PAIR_OF(192)},
     {.name = NULL},
 };
 static const tg_schedule back_walk_keys = {
@@ -182,6 +186,8 @@ static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates-narrow", .changes = NARROW_WALKS},
     {.name = "segments-gates", .changes = "seg=32"},
     {.name = "segments-gates-narrow", .changes = NARROW_WALKS " seg=32"},
+    {.name = "walk-gates-cluster", .changes = PAIR_OF(256)},
+    {.name = "walk-gates-cluster-narrow", .changes = PAIR_OF(192)},
     {.name = NULL},
 };
 static const tg_schedule back_walk_gates = {

@@ -54,8 +54,11 @@ static const struct {
     {"", "walk-parts-heads", 144},
     {"", "walk-parts-pairs", 168},
     {"gated-delta-backward", "walk-narrow", 16}, /* dQ and dK at 64, 128 */
-    {"srms-norm", "rows-256", 16},               /* at 128, 256 */
-    {"mlstm-exp-backward", "walk-cluster", 24},  /* dQ, and the next: sums of the state that wait for a step */
+    {"gated-delta-backward", "walk-parts", 24},  /* dQ where 128 divides no width */
+    {"delta-net", "walk-keep", 24},              /* its walk where dqk is beyond 192 */
+    {"gated-delta", "walk-keep", 24},
+    {"srms-norm", "rows-256", 16},              /* at 128, 256 */
+    {"mlstm-exp-backward", "walk-cluster", 24}, /* dQ, and the next: sums of the state that wait for a step */
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */

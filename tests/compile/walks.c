@@ -65,6 +65,23 @@ static const struct walk {
       {.schedule = "walk-parts-heads", .width = {128, 64}, .group = 8, .without_floor = true},
 };
 
+/* Of the delta rule and of decays of a key dimension: widths beyond one thread block's, or beyond one left operand's. */
+static const struct wide_walk {
+    const tg_variant *variant;
+    bool is_backward;
+    struct walk walk;
+} wide_walks[] = {
+    {&tg_gated_delta, false, {.schedule = "walk", .width = {256, 256}}},
+    {&tg_gated_delta, false, {.schedule = "segments-deep", .width = {208, 128}}},
+    {&tg_delta_net, false, {.schedule = "walk-keep", .width = {256, 512}}},
+    {&tg_gated_delta, true, {.schedule = "walk-parts", .width = {128, 256}}},
+    {&tg_gated_delta, true, {.schedule = "walk-parts", .width = {208, 208}}},
+    {&tg_delta_net, true, {.schedule = "walk-parts-split", .width = {256, 512}}},
+    {&tg_gated_delta, true, {.schedule = "segments-parts", .width = {128, 256}}},
+    {&tg_gla, true, {.schedule = "walk-gates-cluster", .width = {256, 512}}},
+    {&tg_rwkv6, true, {.schedule = "walk-keys-cluster-narrow", .width = {128, 384}}},
+};
+
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
 {
     const tg_target *target = tg_target_find("sm_90a");
@@ -88,8 +105,17 @@ static void cover_walk(const tg_variant *variant, const struct walk *walk, size_
     tap_end();
 }
 
+static void cover_wide_walks(const char *ptxas)
+{
+    for (size_t i = 0; i < sizeof wide_walks / sizeof *wide_walks; i++) {
+        const struct wide_walk *of = &wide_walks[i];
+        cover_walk(of->is_backward ? of->variant->backward : of->variant, &of->walk, i, ptxas);
+    }
+}
+
 void suite_walks(const char *ptxas)
 {
+    cover_wide_walks(ptxas);
     const tg_variant *const variants[] = {&tg_mlstm_sig, &tg_mlstm_exp, &tg_mamba2};
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)
