@@ -235,6 +235,36 @@ static void check_written(struct check *check, const tg_schedule *schedule, tg_b
     }
 }
 
+static int last_row(const tg_schedule *schedule, const struct tg_slices *slices, uint32_t tile, bool stores)
+{
+    int last = -1;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        if ((stores ? slices->rows[r].stores : slices->rows[r].loads) & TG_BIT(tile))
+            last = (int)r;
+    return last;
+}
+
+/* A final state may be where the initial one was, in a slot of a pool it is: nobody begins with that any more. */
+static void check_in_place(struct check *check, const tg_schedule *schedule, const struct tg_slices *slices)
+{
+    const tg_algorithm *algorithm = schedule->algorithm;
+    for (uint32_t s = 0; s < algorithm->n_body; s++) {
+        const tg_stmt *stmt = &algorithm->body[s];
+        const uint32_t init = TG_OPERAND_TILE(stmt->init), final_ = TG_OPERAND_TILE(stmt->final_);
+        struct tg_text from, to;
+        if (!tg_stmt_has_final(stmt) || !init || !final_)
+            continue;
+        const int reader = last_row(schedule, slices, init, false), writer = last_row(schedule, slices, final_, true);
+        if (writer < 0 || reader <= writer)
+            continue;
+        check->line = schedule->rows[writer].line;
+        tg_fault(check, TG0248, "list it in the last kernel that begins with the other",
+                 "kernel %s writes %s, which may be where %s was, before kernel %s reads that",
+                 schedule->rows[writer].name, tg_tile_text(algorithm, final_, &to),
+                 tg_tile_text(algorithm, init, &from), schedule->rows[reader].name);
+    }
+}
+
 /* `slices` is NULL where the algorithm is not sound. */
 static void check_row(struct check *check, const tg_schedule *schedule, uint32_t r, const struct tg_slices *slices,
                       tg_bits *stores, tg_bits *loads)
@@ -297,8 +327,10 @@ void tg_check_schedule(struct check *check, const tg_schedule *schedule, bool al
     check->line = 0;
     if (!algorithm_ok || !schedule->algorithm)
         return;
-    if (check->errors == before)
+    if (check->errors == before) {
         check_kept_used(check, schedule, stores | loads);
+        check_in_place(check, schedule, &slices);
+    }
     check_written(check, schedule, stores);
     check_tensor_count(check, schedule);
 }
