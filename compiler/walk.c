@@ -91,16 +91,20 @@ static bool check_blocks(const struct plan *p)
     return ok;
 }
 
-/* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, and a tile of
- * every product by it. With more than there are registers ptxas would do one product after the other. */
+/* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, a tile of
+ * every product by it, and something of each vector that the chunk makes. With more than there are registers ptxas would do one
+ * product after the other. */
 static bool find_state_part(struct plan *p)
 {
-    enum { MOST = 128, LEAST = 32, TILE = 32, BESIDE = 34, ALL = 240, ALONE = 255 };
+    enum { MOST = 128, LEAST = 32, TILE = 32, VECTOR = 2, BESIDE = 34, ALL = 240, ALONE = 255 };
     uint32_t need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         need += op->kind == OP_CONTRACT && op->v != p->state && (op->a == p->state || op->b == p->state) ? TILE : 0;
     }
+    for (uint32_t i = 0; i < p->n_values; i++)
+        need +=
+            p->values[i].stmt >= 0 && p->values[i].n_dims == 1 && plan_is_position(p->values[i].dims[0]) ? VECTOR : 0;
     p->state_part = MOST;
     while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
         p->state_part /= 2;

@@ -61,12 +61,19 @@ static const struct op *sum_of(const struct plan *p, uint32_t i)
     return NULL;
 }
 
+/* Accumulators, not a vector in shared memory? */
+static bool is_made_tile(const struct value *v)
+{
+    return v->stmt >= 0 && v->n_dims == 2;
+}
+
 /* Is it a sum of the state, or of accumulators? */
 bool walk_is_late(const struct plan *p, uint32_t i)
 {
     const struct op *op = sum_of(p, i);
     return op && (op->a == p->state || op->b == p->state ||
-                  (plan_is_owned(p, &p->values[op->a]) && (p->values[op->a].stmt >= 0 || p->values[op->b].stmt >= 0)));
+                  (plan_is_owned(p, &p->values[op->a]) &&
+                   (is_made_tile(&p->values[op->a]) || is_made_tile(&p->values[op->b]))));
 }
 
 /* A vector along the rows of loaded matrices? */
