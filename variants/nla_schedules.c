@@ -178,6 +178,73 @@ static const tg_schedule walk_n = {
              {ROW("walk", (H, C, SV, DEN, N)), ON_WARPGROUPS(2), .row = {[TG_SEG] = TG_P(0), WALK}}},
 };
 
+/* The gradients in three walks, each of which makes its states again. What is carried beside them goes along, but for the sums that dQ
+ * reads where dhv is large (`walk`): rows before it make those. Where sequences are too few they are cut, as in walk_n. */
+#define KEY_WALK   .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
+#define VALUE_WALK .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}
+#define TILE_POSITIONS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
+#define BACK_NORM_ROWS TILE_NORM_ROW, COUNT_ROW, OD_ROW, {ROW("weights", (READS, RI, QW, ZW)), TILE_POSITIONS}
+#define CUT_STATES(state_, compose_, outputs_, position_)                                                              \
+    {ROW(state_, outputs_), .only = TG_IF_CUT, ON_WARPGROUPS(3),                                                       \
+     .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [position_] = TG_L(64), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}},\
+    {ROW(compose_, outputs_), .only = TG_IF_CUT, .warps = 2, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(256)}}
+#define SUMS_OF_POSITIONS XA, XI, QN, XE, QE
+#define QUERY_WALK        {ROW("dQ", (DQ, SUMS_OF_POSITIONS)), ON_WARPGROUPS(2), KEY_WALK}
+#define GROUP_WALK        {ROW("dQ", (DQH, SUMS_OF_POSITIONS)), ON_WARPGROUPS(2), KEY_WALK}, GROUP_SUM_ROW /* heads share q and k */
+#define GROUP_SUM_ROW                                                                                                  \
+    {ROW("dQsum", (DQ)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}}
+#define WALKS_BEHIND                                                                                                   \
+    {ROW("exact", (ODX, NW, SUM_A, SUM_B)), TILE_POSITIONS},                                                           \
+    CUT_STATES("dstate", "dcompose", (DCK, DNS, DVSS), TG_LQ),                                                         \
+    {ROW("dK", (DKS, KD)), ON_WARPGROUPS(2), KEY_WALK},                                                                \
+    {ROW("dV", (DV, DC0)), ON_WARPGROUPS(2), VALUE_WALK},                                                              \
+    DK_NORM_ROW, PARAMETER_ROW
+#define STATES_OF_SEGMENTS CUT_STATES("state", "compose", (CK, NS, VS), TG_LKV)
+#define SUMS_BEFORE                                                                                                    \
+    SUM_ROW("nsum", NK, TG_LKV, TG_DQK), VECTOR_ROW("nstate", NS, TG_DQK),                                             \
+    SUM_ROW("vsum", VK, TG_LKV, TG_DHV), VECTOR_ROW("vstate", VS, TG_DHV)
+#define DEEP  "dV.dhv=128"
+#define PARTS "dQ.dhv=P/256 dK.dhv=P/256 " DEEP /* of dhv a thread block has a part; the rows behind add up its sums */
+static const tg_point back_walk_n_points[] = {
+    {.name = "walk-n"},
+    {.name = "walk-n-deep", .changes = DEEP},
+    {.name = "segments-n", .changes = DEEP " seg=16"},
+    {.name = NULL},
+};
+static const tg_schedule back_walk_n = {
+    SCHEDULE("walk-n"), .chunk = 64, .points = back_walk_n_points,
+    .rows = {BACK_NORM_ROWS, STATES_OF_SEGMENTS, QUERY_WALK, WALKS_BEHIND},
+};
+static const tg_point back_walk_points[] = {
+    {.name = "walk"},
+    {.name = "walk-deep", .changes = DEEP},
+    {.name = NULL},
+};
+static const tg_schedule back_walk = {
+    SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
+    .rows = {BACK_NORM_ROWS, SUMS_BEFORE, QUERY_WALK, WALKS_BEHIND},
+};
+static const tg_point back_group_n_points[] = {
+    {.name = "walk-n-grouped"},
+    {.name = "walk-n-deep-grouped", .changes = DEEP},
+    {.name = "segments-n-grouped", .changes = DEEP " seg=16"},
+    {.name = NULL},
+};
+static const tg_schedule back_group_n = {
+    SCHEDULE("walk-n-grouped"), .chunk = 64, .points = back_group_n_points,
+    .rows = {BACK_NORM_ROWS, STATES_OF_SEGMENTS, GROUP_WALK, WALKS_BEHIND},
+};
+static const tg_point back_group_points[] = {
+    {.name = "walk-grouped"},
+    {.name = "walk-deep-grouped", .changes = DEEP},
+    {.name = "walk-parts", .changes = PARTS},
+    {.name = NULL},
+};
+static const tg_schedule back_group = {
+    SCHEDULE("walk-grouped"), .chunk = 64, .points = back_group_points,
+    .rows = {BACK_NORM_ROWS, SUMS_BEFORE, GROUP_WALK, WALKS_BEHIND},
+};
+
 /* ---- all of them ---- */
 
 static const tg_vary chunk_vary[] = {{.field = TG_FIELD_CHUNK, .values = {64, 128, 192, 256, 384, 512, 1024}, .line = __LINE__}};
@@ -189,12 +256,14 @@ SPACE(full_space, full, chunk_vary);
 SPACE(back_space, back_two_level, chunk_vary);
 SPACE(back_full_space, back_full, chunk_vary);
 SPACE(walk_n_space, walk_n, segment_vary);
+SPACE(back_walk_n_space, back_walk_n, segment_vary);
+SPACE(back_group_n_space, back_group_n, segment_vary);
 
 const tg_schedule *const tg_nla_forward[] = {&step, &walk_n, &walk, &two_level, NULL};
-const tg_schedule *const tg_nla_backward[] = {&back_two_level, NULL};
+const tg_schedule *const tg_nla_backward[] = {&back_walk_n, &back_walk, &back_group_n, &back_group, &back_two_level, NULL};
 const tg_schedule *const tg_nla_full_forward[] = {&full, NULL};
 const tg_schedule *const tg_nla_full_backward[] = {&back_full, NULL};
 const tg_space *const tg_nla_forward_spaces[] = {&two_level_space, &walk_n_space, NULL};
-const tg_space *const tg_nla_backward_spaces[] = {&back_space, NULL};
+const tg_space *const tg_nla_backward_spaces[] = {&back_space, &back_walk_n_space, &back_group_n_space, NULL};
 const tg_space *const tg_nla_full_forward_spaces[] = {&full_space, NULL};
 const tg_space *const tg_nla_full_backward_spaces[] = {&back_full_space, NULL};

@@ -62,6 +62,8 @@ static const struct {
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
     {"nla-backward", "tfla-fp32", 40},              /* nstate on sm_89 */
+    {"nla-backward", "walk-parts", 176},            /* dQ, whose part of dhv is 256 wide */
+    {"nla-backward", "walk-deep", 20},              /* dK at 256, 256 */
 };
 
 static bool begins(const char *text, const char *with)

@@ -80,6 +80,10 @@ static const struct wide_walk {
     {&tg_gated_delta, true, {.schedule = "segments-parts", .width = {128, 256}}},
     {&tg_gla, true, {.schedule = "walk-gates-cluster", .width = {256, 512}}},
     {&tg_rwkv6, true, {.schedule = "walk-keys-cluster-narrow", .width = {128, 384}}},
+    {&tg_nla, true, {.schedule = "walk-n", .width = {128, 128}}},
+    {&tg_nla, true, {.schedule = "walk", .width = {128, 256}}},
+    {&tg_nla, true, {.schedule = "segments-n-grouped", .width = {64, 128}}},
+    {&tg_nla, true, {.schedule = "walk-parts", .width = {256, 512}}},
 };
 
 static void cover_walk(const tg_variant *variant, const struct walk *walk, size_t i, const char *ptxas)
