@@ -266,7 +266,7 @@ class _Call:
                     raise wrong(f"{name}.strides", "a contiguous array for an output on the host", str(v.strides))
                 v = view(name, contiguous(name, self.given[name]), None, None)
             buffers[key] = self.where.allocate(v.bytes)
-            if self._is_filled(name):
+            if self.of.known[name].is_input or self._is_filled(name):
                 self.where.copy_in(buffers[key], v)
         return buffers[key].address, dense(v.shape)
 

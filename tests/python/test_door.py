@@ -253,6 +253,14 @@ class Doors(unittest.TestCase):
         forward("simple-gla", **{n: OnlyDlpack(t) for n, t in x.items()}, h=h)
         self.assertLess(error(h, expected(x)[0]), FP32)
 
+    def test_a_table_on_the_host_beside_device_arrays(self):
+        x, cu = inputs(B=1), np.array([0, 9, 40])
+        del x["S0"]
+        on_device = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
+        found = tegula.forward("simple-gla", **on_device, cu=cu).h
+        wanted = forward("simple-gla", **x, cu=cu).h
+        self.assertTrue((found.copy_to(np.empty_like(wanted)) == wanted).all())
+
     def test_device_arrays(self):
         x = inputs()
 
