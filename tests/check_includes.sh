@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/check_includes.sh - who may include whom (the layers of the design):
 #   variants -> dsl -> program; interpreter -> dsl; lower -> compiler -> dsl; runtime -> program only; emulator nothing of
-#   ours; tuning: the public headers of compiler, interpreter, variants, runtime;
+#   ours; tuning: the public headers of compiler, interpreter, variants, runtime; torch: those of runtime and program, and
+#   nothing of PyTorch;
 #   llvm-c/* only in lower/; CUDA declarations only in runtime/ and emulator/.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,7 +35,7 @@ wrong_libraries() {
 
 sources_except() {
     local folder
-    for folder in program dsl interpreter compiler lower variants runtime tuning jit emulator cli; do
+    for folder in program dsl interpreter compiler lower variants runtime tuning jit torch emulator cli; do
         [[ " $* " == *" $folder "* ]] || ls "$folder"/*.[ch]
     done
 }
@@ -66,6 +67,7 @@ check "emulator includes nothing of ours" none wrong_includes emulator emulator/
 check "tuning includes public headers only" none wrong_includes tuning tuning/ \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h program/fail.h runtime/runtime.h variants/variants.h
 check "jit includes public headers only" none wrong_includes jit jit/ compiler/compiler.h runtime/runtime.h tuning/tuning.h program/fail.h
+check "torch includes public headers only" none wrong_includes torch torch/ runtime/runtime.h program/program.h program/fail.h
 check "cli includes public headers only" none wrong_includes cli \
     compiler/compiler.h dsl/tegula.h interpreter/interpreter.h program/program.h runtime/runtime.h variants/variants.h \
     tuning/tuning.h tuning/numbers.h emulator/tegula_emu.h

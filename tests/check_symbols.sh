@@ -34,7 +34,7 @@ relative_paths() {
     done <<<"$paths:"
 }
 
-for file in "$build/bin/tegula" "$lib/libtegula.so" "$lib/libtegula-rt.so" "$lib/libtegula-jit.so" "$lib/libtegula-tuning.so" "$lib/libtegula-emu.so"; do
+for file in "$build/bin/tegula" "$lib/libtegula.so" "$lib/libtegula-rt.so" "$lib/libtegula-jit.so" "$lib/libtegula-tuning.so" "$lib/libtegula-torch.so" "$lib/libtegula-emu.so"; do
     check "$(basename "$file") looks for libraries in fixed folders only" none relative_paths "$file"
 done
 check "libtegula-rt needs neither LLVM nor libcuda" none needed_but "$lib/libtegula-rt.so" 'libc|libm|libdl|libxxhash'
@@ -43,6 +43,8 @@ check "libtegula does not need libcuda" none needs_cuda "$lib/libtegula.so"
 check "libtegula shows tg_* only" none exports_but "$lib/libtegula.so" tg_
 check "libtegula-jit needs our libraries" none needed_but "$lib/libtegula-jit.so" 'libc|libtegula|libtegula-rt|libtegula-tuning|libpthread'
 check "libtegula-jit shows tg_jit_* only" none exports_but "$lib/libtegula-jit.so" tg_jit_
+check "libtegula-torch needs neither PyTorch nor libcuda" none needed_but "$lib/libtegula-torch.so" 'libc|libdl|libtegula-rt|libpthread|ld-linux-[a-z0-9_-]*'
+check "libtegula-torch shows tg_torch_* only" none exports_but "$lib/libtegula-torch.so" tg_torch_
 check "libtegula-tuning needs libtegula and libtegula-rt" none needed_but "$lib/libtegula-tuning.so" 'libc|libm|libtegula|libtegula-rt|libpthread'
 check "libtegula-tuning shows tg_* only" none exports_but "$lib/libtegula-tuning.so" tg_
 check "libtegula-emu needs the C library only" none needed_but "$lib/libtegula-emu.so" 'libc|libm|libpthread|ld-linux-[a-z0-9_-]*'
