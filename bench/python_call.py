@@ -1,5 +1,5 @@
-"""What a call costs beside its kernels: calls of no sequences, which launch nothing, on arrays in the emulator's memory;
-and on a GPU small calls of PyTorch, eager, compiled and in a graph.
+"""What a call costs beside its kernels: calls of no sequences, which launch nothing, on arrays in the emulator's memory,
+and on tensors of PyTorch that pass for such; and on a GPU small calls of PyTorch, eager, compiled and in a graph.
 
     PYTHONPATH=python TEGULA_LIBRARY=build/lib python3 bench/python_call.py
 
@@ -34,16 +34,54 @@ def say(what, us, **more):
     print(json.dumps({"call": what, "us": round(us, 1), **more}), flush=True)
 
 
+SHAPES = {"q": (0, 4, 64, 64), "k": (0, 4, 64, 64), "v": (0, 4, 64, 64), "a": (0, 4, 64)}
+
+
 def of_no_sequences():
-    shapes = {"q": (0, 4, 64, 64), "k": (0, 4, 64, 64), "v": (0, 4, 64, 64), "a": (0, 4, 64), "h": (0, 4, 64, 64)}
+    shapes = {**SHAPES, "h": SHAPES["v"]}
     arrays = {name: tegula.to_device(np.empty(shape, np.float32), "emu") for name, shape in shapes.items()}
     operator = tegula.Operator("simple-gla", device="emu")
     say("tegula.Operator, 5 arrays of no sequences", microseconds(lambda: operator(**arrays)))
-    if torch is None:
+
+
+def of_tensors():
+    """The whole way of a call on a GPU, but for its launch."""
+    from tegula import _stable, torch as operators
+    if _stable.library is None:
         return
-    from tegula import torch as operators
-    x = {name: torch.empty(shape) for name, shape in shapes.items() if name != "h"}
-    say("tegula.torch.simple_gla, CPU tensors of no sequences", microseconds(lambda: operators.simple_gla(**x)))
+    _stable.library.tg_torch_place_cpu(1)
+    x = {name: torch.empty(shape) for name, shape in SHAPES.items()}
+    y = {name: t.clone().requires_grad_() for name, t in x.items()}
+    dh, op = torch.empty(SHAPES["v"]), operators.programs["simple-gla"].forward
+    order = [x.get(name) for name in op.names]
+
+    def forward(x):
+        return operators.simple_gla(**x).h
+
+    def training(function):
+        return lambda: torch.autograd.grad(function(y), list(y.values()), dh)
+
+    class Empty(torch.autograd.Function):
+        """What PyTorch itself takes for gradients."""
+
+        @staticmethod
+        def forward(ctx, *x):
+            ctx.save_for_backward(*x)
+            return x[2].new_empty(SHAPES["v"])
+
+        @staticmethod
+        def backward(ctx, dh):
+            return dh, dh, dh, ctx.saved_tensors[3]
+
+    compiled = torch.compile(forward, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        say("torch.ops.tegula.simple_gla_forward", microseconds(lambda: op.call(*order, None, 0, 0, 0, 0, 1)))
+        for how, function in (("eager", forward), ("compiled", compiled)):
+            say("tegula.torch.simple_gla", microseconds(lambda: function(x)), how=how)
+    for how, function in (("eager", forward), ("compiled", compiled)):
+        say("tegula.torch.simple_gla, then backward", microseconds(training(function)), how=how)
+    say("an empty torch.autograd.Function, then backward", microseconds(training(lambda y: Empty.apply(*y.values()))))
+    _stable.library.tg_torch_place_cpu(0)
 
 
 def inputs(T):
@@ -101,5 +139,7 @@ def on_gpu():
 
 
 of_no_sequences()
+if torch is not None:
+    of_tensors()
 if torch is not None and torch.cuda.is_available():
     on_gpu()

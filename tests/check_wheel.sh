@@ -33,7 +33,7 @@ exports_but() { # FILE PATTERN
 check "the wheel is for every Python" is_for_every_python
 check "it installs into an empty environment" install_wheel
 installed=$(echo "$work"/venv/lib/python3*/site-packages/tegula)
-for name in libtegula libtegula-rt libtegula-tuning libtegula-jit libtegula-emu; do
+for name in libtegula libtegula-rt libtegula-tuning libtegula-jit libtegula-torch libtegula-emu; do
     file=$installed/lib/$name.so.1
     check "$name is there once" test -f "$file" -a ! -e "$installed/lib/$name.so"
     check "$name is linked with the C library only" none libraries_but "$file" \

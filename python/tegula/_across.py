@@ -4,7 +4,8 @@ import torch
 
 from . import _fragments
 from ._carry import compose
-from ._signature import Form
+from ._signature import LAYOUTS, Form
+from ._torch_ops import Options
 
 
 def run(job, tensors):
@@ -40,9 +41,8 @@ class Job:
     def run(self, op, tensors, want, cu=None):
         """A program's outputs by name, of those that are optional the wanted ones."""
         given = {**tensors, "cu": cu}
-        found = op.run(*(given.get(name) for name in op.names), *(self.scalars.get(name) for name in op.scalars),
-                       self.layout, False, 0, False, want)
-        return dict(zip((t.name for t in op.outputs), (found,) if len(op.outputs) == 1 else found))
+        return op([given.get(name) for name in op.names], [self.scalars.get(name) for name in op.scalars],
+                  Options(LAYOUTS.index(self.layout), 0, 0, 0, op.least | op.bits(want)))
 
     def cut(self, tensors, rows, tokens):
         """What one piece has of tensors of the local call: some rows of a batch, or some tokens."""

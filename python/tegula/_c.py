@@ -195,12 +195,23 @@ def _error(status, errors):
     return Error(messages[0], field, expected, found, _text(errors[0][1]), hint, messages)
 
 
+def of_text(text):
+    """An error that came as a text: its code, then the message."""
+    code, _, message = text.partition(" ")
+    return _error(0, [(_ERROR, code.encode(), message.encode(), None)])
+
+
 def call(name, *arguments):
-    """A function that yields a status, with a sink; raises what it reports."""
+    """A function that yields a status, with a sink, by its name."""
+    check(getattr(lib, name), *arguments)
+
+
+def check(function, *arguments):
+    """Such a function; raises what it reports."""
     _said.messages = said = []
-    status = getattr(lib, name)(*arguments, byref(_sink))
+    status = function(*arguments, byref(_sink))
     for severity, code, message, _ in said:
         if severity == _WARNING:
-            warnings.warn(f"{_text(code)} {_text(message)}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{_text(code)} {_text(message)}", RuntimeWarning, stacklevel=4)
     if status:
         raise _error(status, [message for message in said if message[0] == _ERROR])

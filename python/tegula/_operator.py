@@ -10,7 +10,7 @@ from ctypes import byref, c_float, c_uint64, c_void_p
 from dataclasses import dataclass
 
 from . import _c
-from ._arrays import contiguous, dense, empty, is_torch, view
+from ._arrays import View, contiguous, dense, empty, is_torch, numbers, view
 from ._c import wrong
 from ._device import DeviceArray, default, device as device_of
 from ._plan import Plan, key as plan_key
@@ -27,6 +27,19 @@ class Results(dict):
         if name in self:
             return self[name]
         raise AttributeError(f"no output {name}: there are {', '.join(self)}")
+
+
+@dataclass
+class Described:
+    """What a call on views comes to: for those who launch it themselves. `outputs` are shapes and types by name of those that
+    were not given; `arguments` None: something is on the host, so that each call is made by `run_views`."""
+
+    where: object
+    kind: object
+    workspace: int
+    outputs: dict
+    arguments: object
+    scalars: object
 
 
 @dataclass
@@ -101,6 +114,31 @@ class Operator:
             self._plans[key] = plan(results)
         return results
 
+    def describe(self, where, given, scalars, want, chunk, layout, v_first, step):
+        """A call on views, `given` by name, of device `where`."""
+        call = _Call(self, given, scalars, None, layout, v_first, where)
+        self.signature.check_missing(given, call.form)
+        where.enter()
+        kind = self.kind(where, call.views, call.form, chunk, step)
+        call.check_outputs()
+        outputs = {t.name: call.output(t, kind) for t in call.missing(want)}
+        if call.on_host or any(v.device is None for v in call.views.values()):
+            return Described(where, kind, 0 if call.on_host else kind.workspace, outputs, None, None)
+        for name, (shape, dtype) in outputs.items():
+            call.views[name] = View(0, shape, dense(shape), dtype, where.name, None)
+        return Described(where, kind, kind.workspace, outputs, call.arguments(kind)[0], call.scalar_values(kind))
+
+    def workspace_bytes(self, given, chunk, layout, v_first, step):
+        """What such a call takes on the device of its arrays."""
+        call = _Call(self, given, {}, None, layout, v_first)
+        self.signature.check_missing(given, call.form)
+        return self.kind(call.where, call.views, call.form, chunk, step).workspace
+
+    def run_views(self, where, given, scalars, chunk, layout, v_first, step, stream, workspace, fresh):
+        """A call on views, of which those of outputs named in `fresh` have nothing in them yet."""
+        call = _Call(self, given, scalars, stream, layout, v_first, where, fresh, workspace)
+        call.run((), chunk, step)
+
     def kind(self, where, views, form, chunk, step):
         key = (where.name, form, chunk, step, *((name, v.shape, v.dtype) for name, v in views.items()))
         found = self._kinds.get(key)
@@ -128,11 +166,6 @@ class Operator:
         return _Kind(sizes, io, state, c_sizes, module, program, workspace, used)
 
 
-def _numbers(table):
-    """A table on the host as a list."""
-    return [n for row in table.tolist() for n in (row if isinstance(row, list) else [row])]
-
-
 def _needs_gradient(tensor):
     import torch
     return tensor.requires_grad and torch.is_grad_enabled()
@@ -141,13 +174,14 @@ def _needs_gradient(tensor):
 class _Call:
     """One call: arrays on the host are copied to the device and back."""
 
-    def __init__(self, operator, given, scalars, stream, layout, v_first):
+    def __init__(self, operator, given, scalars, stream, layout, v_first, where=None, fresh=(), workspace=None):
         self.operator, self.of, self.given, self.scalars = operator, operator.signature, given, scalars
         self.stream = None if stream is None else _c.whole("stream", stream)
         name = operator.device.name if operator.device else None
         self.views = {key: view(key, array, name, stream) for key, array in given.items()}
         self.form = Form(layout, v_first, "cu" in given, self._pooling())
-        self.where = operator.device or self._device_of_arrays()
+        self.where = where or operator.device or self._device_of_arrays()
+        self.fresh, self.workspace = fresh, workspace
         self.on_host = self._is_on_host()
         self.like = next((a for n, a in given.items() if self.of.known[n].is_io), None)
 
@@ -186,7 +220,7 @@ class _Call:
         kind = self.operator.kind(self.where, self.views, self.form, chunk, step)
         self._check_tables(kind)
         results = self._outputs(want, kind)
-        arguments, buffers = self._arguments(kind)
+        arguments, buffers = self.arguments(kind)
         stream = self._stream()
         workspace, _kept = self._workspace(kind.workspace, stream)
         _c.call("tg_launch", kind.module, byref(kind.c_sizes), self.scalar_values(kind), arguments, len(arguments),
@@ -196,7 +230,7 @@ class _Call:
 
     def _check_tables(self, kind):
         """What the kernels take on trust, of tables on the host. A negative slot is none."""
-        host = {name: _numbers(self.given[name]) for name, v in self.views.items()
+        host = {name: numbers(v) for name, v in self.views.items()
                 if self.of.known[name].is_table and v.device is None}
         for name, values in host.items():
             if name in ("index", "index_out"):
@@ -218,26 +252,35 @@ class _Call:
         if pools and max(values, default=-1) >= slots:
             raise wrong(name, f"slots below {slots}", str(values[:8]))
 
-    def _outputs(self, want, kind):
-        results = Results()
+    def check_outputs(self):
         for t in self.of.outputs:
-            if t.name in self.given:
-                if self.views[t.name].is_read_only:
-                    raise wrong(t.name, "an array that may be written", "one that is read-only")
-                results[t.name] = self.given[t.name]
-            elif not t.optional or t.name in want:
-                if self.form.pooled and t.is_state:
-                    raise wrong(t.name, "an array of slots, which may be that of the initial state", "none")
-                dtype = kind.io if t.is_io else kind.state if t.is_matrix else "float32"
-                results[t.name] = self._empty(self.of.shape(t.name, kind.sizes, self.form), dtype)
-                self.views[t.name] = view(t.name, results[t.name], self.where.name, self.stream)
-                if self._is_filled(t.name):
-                    results[t.name][...] = 0
-        return results
+            if t.name in self.given and self.views[t.name].is_read_only:
+                raise wrong(t.name, "an array that may be written", "one that is read-only")
+
+    def missing(self, want):
+        """Outputs that are to be made."""
+        return [t for t in self.of.outputs if t.name not in self.given and (not t.optional or t.name in want)]
+
+    def output(self, t, kind):
+        """Its shape and type."""
+        if self.form.pooled and t.is_state:
+            raise wrong(t.name, "an array of slots, which may be that of the initial state", "none")
+        dtype = kind.io if t.is_io else kind.state if t.is_matrix else "float32"
+        return self.of.shape(t.name, kind.sizes, self.form), dtype
+
+    def _outputs(self, want, kind):
+        self.check_outputs()
+        made = {t.name: self._empty(*self.output(t, kind)) for t in self.missing(want)}
+        for name, array in made.items():
+            self.views[name] = view(name, array, self.where.name, self.stream)
+            if self._is_filled(name):
+                array[...] = 0
+        known = {**self.given, **made}
+        return Results({t.name: known[t.name] for t in self.of.outputs if t.name in known})
 
     def _is_filled(self, name):
         """What is on the host and may keep, in places, what it was: slots and tokens of no sequence."""
-        return self.on_host and (name in self.given or "count" in self.given)
+        return self.on_host and ((name in self.given and name not in self.fresh) or "count" in self.given)
 
     def _empty(self, shape, dtype):
         made = empty(self.like, shape, dtype) if not hasattr(self.like, "_tegula_view") else None
@@ -246,7 +289,7 @@ class _Call:
                         type(self.like).__name__)
         return made if made is not None else DeviceArray(self.where, shape, dtype)
 
-    def _arguments(self, kind):
+    def arguments(self, kind):
         used = [(name, v) for name, v in self.views.items() if name in kind.used]
         arguments, buffers, laid = (_c.TensorArg * len(used))(), {}, self.of.laid(self.form)
         for argument, (name, v) in zip(arguments, used):
@@ -278,8 +321,8 @@ class _Call:
 
     def _workspace(self, n, stream):
         """Its address, and what keeps it. That of PyTorch is its allocator's, so that a graph can be captured."""
-        if not n:
-            return 0, None
+        if not n or (self.workspace and not self.on_host):
+            return self.workspace or 0, None
         if self.on_host or not is_torch(self.like):
             return self.where.workspace(n, stream), None
         kept = self.like.new_empty(n, dtype=_uint8())

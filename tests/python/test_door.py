@@ -6,6 +6,7 @@ import unittest
 import numpy as np
 import tegula
 from recurrence import decayed, delta, error, mlstm, slope
+from tegula._arrays import view
 from where import DEVICE
 
 FP32 = 2e-5  # RMS; CONTRIBUTING.md
@@ -304,6 +305,47 @@ class Doors(unittest.TestCase):
             h, S = expected({**x, "S0": S})
             self.assertLess(error(found.h.copy_to(np.empty_like(x["v"])), h), FP32)
         self.assertLess(error(on_device["S0"].copy_to(pool)[index], S), FP32)
+
+
+class Views(unittest.TestCase):
+    """Calls of libtegula-torch: described once, and made by Python where something is on the host."""
+
+    def call(self, x, cu):
+        operator = tegula.Operator("simple-gla")
+        where = tegula._device.device(DEVICE)
+        tables = {"cu": view("cu", cu, None, None)}
+        arrays = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
+        given = {**{n: a._tegula_view for n, a in arrays.items()}, **tables}
+        found = operator.describe(where, given, {}, ("S",), 0, "bhtd", False, False)
+        return operator, where, given, found
+
+    def test_a_table_on_the_host(self):
+        x = inputs(B=1, T=40)
+        x["S0"] = np.concatenate([x["S0"]] * 2)
+        cu = np.array([0, 9, 40])
+        operator, where, given, found = self.call(x, cu)
+        self.assertIsNone(found.arguments)
+        self.assertEqual(found.outputs, {"h": ((1, 2, 40, 24), "float32"), "S": ((2, 2, 16, 24), "float32")})
+        made = {n: tegula.DeviceArray(where, *of) for n, of in found.outputs.items()}
+        scratch = tegula.DeviceArray(where, (found.workspace // 4 + 1,), "float32")
+        operator.run_views(where, {**given, **{n: a._tegula_view for n, a in made.items()}}, {}, 0, "bhtd", False, False,
+                           0, scratch._tegula_view.address, tuple(made))
+        wanted = forward("simple-gla", **x, cu=cu, want=["S"])
+        for name, array in made.items():
+            found = array.copy_to(np.empty(array.shape, "f"))
+            self.assertTrue((found == wanted[name]).all(), name)
+        with self.assertRaises(tegula.Error) as caught:
+            operator.run_views(where, {**given, "cu": view("cu", cu + 1, None, None)}, {}, 0, "bhtd", False, False, 0, 0, ())
+        self.assertEqual(caught.exception.field, "cu")
+
+    def test_nothing_on_the_host(self):
+        x = inputs()
+        operator, where = tegula.Operator("simple-gla"), tegula._device.device(DEVICE)
+        arrays = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
+        found = operator.describe(where, {n: a._tegula_view for n, a in arrays.items()}, {"scale": 2}, (), 0, "bhtd", False,
+                                  False)
+        self.assertEqual([a.name for a in found.arguments], [b"q", b"k", b"v", b"a", b"S0", b"h"])
+        self.assertEqual((found.workspace, list(found.scalars)), (found.kind.workspace, [2]))
 
 
 class Errors(unittest.TestCase):

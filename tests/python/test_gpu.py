@@ -12,7 +12,7 @@ import where
 
 import tegula
 import tegula.torch as operators
-from tegula import fla, mlstm
+from tegula import _stable, _torch_ops, fla, mlstm
 
 BF16 = 4e-3  # RMS; of gradients twice that, of parameters eight times: CONTRIBUTING.md
 SLEEP = 100_000_000  # cycles: about 50 ms
@@ -132,10 +132,27 @@ class Values(Case):
         qkv = torch.randn(2, 100, 3, 4, 128).bfloat16()
         views = dict(zip("qkv", qkv.unbind(2)))
         a = -torch.rand(2, 100, 4)
-        self.assertTrue(all(operators._ready(t) is t for t in views.values()))
+        self.assertTrue(all(_torch_ops.ready(t) is t for t in views.values()))
         with torch.no_grad():
             h = operators.simple_gla(**views, a=a, layout="bthd").h
             self.assertLess(error(h, recurrence(**views, log_decay=a)[0]), BF16)
+
+    def test_calls_that_are_alike(self):
+        """Python is asked once; the stream, the memory and the device are PyTorch's each time."""
+        x = {n: t.detach() for n, t in inputs().items()}
+        expected = recurrence(*(x[n] for n in ("q", "k", "v", "g", "beta", "S0")))
+        counts = []
+        for _ in range(3):
+            for one, other in zip(gated_delta(**x), expected):
+                self.assertLess(error(one, other), BF16)
+            counts.append(_stable.library.tg_torch_plans())
+        self.assertEqual(counts[1:], counts[:1] * 2)
+
+    def test_boundaries_on_the_host(self):
+        x = {n: t.detach() for n, t in inputs(B=1, N=3).items()}
+        cu = torch.tensor([0, 7, 7, 200])
+        for one, other in zip(gated_delta(**x, cu_seqlens=cu.cpu()), gated_delta(**x, cu_seqlens=cu)):
+            self.assertTrue(torch.equal(one, other))
 
     def test_autocast(self):
         x = {n: t.float() for n, t in inputs().items()}

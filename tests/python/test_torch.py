@@ -1,5 +1,9 @@
 """Operators of PyTorch on CPU tensors, that is on the emulator: values, gradients, torch.compile."""
 
+import ctypes
+import os
+import subprocess
+import sys
 import types
 import unittest
 from unittest import mock
@@ -9,7 +13,7 @@ import torch
 
 import tegula
 import tegula.torch as operators
-from tegula import fla, mamba, mlstm
+from tegula import _stable, _torch_ops, fla, mamba, mlstm
 
 FP32, BF16 = 4e-5, 8e-3  # RMS of gradients; CONTRIBUTING.md
 
@@ -165,12 +169,12 @@ class Rows(unittest.TestCase):
     def test_what_kernels_read_is_not_copied(self):
         x = torch.randn(2, 4, 8, 32)
         for good in (x, x[:, 1:], x.transpose(1, 2), x[..., 4:], x[:1].expand(3, -1, -1, -1), x[0, 0, 0]):
-            self.assertIs(operators._ready(good), good)
+            self.assertIs(_torch_ops.ready(good), good)
         for bad in (x[..., ::2], x[..., 1:9], torch.ones(1).expand(2, 4, 8, 32), torch.randn(8, 33)[:, :32],
                     x.bfloat16()[..., 4:],
                     torch.randn(33)[1:]):
-            self.assertIsNot(operators._ready(bad), bad)
-            self.assertTrue(operators._ready(bad).is_contiguous())
+            self.assertIsNot(_torch_ops.ready(bad), bad)
+            self.assertTrue(_torch_ops.ready(bad).is_contiguous())
 
 
 class OnEmulator(torch.Tensor):
@@ -228,9 +232,164 @@ class Launched(unittest.TestCase):
         self.assertEqual(len(operator._plans), 1)
 
 
+class Placed:
+    """Tensors on the CPU whose memory is the emulator's: what libtegula-torch does with tensors on a GPU."""
+
+    def __init__(self):
+        self.arrays = []
+
+    def of(self, tensor):
+        """A copy there, with the same strides."""
+        whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+        return self.empty(whole.shape, whole.dtype, whole).as_strided(tensor.shape, tensor.stride(),
+                                                                      tensor.storage_offset())
+
+    def empty(self, shape, dtype, values=None):
+        values = torch.zeros(shape, dtype=dtype) if values is None else values
+        n = max(values.numel() * values.element_size(), 1)
+        array = tegula.to_device(numpy.frombuffer(ctypes.string_at(values.data_ptr(), n).ljust((n + 3) // 4 * 4, b"\0"),
+                                                  "f"), "emu")
+        self.arrays.append(array)
+        memory = (ctypes.c_char * n).from_address(array._tegula_view.address)
+        return torch.frombuffer(memory, dtype=dtype, count=values.numel()).reshape(shape)
+
+    def read(self, tensor):
+        array = next(a for a in self.arrays if a._tegula_view.address == tensor.data_ptr())
+        found = torch.from_numpy(array.copy_to(numpy.empty(array.shape, "f")))
+        return found.view(tensor.dtype)[: tensor.numel()].reshape(tensor.shape)
+
+
+@unittest.skipIf(_stable.library is None, "this PyTorch has no stable C interface")
+class Stable(unittest.TestCase):
+    """Operators by libtegula-torch, up to the launch: nothing is copied, and Python is not asked twice."""
+
+    def setUp(self):
+        if torch.get_default_device().type != "cpu":
+            self.skipTest("tensors of tests that nobody places lie on a GPU")
+        self.placed = Placed()
+        _stable.library.tg_torch_forget()
+        _stable.library.tg_torch_place_cpu(1)
+        self.addCleanup(_stable.library.tg_torch_place_cpu, 0)
+
+    def call(self, x, function=operators.simple_gla, **more):
+        """Outputs by name, of tensors that are placed, with outputs and workspace there too."""
+        given = {n: self.placed.of(t) for n, t in x.items()}
+        outputs = {"h": self.placed.empty(x["v"].shape, x["v"].dtype),
+                   "S": self.placed.empty((x["v"].shape[0], *x["v"].shape[1:2], x["q"].shape[-1], x["v"].shape[-1]),
+                                          torch.float32)}
+        workspace = self.placed.empty((operators.simple_gla.workspace_bytes(**given, **more),), torch.uint8)
+        found = function(**given, **outputs, workspace=workspace, **more)
+        self.assertEqual([found[n].data_ptr() for n in outputs], [t.data_ptr() for t in outputs.values()])
+        return [self.placed.read(t) for t in outputs.values()]
+
+    def test_calls_that_are_alike(self):
+        for seed in range(3):
+            x = {n: t.detach() for n, t in inputs(T=130, dtype=torch.float16).items()}
+            x["a"] = x["a"] * (seed + 1)
+            with mock.patch.object(_stable, "_describe", wraps=_stable._describe) as described:
+                found = self.call(x)
+            self.assertEqual(described.call_count, seed == 0)
+            for one, expected in zip(found, truth(**x)):
+                self.assertLess(error(one, expected), BF16)
+        self.assertEqual(_stable.library.tg_torch_plans(), 1)
+
+    def test_strides_and_scalars(self):
+        x = {n: t.detach() for n, t in inputs(T=40).items()}
+        expected = truth(**x)
+        x["q"], x["v"] = (x[n].transpose(1, 2).contiguous().transpose(1, 2) for n in "qv")
+        for one, other in zip(self.call(x), expected):
+            self.assertLess(error(one, other), FP32)
+        h, _ = self.call(x, scale=0.5)
+        self.assertLess(error(h, 2 * expected[0]), FP32)  # 16 ** -0.5 is a quarter
+        self.assertEqual(_stable.library.tg_torch_plans(), 2)
+
+    def test_pools(self):
+        x = {n: t.detach() for n, t in inputs(T=3).items()}
+        pool, index = torch.zeros(5, 2, 16, 24), torch.tensor([3, 1])
+        pool[index] = x.pop("S0")
+        expected = truth(**x, S0=pool[index])
+        given = {n: self.placed.of(t) for n, t in {**x, "S": pool, "index": index}.items()}
+        h = self.placed.empty(x["v"].shape, torch.float32)
+        operators.simple_gla(**given, h=h, step=True, workspace=self.placed.empty((1 << 16,), torch.uint8))
+        self.assertLess(error(self.placed.read(h), expected[0]), FP32)
+        self.assertLess(error(self.placed.read(given["S"])[index], expected[1]), FP32)
+
+    def test_what_a_launch_refuses(self):
+        x = {n: self.placed.of(t.detach()) for n, t in inputs().items()}
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**x, h=x["v"], workspace=self.placed.empty((1 << 20,), torch.uint8))
+        self.assertEqual((caught.exception.code, caught.exception.field), ("TG0833", "h: address"))
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**x, h=self.placed.empty(x["v"].shape, torch.float32),
+                                 workspace=self.placed.empty((16,), torch.uint8))
+        self.assertEqual(caught.exception.field, "workspace")
+
+
+class ByCtypes(unittest.TestCase):
+    def test_without_the_library(self):
+        """As with a PyTorch that lacks the interface: the same operators, with the same gradients and graphs."""
+        program = ("import sys; from tegula import _stable; _stable.library = None; "
+                   "import runpy; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')")
+        run = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.py")
+        tests = ["test_torch.Gradients.test_against_fp64", "test_torch.Gradients.test_strides",
+                 "test_torch.Compiled", "test_torch.Pools", "test_torch.Outputs", "test_torch.Errors"]
+        found = subprocess.run([sys.executable, "-c", program, run, *tests], capture_output=True, text=True)
+        self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
+        self.assertNotIn("SKIP", found.stdout)
+
+
+class Outputs(unittest.TestCase):
+    """Of the caller's, on the CPU."""
+
+    def test_what_is_given_is_filled(self):
+        x = {n: t.detach() for n, t in inputs().items()}
+        h, S = torch.full((2, 2, 24, 24), torch.nan), torch.full((2, 2, 16, 24), torch.nan)
+
+        def run(h, S):
+            found = operators.simple_gla(**x, h=h, S=S)
+            return found.h, found.S
+
+        torch._dynamo.reset()
+        for function in (run, torch.compile(run, fullgraph=True, backend="aot_eager")):
+            found = function(h.fill_(torch.nan), S.fill_(torch.nan))
+            for one, other, given in zip(found, truth(**x), (h, S)):
+                self.assertLess(error(one, other), FP32)
+                self.assertTrue(torch.equal(one, given))
+        self.assertIs(operators.simple_gla(**x, h=h).h, h)
+
+    def test_what_is_missing_is_made(self):
+        x = {n: t.detach() for n, t in inputs().items()}
+        S = torch.empty(2, 2, 16, 24)
+        found = operators.simple_gla(**x, S=S)
+        self.assertIs(found.S, S)
+        for one, other in zip((found.h, S), truth(**x)):
+            self.assertLess(error(one, other), FP32)
+
+    def test_views(self):
+        """A slice of a larger buffer, where the kernel may write by strides: not on the host."""
+        x = {n: t.detach() for n, t in inputs().items()}
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**x, h=torch.empty(2, 2, 24, 48)[..., :24])
+        self.assertEqual(caught.exception.field, "h.strides")
+
+    def test_with_gradients_they_are_refused(self):
+        x = inputs()
+        with self.assertRaises(tegula.Error) as caught:
+            operators.simple_gla(**x, h=torch.empty(2, 2, 24, 24))
+        self.assertEqual(caught.exception.field, "h")
+        with torch.no_grad():
+            operators.simple_gla(**x, h=torch.empty(2, 2, 24, 24))
+
+    def test_operator(self):
+        x = {n: t.detach() for n, t in inputs(T=8).items()}
+        order = [x["q"], x["k"], x["v"], x["S0"], x["a"], None, None, *_torch_ops.Options(0, 0, 0, 0, 3)]
+        torch.library.opcheck(torch.ops.tegula.simple_gla_forward.out, order,
+                              {"h": torch.empty(2, 2, 8, 24), "S": torch.empty(2, 2, 16, 24), "workspace": None})
+        torch.library.opcheck(torch.ops.tegula.simple_gla_forward.default, order)
+
+
 class Modes(unittest.TestCase):
     def test_a_mode_sees_the_operator(self):
-        """Without one, and without gradients, PyTorch's dispatcher is left out."""
         class Names(torch.utils._python_dispatch.TorchDispatchMode):
             def __torch_dispatch__(self, function, types, args=(), kwargs=None):
                 names.append(str(function))
@@ -239,7 +398,7 @@ class Modes(unittest.TestCase):
         x, names = {n: t.detach() for n, t in inputs().items()}, []
         with Names():
             seen = operators.simple_gla(**x).h
-        self.assertIn("tegula.simple_gla.default", names)
+        self.assertIn("tegula.simple_gla_forward.default", names)
         self.assertTrue(torch.equal(operators.simple_gla(**x).h, seen))
 
 
@@ -324,7 +483,7 @@ class Pools(unittest.TestCase):
     def test_operator(self):
         x = {n: t.detach() for n, t in inputs(T=3).items()}
         order = [x["q"], x["k"], x["v"], x["a"], None, torch.randn(5, 2, 16, 24), torch.tensor([3, 1]), None, None]
-        torch.library.opcheck(torch.ops.tegula.simple_gla_pooled.default, (*order, "bhtd", False, 0, True, []))
+        torch.library.opcheck(torch.ops.tegula.simple_gla_pooled.default, (*order, *_torch_ops.Options(0, 0, 0, 1, 1)))
 
     def test_gradients_are_refused(self):
         x = inputs()
