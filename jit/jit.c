@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,115 @@ static tg_status check_sizes(const tg_shape_class *shape, const tg_sizes *sizes,
     return tg_fail(sink, TG_E_ARGUMENT, "TG0703", NULL,
                    "sizes.heads: expected a multiple of %lld, the heads of a group, found %lld", (long long)group,
                    (long long)sizes->heads);
+}
+
+/* ---- what a forward keeps for its backward ---- */
+
+_Static_assert((int)TG_JIT_KEPT == (int)TG_MAX_KEPT, "room for what a schedule keeps");
+
+/* The tensor of the k-th that a schedule of the variant keeps, whichever; NULL: there are no more of that schedule. */
+static const tg_tensor *kept_of(const tg_schedule *s, uint32_t k)
+{
+    return k < TG_MAX_KEPT && s->kept[k] ? &s->algorithm->tensors[s->kept[k]] : NULL;
+}
+
+const tg_tensor *tg_jit_kept_tensor(const tg_variant *variant, uint32_t i)
+{
+    enum { MAX_FOUND = 32 };
+    const tg_tensor *found[MAX_FOUND], *tensor;
+    uint32_t n = 0;
+    tg_schedule s;
+    for (uint32_t at = 0; tg_variant_schedule(variant, at, &s); at++)
+        for (uint32_t k = 0; n < MAX_FOUND && (tensor = kept_of(&s, k)); k++) {
+            uint32_t j = 0;
+            while (j < n && strcmp(found[j]->name, tensor->name) != 0)
+                j++;
+            if (j < n)
+                continue;
+            found[n++] = tensor;
+            if (n > i)
+                return tensor;
+        }
+    return NULL;
+}
+
+/* Predicted seconds of what a call takes when nobody says. */
+static tg_status cost_of_choice(const tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                                const tg_sizes *sizes, double *seconds, const tg_sink *sink)
+{
+    tg_schedule schedule;
+    tg_cost cost;
+    tg_status status = choose(jit, variant, shape, sizes, &schedule, sink);
+    if (status == TG_OK)
+        status = tg_cost_estimate(&schedule, jit->target, shape, sizes, &cost, sink);
+    *seconds += status == TG_OK ? cost.seconds : 0;
+    return status;
+}
+
+static void describe_pair(const tg_jit *jit, const tg_keeping *pair, const tg_shape_class *shape, const tg_sizes *sizes,
+                          tg_jit_kept *kept)
+{
+    const tg_tensor *tensor;
+    tg_cost costs[2];
+    if (tg_cost_estimate(&pair->forward, jit->target, shape, sizes, &costs[0], NULL) != TG_OK ||
+        tg_cost_estimate(&pair->backward, jit->target, shape, sizes, &costs[1], NULL) != TG_OK)
+        return;
+    for (uint32_t k = 0; (tensor = kept_of(&pair->forward, k)); k++)
+        kept->names[kept->n++] = tensor->name;
+    kept->chunk = pair->forward.chunk;
+    kept->segment = tg_schedule_cut(&pair->forward);
+    kept->seconds = costs[0].seconds + costs[1].seconds;
+}
+
+tg_status tg_jit_keeping(tg_jit *jit, const tg_variant *forward, const tg_shape_class *shape, const tg_sizes *sizes,
+                         tg_jit_kept *kept, const tg_sink *sink)
+{
+    tg_keeping pair;
+    if (!jit || !forward || !shape || !sizes || !kept)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL, "tg_jit_keeping: expected five pointers, found a NULL");
+    *kept = (tg_jit_kept){.n = 0};
+    if (check_sizes(shape, sizes, sink) != TG_OK)
+        return TG_E_ARGUMENT;
+    if (!forward->backward || shape->tokens || shape->pooled || sizes->tokens == 0 || sizes->batch == 0 ||
+        !tg_schedules_keeping(forward, NULL, jit->target, shape, sizes, &pair))
+        return TG_OK;
+    tg_status status = cost_of_choice(jit, forward, shape, sizes, &kept->seconds_without, sink);
+    if (status == TG_OK)
+        status = cost_of_choice(jit, forward->backward, shape, sizes, &kept->seconds_without, sink);
+    if (status == TG_OK)
+        describe_pair(jit, &pair, shape, sizes, kept);
+    return status;
+}
+
+static tg_status no_keeper(const tg_variant *variant, const tg_jit_kept *kept, const tg_sink *sink)
+{
+    char names[TG_JIT_KEPT * 18] = "";
+    for (uint32_t i = 0; i < kept->n && i < TG_JIT_KEPT; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", kept->names[i]);
+    return tg_fail(sink, TG_E_UNSUPPORTED, "TG0836", "keep what tg_jit_keeping says",
+                   "%s: expected a schedule that keeps %s in chunks of %u and segments of %u, found none",
+                   variant->name, names, kept->chunk, kept->segment);
+}
+
+tg_status tg_jit_module_keeping(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                                const tg_sizes *sizes, const tg_jit_kept *kept, const tg_module **module,
+                                const tg_sink *sink)
+{
+    tg_schedule schedule;
+    if (!jit || !variant || !shape || !sizes || !kept || !module)
+        return tg_fail(sink, TG_E_ARGUMENT, "TG0828", NULL,
+                       "tg_jit_module_keeping: expected six pointers, found a NULL");
+    tg_sizes cut = *sizes;
+    cut.chunk = kept->chunk;
+    *module = NULL;
+    if (check_sizes(shape, &cut, sink) != TG_OK)
+        return TG_E_ARGUMENT;
+    if (!tg_schedule_keeping(variant, kept->names, kept->n, kept->segment, jit->target, shape, &cut, &schedule))
+        return no_keeper(variant, kept, sink);
+    pthread_mutex_lock(&jit->lock);
+    const tg_status status = load(jit, variant, &schedule, shape, module, sink);
+    pthread_mutex_unlock(&jit->lock);
+    return status;
 }
 
 tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape, const tg_sizes *sizes,

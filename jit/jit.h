@@ -39,6 +39,29 @@ TG_API void tg_jit_close(tg_jit *jit);
 TG_API tg_status tg_jit_module(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
                                const tg_sizes *sizes, const tg_module **module, const tg_sink *sink);
 
+/* Tensors that a forward leaves for its backward in memory of the caller's: `names` as the programs have them, and how the
+ * sequences of both are cut, for tensors with an entry a chunk, or a segment of them. */
+enum { TG_JIT_KEPT = 8 };
+typedef struct tg_jit_kept {
+    uint32_t n; /* 0: nothing is kept */
+    const char *names[TG_JIT_KEPT];
+    uint32_t chunk, segment;         /* positions of a chunk, chunks of a segment; 0: there are no segments */
+    double seconds, seconds_without; /* of forward and backward by the cost model: so, and with nothing kept */
+} tg_jit_kept;
+
+/* The i-th of the tensors that some schedule of a variant keeps; NULL: there are no more. */
+TG_API const tg_tensor *tg_jit_kept_tensor(const tg_variant *variant, uint32_t i);
+
+/* What a forward and its backward would keep, at these sizes; whether it pays is in the seconds. Its names are the
+ * variant's. Milliseconds. */
+TG_API tg_status tg_jit_keeping(tg_jit *jit, const tg_variant *forward, const tg_shape_class *shape,
+                                const tg_sizes *sizes, tg_jit_kept *kept, const tg_sink *sink);
+
+/* As tg_jit_module, of the forward or of the backward that keep these. TG_E_UNSUPPORTED where there is none. */
+TG_API tg_status tg_jit_module_keeping(tg_jit *jit, const tg_variant *variant, const tg_shape_class *shape,
+                                       const tg_sizes *sizes, const tg_jit_kept *kept, const tg_module **module,
+                                       const tg_sink *sink);
+
 #ifdef __cplusplus
 }
 #endif

@@ -600,6 +600,29 @@ static void suite_linear(void)
     tap_end();
 }
 
+/* Both of a pair are found again by what they keep, also of a sequence too short for a segment. */
+static void expect_each_again(const tg_variant *variant, const tg_keeping *pair, const tg_target *target,
+                              const tg_shape_class *class, const tg_sizes *sizes)
+{
+    const char *names[TG_MAX_KEPT];
+    const tg_schedule *const f = &pair->forward;
+    uint32_t n = 0;
+    for (; n < TG_MAX_KEPT && f->kept[n]; n++)
+        names[n] = f->algorithm->tensors[f->kept[n]].name;
+    for (int which = 0; which < 3; which++) {
+        const tg_schedule *const wanted = which == 1 ? &pair->backward : f;
+        tg_sizes cut = *sizes;
+        tg_schedule found;
+        cut.chunk = f->chunk;
+        cut.tokens = which == 2 ? 40 : cut.tokens;
+        const bool is_found = tg_schedule_keeping(which == 1 ? variant->backward : variant, names, n,
+                                                  tg_schedule_cut(f), target, class, &cut, &found);
+        tap_expect(is_found && tg_schedule_cut(&found) == tg_schedule_cut(wanted) &&
+                       (which == 2 || strcmp(found.name, wanted->name) == 0),
+                   "%s again: %s", wanted->name, is_found ? found.name : "none");
+    }
+}
+
 /* A forward that leaves what its backward takes. The length of segments is the model's as well: of 32,768 tokens 3.87 ms were
  * measured by 32 chunks, which the points are declared with, and 3.50 by 128 (bench/NOTES.md). */
 static void suite_kept(void)
@@ -633,6 +656,7 @@ static void suite_kept(void)
                        chunks <= rows[i].most && chunks == tg_schedule_segment(&pair.backward),
                    "row %zu: %s and %s, segments of %u and %u", i, pair.forward.name, pair.backward.name, chunks,
                    tg_schedule_segment(&pair.backward));
+        expect_each_again(rows[i].variant, &pair, target, &class, &rows[i].sizes);
     }
     tap_end();
 }

@@ -182,6 +182,72 @@ static void what_cannot_be_is_refused(void **state)
     close_device(&d);
 }
 
+/* A forward and its backward that keep states: which tensors, how long, and that both programs have them. */
+static void what_a_pair_keeps(void **state)
+{
+    (void)state;
+    struct device d = open_device(NULL);
+    const tg_variant *forward = tg_variant_find("simple-gla");
+    const tg_sizes sizes = {2, 2, 300, 0};
+    tg_jit_kept kept;
+    LOG(log);
+    assert_int_equal(tg_jit_keeping(d.jit, forward, &narrow, &sizes, &kept, &log_sink), TG_OK);
+    assert_int_equal(kept.n, 1);
+    assert_string_equal(kept.names[0], "states");
+    assert_int_equal(kept.segment, 0);
+    assert_true(kept.seconds > 0 && kept.seconds_without > 0);
+    for (int i = 0; i < 2; i++) {
+        const tg_module *module, *again;
+        const tg_variant *variant = i ? forward->backward : forward;
+        assert_int_equal(tg_jit_module_keeping(d.jit, variant, &narrow, &sizes, &kept, &module, &log_sink), TG_OK);
+        const tg_program *p = tg_module_program(module);
+        const int states = tg_program_tensor(p, "states");
+        assert_true(states >= 0 && p->tensors[states].flags & (i ? TG_IN : TG_OUT));
+        assert_int_equal(p->chunk_default, kept.chunk);
+        assert_int_equal(tg_jit_module_keeping(d.jit, variant, &narrow, &sizes, &kept, &again, &log_sink), TG_OK);
+        assert_ptr_equal(again, module);
+    }
+    assert_int_equal(log.n, 0);
+    close_device(&d);
+}
+
+static void what_nothing_keeps(void **state)
+{
+    (void)state;
+    struct device d = open_device(NULL);
+    const tg_sizes sizes = {2, 2, 300, 0}, none = {2, 2, 0, 0};
+    const tg_shape_class step = {.io = TG_BF16, .dqk = 32, .dhv = 32, .tokens = 1};
+    const tg_module *module;
+    tg_jit_kept kept;
+    LOG(log);
+    assert_int_equal(tg_jit_keeping(d.jit, tg_variant_find("rotary"), &narrow, &sizes, &kept, &log_sink), TG_OK);
+    assert_int_equal(kept.n, 0);
+    assert_int_equal(tg_jit_keeping(d.jit, tg_variant_find("gla"), &narrow, &none, &kept, &log_sink), TG_OK);
+    assert_int_equal(kept.n, 0);
+    assert_int_equal(tg_jit_keeping(d.jit, tg_variant_find("gla"), &step, &(tg_sizes){1, 1, 1, 0}, &kept, &log_sink),
+                     TG_OK);
+    assert_int_equal(kept.n, 0);
+    assert_null(tg_jit_kept_tensor(tg_variant_find("rotary"), 0));
+    const tg_jit_kept other = {.n = 1, .names = {"states"}, .chunk = 64, .segment = 7};
+    assert_int_equal(tg_jit_module_keeping(d.jit, tg_variant_find("gla"), &narrow, &sizes, &other, &module, &log_sink),
+                     TG_E_UNSUPPORTED);
+    assert_says(&log,
+                "TG0836 gla: expected a schedule that keeps states in chunks of 64 and segments of 7, found none");
+    close_device(&d);
+}
+
+static void tensors_that_are_kept_are_listed(void **state)
+{
+    (void)state;
+    static const char *const of_kda[] = {"t", "p", "kb", "ke", "qb", "gt", "n"};
+    for (int backward = 0; backward < 2; backward++) {
+        const tg_variant *kda = tg_variant_find(backward ? "kda-backward" : "kda");
+        for (uint32_t i = 0; i < 7; i++)
+            assert_string_equal(tg_jit_kept_tensor(kda, i)->name, of_kda[i]);
+        assert_null(tg_jit_kept_tensor(kda, 7));
+    }
+}
+
 struct asker {
     const struct device *d;
     const tg_module *module;
@@ -224,6 +290,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_cache_that_cannot_be_written_is_a_warning),
         cmocka_unit_test(what_tuning_found_goes_first),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(what_a_pair_keeps),
+        cmocka_unit_test(what_nothing_keeps),
+        cmocka_unit_test(tensors_that_are_kept_are_listed),
         cmocka_unit_test(threads_share_one_module),
     };
     if (argc != 2)

@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t tg_schedule_segment(const tg_schedule *schedule)
+uint32_t tg_schedule_cut(const tg_schedule *schedule)
 {
     for (uint32_t r = 0; r < schedule->n_rows; r++)
         if (schedule->rows[r].row[TG_SEG].role != TG_ROLE_NONE)
             return schedule->rows[r].row[TG_SEG].block;
-    return 1;
+    return 0;
+}
+
+uint32_t tg_schedule_segment(const tg_schedule *schedule)
+{
+    const uint32_t cut = tg_schedule_cut(schedule);
+    return cut ? cut : 1;
 }
 
 /* The one leaves what the other takes: the same tiles, of sequences cut alike. */
@@ -76,6 +82,50 @@ static bool fastest_pair(const struct keepers keepers[2], struct keeper *pair[2]
             }
     return least < HUGE_VAL;
 }
+
+/* ---- one of a pair ---- */
+
+static bool keeps(const tg_schedule *schedule, const char *const *names, uint32_t n_names)
+{
+    uint32_t n = 0, n_found = 0;
+    for (; n < TG_MAX_KEPT && schedule->kept[n]; n++)
+        for (uint32_t i = 0; i < n_names; i++)
+            n_found += strcmp(schedule->algorithm->tensors[schedule->kept[n]].name, names[i]) == 0;
+    return n == n_names && n_found == n;
+}
+
+static struct keeper *fastest_of(const struct keepers *keepers)
+{
+    struct keeper *found = NULL;
+    for (struct keeper *k = keepers->all; k < keepers->all + keepers->n; k++)
+        if (k->seconds < HUGE_VAL && (!found || k->seconds < found->seconds))
+            found = k;
+    return found;
+}
+
+bool tg_schedule_keeping(const tg_variant *variant, const char *const *names, uint32_t n_names, uint32_t segment,
+                         const tg_target *target, const tg_shape_class *class, const tg_sizes *sizes,
+                         tg_schedule *schedule)
+{
+    struct keepers keepers = {.n = 0};
+    struct keeper *found = NULL;
+    tg_sizes whole = *sizes; /* long enough that the search does not leave that segment out */
+    if (whole.tokens < sizes->chunk * segment)
+        whole.tokens = sizes->chunk * segment;
+    bool is_good = find_keepers(variant, target, class, &whole, &keepers);
+    for (struct keeper *k = keepers.all; is_good && k < keepers.all + keepers.n; k++)
+        if (!keeps(&k->schedule, names, n_names) || tg_schedule_cut(&k->schedule) != segment)
+            k->seconds = HUGE_VAL;
+    while (is_good && (found = fastest_of(&keepers)) && !fits(found, target, class))
+        continue;
+    is_good = is_good && found;
+    if (is_good)
+        *schedule = found->schedule;
+    free(keepers.all);
+    return is_good;
+}
+
+/* ---- both ---- */
 
 bool tg_schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                           const tg_shape_class *class, const tg_sizes *sizes, tg_keeping *pair)

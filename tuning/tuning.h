@@ -303,7 +303,14 @@ typedef struct tg_keeping {
  * the forward's is that. False if there are none. */
 TG_API bool tg_schedules_keeping(const tg_variant *forward, const tg_schedule *given, const tg_target *target,
                                  const tg_shape_class *shape_class, const tg_sizes *sizes, tg_keeping *pair);
-/* Chunks of a segment; 1 where there are none. */
+/* Of a variant's schedules that keep just these tensors, cut into chunks of sizes->chunk and segments of `segment` of them
+ * (tg_schedule_cut), the one that the model thinks fastest: a forward's or a backward's, of such a pair. False if there is
+ * none. */
+TG_API bool tg_schedule_keeping(const tg_variant *variant, const char *const *names, uint32_t n_names, uint32_t segment,
+                                const tg_target *target, const tg_shape_class *shape_class, const tg_sizes *sizes,
+                                tg_schedule *schedule);
+/* Chunks of a segment; 0, or 1, where there are none. */
+TG_API uint32_t tg_schedule_cut(const tg_schedule *schedule);
 TG_API uint32_t tg_schedule_segment(const tg_schedule *schedule);
 
 /* ---- tune.c: which schedule is the fastest ---- */
