@@ -75,7 +75,7 @@ def of_tensors():
 
     compiled = torch.compile(forward, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
-        say("torch.ops.tegula.simple_gla_forward", microseconds(lambda: op.call(*order, None, 0, 0, 0, 0, 1)))
+        say("torch.ops.tegula.simple_gla_forward", microseconds(lambda: op.call(*order, None, 0, 0, 0, 0, 0, 1)))
         for how, function in (("eager", forward), ("compiled", compiled)):
             say("tegula.torch.simple_gla", microseconds(lambda: function(x)), how=how)
     for how, function in (("eager", forward), ("compiled", compiled)):

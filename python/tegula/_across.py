@@ -19,7 +19,7 @@ class Job:
 
     def __init__(self, context, how, programs, layout, scalars, pieces, returned, tensors):
         self.context, self.how, self.layout, self.scalars, self.pieces = context, how, layout, scalars, pieces
-        self.forward, self.backward = programs
+        self.forward, self.backward = programs.forward, programs.backward
         self.returned, self.names = returned, list(tensors)
         of, back = self.forward.of, self.backward.of
         self.axes = {t.name: t.axes for t in of.outputs}
@@ -42,7 +42,7 @@ class Job:
         """A program's outputs by name, of those that are optional the wanted ones."""
         given = {**tensors, "cu": cu}
         return op([given.get(name) for name in op.names], [self.scalars.get(name) for name in op.scalars],
-                  Options(LAYOUTS.index(self.layout), 0, 0, 0, op.least | op.bits(want)))
+                  Options(LAYOUTS.index(self.layout), 0, 0, 0, 0, op.least | op.bits(want)))
 
     def cut(self, tensors, rows, tokens):
         """What one piece has of tensors of the local call: some rows of a batch, or some tokens."""

@@ -11,12 +11,13 @@ import re
 import threading
 import warnings
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint8, c_uint16
-from ctypes import c_uint32, c_uint64, c_void_p
+from ctypes import c_double, c_uint32, c_uint64, c_void_p
 
 MAX_AXES = 3
 FLOATS = {"bfloat16": 2, "float16": 3, "float32": 4}  # tg_dtype
 IN, OUT, OPTIONAL, NO_BATCH, SHARED, NO_HEADS = 1, 2, 4, 8, 16, 32
-AXES = {1: "T", 3: "dqk", 4: "dhv"}
+CHUNK, POSITION = 2, 10
+AXES = {1: "T", CHUNK: "chunks", 3: "dqk", 4: "dhv", POSITION: "positions"}
 DSL_VERSION = 5
 POOL_SLOTS, POOL_MOVES, POOL_TOKENS = 1, 2, 3
 _WARNING, _ERROR = 1, 2
@@ -112,6 +113,11 @@ class JitOptions(Structure):
     _fields_ = [("cache", c_char_p), ("wisdom", c_char_p), ("ptxas", c_char_p)]
 
 
+class Kept(Structure):
+    _fields_ = [("n", c_uint32), ("names", c_char_p * 8), ("chunk", c_uint32), ("segment", c_uint32),
+                ("seconds", c_double), ("seconds_without", c_double)]
+
+
 def library_path(name):
     """A library by its name without lib and .so."""
     here = os.environ.get("TEGULA_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
@@ -133,12 +139,17 @@ _functions = {
     "tg_synchronize": [c_void_p, POINTER(Sink)],
     "tg_jit_open": [c_void_p, c_int, POINTER(JitOptions), POINTER(c_void_p), POINTER(Sink)],
     "tg_jit_module": [c_void_p, c_void_p, POINTER(ShapeClass), POINTER(Sizes), POINTER(c_void_p), POINTER(Sink)],
+    "tg_jit_keeping": [c_void_p, c_void_p, POINTER(ShapeClass), POINTER(Sizes), POINTER(Kept), POINTER(Sink)],
+    "tg_jit_module_keeping": [c_void_p, c_void_p, POINTER(ShapeClass), POINTER(Sizes), POINTER(Kept), POINTER(c_void_p),
+                              POINTER(Sink)],
     "tg_sizes_check": [c_void_p, POINTER(Sizes), POINTER(Sink)],
     "tg_launch": [c_void_p, POINTER(Sizes), POINTER(c_float), c_void_p, c_uint32, c_uint64, c_void_p, POINTER(Sink)],
 }
 _others = {
     "tg_memory_free": (None, [c_void_p, c_uint64]),
     "tg_module_program": (c_void_p, [c_void_p]),
+    "tg_jit_kept_tensor": (POINTER(Tensor), [c_void_p, c_uint32]),
+    "tg_tensor_extent": (c_int64, [c_void_p, POINTER(Sizes), c_uint32, c_uint32]),
     "tg_program_tensor": (c_int, [c_void_p, c_char_p]),
     "tg_workspace_bytes": (c_uint64, [c_void_p, POINTER(Sizes)]),
     "tg_variant_find": (POINTER(Variant), [c_char_p]),

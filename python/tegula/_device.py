@@ -47,12 +47,22 @@ class Device:
             _c.call("tg_context_acquire", self.driver, self.ordinal)
             _current.device = self
 
-    def module(self, variant, shape, sizes):
-        """The kernels for calls of this kind and these sizes: module, program."""
+    def module(self, variant, shape, sizes, kept=None):
+        """The kernels for calls of this kind and these sizes, that keep tensors if that is asked for: module, program."""
         self.enter()
         module = c_void_p()
-        _c.call("tg_jit_module", self.jit, variant, byref(shape), byref(sizes), byref(module))
+        if kept is None:
+            _c.call("tg_jit_module", self.jit, variant, byref(shape), byref(sizes), byref(module))
+        else:
+            _c.call("tg_jit_module_keeping", self.jit, variant, byref(shape), byref(sizes), byref(kept), byref(module))
         return module, c_void_p(_c.lib.tg_module_program(module))
+
+    def keeping(self, variant, shape, sizes):
+        """What the forward would keep for its backward."""
+        self.enter()
+        kept = _c.Kept()
+        _c.call("tg_jit_keeping", self.jit, variant, byref(shape), byref(sizes), byref(kept))
+        return kept
 
     def allocate(self, n):
         address = c_uint64()

@@ -6,8 +6,9 @@ left of later calls are addresses and strides.
 
 import contextlib
 import functools
-from ctypes import byref, c_float, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_uint64, c_void_p
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import _c
 from ._arrays import View, contiguous, dense, empty, is_torch, numbers, view
@@ -27,6 +28,26 @@ class Results(dict):
         if name in self:
             return self[name]
         raise AttributeError(f"no output {name}: there are {', '.join(self)}")
+
+
+class How(NamedTuple):
+    """What a call is like beside its arrays. `segment`: chunks of a segment, where tensors are kept for a backward."""
+
+    chunk: int = 0
+    layout: str = "bhtd"
+    v_first: bool = False
+    step: bool = False
+    segment: int = 0
+
+
+class Keeping(NamedTuple):
+    """What a forward leaves for its backward, and the seconds of both that the cost model expects, so and without."""
+
+    names: tuple
+    chunk: int
+    segment: int
+    seconds: float
+    seconds_without: float
 
 
 @dataclass
@@ -79,7 +100,8 @@ class Operator:
                             "tegula.torch has the operators with gradients; or call it under torch.no_grad()")
         return self.run(**call)
 
-    def run(self, *, want=(), chunk=None, layout="bhtd", state_v_first=False, step=False, stream=None, **given):
+    def run(self, *, want=(), chunk=None, layout="bhtd", state_v_first=False, step=False, segment=None, stream=None,
+            **given):
         """The outputs by name.
 
         Arrays and scalars are given by the names of the declaration, outputs too if they shall go into arrays of the
@@ -89,6 +111,9 @@ class Operator:
         most 8 tokens; `index_out` [B, T] has then a slot for the state behind each token, and `count` [B] says how many
         tokens of each sequence there are. `chunk`: the chunk size, else the schedule's. `stream`: of the GPU; None: the
         current one of PyTorch for its tensors, else the default stream.
+
+        A forward leaves tensors for its backward that are named in `want`; the backward is given them. Both are told
+        `chunk` and `segment` then, as `keeping` says.
         """
         of = self.signature
         given = {name: value for name, value in given.items() if value is not None}
@@ -96,30 +121,37 @@ class Operator:
             raise wrong("want", "names of outputs, in a list", repr(want))
         if layout not in LAYOUTS:
             raise wrong("layout", '"bhtd" or "bthd"', repr(layout))
-        chunk = _c.whole("chunk", chunk)
-        key = None if stream is not None else plan_key(given, of.scalars, *want, chunk, layout, bool(state_v_first),
-                                                       bool(step))
+        how = How(_c.whole("chunk", chunk), layout, bool(state_v_first), bool(step), _c.whole("segment", segment))
+        key = None if stream is not None else plan_key(given, of.scalars, *want, how)
         plan = self._plans.get(key)
         if plan is not None:
             return plan.run(given, Results())
         of.check_names((*given, *want))
         scalars = {name: given.pop(name) for name in of.scalars if name in given}
-        call = _Call(self, given, scalars, stream, layout, bool(state_v_first))
+        call = _Call(self, given, scalars, how, want, stream)
         of.check_missing(given, call.form)
         with call.on_stream():
-            results, plan = call.run(want, chunk, bool(step))
+            results, plan = call.run(want)
         if key is not None and call.like is not None:
             if len(self._plans) == _MOST_KINDS:
                 self._plans.clear()
             self._plans[key] = plan(results)
         return results
 
-    def describe(self, where, given, scalars, want, chunk, layout, v_first, step):
+    def keeping(self, where, views, how):
+        """What a forward on these, whose backward comes, can leave for that; None: nothing."""
+        form = Form(how.layout, how.v_first, "cu" in views)
+        _, _, sizes, shape = self._shape(views, form, how)
+        found = where.keeping(self.signature.variant, shape, sizes)
+        names = tuple(name.decode() for name in found.names[: found.n])
+        return Keeping(names, found.chunk, found.segment, found.seconds, found.seconds_without) if names else None
+
+    def describe(self, where, given, scalars, want, how):
         """A call on views, `given` by name, of device `where`."""
-        call = _Call(self, given, scalars, None, layout, v_first, where)
+        call = _Call(self, given, scalars, how, want, where=where)
         self.signature.check_missing(given, call.form)
         where.enter()
-        kind = self.kind(where, call.views, call.form, chunk, step)
+        kind = self.kind(where, call.views, call.form, how)
         call.check_outputs()
         outputs = {t.name: call.output(t, kind) for t in call.missing(want)}
         if call.on_host or any(v.device is None for v in call.views.values()):
@@ -128,42 +160,65 @@ class Operator:
             call.views[name] = View(0, shape, dense(shape), dtype, where.name, None)
         return Described(where, kind, kind.workspace, outputs, call.arguments(kind)[0], call.scalar_values(kind))
 
-    def workspace_bytes(self, given, chunk, layout, v_first, step):
+    def workspace_bytes(self, given, how):
         """What such a call takes on the device of its arrays."""
-        call = _Call(self, given, {}, None, layout, v_first)
+        call = _Call(self, given, {}, how)
         self.signature.check_missing(given, call.form)
-        return self.kind(call.where, call.views, call.form, chunk, step).workspace
+        return self.kind(call.where, call.views, call.form, how).workspace
 
-    def run_views(self, where, given, scalars, chunk, layout, v_first, step, stream, workspace, fresh):
+    def run_views(self, where, given, scalars, how, stream, workspace, fresh):
         """A call on views, of which those of outputs named in `fresh` have nothing in them yet."""
-        call = _Call(self, given, scalars, stream, layout, v_first, where, fresh, workspace)
-        call.run((), chunk, step)
+        _Call(self, given, scalars, how, (), stream, where, fresh, workspace).run(())
 
-    def kind(self, where, views, form, chunk, step):
-        key = (where.name, form, chunk, step, *((name, v.shape, v.dtype) for name, v in views.items()))
+    def kind(self, where, views, form, how):
+        key = (where.name, form, how, *((name, v.shape, v.dtype) for name, v in views.items()))
         found = self._kinds.get(key)
         if found is None:
             if len(self._kinds) == _MOST_KINDS:
                 self._kinds.clear()
-            self._kinds[key] = found = self._make_kind(where, views, form, chunk, step)
+            self._kinds[key] = found = self._make_kind(where, views, form, how)
         return found
 
-    def _make_kind(self, where, views, form, chunk, step):
+    def _shape(self, views, form, how):
+        """Types, sizes, and both as C has them."""
         of = self.signature
         io, state = types(of, {name: v.dtype for name, v in views.items()})
         sizes = of.sizes({name: v.shape for name, v in views.items()}, form)
         if sizes["NH"] % max(sizes["NH/group"], 1):
             raise wrong("NH", f"a multiple of the {sizes['NH/group']} heads of queries and keys", str(sizes["NH"]))
-        c_sizes = _c.Sizes(sizes["B"], sizes["NH"], sizes["T"], chunk)
+        c_sizes = _c.Sizes(sizes["B"], sizes["NH"], sizes["T"], how.chunk)
         shape = _c.ShapeClass(_c.FLOATS[io], sizes.get("dqk", _FIXED_WIDTH), sizes["dhv"],
-                              sizes["NH"] // max(sizes["NH/group"], 1), sizes["T"] if step else 0, form.packed,
+                              sizes["NH"] // max(sizes["NH/group"], 1), sizes["T"] if how.step else 0, form.packed,
                               form.pooled, 0 if state == "float32" else _c.FLOATS[state], form.v_first,
                               "count" in views)
-        module, program = where.module(of.variant, shape, c_sizes)
+        return sizes, (io, state), c_sizes, shape
+
+    def _make_kind(self, where, views, form, how):
+        of = self.signature
+        sizes, (io, state), c_sizes, shape = self._shape(views, form, how)
+        module, program = where.module(of.variant, shape, c_sizes, _kept(form))
         _c.call("tg_sizes_check", program, byref(c_sizes))
+        self._check_kept(program, c_sizes, sizes, form)
         used = frozenset(n for n in of.known if _c.lib.tg_program_tensor(program, n.encode()) >= 0)
         workspace = _c.lib.tg_workspace_bytes(program, byref(c_sizes))
         return _Kind(sizes, io, state, c_sizes, module, program, workspace, used)
+
+    def _check_kept(self, program, c_sizes, sizes, form):
+        """That what is kept is as large as the program has it."""
+        for name in form.kept:
+            laid, i = self.signature.laid(form)[name], _c.lib.tg_program_tensor(program, name.encode())
+            for axis, place in zip(laid.axes, laid.places):
+                n = _c.lib.tg_tensor_extent(program, byref(c_sizes), i, place)
+                if i < 0 or n > (1 if axis == "1" else sizes[axis]):
+                    raise wrong(name, f"{n} {axis}", str(sizes.get(axis, 1)))
+
+
+def _kept(form):
+    """What a program keeps, as C has it; None: nothing."""
+    if not form.kept:
+        return None
+    names = [name.encode() for name in form.kept]
+    return _c.Kept(len(names), (c_char_p * 8)(*names), form.chunk, form.segment)
 
 
 def _needs_gradient(tensor):
@@ -174,16 +229,21 @@ def _needs_gradient(tensor):
 class _Call:
     """One call: arrays on the host are copied to the device and back."""
 
-    def __init__(self, operator, given, scalars, stream, layout, v_first, where=None, fresh=(), workspace=None):
-        self.operator, self.of, self.given, self.scalars = operator, operator.signature, given, scalars
+    def __init__(self, operator, given, scalars, how, want=(), stream=None, where=None, fresh=(), workspace=None):
+        self.operator, self.of, self.given, self.scalars, self.how = operator, operator.signature, given, scalars, how
         self.stream = None if stream is None else _c.whole("stream", stream)
         name = operator.device.name if operator.device else None
         self.views = {key: view(key, array, name, stream) for key, array in given.items()}
-        self.form = Form(layout, v_first, "cu" in given, self._pooling())
+        self.form = self._form(want)
         self.where = where or operator.device or self._device_of_arrays()
         self.fresh, self.workspace = fresh, workspace
         self.on_host = self._is_on_host()
         self.like = next((a for n, a in given.items() if self.of.known[n].is_io), None)
+
+    def _form(self, want):
+        kept = tuple(name for name in self.of.kept if name in self.given or name in want)
+        cut = (self.how.chunk, self.how.segment) if kept else (0, 0)
+        return Form(self.how.layout, self.how.v_first, "cu" in self.given, self._pooling(), kept, *cut)
 
     def _pooling(self):
         if "index_out" in self.views:
@@ -215,9 +275,9 @@ class _Call:
         import torch
         return torch.cuda.stream(torch.cuda.ExternalStream(self.stream, self.like.device))
 
-    def run(self, want, chunk, step):
+    def run(self, want):
         self.where.enter()
-        kind = self.operator.kind(self.where, self.views, self.form, chunk, step)
+        kind = self.operator.kind(self.where, self.views, self.form, self.how)
         self._check_tables(kind)
         results = self._outputs(want, kind)
         arguments, buffers = self.arguments(kind)
@@ -253,13 +313,13 @@ class _Call:
             raise wrong(name, f"slots below {slots}", str(values[:8]))
 
     def check_outputs(self):
-        for t in self.of.outputs:
+        for t in self.of.results:
             if t.name in self.given and self.views[t.name].is_read_only:
                 raise wrong(t.name, "an array that may be written", "one that is read-only")
 
     def missing(self, want):
         """Outputs that are to be made."""
-        return [t for t in self.of.outputs if t.name not in self.given and (not t.optional or t.name in want)]
+        return [t for t in self.of.results if t.name not in self.given and (not t.optional or t.name in want)]
 
     def output(self, t, kind):
         """Its shape and type."""
@@ -276,7 +336,7 @@ class _Call:
             if self._is_filled(name):
                 array[...] = 0
         known = {**self.given, **made}
-        return Results({t.name: known[t.name] for t in self.of.outputs if t.name in known})
+        return Results({t.name: known[t.name] for t in self.of.results if t.name in known})
 
     def _is_filled(self, name):
         """What is on the host and may keep, in places, what it was: slots and tokens of no sequence."""

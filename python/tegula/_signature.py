@@ -23,6 +23,9 @@ class Form(NamedTuple):
     v_first: bool = False
     packed: bool = False
     pooled: int = 0  # tg_pooling
+    kept: tuple = ()  # tensors that a forward leaves for its backward, by name
+    chunk: int = 0  # how sequences are cut, where tensors are kept
+    segment: int = 0
 
 
 class Laid(NamedTuple):
@@ -46,10 +49,11 @@ class Tensor:
     axes: tuple
     places: tuple
     is_table: bool = False
+    is_kept: bool = False
 
     @property
     def is_state(self):
-        return "T" not in self.axes and "B" in self.axes and not self.is_table
+        return "T" not in self.axes and "B" in self.axes and not self.is_table and not self.is_kept
 
     @property
     def has_rows(self):
@@ -63,13 +67,13 @@ class Tensor:
 
     def laid(self, form):
         axes, places = list(self.axes), list(self.places)
-        if form.layout == "bthd" and "T" in axes:
+        if form.layout == "bthd" and "T" in axes and not self.is_kept:
             at, to = axes.index("T"), 1 if "B" in axes else 0
             axes.insert(to, axes.pop(at))
             places.insert(to, places.pop(at))
         if form.v_first and self.is_matrix:
             axes[-2:] = "dhv", "dqk"
-        if "B" in axes and form.packed and "T" in axes:
+        if "B" in axes and form.packed and ("T" in axes or "chunks" in axes or ("segments" in axes and not form.segment)):
             axes[axes.index("B")] = "1"
         if form.pooled and self.is_state:
             axes[axes.index("B")] = ANY
@@ -78,7 +82,8 @@ class Tensor:
         return Laid(tuple(axes), tuple(places))
 
 
-def _tensor(found):
+def _tensor(found, is_kept=False, is_input=None):
+    """`is_kept`: as a program has it that keeps it, an input or an output."""
     flags, axes, places = found.flags, [], []
     for name, absent, place in (("B", _c.NO_BATCH, 0), ("NH", _c.NO_HEADS, 1)):
         if not flags & absent:
@@ -86,10 +91,19 @@ def _tensor(found):
             places.append(place)
     for i, axis in enumerate(found.axes):
         if axis:
-            axes.append(_c.AXES[axis])
+            # Beside a state for every segment a vector is kept for every chunk of it.
+            is_by_segment = i == 0 and axis == _c.CHUNK and found.axes[2]
+            axes.append("segments" if is_by_segment else _c.AXES[axis])
             places.append(2 + i)
-    return Tensor(found.name.decode(), bool(flags & _c.IN), bool(flags & _c.OPTIONAL), found.dtype == 1, tuple(axes),
-                  tuple(places))
+    return Tensor(found.name.decode(), bool(flags & _c.IN) if is_input is None else is_input,
+                  bool(flags & _c.OPTIONAL) or is_kept, found.dtype == 1, tuple(axes), tuple(places), is_kept=is_kept)
+
+
+def _cut(sizes, form):
+    """Entries of tensors that have one a chunk, or a segment of them; of packed sequences each may end in a chunk of its
+    own."""
+    chunks = -(-sizes["T"] // form.chunk) + (sizes["B"] if form.packed else 0)
+    return {"positions": form.chunk, "chunks": chunks, "segments": -(-chunks // max(form.segment, 1))}
 
 
 TABLES = {"cu": Tensor("cu", True, True, False, ("B+1",), (2,), True),
@@ -112,16 +126,26 @@ class Signature:
         self.name = found[0].name.decode()
         declared = (algorithm.tensors[i] for i in range(1, algorithm.n_tensors))
         self.tensors = {t.name: t for t in map(_tensor, (d for d in declared if d.flags & (_c.IN | _c.OUT)))}
-        self.known = {**self.tensors, **TABLES}
+        self.kept = {t.name: t for t in self._kept(name.endswith("-backward"))}
+        self.known = {**self.tensors, **TABLES, **self.kept}
         self.scalars = {"scale": None}
         for i in range(algorithm.n_scalars if algorithm.scalars else 0):
             scalar = algorithm.scalars[i]
             self.scalars[scalar.name.decode()] = scalar.value if i or scalar.value else None
         self.has_backward = bool(found[0].backward)
+        self.backward = found[0].backward
         self.inputs = [t for t in self.tensors.values() if t.is_input]
         self.outputs = [t for t in self.tensors.values() if not t.is_input]
+        self.results = [*self.outputs, *(t for t in self.kept.values() if not t.is_input)]
         self.rows = [(t.name, t.axes[-1]) for t in self.inputs if t.is_io and t.has_rows]
         self._forms = {}
+
+    def _kept(self, is_backward):
+        """Tensors that some schedule of a forward leaves for a backward, which takes them."""
+        i = 0
+        while _c.lib.tg_jit_kept_tensor(self.variant, i):
+            yield _tensor(_c.lib.tg_jit_kept_tensor(self.variant, i)[0], True, is_backward)
+            i += 1
 
     def laid(self, form):
         """All tensors in memory, by name."""
@@ -159,6 +183,13 @@ class Signature:
         told = {name: value for name, (value, _) in sizes.items()}
         told.setdefault("NH", told.get("NH/group"))
         told.setdefault("NH/group", told["NH"])
+        if form.kept:
+            cut = _cut(told, form)
+            for axis, value in cut.items():
+                if is_checked and axis in told and told[axis] != value:
+                    raise wrong(", ".join(form.kept), f"{value} {axis}, with chunks of {form.chunk} and segments of "
+                                f"{form.segment}", str(told[axis]))
+            told.update(cut)
         return told
 
     def shape(self, name, sizes, form):

@@ -117,7 +117,7 @@ class _Seen:
 def _describe(call, plan):
     seen, op = _Seen(call), _operators[call.number]
     given = {**seen.given, **seen.outputs}
-    found = op.operator.describe(seen.where, given, seen.scalars, op.by_bits(seen.options.want), *seen.options.how)
+    found = op.operator.describe(seen.where, given, seen.scalars, op.by_bits(seen.options.want), seen.options.how)
     for output, t in zip(plan.outputs, op.outputs):
         if t.name in found.outputs:
             shape, dtype = found.outputs[t.name]
@@ -145,7 +145,7 @@ def _fill(plan, op, found):
 def _launch(call):
     seen = _Seen(call)
     fresh = () if seen.op.takes_outputs else seen.outputs
-    seen.op.operator.run_views(seen.where, {**seen.given, **seen.outputs}, seen.scalars, *seen.options.how,
+    seen.op.operator.run_views(seen.where, {**seen.given, **seen.outputs}, seen.scalars, seen.options.how,
                                call.stream or 0, call.workspace.address if call.workspace.rank >= 0 else 0, fresh)
 
 

@@ -4,14 +4,16 @@ from typing import NamedTuple
 
 import torch
 
+from . import _torch_keep
 from ._torch_ops import Op, Options
 
 
 class Pair(NamedTuple):
-    """The operators of a variant."""
+    """The operators of a variant. `keep`: the forward that leaves more for the backward; None: there is none."""
 
     forward: Op
     backward: object  # Op or None
+    keep: object
 
 
 class Arguments(NamedTuple):
@@ -20,12 +22,14 @@ class Arguments(NamedTuple):
     pair: Pair
     scalars: list
     options: Options
+    keeping: object  # as _torch_keep.choose says
 
 
-def run(pair, tensors, scalars, options):
+def run(pair, tensors, scalars, options, keep_states):
     """The outputs by name, with gradients where a tensor needs them."""
     if pair.backward and torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
-        found = _Run.apply(Arguments(pair, scalars, options), *tensors)
+        keeping = _torch_keep.choose(pair.keep, tensors, options, keep_states)
+        found = _Run.apply(Arguments(pair, scalars, options, keeping), *tensors)
         return dict(zip(pair.forward.by_bits(options.want), found))
     return pair.forward(tensors, scalars, options)
 
@@ -35,12 +39,17 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, *tensors):
-        forward, backward = call.pair
-        found = forward(tensors, call.scalars, call.options)
-        known = {**found, **dict(zip(forward.names, tensors))}
+        pair, made = call.pair, call.options.want
+        if call.keeping:
+            chunk, segment, kept = call.keeping
+            found = pair.keep(tensors, call.scalars, call.options._replace(chunk=chunk, segment=segment, want=made | kept))
+        else:
+            found = pair.forward(tensors, call.scalars, call.options)
+        known = {**found, **dict(zip(pair.forward.names, tensors))}
         ctx.call = call
-        ctx.kept = [name for name in backward.names if known.get(name) is not None]
+        ctx.kept = [name for name in pair.backward.names if known.get(name) is not None]
         ctx.save_for_backward(*(known[name] for name in ctx.kept))
+        found = {name: found[name] for name in pair.forward.by_bits(made)}
         ctx.like = {name: (x.shape, x.dtype, x.device) for name, x in found.items()}
         ctx.set_materialize_grads(False)
         return tuple(found.values())
@@ -48,7 +57,7 @@ class _Run(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *arriving):
-        call, (forward, backward) = ctx.call, ctx.call.pair
+        call, (forward, backward, _) = ctx.call, ctx.call.pair
         known = dict(zip(ctx.kept, ctx.saved_tensors))
         known.update((f"d{name}", gradient) for name, gradient in zip(ctx.like, arriving))
         for t in backward.of.inputs:
@@ -57,7 +66,8 @@ class _Run(torch.autograd.Function):
                 known[t.name] = torch.zeros(shape, dtype=dtype, device=device)
         scalars = dict(zip(forward.scalars, call.scalars))
         want = backward.least | sum(bit for bit, name in backward.gradients if known.get(name) is not None)
-        options = Options(call.options.layout, call.options.v_first, 0, 0, want)
+        chunk, segment, _ = call.keeping or (0, 0, 0)
+        options = Options(call.options.layout, call.options.v_first, chunk, 0, segment, want)
         found = backward([known.get(name) for name in backward.names], [scalars[name] for name in backward.scalars],
                          options)
         return (None, *(found.get(f"d{name}") if is_needed else None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 
 from . import _stable
-from ._operator import Operator
+from ._operator import How, Operator
 from ._signature import LAYOUTS, Form
 
 library = torch.library.Library("tegula", "FRAGMENT")
@@ -26,11 +26,12 @@ class Options(NamedTuple):
     v_first: int
     chunk: int
     step: int
+    segment: int
     want: int
 
     @property
     def how(self):
-        return self.chunk, LAYOUTS[self.layout], bool(self.v_first), bool(self.step)
+        return How(self.chunk, LAYOUTS[self.layout], bool(self.v_first), bool(self.step), self.segment)
 
 
 def initial(state):
@@ -41,28 +42,34 @@ def initial(state):
 class Op:
     """torch.ops.tegula.NAME: a program with outputs of PyTorch's making, all that it has; those that are not wanted are
     empty. `pools`: states that it changes in place, each of them initial and final state in one. NAME.out has outputs and
-    workspace of the caller's, and makes none."""
+    workspace of the caller's, and makes none. `keeps`: a forward has outputs more, which it leaves for its backward; a
+    backward takes what its forward may leave."""
 
     options = Options
 
-    def __init__(self, of, name, pools=(), takes_outputs=False):
+    def __init__(self, of, name, pools=(), takes_outputs=False, keeps=False):
         self.of, self.pools, self.takes_outputs = of, pools, takes_outputs
         self.full_name = f"{name}.out" if takes_outputs else name
         self.operator = Operator(of.name)
-        self.outputs = [t for t in of.outputs if t.name not in pools]
+        self.outputs = [t for t in (of.results if keeps else of.outputs) if t.name not in pools]
         self.made = [t.name for t in self.outputs]
         self.gradients = [(1 << i, name[1:]) for i, name in enumerate(self.made)]  # of a backward: of which input
         self.least = self.bits(t.name for t in self.outputs if not t.optional)
-        self.usual = self.bits(t.name for t in self.outputs if not t.optional or not t.is_state)
+        self.usual = self.bits(t.name for t in self.outputs if not t.optional or not (t.is_state or t.is_kept))
         self.everything = self.bits(self.made)
         self.has_products = {"dqk", "dhv"} <= {t.axes[-1] for t in of.inputs if t.is_io}
         self.scalars = list(of.scalars)
         tensors = [(t.name, t.optional) for t in of.inputs if t.name not in map(initial, pools)] + [("cu", True)]
+        tensors += [(t.name, True) for t in of.kept.values() if t.is_input]
         tensors += [(pool, False) for pool in pools] + ([("index", False), ("index_out", True)] if pools else [])
         self.names = [name for name, _ in tensors]
         self.optional = [is_optional for _, is_optional in tensors]
         self.written = [name in pools for name in self.names]
         self.rows = [of.known[name].has_rows for name in self.names]
+        # What tells a call's sizes and types: rows of both widths, states, boundaries; and what was decided by them.
+        self.telling = [i for i, t in enumerate(of.known[name] for name in self.names)
+                        if (t.is_input and t.is_io and t.has_rows) or t.is_matrix or t.name == "cu"]
+        self.choices = {}
         self._register(name)
 
     def bits(self, names):
@@ -136,8 +143,9 @@ class Op:
         outputs.pop("workspace", None)  # this way has its own
         want, how = self.by_bits(options.want), options.how
         with _on(tensors):
-            found = self.operator.run(want=want, chunk=how[0], layout=how[1], state_v_first=how[2], step=how[3],
-                                      **self.with_initial(tensors), **scalars, **outputs)
+            found = self.operator.run(want=want, chunk=how.chunk, layout=how.layout, state_v_first=how.v_first,
+                                      step=how.step, segment=how.segment, **self.with_initial(tensors), **scalars,
+                                      **outputs)
         return None if self.takes_outputs else self.in_order(found, next(iter(tensors.values())))
 
     def _fake(self, *arguments, **_outputs):
@@ -152,7 +160,9 @@ class Op:
         tensors = {name: t for name, t in zip(self.names, tensors) if t is not None}
         like = next(tensors[t.name] for t in self.of.inputs if t.is_io)
         state = next((tensors[t.name].dtype for t in self.of.inputs if t.is_matrix and t.name in tensors), torch.float32)
-        form = Form(LAYOUTS[options.layout], bool(options.v_first), "cu" in tensors, bool(self.pools))
+        kept = tuple(name for name in self.by_bits(options.want) if name in self.of.kept)
+        form = Form(LAYOUTS[options.layout], bool(options.v_first), "cu" in tensors, bool(self.pools), kept,
+                    *((options.chunk, options.segment) if kept else ()))
         sizes = self.of.sizes({name: t.shape for name, t in tensors.items()}, form, is_checked=False)
         made = {}
         for i, t in enumerate(self.outputs):

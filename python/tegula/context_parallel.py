@@ -143,7 +143,8 @@ class Context:
 @torch.compiler.disable
 def _call(context, variant, final_state, layout, state_v_first, given):
     how = rule(variant)
-    forward, backward = programs[variant]
+    pair = programs[variant]
+    forward = pair.forward
     given = {name: x for name, x in given.items() if x is not None}
     for name, hint in _REFUSED.items():
         if name in given:
@@ -169,7 +170,7 @@ def _call(context, variant, final_state, layout, state_v_first, given):
     turned = matrices if state_v_first else ()
     rows = {f"{name}0": _rows(f"{name}0", _turned(x, name in turned).float() if name in matrices else x, pieces)
             for name, x in initial.items()}
-    job = Job(context, how, (forward, backward), layout, scalars, pieces, states if final_state else [], {**tensors, **rows})
+    job = Job(context, how, pair, layout, scalars, pieces, states if final_state else [], {**tensors, **rows})
     h, *found = run(job, [*tensors.values(), *rows.values()])
     results = Results(h=_unfolded(h, axes["h"], folded))
     for name, x in zip(job.returned, found):

@@ -12,10 +12,15 @@ import torch
 
 from . import _torch_grad
 from ._c import all_variants, number, wrong
-from ._operator import Results
+from ._operator import How, Results
 from ._signature import LAYOUTS, signature
 from ._torch_grad import Pair
 from ._torch_ops import Op, Options, library
+
+
+# Whether forwards leave states for their backwards, unless a call says so itself: where the cost model thinks that faster
+# (None), wherever it can be (True), or never (False), which takes the least memory.
+keep_states_by_default = None
 
 
 def autocast(op, tensors):
@@ -35,26 +40,26 @@ class _Public:
         self.name = op.of.name.replace("-", "_")
         arguments = [f"Tensor{'?' * is_optional} {name}" for name, is_optional in zip(op.names, op.optional)]
         arguments += [f"float? {name}" for name in op.scalars]
-        arguments += ["str layout", "bool v_first", "int chunk", "bool step", "str[] want"]
+        arguments += ["str layout", "bool v_first", "int chunk", "bool step", "str[] want", "bool? keep_states=None"]
         results = ", ".join("Tensor" for _ in op.made)
         results = results if len(op.made) == 1 else f"({results})"
         library.define(f"{self.name}({', '.join(arguments)}) -> {results}")
         library.impl(self.name, self._run, "CompositeImplicitAutograd")
         self.call = getattr(torch.ops.tegula, self.name).default
 
-    def __call__(self, tensors, scalars, options):
+    def __call__(self, tensors, scalars, options, keep_states):
         """As the forward's, for a graph of torch.compile."""
         op = self.pair.forward
         found = self.call(*tensors, *scalars, LAYOUTS[options.layout], bool(options.v_first), options.chunk,
-                          bool(options.step), op.by_bits(options.want))
+                          bool(options.step), op.by_bits(options.want), keep_states)
         return op.by_name(found, options.want)
 
     def _run(self, *arguments):
         op = self.pair.forward
         n, s = len(op.names), len(op.scalars)
-        layout, v_first, chunk, step, want = arguments[n + s :]
-        options = Options(_layout(layout), v_first, chunk, step, op.least | op.bits(want))
-        found = _torch_grad.run(self.pair, arguments[:n], arguments[n : n + s], options)
+        layout, v_first, chunk, step, want, *keep = arguments[n + s :]
+        options = Options(_layout(layout), int(v_first), chunk, int(step), 0, op.least | op.bits(want))
+        found = _torch_grad.run(self.pair, arguments[:n], arguments[n : n + s], options, *(keep or (None,)))
         return op.in_order(found, next(t for t in arguments[:n] if t is not None))
 
 
@@ -120,7 +125,8 @@ def _read(op, name, given):
 def _function(public, forward, pooled):
     """The operator with arguments by name; with `index` the one whose states are slots of pools."""
 
-    def function(*, final_state=False, layout="bhtd", state_v_first=False, chunk=0, step=False, workspace=None, **given):
+    def function(*, final_state=False, layout="bhtd", state_v_first=False, chunk=0, step=False, workspace=None,
+                 keep_states=None, **given):
         is_pooled = "index" in given
         forms = pooled if is_pooled else forward
         if forms is None or (is_pooled and _needs_gradient(given)):
@@ -129,7 +135,7 @@ def _function(public, forward, pooled):
         op = forms.op
         tensors, scalars, outputs = _read(op, public.name, given)
         want = op.everything if final_state else op.usual
-        options = Options(_layout(layout), int(state_v_first), chunk, int(step), want)
+        options = Options(_layout(layout), int(state_v_first), chunk, int(step), 0, want)
         if outputs or workspace is not None:
             outputs = {name: t for name, t in outputs.items() if t is not None}
             _refuse_gradient(public.name, tensors, outputs)
@@ -137,15 +143,16 @@ def _function(public, forward, pooled):
             return Results(_into(forms, tensors, scalars, options, outputs, workspace))
         if is_pooled:
             return Results(op(tensors, scalars, options))
+        keep = keep_states_by_default if keep_states is None else keep_states
         if torch.compiler.is_compiling():
-            return Results(public(tensors, scalars, options))
-        return Results(_torch_grad.run(public.pair, tensors, scalars, options))
+            return Results(public(tensors, scalars, options, keep))
+        return Results(_torch_grad.run(public.pair, tensors, scalars, options, keep))
 
     def workspace_bytes(*, layout="bhtd", state_v_first=False, chunk=0, step=False, **given):
         op = (pooled if "index" in given else forward).op
         tensors, _, _ = _read(op, public.name, given)
         given = op.with_initial({name: t for name, t in zip(op.names, tensors) if t is not None})
-        return op.operator.workspace_bytes(given, chunk, layout, state_v_first, step)
+        return op.operator.workspace_bytes(given, How(chunk, layout, bool(state_v_first), bool(step)))
 
     op = forward.op
     function.__name__ = function.__qualname__ = public.name
@@ -156,7 +163,7 @@ def _function(public, forward, pooled):
     return function
 
 
-programs = {}  # forward and backward of each variant
+programs = {}  # the operators of each variant: Pair
 
 
 def _register():
@@ -164,7 +171,8 @@ def _register():
         of, short = signature(name), name.replace("-", "_")
         forward = _Forms.of(Op(of, f"{short}_forward"))
         back = Op(signature(f"{name}-backward"), f"{short}_backward") if of.has_backward else None
-        programs[name] = pair = Pair(forward.op, back)
+        keep = Op(of, f"{short}_keep", keeps=True) if back and of.kept else None
+        programs[name] = pair = Pair(forward.op, back, keep)
         pools = [t.name for t in of.outputs if t.is_state]
         pooled = _Forms.of(Op(of, f"{short}_pooled", pools)) if pools else None
         globals()[short] = _function(_Public(pair), forward, pooled)

@@ -7,6 +7,7 @@ import numpy as np
 import tegula
 from recurrence import decayed, delta, error, mlstm, slope
 from tegula._arrays import view
+from tegula._operator import How
 from where import DEVICE
 
 FP32 = 2e-5  # RMS; CONTRIBUTING.md
@@ -316,7 +317,7 @@ class Views(unittest.TestCase):
         tables = {"cu": view("cu", cu, None, None)}
         arrays = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
         given = {**{n: a._tegula_view for n, a in arrays.items()}, **tables}
-        found = operator.describe(where, given, {}, ("S",), 0, "bhtd", False, False)
+        found = operator.describe(where, given, {}, ("S",), How())
         return operator, where, given, found
 
     def test_a_table_on_the_host(self):
@@ -328,22 +329,21 @@ class Views(unittest.TestCase):
         self.assertEqual(found.outputs, {"h": ((1, 2, 40, 24), "float32"), "S": ((2, 2, 16, 24), "float32")})
         made = {n: tegula.DeviceArray(where, *of) for n, of in found.outputs.items()}
         scratch = tegula.DeviceArray(where, (found.workspace // 4 + 1,), "float32")
-        operator.run_views(where, {**given, **{n: a._tegula_view for n, a in made.items()}}, {}, 0, "bhtd", False, False,
-                           0, scratch._tegula_view.address, tuple(made))
+        operator.run_views(where, {**given, **{n: a._tegula_view for n, a in made.items()}}, {}, How(), 0,
+                           scratch._tegula_view.address, tuple(made))
         wanted = forward("simple-gla", **x, cu=cu, want=["S"])
         for name, array in made.items():
             found = array.copy_to(np.empty(array.shape, "f"))
             self.assertTrue((found == wanted[name]).all(), name)
         with self.assertRaises(tegula.Error) as caught:
-            operator.run_views(where, {**given, "cu": view("cu", cu + 1, None, None)}, {}, 0, "bhtd", False, False, 0, 0, ())
+            operator.run_views(where, {**given, "cu": view("cu", cu + 1, None, None)}, {}, How(), 0, 0, ())
         self.assertEqual(caught.exception.field, "cu")
 
     def test_nothing_on_the_host(self):
         x = inputs()
         operator, where = tegula.Operator("simple-gla"), tegula._device.device(DEVICE)
         arrays = {n: tegula.to_device(t, DEVICE) for n, t in x.items()}
-        found = operator.describe(where, {n: a._tegula_view for n, a in arrays.items()}, {"scale": 2}, (), 0, "bhtd", False,
-                                  False)
+        found = operator.describe(where, {n: a._tegula_view for n, a in arrays.items()}, {"scale": 2}, (), How())
         self.assertEqual([a.name for a in found.arguments], [b"q", b"k", b"v", b"a", b"S0", b"h"])
         self.assertEqual((found.workspace, list(found.scalars)), (found.kind.workspace, [2]))
 

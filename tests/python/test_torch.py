@@ -382,7 +382,7 @@ class Outputs(unittest.TestCase):
 
     def test_operator(self):
         x = {n: t.detach() for n, t in inputs(T=8).items()}
-        order = [x["q"], x["k"], x["v"], x["S0"], x["a"], None, None, *_torch_ops.Options(0, 0, 0, 0, 3)]
+        order = [x["q"], x["k"], x["v"], x["S0"], x["a"], None, None, *_torch_ops.Options(0, 0, 0, 0, 0, 3)]
         torch.library.opcheck(torch.ops.tegula.simple_gla_forward.out, order,
                               {"h": torch.empty(2, 2, 8, 24), "S": torch.empty(2, 2, 16, 24), "workspace": None})
         torch.library.opcheck(torch.ops.tegula.simple_gla_forward.default, order)
@@ -483,7 +483,7 @@ class Pools(unittest.TestCase):
     def test_operator(self):
         x = {n: t.detach() for n, t in inputs(T=3).items()}
         order = [x["q"], x["k"], x["v"], x["a"], None, torch.randn(5, 2, 16, 24), torch.tensor([3, 1]), None, None]
-        torch.library.opcheck(torch.ops.tegula.simple_gla_pooled.default, (*order, *_torch_ops.Options(0, 0, 0, 1, 1)))
+        torch.library.opcheck(torch.ops.tegula.simple_gla_pooled.default, (*order, *_torch_ops.Options(0, 0, 0, 1, 0, 1)))
 
     def test_gradients_are_refused(self):
         x = inputs()
