@@ -6,7 +6,8 @@ import sys
 from ._arrays import is_torch
 from ._c import all_variants, wrong
 from ._operator import Operator, Results
-from ._signature import Form, signature
+from ._signature import signature
+from ._widths import filled
 
 STEP = 8  # tokens: what a decode step has at most
 _operators, _signatures = {}, {name: signature(name) for name in all_variants()}
@@ -14,54 +15,20 @@ _operators, _signatures = {}, {name: signature(name) for name in all_variants()}
 
 def call(variant, final_state=False, layout="bthd", state_v_first=False, step=False, cu=None, cp=None, **given):
     """The variant's outputs, on tensors of PyTorch with gradients; `cp`: the context of tokens that lie on several ranks."""
-    of = _signatures[variant]
-    missing = _missing(of, given)
-    if missing:
-        axes = {name: laid.axes for name, laid in of.laid(Form(layout, state_v_first)).items()}
-        given = {name: _padded(x, axes[name], missing) if name in of.tensors else x for name, x in given.items()}
-    if cp is not None:
-        found = cp.call(variant, final_state=final_state, layout=layout, state_v_first=state_v_first, **given)
-    elif any(is_torch(x) for x in given.values()):
+    if cp is None and any(is_torch(x) for x in given.values()):
         from . import torch
         function = getattr(torch, variant.replace("-", "_"))
-        found = function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)
+        return function(final_state=final_state, layout=layout, state_v_first=state_v_first, step=step, cu=cu, **given)
+    of = _signatures[variant]
+    given, cut = filled(of, given, layout, state_v_first) or (given, None)
+    if cp is not None:
+        found = cp.call(variant, final_state=final_state, layout=layout, state_v_first=state_v_first, **given)
     else:
         operator = _operators.setdefault(variant, Operator(variant))
         states = [t.name for t in of.outputs if t.optional and t.is_state]
         found = operator(want=states if final_state else (), layout=layout, state_v_first=state_v_first, step=step,
                          cu=cu, **given)
-    if missing:
-        found = Results({name: _cut(x, axes[name], missing) for name, x in found.items()})
-    return found
-
-
-# ---- widths that are no multiple of 8: rows are filled up with zeros, which add nothing to what these variants compute ----
-
-_WIDTHS = 8
-
-
-def _missing(of, given):
-    """How many elements rows lack, by axis. States in slots of a pool stay as they are."""
-    if "index" in given:
-        return {}
-    widths = {axis: given[name].shape[-1] for name, axis in of.rows if name in given}
-    return {axis: -width % _WIDTHS for axis, width in widths.items() if width % _WIDTHS}
-
-
-def _padded(x, axes, missing):
-    if x is None or not missing.keys() & set(axes):
-        return x
-    n = [missing.get(axis, 0) for axis in axes]
-    if is_torch(x):
-        return library(x).nn.functional.pad(x, [m for extent in reversed(n) for m in (0, extent)])
-    return library(x).pad(x, [(0, m) for m in n])
-
-
-def _cut(x, axes, missing):
-    if not missing.keys() & set(axes):
-        return x
-    x = x[tuple(slice(n - missing.get(axis, 0)) for n, axis in zip(x.shape, axes))]
-    return x.contiguous() if is_torch(x) else x
+    return Results(cut(found)) if cut else found
 
 
 def update(variant, pools, index, **given):

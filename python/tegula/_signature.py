@@ -137,6 +137,7 @@ class Signature:
         self.inputs = [t for t in self.tensors.values() if t.is_input]
         self.outputs = [t for t in self.tensors.values() if not t.is_input]
         self.results = [*self.outputs, *(t for t in self.kept.values() if not t.is_input)]
+        self.has_products = {"dqk", "dhv"} <= {t.axes[-1] for t in self.inputs if t.is_io}
         self.rows = [(t.name, t.axes[-1]) for t in self.inputs if t.is_io and t.has_rows]
         self._forms = {}
 

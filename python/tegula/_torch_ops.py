@@ -13,6 +13,7 @@ import torch
 from . import _stable
 from ._operator import How, Operator
 from ._signature import LAYOUTS, Form
+from ._widths import is_odd
 
 library = torch.library.Library("tegula", "FRAGMENT")
 _EXTENTS = {torch.bfloat16: 8, torch.float16: 8, torch.float32: 4}  # elements in 16 bytes
@@ -57,7 +58,6 @@ class Op:
         self.least = self.bits(t.name for t in self.outputs if not t.optional)
         self.usual = self.bits(t.name for t in self.outputs if not t.optional or not (t.is_state or t.is_kept))
         self.everything = self.bits(self.made)
-        self.has_products = {"dqk", "dhv"} <= {t.axes[-1] for t in of.inputs if t.is_io}
         self.scalars = list(of.scalars)
         tensors = [(t.name, t.optional) for t in of.inputs if t.name not in map(initial, pools)] + [("cu", True)]
         tensors += [(t.name, True) for t in of.kept.values() if t.is_input]
@@ -70,11 +70,17 @@ class Op:
         self.telling = [i for i, t in enumerate(of.known[name] for name in self.names)
                         if (t.is_input and t.is_io and t.has_rows) or t.is_matrix or t.name == "cu"]
         self.choices = {}
+        self.rows_that_tell = [self.names.index(next(name for name, of_row in of.rows if of_row == axis))
+                               for axis in ("dqk", "dhv")] if of.has_products else []
         self._register(name)
 
     def bits(self, names):
         """Outputs as bits."""
         return sum(1 << self.made.index(name) for name in names)
+
+    def is_odd(self, tensors):
+        """Rows of a width that no kernel has, and that can be filled up."""
+        return any(is_odd(tensors[i].shape[-1]) for i in self.rows_that_tell if tensors[i] is not None)
 
     def by_bits(self, want):
         return [name for i, name in enumerate(self.made) if want >> i & 1]

@@ -16,6 +16,7 @@ from ._operator import How, Results
 from ._signature import LAYOUTS, signature
 from ._torch_grad import Pair
 from ._torch_ops import Op, Options, library
+from ._widths import filled
 
 
 # Whether forwards leave states for their backwards, unless a call says so itself: where the cost model thinks that faster
@@ -26,7 +27,7 @@ keep_states_by_default = None
 def autocast(op, tensors):
     """In a region of torch.autocast queries, keys and values take its type, as those of PyTorch's attention do."""
     device = next((t.device.type for t in tensors if t is not None), None)
-    if not op.has_products or device is None or not torch.is_autocast_enabled(device):
+    if not op.of.has_products or device is None or not torch.is_autocast_enabled(device):
         return tensors
     dtype = torch.get_autocast_dtype(device)
     return [t.to(dtype) if t is not None and op.of.known[name].is_io else t for name, t in zip(op.names, tensors)]
@@ -134,6 +135,11 @@ def _function(public, forward, pooled):
                         public.name, "call it under torch.no_grad(); backward programs take pools by tegula.backward")
         op = forms.op
         tensors, scalars, outputs = _read(op, public.name, given)
+        if op.is_odd(tensors) and not (is_pooled or outputs):
+            given = {**dict(zip(op.names, tensors)), **dict(zip(op.scalars, scalars))}
+            given, cut = filled(op.of, given, layout, state_v_first)
+            return Results(cut(function(final_state=final_state, layout=layout, state_v_first=state_v_first, chunk=chunk,
+                                        step=step, workspace=workspace, keep_states=keep_states, **given)))
         want = op.everything if final_state else op.usual
         options = Options(_layout(layout), int(state_v_first), chunk, int(step), 0, want)
         if outputs or workspace is not None:

@@ -163,6 +163,57 @@ class Gradients(unittest.TestCase):
         self.assertLess(error(found, torch.autograd.grad((norm * weight).sum(), x)[0]), FP32)
 
 
+class Widths(unittest.TestCase):
+    """Those that kernels do not have: rows are filled up, and results cut."""
+
+    def test_gradients_of_odd_widths(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(simple_gla, fullgraph=True, backend="aot_eager")
+        for K, V in ((13, 21), (5, 24), (16, 3)):
+            x = inputs(K=K, V=V, T=10)
+            for function in (simple_gla, compiled):
+                Gradients.agrees(self, x, FP32, function)
+        Gradients.agrees(self, inputs(K=13, V=21, dtype=torch.bfloat16), BF16)
+
+    def test_layout_and_states_v_first(self):
+        def turned(x):
+            y = {n: x[n].transpose(1, 2) for n in ("q", "k", "v", "a")}
+            found = operators.simple_gla(**y, S0=x["S0"].mT.contiguous(), state_v_first=True, layout="bthd",
+                                         final_state=True)
+            return found.h.transpose(1, 2), found.S.mT
+
+        Gradients.agrees(self, inputs(K=13, V=21), FP32, turned)
+
+    def test_the_scale_is_of_the_width_that_is_given(self):
+        x = {n: t.detach() for n, t in inputs(K=13).items()}
+        found = operators.simple_gla(**x).h
+        self.assertTrue(torch.equal(operators.simple_gla(**x, scale=13**-0.5).h, found))
+
+    def test_gates_and_parameters_of_keys(self):
+        """As with the zeros that a caller puts there."""
+        torch.manual_seed(0)
+        q, k, w = (torch.randn(1, 2, 9, 20, requires_grad=True) for _ in range(3))
+        v, u = torch.randn(1, 2, 9, 19, requires_grad=True), torch.randn(2, 20, requires_grad=True)
+        given, weight = [q, k, v, w, u], torch.randn(1, 2, 9, 19)
+
+        def pad(t, n):
+            return torch.nn.functional.pad(t, (0, n))
+
+        one = operators.rwkv6(q=q, k=k, v=v, w=w, u=u, scale=1).h
+        other = operators.rwkv6(q=pad(q, 4), k=pad(k, 4), v=pad(v, 5), w=pad(w, 4), u=pad(u, 4), scale=1).h[..., :19]
+        self.assertTrue(torch.equal(one, other))
+        for found, wanted in zip(*(torch.autograd.grad((h * weight).sum(), given) for h in (one, other))):
+            self.assertTrue(torch.equal(found, wanted))
+
+    def test_what_cannot_be_filled_up(self):
+        x = torch.randn(1, 2, 5, 20)
+        with self.assertRaises(tegula.Error):
+            operators.srms_norm(x=x)  # a mean over the row
+        y = {n: t.detach() for n, t in inputs(K=13).items()}
+        with self.assertRaises(tegula.Error):
+            operators.simple_gla(**y, h=torch.empty(2, 2, 24, 24))
+
+
 class Rows(unittest.TestCase):
     """On a GPU tensors go to a kernel as they are, if it can read them."""
 
