@@ -14,10 +14,11 @@ tg_driver *driver;
 /* ---- the library's allocations are counted: the linker sends them here (--wrap) ---- */
 
 int n_mallocs;
+#define SHOWN __attribute__((visibility("default"))) /* the linker takes libraries' calls for calls of these */
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
+SHOWN void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+SHOWN void *__wrap_calloc(size_t n, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
