@@ -106,7 +106,7 @@ static bool check_registers(struct plan *p)
         return true;
     const struct value *v = &p->values[p->ops[worst].v];
     plan_refuse(
-        p, "TG0530", p->row->line, "use smaller blocks or more warps",
+        p, "TG0530", "use smaller blocks or more warps",
         "kernel %s: %s %u x %s %u fp32 accumulators and what is alive beside them need %u registers a thread; at most %u",
         p->row->name, v->n_dims ? tg_dim_name(v->dims[0]) : "", v->extent[0],
         v->n_dims > 1 ? tg_dim_name(v->dims[1]) : "", v->extent[1], p->registers, limit);
@@ -126,7 +126,7 @@ static bool check_held(struct plan *p)
                    limit = room < 255 ? room : 255;
     if (p->registers <= limit)
         return true;
-    plan_refuse(p, "TG0530", p->row->line, "give dhv a smaller block, so that more threads share out dqk",
+    plan_refuse(p, "TG0530", "give dhv a smaller block, so that more threads share out dqk",
                 "kernel %s: %u threads share out %u of dqk, each with %u values, and need %u registers; at most %u",
                 p->row->name, p->sharers, plan_dim_size(p, plan_shared_dim(p)), p->each, p->registers, limit);
     return false;
@@ -140,7 +140,7 @@ bool pass_budget(struct plan *p)
     if (resident > 1 && p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER < limit)
         limit = p->target->shared_per_sm / resident - PLAN_SHARED_OF_DRIVER;
     if (p->shared_bytes > limit) {
-        plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",
+        plan_refuse(p, "TG0531", "use smaller blocks or fewer stages",
                     "kernel %s needs %u bytes of shared memory; at most %u%s", p->row->name, p->shared_bytes, limit,
                     resident > 1 ? " with that many blocks a multiprocessor" : "");
         ok = false;

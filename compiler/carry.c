@@ -21,10 +21,10 @@ static bool add_walk(struct builder *b, int i, const tg_stmt *s, uint32_t domain
 {
     struct plan *p = b->p;
     const int nest = domain ? b->nest : -1;
-    const int decay = s->decay ? nest_fetch(b, s->decay, s) : -1, va = nest_fetch(b, s->a, s),
-              vb = s->b ? nest_fetch(b, s->b, s) : va;
+    const int decay = s->decay ? nest_fetch(b, s->decay) : -1, va = nest_fetch(b, s->a),
+              vb = s->b ? nest_fetch(b, s->b) : va;
     if (decay < 0 || va < 0 || vb < 0 || !s->final_ || (s->flags & TG_REVERSE)) {
-        plan_refuse(p, "TG0506", s->line, "use TG_W(1)",
+        plan_refuse(p, "TG0506", "use TG_W(1)",
                     "kernel %s holds the chunks: its state needs a decay, a final tensor, and the forward direction",
                     p->row->name);
         return false;
@@ -61,7 +61,7 @@ bool nest_set_way(struct builder *b, int i)
     for (int k = 0; k < i; k++)
         if ((p->slice.stmts >> k & 1) && b->in_nest[k] == b->nest && has_way(p, &body[k]) &&
             ((body[k].flags ^ body[i].flags) & TG_REVERSE)) {
-            plan_refuse(p, "TG0519", body[i].line, "let a row of its own write one of them",
+            plan_refuse(p, "TG0519", "let a row of its own write one of them",
                         "kernel %s walks the chunks for %s and the other way for %s", p->row->name,
                         p->algorithm->tensors[TG_OPERAND_TILE(body[k].out)].name,
                         p->algorithm->tensors[TG_OPERAND_TILE(body[i].out)].name);
@@ -79,7 +79,7 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
     struct plan *p = b->p;
     const bool walks = domain >> TG_CHUNK & 1;
     if ((walks && p->nests[b->nest].n_loops != 1) || (!walks && !p->schedule->max_tokens)) {
-        plan_refuse(p, "TG0506", s->line, "give chunk the role W and let nothing else be looped",
+        plan_refuse(p, "TG0506", "give chunk the role W and let nothing else be looped",
                     "kernel %s computes a carried state but does not walk the chunks alone", p->row->name);
         return false;
     }
@@ -87,8 +87,8 @@ static bool add_carry_thread(struct builder *b, int i, const tg_stmt *s, uint32_
         return add_walk(b, i, s, domain);
     const bool is_begun = b->value[i] >= 0; /* by what reads it as it arrives */
     const int v = is_begun ? b->value[i] : plan_add_value(p, s->out, i, walks || !domain ? -1 : b->nest);
-    const int decay = s->decay ? nest_fetch(b, s->decay, s) : -1, va = nest_fetch(b, s->a, s),
-              vb = s->b ? nest_fetch(b, s->b, s) : va;
+    const int decay = s->decay ? nest_fetch(b, s->decay) : -1, va = nest_fetch(b, s->a),
+              vb = s->b ? nest_fetch(b, s->b) : va;
     if (v < 0 || va < 0 || vb < 0 || (s->decay && decay < 0))
         return false;
     const struct op init = {
@@ -119,7 +119,7 @@ static bool can_decay(const struct builder *b, const tg_stmt *s, int decay)
     const uint32_t most = nest_count_dims(p, s->out) == 2 ? 1 : 0;
     if (decay < 0 || p->values[decay].n_dims <= most)
         return true;
-    plan_refuse(p, "TG0522", s->line, "let a row without matrix products carry the state, or give it one decay a chunk",
+    plan_refuse(p, "TG0522", "let a row without matrix products carry the state, or give it one decay a chunk",
                 "kernel %s carries %s, whose decay %s is not one number a chunk%s", p->row->name,
                 p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
                 p->algorithm->tensors[TG_OPERAND_TILE(s->decay)].name, most ? ", row or column" : "");
@@ -153,14 +153,13 @@ static bool add_carry_vector(struct builder *b, int i, const tg_stmt *s, uint32_
     struct plan *p = b->p;
     const bool lacks_start = p->segment && !p->makes_segments && !(p->slice.loads >> TG_OPERAND_TILE(s->out) & 1);
     if (lacks_start || p->starts) {
-        plan_refuse(p, "TG0521", s->line, "let an earlier row write it",
-                    "kernel %s carries %s from chunk to chunk, but %s", p->row->name,
-                    p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
+        plan_refuse(p, "TG0521", "let an earlier row write it", "kernel %s carries %s from chunk to chunk, but %s",
+                    p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name,
                     lacks_start ? "begins in the middle of the sequence" : "makes one state alone");
         return false;
     }
-    const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? nest_fetch(b, s->decay, s) : -1,
-              va = nest_fetch(b, s->a, s);
+    const int v = plan_add_value(p, s->out, i, -1), decay = s->decay ? nest_fetch(b, s->decay) : -1,
+              va = nest_fetch(b, s->a);
     if (v < 0 || va < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     if (!nest_set_way(b, i))
@@ -200,7 +199,7 @@ bool nest_is_addend(const struct plan *p, const tg_stmt *product)
 /* A product into a state: at the end of the step, or here, where other operations of the step are in a loop of their own. */
 static bool add_product(struct builder *b, const tg_stmt *s, int stmt, int state, uint32_t domain)
 {
-    const int va = nest_fetch(b, s->a, s), vb = nest_fetch(b, s->b, s);
+    const int va = nest_fetch(b, s->a), vb = nest_fetch(b, s->b);
     if (va < 0 || vb < 0)
         return false;
     const struct op op = {
@@ -218,8 +217,7 @@ static bool add_products(struct builder *b, const tg_stmt *carry, tg_operand sum
     const int i = nest_producer(b->p, sum);
     const tg_stmt *s = i >= 0 ? &b->p->algorithm->body[i] : NULL;
     if (!s || !nest_is_addend(b->p, s)) {
-        plan_refuse(b->p, "TG0529", carry->line,
-                    "add products to it (TG_CONTRACT_TO, TG_CONTRACT_ONTO) that nothing else reads",
+        plan_refuse(b->p, "TG0529", "add products to it (TG_CONTRACT_TO, TG_CONTRACT_ONTO) that nothing else reads",
                     "kernel %s adds %s to a state, which is no sum of products of this kernel alone", b->p->row->name,
                     b->p->algorithm->tensors[TG_OPERAND_TILE(sum)].name);
         return false;
@@ -232,7 +230,7 @@ static bool add_carry_whole(struct builder *b, int i, const tg_stmt *s, uint32_t
 {
     struct plan *p = b->p;
     const int v = b->value[i] >= 0 ? b->value[i] : nest_begin_state(b, i);
-    const int decay = s->decay ? nest_fetch(b, s->decay, s) : -1;
+    const int decay = s->decay ? nest_fetch(b, s->decay) : -1;
     if (v < 0 || (s->decay && decay < 0) || !can_decay(b, s, decay))
         return false;
     if (!nest_set_way(b, i))
@@ -263,7 +261,7 @@ static bool add_carry_walked(struct builder *b, int i, const tg_stmt *s, uint32_
 {
     struct plan *p = b->p;
     if (!(domain >> TG_CHUNK & 1) || p->nests[b->nest].n_loops != (b->p->one_block ? 1 : 2)) {
-        plan_refuse(p, "TG0506", s->line, "give chunk the role W and the positions the role L",
+        plan_refuse(p, "TG0506", "give chunk the role W and the positions the role L",
                     "kernel %s computes a carried state but does not walk the chunks", p->row->name);
         return false;
     }
@@ -275,8 +273,8 @@ static bool add_carry_walked(struct builder *b, int i, const tg_stmt *s, uint32_
     int by[2] = {-1, -1};
     const int v = plan_add_value(p, s->out, i, -1);
     for (uint32_t d = 0; d < n_decays; d++)
-        by[d] = nest_fetch(b, decays[d], s);
-    const int va = s->b ? nest_fetch(b, s->a, s) : 0, vb = s->b ? nest_fetch(b, s->b, s) : 0;
+        by[d] = nest_fetch(b, decays[d]);
+    const int va = s->b ? nest_fetch(b, s->a) : 0, vb = s->b ? nest_fetch(b, s->b) : 0;
     if (v < 0 || va < 0 || vb < 0)
         return false;
     for (uint32_t d = 0; d < n_decays; d++)
@@ -326,7 +324,7 @@ bool nest_reads_changed_state(const struct builder *b, const tg_stmt *s)
         any |= from >= 0 && b->in_nest[from] == b->nest && p->algorithm->body[from].op == TG_STMT_CARRY;
     }
     if (any)
-        plan_refuse(p, "TG0508", s->line, "let a row of its own write it, or make a chunk one block of positions",
+        plan_refuse(p, "TG0508", "let a row of its own write it, or make a chunk one block of positions",
                     "kernel %s changes its state block by block of positions; %s reads it as it arrives", p->row->name,
                     p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
     return any;

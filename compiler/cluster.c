@@ -49,7 +49,7 @@ bool plan_shares(const struct plan *p)
 
 static bool refuse(const struct plan *p, const char *hint, const char *what)
 {
-    plan_refuse(p, "TG0518", p->row->line, hint, "kernel %s on warpgroups: %s", p->row->name, what);
+    plan_refuse(p, "TG0518", hint, "kernel %s on warpgroups: %s", p->row->name, what);
     return false;
 }
 
@@ -84,7 +84,7 @@ static bool check_loads(const struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         if (plan_is_loaded(v) && v->extent[1] / WALK_TILE % plan_sharers(p, v)) {
-            plan_refuse(p, "TG0518", p->row->line, "take TG_P, or let fewer thread blocks share",
+            plan_refuse(p, "TG0518", "take TG_P, or let fewer thread blocks share",
                         "kernel %s on warpgroups: %u columns of %s cannot be shared out to %u thread blocks by 64",
                         p->row->name, v->extent[1], plan_tensor(p, v)->name, plan_sharers(p, v));
             return false;

@@ -30,7 +30,7 @@ static bool compose_by_values(struct plan *p)
                whole = p->block[of] >= plan_dim_size(p, of);
     if (!one || !whole || p->block[along] != PLAN_COMPOSED || p->row->mma != TG_MMA_TF32X3 ||
         p->row->row[along].role != TG_ROLE_P) {
-        plan_refuse(p, "TG0521", p->row->line,
+        plan_refuse(p, "TG0521",
                     "list one state, with TG_MMA_TF32X3, the first axis of the state TG_L(0) and the second TG_P(16)",
                     "kernel %s composes segments by a block of values", p->row->name);
         return false;
@@ -49,8 +49,8 @@ static bool check_roles(const struct plan *p)
 {
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         if (d != TG_SEG && p->row->row[d].role != TG_ROLE_NONE && p->row->row[d].role != TG_ROLE_P) {
-            plan_refuse(p, "TG0521", p->row->line, "use TG_P", "kernel %s composes segments, but %s is not parallel",
-                        p->row->name, tg_dim_name(d));
+            plan_refuse(p, "TG0521", "use TG_P", "kernel %s composes segments, but %s is not parallel", p->row->name,
+                        tg_dim_name(d));
             return false;
         }
     return true;
@@ -79,8 +79,7 @@ bool pass_compose(struct plan *p)
         if (v < 0 || decay < 0)
             return false;
         if (decay != v && !is_single(p, &p->values[decay])) {
-            plan_refuse(p, "TG0521", stmt->line,
-                        "give the axis that decays the role TG_P(1), or take a schedule without segments",
+            plan_refuse(p, "TG0521", "give the axis that decays the role TG_P(1), or take a schedule without segments",
                         "kernel %s composes segments by %s, which is not one number a chunk and thread block",
                         p->row->name, plan_tensor(p, &p->values[decay])->name);
             return false;

@@ -51,7 +51,7 @@ static bool is_map_of_loaded(const struct builder *b, int from)
     return s->op == TG_STMT_MAP && nest_feeds_product(b->p, s);
 }
 
-int nest_fetch(struct builder *b, tg_operand operand, const tg_stmt *s)
+int nest_fetch(struct builder *b, tg_operand operand)
 {
     struct plan *p = b->p;
     const uint32_t tile = TG_OPERAND_TILE(operand);
@@ -77,8 +77,7 @@ int nest_fetch(struct builder *b, tg_operand operand, const tg_stmt *s)
     const bool is_stored = p->slice.stores >> tile & 1;
     const bool is_own = !p->thread_dim || tg_operand_mask(p->algorithm, operand) >> p->thread_dim & 1;
     if (computed_here && !(is_stored && is_own)) { /* what another thread has written is not there yet */
-        plan_refuse(p, "TG0504", s->line,
-                    is_stored ? "let an earlier row write it" : "add the tile to the outputs of the row",
+        plan_refuse(p, "TG0504", is_stored ? "let an earlier row write it" : "add the tile to the outputs of the row",
                     "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
                     p->algorithm->tensors[tile].name);
         return -1;
@@ -86,13 +85,13 @@ int nest_fetch(struct builder *b, tg_operand operand, const tg_stmt *s)
     return plan_add_value(p, operand, -1, nest);
 }
 
-int nest_fetch_for_sum(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard)
+int nest_fetch_for_sum(struct builder *b, tg_operand operand, uint8_t guard)
 {
     struct plan *p = b->p;
     const bool of_channels = p->by_channel && tg_operand_mask(p->algorithm, operand) >> TG_DQK & 1;
     if (p->thread_dim || of_channels || nest_count_dims(p, operand) < 2 || nest_producer(p, operand) >= 0 ||
         p->row->mma == TG_MMA_WGMMA)
-        return nest_fetch(b, operand, s);
+        return nest_fetch(b, operand);
     const int v = plan_add_value(p, operand, -1, nest_domain(b, operand) ? b->nest : -1);
     if (v < 0)
         return -1;
@@ -108,11 +107,11 @@ bool nest_fetch_decay(struct builder *b, const tg_stmt *s, struct op *op)
     if (!tg_stmt_decays(s))
         return true;
     if (b->p->row->mma == TG_MMA_WGMMA) {
-        plan_refuse(b->p, "TG0527", s->line, "use TG_MMA_SYNC",
-                    "kernel %s: a product with a decay does not run on warpgroups", b->p->row->name);
+        plan_refuse(b->p, "TG0527", "use TG_MMA_SYNC", "kernel %s: a product with a decay does not run on warpgroups",
+                    b->p->row->name);
         return false;
     }
-    const int decay = nest_fetch(b, s->decay, s), since = nest_fetch(b, s->since, s);
+    const int decay = nest_fetch(b, s->decay), since = nest_fetch(b, s->since);
     op->c = (uint8_t)decay;
     op->w = (uint8_t)since;
     return decay >= 0 && since >= 0;

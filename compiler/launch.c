@@ -175,7 +175,7 @@ bool plan_check_args(const struct plan *p)
         n += args_of_tensor(p, t);
     if (n <= TG_MAX_ARGS && n_maps <= TG_MAX_MAPS)
         return true;
-    plan_refuse(p, "TG0555", p->row->line, "split the kernel into two rows",
+    plan_refuse(p, "TG0555", "split the kernel into two rows",
                 "kernel %s would have %u parameters, %u tensor maps among them; at most %d and %d", p->row->name, n,
                 n_maps, TG_MAX_ARGS, TG_MAX_MAPS);
     return false;

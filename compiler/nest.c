@@ -60,7 +60,7 @@ static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
         if (!(domain >> d & 1))
             continue;
         if (nest->n_loops == 2) {
-            plan_refuse(p, "TG0502", p->row->line, "give dqk or dhv a block as large as the dimension",
+            plan_refuse(p, "TG0502", "give dqk or dhv a block as large as the dimension",
                         "kernel %s would need three nested loops; at most two are possible", p->row->name);
             return false;
         }
@@ -110,7 +110,7 @@ static bool extend(struct builder *b, uint32_t domain)
     if (before.n_loops == nest->n_loops)
         return true;
     if (before.loops[0].dim != nest->loops[0].dim) {
-        plan_refuse(p, "TG0508", p->row->line, "reorder the statements",
+        plan_refuse(p, "TG0508", "reorder the statements",
                     "kernel %s: a loop over %s would have to be put around statements already placed", p->row->name,
                     tg_dim_name(nest->loops[0].dim));
         return false;
@@ -143,7 +143,7 @@ bool nest_enter(struct builder *b, const tg_stmt *s, uint32_t domain)
     if (b->nest >= 0)
         return extend(b, domain);
     if (p->n_nests == PLAN_MAX_NESTS) {
-        plan_refuse(p, "TG0503", s->line, "split the kernel into two rows", "kernel %s needs more than %d loop nests",
+        plan_refuse(p, "TG0503", "split the kernel into two rows", "kernel %s needs more than %d loop nests",
                     p->row->name, PLAN_MAX_NESTS);
         return false;
     }
@@ -228,7 +228,7 @@ static bool find_direction(struct plan *p)
     }
     p->backwards = ways == 2;
     if (ways == 3 || (p->backwards && p->thread_dim != TG_CHUNK))
-        plan_refuse(p, "TG0519", p->row->line, "let a row of their own with the role W for chunk make them",
+        plan_refuse(p, "TG0519", "let a row of their own with the role W for chunk make them",
                     "kernel %s scans the chunks backwards%s", p->row->name,
                     ways == 3 ? " and forwards" : ", but a thread has none of its own");
     return ways < 3 && (!p->backwards || p->thread_dim == TG_CHUNK);
@@ -241,7 +241,7 @@ static bool find_one_block(struct plan *p)
     const bool needed = p->row->mma != TG_MMA_NONE && tg_has_one_chunk(p->algorithm) && (p->slice.dims & positions);
     for (uint32_t d = TG_LQ; needed && d <= TG_LKV; d++)
         if ((p->slice.dims >> d & 1) && p->block[d] != p->schedule->chunk) {
-            plan_refuse(p, "TG0528", p->row->line, "make both blocks the chunk",
+            plan_refuse(p, "TG0528", "make both blocks the chunk",
                         "kernel %s: the block of %s is %u, but a chunk of this algorithm is one block of %u",
                         p->row->name, tg_dim_name(d), p->block[d], p->schedule->chunk);
             return false;
@@ -294,7 +294,7 @@ static bool find_channels(struct plan *p)
                            (n == 64 || n == 128) && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS))
         return true;
     plan_refuse(
-        p, "TG0535", p->row->line, "let an earlier row without matrix products make them",
+        p, "TG0535", "let an earlier row without matrix products make them",
         "kernel %s makes decays of channels: expected 4 warps, a chunk of 64 and all of dqk 64 or 128, not %u warps, "
         "%u and %u of %u",
         p->row->name, p->row->warps, p->schedule->chunk, n, p->shape.dqk);
@@ -308,7 +308,7 @@ static bool find_whole(const struct plan *p)
     if (!d || plan_is_position(d) || d == TG_CHUNK || p->row->row[d].role != TG_ROLE_L ||
         plan_dim_size(p, d) <= p->block[d])
         return true;
-    plan_refuse(p, "TG0536", p->row->line, "give it more warps and as large a block, or a block of 1 and other threads",
+    plan_refuse(p, "TG0536", "give it more warps and as large a block, or a block of 1 and other threads",
                 "kernel %s: its threads sum over %s, of which they have %u of %u", p->row->name, tg_dim_name(d),
                 p->block[d], plan_dim_size(p, d));
     return false;
@@ -320,7 +320,7 @@ static bool check_positions(const struct plan *p)
     for (uint32_t i = 0; p->row->mma != TG_MMA_NONE && i < p->n_values; i++)
         for (uint32_t k = 0; k < p->values[i].n_dims; k++)
             if (plan_is_position(p->values[i].dims[k]) && !p->block[p->values[i].dims[k]]) {
-                plan_refuse(p, p->row->mma == TG_MMA_WGMMA ? "TG0518" : "TG0524", p->row->line,
+                plan_refuse(p, p->row->mma == TG_MMA_WGMMA ? "TG0518" : "TG0524",
                             "let an earlier row write what it reads at other positions",
                             "kernel %s: %s is at positions for which the row has no role", p->row->name,
                             plan_tensor(p, &p->values[i])->name);
@@ -388,8 +388,8 @@ bool pass_nest(struct plan *p)
         return false;
     find_causal(p);
     if (p->n_ops > PLAN_MAX_OPS) {
-        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
-                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
+        plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                    p->row->name, PLAN_MAX_OPS);
         return false;
     }
     return check_positions(p);

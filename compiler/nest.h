@@ -39,11 +39,11 @@ bool nest_is_matrix_product(const struct plan *p, const tg_stmt *s);
 /* Does a matrix product take the map's result, which is then computed while the product fetches its operand? */
 bool nest_feeds_product(const struct plan *p, const tg_stmt *map);
 
-/* fetch.c: the value of an operand of `s` here, loaded from memory when this kernel has not computed it in reach; -1
+/* fetch.c: the value of an operand here, loaded from memory when this kernel has not computed it in reach; -1
  * after a refusal. */
-int nest_fetch(struct builder *b, tg_operand operand, const tg_stmt *s);
+int nest_fetch(struct builder *b, tg_operand operand);
 /* The same for a dot product: a computed tile, or one loaded straight into fragments for it. */
-int nest_fetch_for_sum(struct builder *b, tg_operand operand, const tg_stmt *s, uint8_t guard);
+int nest_fetch_for_sum(struct builder *b, tg_operand operand, uint8_t guard);
 /* The two ends of a product's decay, where it has one, into op->c and op->w. */
 bool nest_fetch_decay(struct builder *b, const tg_stmt *s, struct op *op);
 uint32_t nest_count_dims(const struct plan *p, tg_operand operand); /* that it has on chip */

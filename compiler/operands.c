@@ -11,8 +11,8 @@
 
 static bool refuse(const struct plan *p, uint32_t v, const char *what)
 {
-    plan_refuse(p, "TG0524", p->row->line, "let another row write it, or do not keep it",
-                "kernel %s cannot %s tile %s here", p->row->name, what, plan_tensor(p, &p->values[v])->name);
+    plan_refuse(p, "TG0524", "let another row write it, or do not keep it", "kernel %s cannot %s tile %s here",
+                p->row->name, what, plan_tensor(p, &p->values[v])->name);
     return false;
 }
 
@@ -103,7 +103,7 @@ static bool check_parts(const struct plan *p)
         if (v->stmt >= 0 || adds_parts(p, v) ||
             plan_parts(p->schedule, p->slices, &p->shape, TG_OPERAND_TILE(v->operand)) == 1)
             continue;
-        plan_refuse(p, "TG0524", p->row->line, "let a row without matrix products add them up, or sum it in one block",
+        plan_refuse(p, "TG0524", "let a row without matrix products add them up, or sum it in one block",
                     "kernel %s cannot take, in parts, tile %s here", p->row->name, plan_tensor(p, v)->name);
         return false;
     }

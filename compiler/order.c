@@ -197,9 +197,9 @@ static bool check_placed(const struct order *o)
         const struct op *op = &o->from[i];
         if (o->placed[i] || order_is_implied(p, op))
             continue;
-        plan_refuse(p, "TG0518", op->stmt < 0 ? p->row->line : p->algorithm->body[op->stmt].line,
-                    "let another row compute it", "kernel %s on warpgroups: it has no place for what makes %s",
-                    p->row->name, plan_tensor(p, &p->values[op->v])->name);
+        plan_refuse(p, "TG0518", "let another row compute it",
+                    "kernel %s on warpgroups: it has no place for what makes %s", p->row->name,
+                    plan_tensor(p, &p->values[op->v])->name);
         return false;
     }
     return true;
@@ -225,8 +225,8 @@ bool pass_order(struct plan *p)
     put_load(&o);
     put_walk(&o);
     if (p->n_ops > PLAN_MAX_OPS) {
-        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
-                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
+        plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                    p->row->name, PLAN_MAX_OPS);
         return false;
     }
     return check_placed(&o);

@@ -181,7 +181,7 @@ bool order_check_products(const struct order *o)
         if (has_operands(p, &op))
             continue;
         plan_refuse(
-            p, "TG0518", p->algorithm->body[op.stmt].line, "let another row compute it",
+            p, "TG0518", "let another row compute it",
             "kernel %s on warpgroups: %s is no product of what has the output's dimension, in registers or loaded, by "
             "what is in shared memory",
             p->row->name, plan_tensor(p, &p->values[op.v])->name);

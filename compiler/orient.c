@@ -103,7 +103,7 @@ bool pass_orient(struct plan *p)
             if ((op->kind == OP_CONTRACT && !orient_product(&t, op)) || (op->kind == OP_DOT && !orient_sum(&t, op)) ||
                 (is_element_wise(op) && !orient_elements(&t, op))) {
                 plan_refuse(
-                    p, "TG0511", p->algorithm->body[op->stmt].line, "let an earlier row write one of its operands",
+                    p, "TG0511", "let an earlier row write one of its operands",
                     "kernel %s: a computed tile can only be the left operand of a product, whose rows are those of its sums",
                     p->row->name);
                 return false;

@@ -46,8 +46,8 @@ static bool fill_rings(struct plan *p)
             continue;
         struct nest *nest = &p->nests[v->nest];
         if (nest->n_loads == PLAN_MAX_LOADS) {
-            plan_refuse(p, "TG0520", p->row->line, "split the kernel into two rows",
-                        "kernel %s loads more than %d tiles in one loop", p->row->name, PLAN_MAX_LOADS);
+            plan_refuse(p, "TG0520", "split the kernel into two rows", "kernel %s loads more than %d tiles in one loop",
+                        p->row->name, PLAN_MAX_LOADS);
             return false;
         }
         nest->loads[nest->n_loads++] = (uint8_t)i;
@@ -450,8 +450,8 @@ bool pass_pipeline(struct plan *p)
         }
     insert_copies(p);
     if (p->n_ops > PLAN_MAX_OPS) {
-        plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
-                    "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
+        plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                    p->row->name, PLAN_MAX_OPS);
         return false;
     }
     if (p->spreads)

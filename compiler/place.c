@@ -248,7 +248,7 @@ static bool check_on_the_fly(const struct plan *p, uint32_t v)
         const bool is_fetched = a == plan_fetched(p, v);
         if (p->values[a].n_dims != 2 || dtype == p->shape.io || (dtype == TG_F32 && !is_fetched))
             continue;
-        plan_refuse(p, "TG0523", s->line, "let an earlier row (without matrix products) write it",
+        plan_refuse(p, "TG0523", "let an earlier row (without matrix products) write it",
                     "kernel %s would compute operand %s from %s while it fetches it, which it would round to the input "
                     "type first",
                     p->row->name, plan_tensor(p, out)->name, plan_tensor(p, &p->values[a])->name);
@@ -271,8 +271,7 @@ static bool place_value(struct plan *p, uint32_t i)
         v->outer = !(mask >> inner & 1);
     }
     if (v->space == SPACE_NONE) {
-        plan_refuse(p, "TG0510", p->algorithm->body[v->stmt].line,
-                    "let an earlier row (roles: chunk P, Lkv W) write it",
+        plan_refuse(p, "TG0510", "let an earlier row (roles: chunk P, Lkv W) write it",
                     "kernel %s computes the vector %s, but a kernel with matrix products takes vectors from memory",
                     p->row->name, tensor->name);
         return false;
@@ -296,7 +295,7 @@ static bool check_weight(const struct plan *p, uint32_t v)
         const struct op *op = &p->ops[i];
         const bool maps = op->kind == OP_MAP && p->values[op->v].space == SPACE_OPERAND;
         if ((op->kind == OP_CONTRACT && (op->a == v || op->b == v)) || (maps && plan_fetched(p, op->v) == (int)v)) {
-            plan_refuse(p, "TG0526", p->algorithm->body[op->stmt].line, "let an earlier row write a copy of it",
+            plan_refuse(p, "TG0526", "let an earlier row write a copy of it",
                         "kernel %s has %s as a decay or a weight and multiplies by it on tensor cores too",
                         p->row->name, plan_tensor(p, &p->values[v])->name);
             return false;
@@ -313,7 +312,7 @@ static bool check_channels(const struct plan *p, const struct op *op)
                                     p->values[op->a].space == SPACE_CHANNEL || p->values[op->b].space == SPACE_CHANNEL);
     if (!of_channels || plan_is_decayed(p, op))
         return true;
-    plan_refuse(p, "TG0535", p->algorithm->body[op->stmt].line, "let a row of its own make it",
+    plan_refuse(p, "TG0535", "let a row of its own make it",
                 "kernel %s has channels in registers: %s is a product of them without a decay", p->row->name,
                 plan_tensor(p, &p->values[op->v])->name);
     return false;
@@ -345,7 +344,7 @@ static bool check_decayed(const struct plan *p)
              (is_spread && p->values[left].space == SPACE_FRAGMENT)))
             continue;
         plan_refuse(
-            p, "TG0527", p->algorithm->body[op->stmt].line,
+            p, "TG0527",
             gate->n_dims < 2 ? "multiply the product by 2^(decay - since) with TG_MAP_TO and TG_CAUSAL"
                              : "let an earlier row write the decay; spread a tile that this kernel computes",
             "kernel %s: the decay of %s cannot be evaluated on tensor cores: expected a decay of a channel, from "
@@ -401,8 +400,7 @@ static bool split_warps(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
         if (v->space == SPACE_FRAGMENT)
-            plan_refuse(p, "TG0512", p->row->line,
-                        "change warps or the block so that every warp gets a multiple of 16 rows",
+            plan_refuse(p, "TG0512", "change warps or the block so that every warp gets a multiple of 16 rows",
                         "kernel %s: %u warps cannot share tile %s of %u x %u%s", p->row->name, p->row->warps,
                         plan_tensor(p, v)->name, v->extent[0], v->extent[1],
                         chained ? " by rows (its product feeds another one)" : "");
@@ -457,14 +455,14 @@ static void find_lower(struct plan *p)
 static bool check_thread_kernel(const struct plan *p)
 {
     if (!p->thread_dim) {
-        plan_refuse(p, "TG0513", p->row->line, "make one block 32 x warps",
+        plan_refuse(p, "TG0513", "make one block 32 x warps",
                     "kernel %s has no matrix products: one of its dimensions must have a block of %u (32 x warps)",
                     p->row->name, p->threads);
         return false;
     }
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
     if ((p->held & positions) == positions && p->block[TG_LQ] != p->block[TG_LKV]) {
-        plan_refuse(p, "TG0514", p->row->line, "give both the same block",
+        plan_refuse(p, "TG0514", "give both the same block",
                     "kernel %s holds %u positions of queries and %u of keys, which are the same tokens", p->row->name,
                     p->block[TG_LQ], p->block[TG_LKV]);
         return false;
@@ -474,7 +472,7 @@ static bool check_thread_kernel(const struct plan *p)
         if (d == p->thread_dim || (p->held >> d & 1) || !used || d == TG_BATCH || d == TG_MEMBER)
             continue;
         if (p->row->row[d].role == TG_ROLE_NONE || p->block[d] != 1) {
-            plan_refuse(p, "TG0514", p->row->line, "give it a role and the block 1",
+            plan_refuse(p, "TG0514", "give it a role and the block 1",
                         "kernel %s has no matrix products: its block of %s must be 1, not %u", p->row->name,
                         tg_dim_name(d), p->row->row[d].role == TG_ROLE_NONE ? 0 : p->block[d]);
             return false;
@@ -496,7 +494,7 @@ static bool check_sums_of_sharers(const struct plan *p)
                                                      (plan_has_dim(a, shared) && !plan_has_dim(v, shared)));
         if (!sums && !totals)
             continue;
-        plan_refuse(p, "TG0533", p->algorithm->body[op->stmt].line, "let another row make it",
+        plan_refuse(p, "TG0533", "let another row make it",
                     "kernel %s: threads share out %s, and %s would be a sum over %s", p->row->name, tg_dim_name(shared),
                     plan_tensor(p, v)->name,
                     totals && plan_has_dim(a, shared) ? tg_dim_name(shared) : tg_dim_name(dim));
@@ -511,8 +509,7 @@ static bool check_instruction(const struct plan *p)
     const bool is_f32 = p->shape.io == TG_F32;
     if (p->row->mma == TG_MMA_NONE || (p->row->mma == TG_MMA_TF32X3) == is_f32)
         return true;
-    plan_refuse(p, "TG0515", p->row->line,
-                is_f32 ? "use a schedule with TG_MMA_TF32X3" : "use a schedule with TG_MMA_SYNC",
+    plan_refuse(p, "TG0515", is_f32 ? "use a schedule with TG_MMA_TF32X3" : "use a schedule with TG_MMA_SYNC",
                 "kernel %s: mma.sync m16n8k%u takes %s operands, the inputs are %s", p->row->name, is_f32 ? 16 : 8,
                 is_f32 ? "bf16 or f16" : "f32", tg_dtype_name(p->shape.io));
     return false;
@@ -524,7 +521,7 @@ static bool check_whole_chunk(const struct plan *p)
 {
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
         if (p->row->row[d].role == TG_ROLE_P && ((p->slice.summed | p->slice.scanned) >> d & 1)) {
-            plan_refuse(p, "TG0516", p->row->line, "give it the role L or W",
+            plan_refuse(p, "TG0516", "give it the role L or W",
                         "kernel %s sums over %s, which is parallel: that is a whole sum at one chunk size only",
                         p->row->name, tg_dim_name(d));
             return false;
@@ -541,7 +538,7 @@ static bool check_finals(const struct plan *p)
         const uint32_t tile = TG_OPERAND_TILE(stmt->final_);
         if (stmt->op != TG_STMT_CARRY || !tile || !(p->slice.stores >> tile & 1))
             continue;
-        plan_refuse(p, "TG0506", stmt->line, "let another row list it",
+        plan_refuse(p, "TG0506", "let another row list it",
                     "kernel %s writes the final state %s, but its positions are parallel", p->row->name,
                     p->algorithm->tensors[tile].name);
         return false;

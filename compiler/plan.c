@@ -25,7 +25,7 @@ int plan_find(const struct plan *p, tg_operand operand, int nest)
 int plan_add_value(struct plan *p, tg_operand operand, int stmt, int nest)
 {
     if (p->n_values == PLAN_MAX_VALUES) {
-        plan_refuse(p, "TG0501", 0, "split the kernel: let another row write some of its tiles",
+        plan_refuse(p, "TG0501", "split the kernel: let another row write some of its tiles",
                     "kernel %s uses more than %d tiles", p->row->name, PLAN_MAX_VALUES);
         return -1;
     }
@@ -164,15 +164,15 @@ uint32_t plan_blocks(const struct plan *p, uint32_t dim)
     return (size + p->block[dim] - 1) / p->block[dim] + (beside + p->block[dim] - 1) / p->block[dim];
 }
 
-void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
+void plan_refuse(const struct plan *p, const char *code, const char *hint, const char *format, ...)
 {
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    tg_report(p->sink, TG_ERROR, code, line ? p->schedule->file : NULL, line, hint, "schedule %s on %s: %s",
-              p->schedule->name, p->target->arch, text);
+    tg_report(p->sink, TG_ERROR, code, p->row->line ? p->schedule->file : NULL, p->row->line, hint,
+              "schedule %s on %s: %s", p->schedule->name, p->target->arch, text);
 }
 
 /* The dqk or dhv of what a row writes for every token; 0: nothing. */
@@ -409,7 +409,7 @@ static bool find_member_block(struct plan *p)
             continue;
         const uint32_t heads = plan_heads_summed(p->schedule, &p->shape, t);
         if ((block && heads != block) || (heads > 1 && p->row->mma != TG_MMA_NONE)) {
-            plan_refuse(p, "TG0517", p->row->line, "let a row of its own, without a matrix instruction, sum over heads",
+            plan_refuse(p, "TG0517", "let a row of its own, without a matrix instruction, sum over heads",
                         "kernel %s reads %s, of which memory has sums of %u heads, beside what it has otherwise",
                         p->row->name, p->algorithm->tensors[t].name, heads);
             return false;
@@ -462,7 +462,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (p->by_token)
         drop_inverted(p);
     if ((p->segment || p->starts) && p->row->mma != TG_MMA_WGMMA) {
-        plan_refuse(p, "TG0521", p->row->line, "use TG_MMA_WGMMA, or leave seg out",
+        plan_refuse(p, "TG0521", "use TG_MMA_WGMMA, or leave seg out",
                     "kernel %s has segments, but does not run on warpgroups", p->row->name);
         return false;
     }

@@ -347,7 +347,8 @@ static inline uint32_t group_of(const tg_shape_class *shape)
 {
     return shape->group ? shape->group : 1;
 }
-void plan_refuse(const struct plan *p, const char *code, int line, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+/* Says why the row cannot be a kernel, with the row's place: what is to be changed is there, whatever statement it is of. */
+void plan_refuse(const struct plan *p, const char *code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -136,7 +136,7 @@ bool pass_rounds(struct plan *p)
     }
     if (p->n_ops <= PLAN_MAX_OPS)
         return true;
-    plan_refuse(p, "TG0507", p->row->line, "split the kernel into two rows",
-                "kernel %s needs more than %d tile operations", p->row->name, PLAN_MAX_OPS);
+    plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",
+                p->row->name, PLAN_MAX_OPS);
     return false;
 }

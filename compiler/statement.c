@@ -92,7 +92,7 @@ static bool start_sum(struct builder *b, int v, int init, int stmt, uint32_t dom
         *plan_add_op(p, OP_ZERO, stmt) = op;
         return true;
     }
-    plan_refuse(p, "TG0505", p->algorithm->body[stmt].line, "exchange the roles of the two dimensions",
+    plan_refuse(p, "TG0505", "exchange the roles of the two dimensions",
                 "kernel %s would sum over an outer loop while an inner one keeps its blocks apart", p->row->name);
     return false;
 }
@@ -107,8 +107,8 @@ static bool add_contract(struct builder *b, int i, const tg_stmt *s, uint32_t do
 {
     struct plan *p = b->p;
     struct op decay = {0};
-    const int va = nest_fetch(b, s->a, s), vb = nest_fetch(b, s->b, s);
-    const int init = s->init ? nest_fetch(b, s->init, s) : -1;
+    const int va = nest_fetch(b, s->a), vb = nest_fetch(b, s->b);
+    const int init = s->init ? nest_fetch(b, s->init) : -1;
     if (va < 0 || vb < 0 || (s->init && init < 0) || !nest_fetch_decay(b, s, &decay))
         return false;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
@@ -132,8 +132,8 @@ static bool add_dot(struct builder *b, int i, const tg_stmt *s, uint32_t domain,
     struct plan *p = b->p;
     const uint32_t begin = p->n_ops;
     const uint8_t guard = guard_of(b, s, domain);
-    const int va = nest_fetch_for_sum(b, s->a, s, guard), vb = s->b ? nest_fetch_for_sum(b, s->b, s, guard) : va;
-    const int init = s->init ? nest_fetch(b, s->init, s) : -1;
+    const int va = nest_fetch_for_sum(b, s->a, guard), vb = s->b ? nest_fetch_for_sum(b, s->b, guard) : va;
+    const int init = s->init ? nest_fetch(b, s->init) : -1;
     struct op decay = {0};
     if (!nest_fetch_decay(b, s, &decay))
         return false;
@@ -189,7 +189,7 @@ static bool add_simple(struct builder *b, int i, const tg_stmt *s, enum op_kind 
                         (!nest_feeds_product(p, s) || reads_computed(p, s));
     int a = -1;
     for (uint32_t k = 0; k < n; k++)
-        if ((a = direct ? nest_fetch_for_sum(b, list[k], s, guard_of(b, s, domain)) : nest_fetch(b, list[k], s)) < 0)
+        if ((a = direct ? nest_fetch_for_sum(b, list[k], guard_of(b, s, domain)) : nest_fetch(b, list[k])) < 0)
             return false;
     const int v = plan_add_value(p, s->out, i, free ? b->nest : -1);
     if (v < 0 || (kind == OP_TOTAL && !start_sum(b, v, -1, i, domain, free)))
@@ -217,7 +217,7 @@ int nest_make_again(struct builder *b, tg_operand operand)
 static bool add_member_sum(struct builder *b, int i, const tg_stmt *s)
 {
     struct plan *p = b->p;
-    const int a = nest_fetch(b, s->a, s), v = plan_add_value(p, s->out, i, -1);
+    const int a = nest_fetch(b, s->a), v = plan_add_value(p, s->out, i, -1);
     if (a < 0 || v < 0)
         return false;
     struct op op = {.kind = OP_ZERO, .when = WHEN_BEFORE, .stmt = (int8_t)i, .v = (uint8_t)v, .a = (uint8_t)a};
@@ -247,10 +247,10 @@ static bool add_total(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     const uint32_t single = (group_of(&p->shape) == p->turns ? 1u << TG_MEMBER : 0) |
                             (p->schedule->max_tokens && !p->by_token ? 1u << TG_CHUNK : 0) | positions;
     if (along & ~looped & ~on_chip & ~single) {
-        plan_refuse(
-            p, "TG0517", s->line, "give it the role L in this row, or take a schedule that has a row for the sum",
-            "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name,
-            p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name, along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
+        plan_refuse(p, "TG0517", "give it the role L in this row, or take a schedule that has a row for the sum",
+                    "kernel %s sums %s over a dimension that it does not loop over%s", p->row->name,
+                    p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name,
+                    along >> TG_MEMBER & 1 ? " (heads of a group)" : "");
         return false;
     }
     if (looped || (along & on_chip))
@@ -278,7 +278,7 @@ static bool add_solve(struct builder *b, int i, const tg_stmt *s, uint32_t domai
     if (!b->p->one_block || p->row->mma == TG_MMA_WGMMA || nest_producer(p, s->a) < 0 ||
         p->block[TG_LQ] > MOST_TO_SOLVE) {
         plan_refuse(
-            p, "TG0532", s->line, "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
+            p, "TG0532", "let a row of its own with TG_MMA_SYNC or TG_MMA_TF32X3 make it and what it inverts",
             "kernel %s inverts %s: expected a tile of at most %d positions, computed in the same kernel on tensor cores",
             p->row->name, p->algorithm->tensors[TG_OPERAND_TILE(s->a)].name, MOST_TO_SOLVE);
         return false;
@@ -301,7 +301,7 @@ static bool add_scan(struct builder *b, int i, const tg_stmt *s, uint32_t domain
     const uint32_t others = p->row->row[TG_MEMBER].role == TG_ROLE_L ? domain | heads : domain & along ? domain : 0;
     for (uint32_t d = 1; p->thread_dim && d < TG_N_DIMS; d++)
         if ((others & ~along) >> d & 1) {
-            plan_refuse(p, "TG0508", s->line, "let a row of its own write it",
+            plan_refuse(p, "TG0508", "let a row of its own write it",
                         "kernel %s would go on with the scan %s from one %s to the next", p->row->name,
                         p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name, d == TG_MEMBER ? "head" : tg_dim_name(d));
             return false;
@@ -316,7 +316,7 @@ static bool add_shift(const struct plan *p, const tg_stmt *s)
 {
     if (!p->by_token)
         return true;
-    plan_refuse(p, "TG0537", s->line, "hold the tokens: TG_W(max_tokens)",
+    plan_refuse(p, "TG0537", "hold the tokens: TG_W(max_tokens)",
                 "kernel %s walks the tokens of a decode step one by one, and shifts %s", p->row->name,
                 p->algorithm->tensors[TG_OPERAND_TILE(s->out)].name);
     return false;

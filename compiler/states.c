@@ -114,7 +114,7 @@ static bool check_kept(const struct plan *p)
         if (op->kind != OP_STORE || !plan_keeps_on_the_way(p, op->tile) || is_walked(p, op->v))
             continue;
         plan_refuse(
-            p, "TG0553", p->row->line, "take another schedule, or store the state behind the last token",
+            p, "TG0553", "take another schedule, or store the state behind the last token",
             "kernel %s does not walk %s one by one, or %s is made behind them, so that it does not have it behind each",
             p->row->name, p->shape.pooled == TG_POOL_TOKENS ? "tokens" : "chunks",
             p->algorithm->tensors[op->tile].name);
@@ -156,7 +156,7 @@ bool plan_check_states(const struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++) {
         if (is_copied_as_declared(p, &p->values[i]))
             continue;
-        plan_refuse(p, "TG0549", p->row->line, "keep states as they are declared, or let an earlier row copy them",
+        plan_refuse(p, "TG0549", "keep states as they are declared, or let an earlier row copy them",
                     "kernel %s takes the state %s as an operand of a product, which must be in a slot and lie as it is "
                     "declared",
                     p->row->name, plan_tensor(p, &p->values[i])->name);

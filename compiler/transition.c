@@ -100,7 +100,7 @@ bool plan_check_transition(const struct plan *p)
         ok = p->values[i].stmt >= 0 || !plan_is_owned(p, &p->values[i]) || plan_is_loaded(&p->values[i]);
     if (!ok)
         plan_refuse(
-            p, "TG0534", p->row->line, "give the second axis of the state the role P and the first TG_L(0)",
+            p, "TG0534", "give the second axis of the state the role P and the first TG_L(0)",
             "kernel %s makes segments whose states depend on those they begin with: what it makes is not linear in "
             "them, column by column, or its output is not their second axis",
             p->row->name);

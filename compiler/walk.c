@@ -25,9 +25,9 @@
 #include "compiler/plan_walk.h"
 #include "compiler/walk.h"
 
-bool walk_refuse(const struct plan *p, int line, const char *hint, const char *what)
+bool walk_refuse(const struct plan *p, const char *hint, const char *what)
 {
-    plan_refuse(p, "TG0518", line ? line : p->row->line, hint, "kernel %s on warpgroups: %s", p->row->name, what);
+    plan_refuse(p, "TG0518", hint, "kernel %s on warpgroups: %s", p->row->name, what);
     return false;
 }
 
@@ -44,13 +44,13 @@ static bool find_owner(struct plan *p)
             output = op;
     }
     if (!state || (!output && !plan_is_state_alone(p)))
-        return walk_refuse(p, 0, "list one output of positions by dqk or dhv that needs the state",
+        return walk_refuse(p, "list one output of positions by dqk or dhv that needs the state",
                            "it walks a state and writes no tile that reads it");
     p->state = state->v;
     p->owner = output ? p->values[output->v].dims[1] : plan_owner_of_state(p);
     p->groups = p->row->warps / 4u;
     if (p->row->warps != 4 && p->row->warps != 8)
-        return walk_refuse(p, 0, "set .warps", "warps must be 4 or 8");
+        return walk_refuse(p, "set .warps", "warps must be 4 or 8");
     p->threads = 128 * (p->groups + 1);
     p->warps_m = 4;
     p->warps_n = 1;
@@ -67,26 +67,27 @@ static bool check_blocks(const struct plan *p)
 {
     const uint32_t other = p->owner == TG_DQK ? TG_DHV : TG_DQK;
     bool ok = p->shape.io != TG_F32 ||
-              walk_refuse(p, 0, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
+              walk_refuse(p, "take a schedule with TG_MMA_TF32X3", "inputs are f32, expected bf16 or f16");
     if (p->target->cc != 90 || !p->target->exact)
-        ok = walk_refuse(p, 0, "take a schedule with TG_MMA_SYNC", "wgmma is an instruction of sm_90a");
+        ok = walk_refuse(p, "compile for sm_90a, or take a schedule with TG_MMA_SYNC",
+                         "wgmma is an instruction of sm_90a");
     bool one_tile = p->schedule->chunk == WALK_TILE;
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
         one_tile &= !(p->slice.dims >> d & 1) || p->block[d] == WALK_TILE;
     if (!one_tile)
-        ok = walk_refuse(p, 0, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
+        ok = walk_refuse(p, "set both blocks and the chunk to 64", "a chunk must be one tile of 64 positions");
     if (p->row->blocks_per_sm > 1 && (p->groups == 2 || p->block[other] > MOST_BESIDE))
-        ok = walk_refuse(p, 0, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
+        ok = walk_refuse(p, "leave .blocks_per_sm out", "its registers are all that a multiprocessor has");
     if (group_of(&p->shape) % p->heads)
-        ok = walk_refuse(p, 0, "let fewer work together, or leave member out",
+        ok = walk_refuse(p, "let fewer work together, or leave member out",
                          "heads that work together must share queries and keys: their number must divide the group");
     else if (p->tiles * WALK_TILE * p->groups != plan_heads_in_rows(p) * p->block[p->owner])
-        ok = walk_refuse(p, 0, "change the block or warps",
+        ok = walk_refuse(p, "change the block or warps",
                          "the output's block must be 64 columns, or 128, for each four warps");
     else if (p->block[other] % WALK_TILE)
-        ok = walk_refuse(p, 0, "change the block", "the block of what its state is split by must be a multiple of 64");
+        ok = walk_refuse(p, "change the block", "the block of what its state is split by must be a multiple of 64");
     else if (p->tiles * plan_heads_in_columns(p) * p->block[other] > 256)
-        ok = walk_refuse(p, 0, "give the output's dimension a smaller block",
+        ok = walk_refuse(p, "give the output's dimension a smaller block",
                          "the state needs more than 128 registers a thread");
     return ok;
 }
@@ -109,7 +110,7 @@ static bool find_state_part(struct plan *p)
     while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
         p->state_part /= 2;
     return p->heads > 1 || need + p->state_part / 4 <= (p->groups == 2 ? ALL : ALONE) ||
-           walk_refuse(p, 0, "give four warps half of the block",
+           walk_refuse(p, "give four warps half of the block",
                        "the state and several products by it need more registers than a thread has");
 }
 
@@ -124,14 +125,14 @@ static bool check_carried(const struct plan *p)
         const bool gathers = op->kind == OP_DOT && plan_is_gathered(v), adds = op->kind == OP_DOT && plan_is_carried(v);
         if (gathers && !(plan_is_loaded(a) && b->space == SPACE_VECTOR && a->extent[1] / 2 <= 128 * p->groups))
             return walk_refuse(
-                p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
+                p, "let an earlier row write it",
                 "it sums a matrix with more pairs of columns than there are threads, or something else over the positions");
         if (adds && !plan_is_gathered(a))
-            return walk_refuse(p, p->algorithm->body[op->stmt].line, "let an earlier row write it",
+            return walk_refuse(p, "let an earlier row write it",
                                "a carried vector is not made of sums over the positions of its chunk");
         const bool shared = !p->segment && v->dims[0] != p->owner && plan_dim_size(p, p->owner) > p->block[p->owner];
         if (op->kind == OP_STORE && plan_is_carried(v) && shared && p->shape.pooled)
-            return walk_refuse(p, 0, "let a row of its own write it",
+            return walk_refuse(p, "let a row of its own write it",
                                "several thread blocks begin with a vector whose end goes to the same slot");
     }
     return true;
@@ -145,8 +146,7 @@ static bool check_tile_sums(const struct plan *p)
         const struct value *v = &p->values[op->v], *a = &p->values[op->a];
         const bool is_tile = plan_has_dim(a, TG_LQ) && plan_has_dim(a, TG_LKV);
         if (op->kind == OP_DOT && is_tile && v->n_dims == 1 && v->dims[0] != a->dims[0])
-            return walk_refuse(p, p->algorithm->body[op->stmt].line, "let a row of its own write it",
-                               "it sums a tile of positions over its rows");
+            return walk_refuse(p, "let a row of its own write it", "it sums a tile of positions over its rows");
     }
     return true;
 }
@@ -169,7 +169,7 @@ static bool check_stores(const struct plan *p)
         const bool can_write = p->starts ? op->v == p->state : plan_is_position(v->dims[0]) && plan_is_owned(p, v);
         if ((has_output && p->adds) || to_caller || !can_write) {
             plan_refuse(
-                p, "TG0518", p->row->line, "let another row write it",
+                p, "TG0518", "let another row write it",
                 "kernel %s on warpgroups: its chunks write positions by dqk or dhv as its rows are, to the caller in the "
                 "input type, in a cluster one, and cannot write %s",
                 p->row->name, plan_tensor(p, v)->name);
@@ -204,7 +204,7 @@ static bool check_range(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
         if (plan_is_made_tile(&p->values[i]) && p->shape.io == TG_F16 && adds_to_part(p, &p->values[i]))
-            return walk_refuse(p, p->algorithm->body[p->values[i].stmt].line, "take another schedule, or bf16",
+            return walk_refuse(p, "take another schedule, or bf16",
                                "parts of a tile of positions may be too large for f16");
     return true;
 }
@@ -255,7 +255,7 @@ static bool check_sums_read(const struct plan *p)
             if (from->space != SPACE_PARTS)
                 continue;
             plan_refuse(
-                p, "TG0510", s->line, "make a vector of it first, by a MAP of its own, and read that",
+                p, "TG0510", "make a vector of it first, by a MAP of its own, and read that",
                 "kernel %s on warpgroups: %s is a sum that warpgroups have parts of; a map of a tile cannot read it",
                 p->row->name, plan_tensor(p, from)->name);
             return false;
@@ -279,9 +279,8 @@ bool pass_walk(struct plan *p)
         v->dtype =
             v->stmt >= 0 || v->space == SPACE_UNIFORM ? TG_F32 : plan_memory_dtype(p, TG_OPERAND_TILE(v->operand));
         if (v->space == SPACE_NONE) {
-            plan_refuse(p, "TG0510", v->stmt < 0 ? 0 : p->algorithm->body[v->stmt].line, "let an earlier row write it",
-                        "kernel %s on warpgroups cannot %s %s", p->row->name, v->stmt < 0 ? "load" : "compute",
-                        plan_tensor(p, v)->name);
+            plan_refuse(p, "TG0510", "let an earlier row write it", "kernel %s on warpgroups cannot %s %s",
+                        p->row->name, v->stmt < 0 ? "load" : "compute", plan_tensor(p, v)->name);
             return false;
         }
     }
@@ -290,7 +289,7 @@ bool pass_walk(struct plan *p)
     walk_find_uniforms(p);
     p->own_heads = walk_has_own_heads(p);
     if (p->n_nests != 1)
-        return walk_refuse(p, 0, NULL, "its products are not those of one walk over the chunks");
+        return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
     walk_find_places(p);
     if (!walk_check_heads(p) || !find_state_part(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) ||
         !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
@@ -302,7 +301,7 @@ bool pass_walk(struct plan *p)
     p->resident = resident_of(p);
     if (p->shared_bytes <= p->target->shared_optin)
         return true;
-    plan_refuse(p, "TG0531", p->row->line, "use smaller blocks or fewer stages",
+    plan_refuse(p, "TG0531", "use smaller blocks or fewer stages",
                 "kernel %s needs %u bytes of shared memory; at most %u", p->row->name, p->shared_bytes,
                 p->target->shared_optin);
     return false;

@@ -4,8 +4,8 @@
 
 #include "compiler/plan.h"
 
-/* walk.c: reports why the row cannot be a kernel on warpgroups (TG0518; line 0: the row's); false. */
-bool walk_refuse(const struct plan *p, int line, const char *hint, const char *what);
+/* walk.c: reports why the row cannot be a kernel on warpgroups (TG0518); false. */
+bool walk_refuse(const struct plan *p, const char *hint, const char *what);
 
 /* walk_space.c: where value i lives; SPACE_NONE: nowhere that it could be. */
 enum space walk_space(const struct plan *p, uint32_t i);

@@ -65,7 +65,7 @@ static bool check_own_rows(const struct plan *p)
         ok = ok && !(p->ops[i].kind == OP_CONTRACT && v->by_head && !plan_is_owned(p, v));
     }
     return ok ||
-           walk_refuse(p, 0, "leave member out",
+           walk_refuse(p, "leave member out",
                        "heads work together on an output that each has its own of, from what they share and from their "
                        "own vectors, without sums");
 }
@@ -149,7 +149,7 @@ static bool find_sums_of_heads(struct plan *p)
         ok = ok && (!p->values[i].summed || is_read_once(p, i));
     return ok ||
            walk_refuse(
-               p, 0, "leave member out",
+               p, "leave member out",
                "heads work together on a sum of theirs, of which each has multiples of products of what they share by its "
                "own, and of its own by its state");
 }
@@ -163,7 +163,7 @@ bool plan_is_added_in_turn(const struct plan *p, uint32_t tile)
 static bool check_turns(const struct plan *p)
 {
     return (p->turns <= 2 && !p->cluster && !p->carries) ||
-           walk_refuse(p, 0, "let a row of its own sum over heads",
+           walk_refuse(p, "let a row of its own sum over heads",
                        "heads one after the other are the two of a group, without clusters and carried vectors");
 }
 
@@ -178,7 +178,7 @@ bool walk_check_heads(struct plan *p)
         ok = ok && !(p->values[i].by_head && plan_is_of_warp(&p->values[i])) && p->values[i].space != SPACE_ROWS;
     if (!ok)
         return walk_refuse(
-            p, 0, "leave member out",
+            p, "leave member out",
             "heads work together without segments, clusters, carried vectors, sums of rows, and vectors made of them");
     return p->sums_heads ? find_sums_of_heads(p) : check_own_rows(p);
 }

@@ -23,6 +23,25 @@ static const struct refusal refusals[] = {
 #undef REFUSAL
 #undef REFUSAL_OF
 
+/* The first of the compiler's messages that has another place than a row of the schedule: what is to be changed is the row, whose
+ * file is not that of the statements. */
+struct strays {
+    const tg_schedule *schedule;
+    char first[200];
+};
+
+static void find_stray(void *user, const tg_diag *diag)
+{
+    struct strays *strays = user;
+    const tg_schedule *schedule = strays->schedule;
+    bool is_row = false;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        is_row |= diag->line == schedule->rows[r].line;
+    if (strncmp(diag->code, "TG05", 4) == 0 && diag->file && !*strays->first &&
+        !(is_row && strcmp(diag->file, schedule->file) == 0))
+        snprintf(strays->first, sizeof strays->first, "%s:%d: %s", diag->file, diag->line, diag->message);
+}
+
 static void refuse(const struct refusal *r)
 {
     const tg_target *target = tg_target_find(r->arch);
@@ -36,7 +55,10 @@ static void refuse(const struct refusal *r)
     shape.dhv = r->dhv;
     log_clear();
     if (schedule_of(variant, r->schedule, &schedule)) {
+        struct strays strays = {.schedule = &schedule};
         tap_expect(tg_plan_check(&schedule, target, &shape, &log_sink) != TG_OK, "tg_plan_check accepts it");
+        (void)tg_plan_check(&schedule, target, &shape, &(tg_sink){find_stray, &strays});
+        tap_expect(!*strays.first, "it is in no row of %s: %s", schedule.file, strays.first);
         log_clear();
         tap_expect(tg_compile(variant, &schedule, target, &shape, NULL, &program, &log_sink) != TG_OK,
                    "tg_compile accepts it");
