@@ -29,7 +29,7 @@ static bool write_as(const struct output *output, const char *name, const char *
     }
     if (!ok)
         complain(output->context, "choose a folder that you may write to, with room on its disk",
-                 "%s: cannot be written: %s", path, strerror(errno));
+                 "%s: cannot be written: %s", path, draft_reason());
     else if (output->files)
         json_array_append_new(output->files, json_string(path));
     else

@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,17 +58,12 @@ void plot_free(struct plot *plot)
 
 static bool cannot_write(struct context *context, const char *path)
 {
-    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, strerror(errno));
+    complain(context, "name a file that can be written", "--svg: cannot write %s: %s", path, draft_reason());
     return false;
 }
 
 static bool begin(struct context *context, struct draft *draft, const char *path)
 {
-    struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        complain(context, "name a file", "--svg: %s is there and not a regular file", path);
-        return false;
-    }
     return draft_open(draft, path) || cannot_write(context, path);
 }
 

@@ -1,6 +1,7 @@
 /* cli/run.c - `tegula run`: a kernel on the tensors of a file, its outputs into another.
  * --time says where the time from process start went; what is ours is compile and load. */
 #include "cli.h"
+#include "draft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,10 @@ static bool output_is_writable(struct context *context)
     if (stat(context->options.input, &in) == 0 && stat(path, &out) == 0 && in.st_dev == out.st_dev &&
         in.st_ino == out.st_ino) {
         complain(context, "choose another file", "--out %s: it is the file with the inputs", path);
+        return false;
+    }
+    if (!draft_is_possible(path)) {
+        complain(context, "name a file", "--out %s: cannot write: %s", path, draft_reason());
         return false;
     }
     snprintf(folder, sizeof folder, "%s", path);

@@ -607,7 +607,7 @@ static bool write_whole(const char *path, const struct st_contents *contents, co
         ok = write_contents(&draft, contents, header, header_bytes) && draft_keep(&draft);
         draft_end(&draft);
     }
-    return ok || fail(report, "cannot write: %s", strerror(errno));
+    return ok || fail(report, "cannot write: %s", draft_reason());
 }
 
 static bool write_file(const char *path, const struct st_contents *contents, const struct report *report)

@@ -536,6 +536,35 @@ static void test_write_to_no_place(void **state)
     rmdir(path);
 }
 
+/* A pipe stands for what is no file: a device would be lost just so. */
+static void test_what_is_no_file_stays(void **state)
+{
+    (void)state;
+    char path[512];
+    struct stat status;
+    assert_int_equal(mkfifo(in_scratch(path, "pipe"), 0600), 0);
+    assert_write_fails(path, "cannot write: it is there and no regular file");
+    assert_int_equal(lstat(path, &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    unlink(path);
+}
+
+static void test_a_link_stays(void **state)
+{
+    (void)state;
+    char path[512], real[512], err[256];
+    struct stat status;
+    write_bytes(in_scratch(real, "real"), "old", 3);
+    assert_int_equal(symlink("real", in_scratch(path, "link")), 0);
+    assert_true(st_write(path, &all_contents, err, sizeof(err)));
+    assert_int_equal(lstat(path, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(lstat(real, &status), 0);
+    assert_true(S_ISREG(status.st_mode) && status.st_size > 3);
+    unlink(path);
+    unlink(real);
+}
+
 static void test_written_mode_follows_umask(void **state)
 {
     (void)state;
@@ -568,6 +597,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_write_refuses),
         cmocka_unit_test(test_failed_write_keeps_the_old_file),
         cmocka_unit_test(test_write_to_no_place),
+        cmocka_unit_test(test_what_is_no_file_stays),
+        cmocka_unit_test(test_a_link_stays),
         cmocka_unit_test(test_written_mode_follows_umask),
     };
     if (argc > 1)

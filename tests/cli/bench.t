@@ -108,7 +108,7 @@ mine
 bench mlstm-sig --roofline --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device emu --svg .
 -- exit 2
 -- stderr
---svg: . is there and not a regular file
+--svg: cannot write .: Is a directory
 
 -- case gnuplot fails
 -- program gnuplot

@@ -180,6 +180,14 @@ run mlstm-sig --in $DATA/mlstmsig_a.safetensors --out nowhere/h.safetensors --de
 -- stderr
 nowhere/h.safetensors: the folder does not exist
 
+-- case a folder for the file of outputs
+-- args
+run mlstm-sig --in $DATA/mlstmsig_a.safetensors --out . --device emu
+-- exit 2
+-- stderr
+--out .: cannot write: Is a directory
+! checking
+
 -- case no input named
 -- args
 run mlstm-sig --out h.safetensors
