@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     suite_found();
     suite_found_states();
     suite_states();
+    suite_mutants_states();
     harness_close();
     return tap_finish();
 }

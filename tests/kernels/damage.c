@@ -1,5 +1,6 @@
-/* tests/kernels/damage.c */
+/* tests/kernels/damage.c - lines of PTX damaged one at a time, and what finds that out. */
 #include "damage.h"
+#include "harness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,15 +53,36 @@ static void never(const char *line, struct text *out)
     tg_printf(&w, "setp.ne.u32 %.*s, %.*s, %.*s;", n_p, predicate, n_a, a, n_a, a);
 }
 
+/* What the line computes keeps its low half alone. */
+static void narrow(const char *line, struct text *out)
+{
+    const tg_writer w = text_writer(out);
+    const char *result = strchr(line, '%');
+    const int n = (int)strcspn(result, ",");
+    tg_printf(&w, "%s\nand.b64 %.*s, %.*s, 0xffffffff;", line, n, result, n, result);
+}
+
+/* The needle in the line, or NULL. "a*b": a, and b somewhere behind it; what is found is a. */
+static const char *find(const char *line, const char *needle, size_t *n)
+{
+    *n = strcspn(needle, "*");
+    const char *const rest = needle[*n] ? needle + *n + 1 : "";
+    for (const char *at = line; *at; at++)
+        if (strncmp(at, needle, *n) == 0)
+            return strstr(at + *n, rest) ? at : NULL;
+    return NULL;
+}
+
 static void damage_line(const struct injury *m, const char *line, struct text *out)
 {
     const tg_writer w = text_writer(out);
-    const char *needle = strstr(line, m->needle);
+    size_t n;
+    const char *needle = find(line, m->needle, &n);
     switch (m->damage) {
     case DELETE:
         break;
     case SUBSTITUTE:
-        tg_printf(&w, "%.*s%s%s", (int)(needle - line), line, m->text, needle + strlen(m->needle));
+        tg_printf(&w, "%.*s%s%s", (int)(needle - line), line, m->text, needle + n);
         break;
     case REPLACE:
         tg_printf(&w, "%s", m->text);
@@ -77,6 +99,9 @@ static void damage_line(const struct injury *m, const char *line, struct text *o
     case NEVER:
         never(line, out);
         break;
+    case NARROW:
+        narrow(line, out);
+        break;
     }
 }
 
@@ -85,11 +110,13 @@ char *damage_text(const struct injury *m, const char *ptx, uint32_t which, char 
     struct text out = {0};
     const tg_writer w = text_writer(&out);
     uint32_t seen = 0, line_number = 0, wanted = UINT32_MAX;
+    const bool is_everywhere = m->damage == NARROW;
+    size_t n_needle;
     for (const char *at = ptx; *at; line_number++) {
         char line[MAX_LINE];
         const size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, at);
-        if (strstr(line, m->needle) && seen++ == which) {
+        if (find(line, m->needle, &n_needle) && (seen++ == which || is_everywhere)) {
             wanted = line_number + (m->damage == SWAP ? (uint32_t)atoi(m->text) : 0);
             snprintf(damaged, 200, "%.150s", line + strspn(line, "\t"));
         }
@@ -100,8 +127,132 @@ char *damage_text(const struct injury *m, const char *ptx, uint32_t which, char 
         tg_printf(&w, "\n");
         at += n + (at[n] == '\n');
     }
-    if (seen > which)
+    if (is_everywhere ? seen && !which : seen > which)
         return out.bytes;
     text_free(&out);
     return NULL;
+}
+
+/* ---- what finds it out ---- */
+
+#define FAULTS                                                                                                         \
+    "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"                         \
+    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"                              \
+    "tensor-map|wgmma|cluster|overlap|box"
+
+bool damage_is_one_of(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = list; n && at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(at, name, n) == 0 && (at[n] == '|' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+const char *damage_kind(void)
+{
+    static char kind[64];
+    const char *open = strchr(log_text(), '[');
+    snprintf(kind, sizeof kind, "%.*s", open ? (int)strcspn(open + 1, "]") : 0, open ? open + 1 : "");
+    return kind;
+}
+
+const char *damage_outcome(const tg_program *program, const char *(*run)(void *user, tg_module *module), void *user)
+{
+    const char *outcome = "load";
+    tg_module *module;
+    log_clear();
+    if (tg_load(machine_context.machine.driver, program, &module, &log_sink) == TG_OK) {
+        outcome = run(user, module);
+        tg_unload(module);
+    } else {
+        tap_note("%s", log_text());
+    }
+    if (strcmp(outcome, "nothing") != 0 && strcmp(outcome, "numbers") != 0)
+        emulator_reset();
+    return outcome;
+}
+
+/* Is the damage found out as it must be? */
+static bool is_found(const struct patient *patient, const tg_program *program, const struct mutant *m, char last[64])
+{
+    const uint64_t n_seeds = m->seeds == ONE ? 1 : m->seeds == ALL ? 2 : 8;
+    for (uint64_t seed = 1; seed <= n_seeds; seed++) {
+        snprintf(last, 64, "%s", patient->run(patient->user, program, seed, m->found));
+        const bool found = damage_is_one_of(m->found, last);
+        if (found == (m->seeds == ANY))
+            return found;
+    }
+    return m->seeds != ANY;
+}
+
+static int kernel_index(const tg_program *program, const char *row)
+{
+    for (uint32_t k = 0; k < program->n_kernels; k++) {
+        const char *name = program->kernels[k].name;
+        const size_t n = strlen(name), n_row = strlen(row);
+        if (n > n_row && name[n - n_row - 1] == '_' && strcmp(name + n - n_row, row) == 0)
+            return (int)k;
+    }
+    return -1;
+}
+
+static void try_mutant(const struct patient *patient, const struct mutant *m)
+{
+    const tg_program *whole = patient->open(patient->user);
+    const int k = whole ? kernel_index(whole, m->kernel) : -1;
+    uint32_t n = 0, n_found = 0;
+    if (!tap_expect(k >= 0, "no kernel %s", m->kernel))
+        return;
+    for (;; n++) {
+        tg_program program = *whole;
+        char line[200], last[64];
+        char *ptx = damage_text(&m->injury, program.kernels[k].ptx, n, line);
+        if (!ptx)
+            break;
+        program.kernels[k].ptx = ptx;
+        program.kernels[k].ptx_bytes = strlen(ptx);
+        const bool found = is_found(patient, &program, m, last);
+        n_found += found;
+        if (!found)
+            tap_note("%s: line %u, %s", last, n, line);
+        free(ptx);
+    }
+    tap_expect(n > 0, "nothing to damage: no line with %s", m->injury.needle);
+    tap_expect(n_found + m->n_spared >= n, "%u were not found out, expected at most %u", n - n_found, m->n_spared);
+    tap_note("%u of %u found out", n_found, n);
+}
+
+static bool begin_mutant(const struct patient *patient, const struct mutant *m)
+{
+    static const char *const names[] = {"DELETE", "SUBSTITUTE", "REPLACE", "SHIFT", "LANE", "SWAP", "NEVER", "NARROW"};
+    const struct injury *injury = &m->injury;
+    return tap_begin("mutant of %s, %s: %s %s %s", patient->name, m->kernel, names[injury->damage], injury->needle,
+                     injury->damage != REPLACE     ? injury->text
+                     : strstr(injury->text, "31;") ? "by half a warp's"
+                                                   : "by one warp's");
+}
+
+void try_mutants(const struct patient *patient, int call, const struct mutant *mutants, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mutants[i].call == call && begin_mutant(patient, &mutants[i])) {
+            try_mutant(patient, &mutants[i]);
+            tap_end();
+        }
+}
+
+void try_undamaged(const struct patient *patient, void (*tell)(void *user))
+{
+    if (!tap_begin("mutant of nothing: %s is right under eight seeds", patient->name))
+        return;
+    const tg_program *program = patient->open(patient->user);
+    for (uint64_t seed = 1; program && seed <= 8; seed++) {
+        const char *outcome = patient->run(patient->user, program, seed, "numbers|" FAULTS);
+        if (!tap_expect(strcmp(outcome, "nothing") == 0, "seed %d: %s %s", (int)seed, outcome, log_text()) && tell)
+            tell(patient->user);
+    }
+    tap_end();
 }

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum seeds { ANY, ALL, ONE };
-
 /* ---- calls ---- */
 
 /* What is damaged. Every line runs in one or two calls, of these chunk sizes. */
@@ -609,151 +607,48 @@ static void close_call(struct under_test *u)
 
 /* ---- running ---- */
 
-#define FAULTS                                                                                                         \
-    "load|in-flight|shared-race|unwritten-read|global-race|out-of-bounds|misaligned|deadlock|"                         \
-    "barrier-mismatch|divergent|lane-conflict|step-limit|arithmetic|trap|mbarrier|proxy|"                              \
-    "tensor-map|wgmma|cluster|overlap|box"
-
 /* "numbers", "nothing", or the kind of the emulator's report. */
-static const char *outcome_of(struct under_test *u, uint64_t seed)
+static const char *outcome_of(void *user, tg_module *module)
 {
-    static char kind[64];
-    emulator_seed(seed);
-    if (trial_run(&u->trial) == TG_OK)
+    struct under_test *u = user;
+    u->trial.kernel.module = module;
+    const tg_status status = trial_run(&u->trial);
+    u->trial.kernel.module = NULL;
+    if (status == TG_OK)
         return outputs_match(&u->trial.problem, &u->truth, false) ? "nothing" : "numbers";
-    const char *open = strchr(log_text(), '[');
-    snprintf(kind, sizeof kind, "%.*s", open ? (int)strcspn(open + 1, "]") : 0, open ? open + 1 : "");
-    return kind;
-}
-
-static bool is_one_of(const char *list, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = list; n && at; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncmp(at, name, n) == 0 && (at[n] == '|' || at[n] == '\0'))
-            return true;
-    }
-    return false;
-}
-
-/* Loads the program for one run, for a fault takes all modules with it. */
-static const char *run_once(struct under_test *u, const tg_program *program, uint64_t seed)
-{
-    const char *outcome = "load";
-    struct kernel *kernel = &u->trial.kernel;
-    log_clear();
-    if (tg_load(machine_context.machine.driver, program, &kernel->module, &log_sink) == TG_OK) {
-        outcome = outcome_of(u, seed);
-        tg_unload(kernel->module);
-    } else {
-        tap_note("%s", log_text());
-    }
-    kernel->module = NULL;
-    if (strcmp(outcome, "nothing") != 0 && strcmp(outcome, "numbers") != 0)
-        emulator_reset();
-    return outcome;
+    return damage_kind();
 }
 
 /* The outcome at the first chunk size that is one of `found`, else at the last. */
-static const char *run_chunks(struct under_test *u, const tg_program *program, uint64_t seed, const char *found)
+static const char *run_chunks(void *user, const tg_program *program, uint64_t seed, const char *found)
 {
+    struct under_test *u = user;
     const char *outcome = "nothing";
     for (int c = 0; c < MOST_CHUNKS && (c == 0 || u->call->chunks[c]); c++) {
         u->trial.chunk = u->call->chunks[c];
-        outcome = run_once(u, program, seed);
-        if (is_one_of(found, outcome))
+        emulator_seed(seed);
+        outcome = damage_outcome(program, outcome_of, u);
+        if (damage_is_one_of(found, outcome))
             break;
     }
     return outcome;
 }
 
-/* ---- mutants ---- */
+static const tg_program *open_program(void *user)
+{
+    struct under_test *u = user;
+    return has_call(u) ? u->trial.kernel.program : NULL;
+}
 
-struct mutant {
-    enum call_id call;
-    const char *kernel;
-    struct injury injury;
-    uint32_t n_spared;
-    enum seeds seeds;
-    const char *found;
-};
+static void tell(void *user)
+{
+    struct under_test *u = user;
+    outputs_match(&u->trial.problem, &u->truth, true);
+}
 
-#define MUTANT(call, kernel, needle, damage, text, spared, seeds, found)                                               \
-    {call, kernel, {needle, damage, text}, spared, seeds, found},
 static const struct mutant mutants[] = {
 #include "mutants.def"
 };
-#undef MUTANT
-
-/* Is the damage found out as it must be? */
-static bool is_found(struct under_test *u, const tg_program *program, const struct mutant *m, char last[64])
-{
-    const uint64_t n_seeds = m->seeds == ONE ? 1 : m->seeds == ALL ? 2 : 8;
-    for (uint64_t seed = 1; seed <= n_seeds; seed++) {
-        snprintf(last, 64, "%s", run_chunks(u, program, seed, m->found));
-        const bool found = is_one_of(m->found, last);
-        if (found == (m->seeds == ANY))
-            return found;
-    }
-    return m->seeds != ANY;
-}
-
-static int kernel_index(const tg_program *program, const char *row)
-{
-    for (uint32_t k = 0; k < program->n_kernels; k++) {
-        const char *name = program->kernels[k].name;
-        const size_t n = strlen(name), n_row = strlen(row);
-        if (n > n_row && name[n - n_row - 1] == '_' && strcmp(name + n - n_row, row) == 0)
-            return (int)k;
-    }
-    return -1;
-}
-
-static void try_mutant(struct under_test *u, const struct mutant *m)
-{
-    const int k = has_call(u) ? kernel_index(u->trial.kernel.program, m->kernel) : -1;
-    uint32_t n = 0, n_found = 0;
-    if (!tap_expect(k >= 0, "no kernel %s", m->kernel))
-        return;
-    for (;; n++) {
-        tg_program program = *u->trial.kernel.program;
-        char line[200], last[64];
-        char *ptx = damage_text(&m->injury, program.kernels[k].ptx, n, line);
-        if (!ptx)
-            break;
-        program.kernels[k].ptx = ptx;
-        program.kernels[k].ptx_bytes = strlen(ptx);
-        const bool found = is_found(u, &program, m, last);
-        n_found += found;
-        if (!found)
-            tap_note("%s: line %u, %s", last, n, line);
-        free(ptx);
-    }
-    tap_expect(n > 0, "nothing to damage: no line with %s", m->injury.needle);
-    tap_expect(n_found + m->n_spared >= n, "%u were not found out, expected at most %u", n - n_found, m->n_spared);
-    tap_note("%u of %u found out", n_found, n);
-}
-
-static bool begin_mutant(const struct mutant *m)
-{
-    static const char *const names[] = {"DELETE", "SUBSTITUTE", "REPLACE", "SHIFT", "LANE", "SWAP", "NEVER"};
-    const struct injury *injury = &m->injury;
-    return tap_begin("mutant of %s, %s: %s %s %s", calls[m->call].name, m->kernel, names[injury->damage],
-                     injury->needle,
-                     injury->damage != REPLACE     ? injury->text
-                     : strstr(injury->text, "31;") ? "by half a warp's"
-                                                   : "by one warp's");
-}
-
-static void each_mutant(struct under_test *u, enum call_id id)
-{
-    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
-        if (mutants[i].call == id && begin_mutant(&mutants[i])) {
-            try_mutant(u, &mutants[i]);
-            tap_end();
-        }
-}
 
 /* ---- damage to the call ---- */
 
@@ -779,22 +674,10 @@ static void wrong_scale(struct under_test *u, double factor)
         return;
     const double scale = u->trial.problem.scale;
     u->trial.problem.scale = scale * factor;
-    const char *outcome = run_once(u, u->trial.kernel.program, 1);
+    emulator_seed(1);
+    const char *outcome = damage_outcome(u->trial.kernel.program, outcome_of, u);
     u->trial.problem.scale = scale;
     tap_expect(strcmp(outcome, "numbers") == 0, "not found out");
-}
-
-/* Undamaged, it is right: or else what finds out the mutants finds nothing. */
-static void test_undamaged(struct under_test *u)
-{
-    if (!tap_begin("mutant of nothing: %s is right under eight seeds", u->call->name))
-        return;
-    for (uint64_t seed = 1; has_call(u) && seed <= 8; seed++) {
-        const char *outcome = run_chunks(u, u->trial.kernel.program, seed, "numbers|" FAULTS);
-        if (!tap_expect(strcmp(outcome, "nothing") == 0, "seed %d: %s %s", (int)seed, outcome, log_text()))
-            outputs_match(&u->trial.problem, &u->truth, true);
-    }
-    tap_end();
 }
 
 /* The lines name instructions as LLVM writes them. */
@@ -803,8 +686,9 @@ void suite_mutants(void)
     harness_plainly(false);
     for (enum call_id id = 0; on_emulator() && id < N_CALLS; id++) {
         struct under_test u = {.call = &calls[id]};
-        test_undamaged(&u);
-        each_mutant(&u, id);
+        const struct patient patient = {u.call->name, &u, open_program, run_chunks};
+        try_undamaged(&patient, tell);
+        try_mutants(&patient, (int)id, mutants, sizeof mutants / sizeof *mutants);
         if (id == SIG && tap_begin("mutant of the call: gates exchanged")) {
             swapped_gates(&u);
             tap_end();

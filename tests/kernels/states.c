@@ -1,43 +1,9 @@
 /* tests/kernels/states.c - every line of states.def: what docs/states.md promises of states. */
-#include "states.h"
+#include "state_line.h"
 #include "suites.h"
 
 #include <string.h>
 
-struct state_case {
-    struct spec spec;
-    struct contract contract;
-};
-
-#define CONTRACT(...)                                                                                                  \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
-#define STATES(variant_, io_, b, nh, t, dqk_, dhv_, forward_, backward_, contract_, ...)                               \
-    {{.name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " " forward_ " " #backward_ " " #contract_ \
-                   " " #__VA_ARGS__,                                                                                   \
-      .variant = variant_,                                                                                             \
-      .io = TG_##io_,                                                                                                  \
-      .batch = b,                                                                                                      \
-      .heads = nh,                                                                                                     \
-      .tokens = t,                                                                                                     \
-      .dqk = dqk_,                                                                                                     \
-      .dhv = dhv_,                                                                                                     \
-      .schedule = forward_,                                                                                            \
-      .backward = backward_,                                                                                           \
-      .has_s0 = true,                                                                                                  \
-      __VA_ARGS__},                                                                                                    \
-     CONTRACT contract_},
-#define NONE         NULL
-#define SLOTS        .pool = TG_POOL_SLOTS
-#define MOVES        .pool = TG_POOL_MOVES
-#define FROM(...)    .read = {__VA_ARGS__}
-#define LENGTHS(...) .length = {__VA_ARGS__}
-#define COUNTS(...)  .is_counted = true, .count = {__VA_ARGS__}
-#define EACH(...)    .pool = TG_POOL_TOKENS, .each = {__VA_ARGS__}
-#define CHUNKS(...)  .pool = TG_POOL_CHUNKS, .each = {__VA_ARGS__}
-#define TO(...)      .written = {__VA_ARGS__}
-#define AT(...)      .read = {__VA_ARGS__}, .written = {__VA_ARGS__}
 static const struct state_case cases[] = {
 #include "states.def"
 };
@@ -74,34 +40,59 @@ static bool open_first(struct trial *trial, const struct spec *spec, const struc
         if (to->flags & TG_IN && to->data)
             copy_first(from, to);
     }
-    return trial_runs(trial);
+    if (trial_runs(trial))
+        return true;
+    trial_close(trial);
+    return false;
+}
+
+static bool add_first(struct firsts *firsts, const struct trial *whole, int tokens)
+{
+    enum { MOST = sizeof firsts->trials / sizeof *firsts->trials };
+    if (firsts->after[tokens])
+        return true;
+    if (!tap_expect(firsts->n < MOST, "more than %d lengths", MOST))
+        return false;
+    struct trial *trial = &firsts->trials[firsts->n];
+    struct spec *spec = &firsts->specs[firsts->n];
+    *spec = *whole->spec;
+    spec->tokens = tokens;
+    if (!open_first(trial, spec, whole))
+        return false;
+    firsts->after[tokens] = trial;
+    firsts->n++;
+    return true;
+}
+
+bool firsts_open(struct firsts *firsts, const struct trial *whole, const struct contract *contract)
+{
+    const int step = contract_step(contract);
+    bool ok = true;
+    *firsts = (struct firsts){.n = 0};
+    firsts->after[whole->problem.shape.tokens] = whole;
+    for (int64_t b = 0; b < whole->problem.shape.batch; b++)
+        for (int last = contract_tokens(whole, contract, b), end = 0; end < last && ok;) {
+            end = end + step < last ? end + step : last;
+            ok = add_first(firsts, whole, end);
+        }
+    if (!ok)
+        firsts_close(firsts);
+    return ok;
+}
+
+void firsts_close(struct firsts *firsts)
+{
+    while (firsts->n)
+        trial_close(&firsts->trials[--firsts->n]);
 }
 
 /* Sequences of fewer tokens, or states behind each or behind chunks: as calls of fewer tokens leave them. */
 static void try_ragged(const struct trial *whole, const struct contract *contract)
 {
-    enum { MOST = 256, AT_ONCE = 16 };
-    static struct trial first[AT_ONCE];
-    static struct spec spec[AT_ONCE];
-    const struct trial *after[MOST] = {NULL};
-    int n = 0, step = contract_step(contract);
-    bool ok = true;
-    after[whole->problem.shape.tokens] = whole;
-    for (int64_t b = 0; b < whole->problem.shape.batch; b++)
-        for (int last = contract_tokens(whole, contract, b), end = 0; end < last && ok;) {
-            end = end + step < last ? end + step : last;
-            if (after[end])
-                continue;
-            spec[n] = *whole->spec;
-            spec[n].tokens = end;
-            after[end] = &first[n];
-            ok = n < AT_ONCE && open_first(&first[n], &spec[n], whole);
-            n += ok;
-        }
-    if (ok)
-        contract_kept(whole, after, contract);
-    while (n--)
-        trial_close(&first[n]);
+    static struct firsts firsts;
+    if (firsts_open(&firsts, whole, contract))
+        contract_kept(whole, firsts.after, contract);
+    firsts_close(&firsts);
 }
 
 void suite_states(void)

@@ -33,9 +33,26 @@ void contract_prepare(struct trial *trial, const struct contract *contract);
 /* Compiles what the trial runs by the contract, runs it on the trial's inputs, and expects the trial's outputs. after[t]: the
  * same of the first t tokens, where sequences have fewer than the trial or states behind every token or chunk; else NULL. */
 void contract_kept(const struct trial *trial, const struct trial *const *after, const struct contract *contract);
+/* In two steps, for programs that have changed meanwhile: that program, the harness's, who frees it; and "nothing" where all
+ * is as it must be, "numbers" where it is not (which is told, if so wished), else the kind of the emulator's report. */
+bool contract_load(const struct trial *trial, const struct contract *contract, struct kernel *kernel);
+const char *contract_outcome(const struct trial *trial, const struct trial *const *after,
+                             const struct contract *contract, const struct kernel *kernel, bool is_told);
+
 /* Does it take those? Which: of so many tokens of a sequence the state is wanted behind each `contract_step`, and the last. */
 bool contract_is_ragged(const struct contract *contract);
 int contract_tokens(const struct trial *trial, const struct contract *contract, int64_t sequence);
 int contract_step(const struct contract *contract);
+
+/* The calls of fewer tokens that a contract asks for, beside that of all: after[t] as contract_kept takes it. */
+struct firsts {
+    struct trial trials[16];
+    struct spec specs[16];
+    const struct trial *after[257];
+    int n;
+};
+/* Runs them on the first tokens of `whole`, which has run. False after a failed expectation. */
+bool firsts_open(struct firsts *firsts, const struct trial *whole, const struct contract *contract);
+void firsts_close(struct firsts *firsts);
 
 #endif
