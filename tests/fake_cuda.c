@@ -22,6 +22,10 @@ static int record(const char *name)
         return 0;
     size_t used = strlen(fake_state.log);
     snprintf(fake_state.log + used, sizeof fake_state.log - used, "%s ", name);
+    if (++fake_state.n_calls == fake_state.fail_call) {
+        fake_state.failed = name;
+        return fake_state.result;
+    }
     if (!fake_state.failing || strcmp(fake_state.failing, name) != 0 || fake_state.fail_after-- > 0)
         return 0;
     return fake_state.result;
@@ -48,7 +52,7 @@ API(cuInit, (unsigned int flags))
 API(cuDriverGetVersion, (int *version))
 {
     *version = 13000;
-    return 0;
+    return record("cuDriverGetVersion");
 }
 
 API(cuGetErrorName, (int result, const char **text))
@@ -77,14 +81,14 @@ API(cuDeviceGetCount, (int *count))
 API(cuDeviceGet, (int *device, int ordinal))
 {
     *device = ordinal;
-    return 0;
+    return record("cuDeviceGet");
 }
 
 API(cuDeviceGetName, (char *name, int capacity, int device))
 {
     UNUSED(device);
     snprintf(name, (size_t)capacity, "Fake GPU");
-    return 0;
+    return record("cuDeviceGetName");
 }
 
 API(cuDeviceGetAttribute, (int *value, int attribute, int device))
@@ -106,19 +110,22 @@ API(cuDeviceTotalMem_v2, (size_t * bytes, int device))
 {
     UNUSED(device);
     *bytes = (size_t)141 << 30;
-    return 0;
+    return record("cuDeviceTotalMem");
 }
 
 API(cuDevicePrimaryCtxRetain, (void **context, int device))
 {
     UNUSED(device);
     *context = &fake_state;
-    return record("cuDevicePrimaryCtxRetain");
+    const int result = record("cuDevicePrimaryCtxRetain");
+    fake_state.n_contexts += result == 0;
+    return result;
 }
 
 API(cuDevicePrimaryCtxRelease_v2, (int device))
 {
     UNUSED(device);
+    fake_state.n_contexts--;
     return record("cuDevicePrimaryCtxRelease");
 }
 
@@ -389,7 +396,7 @@ API(cuEventDestroy_v2, (void *event))
 {
     free(event);
     fake_state.n_events--;
-    return 0;
+    return record("cuEventDestroy");
 }
 
 API(cuEventRecord, (void *event, void *stream))

@@ -21,14 +21,16 @@ struct fake_state {
     const char *failing;      /* this function returns `result` */
     int result;
     int fail_after;         /* after this many good calls */
+    int n_calls, fail_call; /* since the test set it to 0; the call with this number, from 1 on, returns `result` ... */
+    const char *failed;     /* ... and is this one */
     const char *error_text; /* of cuGetErrorString */
     const char *jit_log;    /* written into the error log when a load fails */
     int cc_major, cc_minor, shared_optin, max_threads, function_threads;
-    int dynamic_shared;                     /* last cuFuncSetAttribute */
-    int n_modules, n_events, n_allocations; /* alive */
-    const void *image;                      /* last loaded */
-    uint64_t pieces;                        /* a hash of where asynchronous copies and fills went, and from where */
-    unsigned int clock;                     /* thread blocks launched so far: an event remembers it */
+    int dynamic_shared;                                 /* last cuFuncSetAttribute */
+    int n_modules, n_events, n_allocations, n_contexts; /* alive */
+    const void *image;                                  /* last loaded */
+    uint64_t pieces;    /* a hash of where asynchronous copies and fills went, and from where */
+    unsigned int clock; /* thread blocks launched so far: an event remembers it */
     /* the last launch */
     unsigned int grid[3], block[3], shared;
     unsigned int cluster[3]; /* zeros without the attribute */

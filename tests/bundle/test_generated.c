@@ -453,6 +453,47 @@ static void a_set_that_fails_to_load_leaves_nothing(void **state)
     assert_true(n_failed > 12);
 }
 
+/* Loads, and launches a call that one of the random ones is. */
+static int load_and_launch(const struct subject *s, const struct call *c)
+{
+    const int loaded = s->open(), result = loaded ? loaded : s->launch(c);
+    if (!loaded)
+        s->close();
+    return result;
+}
+
+/* Whichever call of the driver fails, the result is the driver's own and nothing stays loaded. */
+static void each_call_of_the_driver_fails_once(void **state)
+{
+    (void)state;
+    fake->result = 700;
+    for (const struct subject *s = subjects; s < subjects + N_SUBJECTS; s++) {
+        struct call c;
+        int n = 0, result = 1;
+        expect_values_of(&s->program.kernels[0]);
+        s->close();
+        for (unsigned int i = 0; result != TEGULA_OK || !strstr(fake->log, "cuLaunchKernel"); i++) {
+            srand(i);
+            random_call(&s->program, &c);
+            fake->log[0] = '\0';
+            result = load_and_launch(s, &c);
+        }
+        const int n_modules = fake->n_modules;
+        for (fake->failed = ""; fake->failed; n++) {
+            fake->failed = NULL;
+            fake->n_calls = 0;
+            fake->fail_call = n + 1;
+            result = load_and_launch(s, &c);
+            const bool is_end = fake->failed && strcmp(fake->failed, "cuModuleUnload") == 0;
+            assert_int_equal(result, fake->failed && !is_end ? 700 : TEGULA_OK);
+            assert_int_equal(fake->n_modules, n_modules);
+        }
+        assert_true(n > 6);
+        fake->fail_call = 0;
+        assert_int_equal(s->open(), TEGULA_OK);
+    }
+}
+
 /* The size, what is there and what was asked for. */
 static void a_set_says_why_nothing_fits(void **state)
 {
@@ -715,6 +756,7 @@ int main(void)
         cmocka_unit_test(both_launch_the_same),
         cmocka_unit_test(both_choose_the_same),
         cmocka_unit_test(a_set_that_fails_to_load_leaves_nothing),
+        cmocka_unit_test(each_call_of_the_driver_fails_once),
         cmocka_unit_test(maps_are_kept_by_address),
         cmocka_unit_test(kept_maps_survive_threads),
         cmocka_unit_test(a_launch_takes_less_than_3_us),
