@@ -8,6 +8,7 @@
  * tried in a process of their own: what crashes or hangs it is told like the rest, and the next ones follow. */
 #include "compiler/plan.h"
 #include "declarations/declare.h"
+#include "tests/usage.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -271,9 +272,7 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && strcmp(argv[i], "--each") == 0)
             each = value;
         else
-            return fprintf(stderr,
-                           "fuzz_declarations [--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]\n"),
-                   2;
+            return usage_wrong(argv, argv[i], "[--seconds N] [--seed FIRST] [--count N] [--each N] [--show SEED]");
         i++;
     }
     struct progress_of_all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

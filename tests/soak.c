@@ -10,6 +10,7 @@
 
 #include "tests/kernels/tap.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -368,8 +369,10 @@ int main(int argc, char **argv)
     tg_driver *driver;
     tg_machine machine;
     tg_jit *jit;
-    if (!read_options(argc, argv, limits) || tg_driver_open(argv[1], &driver, &soak_sink) != TG_OK ||
-        tg_context_acquire(driver, 0, &soak_sink) != TG_OK || tg_machine_of(driver, 0, &machine, &soak_sink) != TG_OK ||
+    if (!read_options(argc, argv, limits) || argv[1][0] == '-')
+        return usage_wrong(argv, argv[argc > 1], "DRIVER [--rounds N | --seconds S] [--seed SEED]");
+    if (tg_driver_open(argv[1], &driver, &soak_sink) != TG_OK || tg_context_acquire(driver, 0, &soak_sink) != TG_OK ||
+        tg_machine_of(driver, 0, &machine, &soak_sink) != TG_OK ||
         tg_jit_open(driver, 0, NULL, &jit, &soak_sink) != TG_OK)
         return 2;
     limits[1] /= N_KINDS;

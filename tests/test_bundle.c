@@ -2,6 +2,7 @@
 #include "program/program.h"
 #include "tests/bundle/sample.h"
 #include "tests/log.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -578,7 +579,7 @@ static void prefixes_are_identifiers(void **state)
     assert_int_equal(tg_c_name_check("mlstm_exp_step", NULL), TG_OK);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bundle_reads_back_equal),   cmocka_unit_test(every_kind_reads_back_equal),
@@ -590,5 +591,7 @@ int main(void)
         cmocka_unit_test(scalars_are_decimal),         cmocka_unit_test(a_set_as_generated_c),
         cmocka_unit_test(programs_share_types),        cmocka_unit_test(prefixes_are_identifiers),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "compiler/lower.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -232,6 +233,8 @@ static void suite_others(void)
 
 int main(int argc, char **argv)
 {
+    if (!usage_is(argc, argv, 0, 1, "[FILE], of the lines of bench/choice.py --list"))
+        return 2;
     begin();
     if (!read_shapes(argc > 1 ? argv[1] : "/dev/stdin")) {
         fputs("usage: python3 bench/choice.py --list | test_choice\n", stderr);

@@ -5,6 +5,7 @@
 #include "compile/assembled.h"
 #include "compile/compile.h"
 #include "made.h"
+#include "tests/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,21 +15,20 @@ int main(int argc, char **argv)
     static struct context context;
     const char *golden = NULL, *record = NULL, *list = NULL;
     bool is_update = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--update") == 0)
-            is_update = true;
-        else if (strcmp(argv[i], "--list") == 0)
-            tap_list();
-        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
-            tap_only(argv[++i]);
-        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && tap_part(argv[i + 1]))
-            i++;
-        else if (strcmp(argv[i], "--golden") == 0 && i + 1 < argc)
-            golden = argv[++i];
-        else if (strcmp(argv[i], "--assembled") == 0 && i + 1 < argc)
-            record = argv[++i];
-        else if (strcmp(argv[i], "--record") == 0 && i + 1 < argc)
-            list = argv[++i];
+    for (int i = 1; i < argc;) {
+        const char **value = strcmp(argv[i], "--golden") == 0      ? &golden
+                             : strcmp(argv[i], "--assembled") == 0 ? &record
+                             : strcmp(argv[i], "--record") == 0    ? &list
+                                                                   : NULL;
+        const bool is_flag = strcmp(argv[i], "--update") == 0;
+        is_update |= is_flag;
+        if (value && i + 1 < argc)
+            *value = argv[i + 1];
+        if (is_flag || (value && i + 1 < argc))
+            i += is_flag ? 1 : 2;
+        else if (!tap_argument(argc, argv, &i))
+            return usage_wrong(argv, argv[i],
+                               "[--golden FILE [--update]] [--assembled FILE] [--record FILE] " TAP_USAGE);
     }
     const char *ptxas = ptxas_find(&context);
     printf("# ptxas: %s\n", ptxas ? ptxas : "none, nothing is assembled");

@@ -10,6 +10,7 @@
 #include "dsl/fields.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -852,8 +853,10 @@ int main(int argc, char **argv)
             kind = KERNELS;
         else if (strcmp(argv[i], "--tuned") == 0)
             kind = TUNED;
-        else
+        else if (argv[i][0] != '-')
             read_results(argv[i], kind);
+        else
+            return usage_wrong(argv, argv[i], "RESULTS.json... [--kernels RESULTS.json...] [--tuned RESULTS.json...]");
     suite_times();
     suite_each_kernel();
     suite_choices();

@@ -1,6 +1,7 @@
 /* tests/test_dsl.c - the checker and the slices of declarations. The texts are tests/dsl/text.c,
  * the mistakes tests/dsl/bad.def. */
 #include "tests/dsl/test.h"
+#include "tests/usage.h"
 
 #include <math.h>
 
@@ -385,7 +386,7 @@ static void test_good(void **state)
     assert_string_equal(log.text, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),           cmocka_unit_test(test_mistakes),
@@ -402,5 +403,7 @@ int main(void)
         cmocka_unit_test(test_key_of_forms),   cmocka_unit_test(test_dim_names),
         cmocka_unit_test(test_garbage),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

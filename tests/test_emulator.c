@@ -7,6 +7,7 @@
  * (what is for sm_90a on such a GPU only):
  *   test_emulator [--only TEXT] [--part K/N] [libcuda.so.1 [tests/emulator]] */
 #include "emulator/harness.h"
+#include "tests/usage.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -311,15 +312,6 @@ static void run_files(void)
         free(list);
 }
 
-static bool read_option(const char *key, const char *value)
-{
-    if (!strcmp(key, "--only"))
-        tap_only(value);
-    else
-        return !strcmp(key, "--part") && tap_part(value);
-    return true;
-}
-
 /* After a fault the process is of no more use to CUDA, and a kernel that hangs ends with it only:
  * the tests that follow run in another. Returns in each of them; the first process never sees the
  * driver, waits, and ends the tests they left. */
@@ -346,13 +338,15 @@ int main(int argc, char **argv)
 {
     const char *path = EMULATOR_PATH;
     cu.folder = EMULATOR_TESTS;
-    for (; argc > 2 && !strncmp(argv[1], "--", 2); argc -= 2, argv += 2)
-        if (!read_option(argv[1], argv[2]))
-            return 2;
-    if (argc > 1)
-        path = argv[1];
-    if (argc > 2)
-        cu.folder = argv[2];
+    int i = 1;
+    while (tap_argument(argc, argv, &i))
+        ;
+    if (!usage_is(argc - i + 1, argv + i - 1, 0, 2, "[--only TEXT] [--part K/N] [DRIVER [FOLDER]]"))
+        return 2;
+    if (i < argc)
+        path = argv[i++];
+    if (i < argc)
+        cu.folder = argv[i];
     run_apart();
     if (!load_driver(path) || cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&cu.context, 0))
         return 1;

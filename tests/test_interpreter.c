@@ -230,8 +230,8 @@ static void test_declaration(const tg_variant *variant)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--only") == 0)
-        tap_only(argv[2]);
+    if (!tap_arguments(argc, argv))
+        return 2;
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)
         test_declaration(*v);
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++)

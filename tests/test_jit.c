@@ -2,6 +2,7 @@
 #include "jit/jit.h"
 #include "tests/log.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -295,7 +296,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tensors_that_are_kept_are_listed),
         cmocka_unit_test(threads_share_one_module),
     };
-    if (argc != 2)
+    if (!usage_is(argc, argv, 1, 1, "EMULATOR"))
         return 2;
     emulator = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * tests/parts.sh runs all N parts at once. */
 #include "kernels/harness.h"
 #include "kernels/suites.h"
+#include "tests/usage.h"
 
 #include <string.h>
 
@@ -19,17 +20,14 @@ int main(int argc, char **argv)
 {
     const char *device = "emu";
     bool is_part = false;
-    if (strcmp(argv[argc - 1], "--list") == 0)
-        tap_list();
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--device") == 0)
+    for (int i = 1; i < argc;) {
+        is_part |= strcmp(argv[i], "--part") == 0;
+        if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
             device = argv[i + 1];
-        else if (strcmp(argv[i], "--only") == 0)
-            tap_only(argv[i + 1]);
-        else if (strcmp(argv[i], "--without") == 0)
-            tap_without(argv[i + 1]);
-        else if (strcmp(argv[i], "--part") == 0 && !(is_part = tap_part(argv[i + 1])))
-            return 2;
+            i += 2;
+        } else if (!tap_argument(argc, argv, &i)) {
+            return usage_wrong(argv, argv[i], "[--device emu|N] " TAP_USAGE);
+        }
     }
     if (!harness_open(device))
         return 2;

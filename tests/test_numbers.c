@@ -11,6 +11,7 @@
 
 #include "safetensors.h"
 #include "tuning/numbers.h"
+#include "tests/usage.h"
 
 #include <float.h>
 #include <math.h>
@@ -426,7 +427,7 @@ static void test_values_are_pinned(void **state)
     assert_true(hash == UINT64_C(0x7e74fdcd68e121cb));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
@@ -447,5 +448,7 @@ int main(void)
         cmocka_unit_test(test_fill_equals_single_draws),
         cmocka_unit_test(test_values_are_pinned),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

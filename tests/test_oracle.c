@@ -532,8 +532,8 @@ static void test_golden(const struct golden *g)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--only") == 0)
-        tap_only(argv[2]);
+    if (!tap_arguments(argc, argv))
+        return 2;
     for (int i = 0; i < N_KINDS; i++) {
         test_settings(&kinds[i]);
         test_optional(&kinds[i], "out", run_forward);

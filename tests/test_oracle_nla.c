@@ -463,8 +463,8 @@ static void test_golden(const char *name, bool is_causal, double count0)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--only") == 0)
-        tap_only(argv[2]);
+    if (!tap_arguments(argc, argv))
+        return 2;
     for (int i = 0; i < 16; i++)
         test_setting(&(struct setting){.is_causal = i & 1, .packed = i & 2, .states = i & 4, .group = i & 8 ? 2 : 1});
     for (int is_causal = 0; is_causal < 2; is_causal++) {

@@ -292,9 +292,8 @@ static void check_row(const char *name, void check(struct plan *p))
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--only") == 0)
-            tap_only(argv[i + 1]);
+    if (!tap_arguments(argc, argv))
+        return 2;
     for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
         check_variant(*v, "");
         check_rings_of(*v, "");

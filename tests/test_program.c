@@ -2,6 +2,7 @@
 #include "program/program.h"
 #include "tests/bundle/sample.h"
 #include "tests/log.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -706,7 +707,7 @@ static void every_wrong_field_of_a_set_is_named(void **state)
     assert_int_equal(tg_set_verify(NULL, NULL), TG_E_ARGUMENT);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_messages_arrive_whole),
@@ -731,5 +732,7 @@ int main(void)
         cmocka_unit_test(a_set_says_what_there_is),
         cmocka_unit_test(every_wrong_field_of_a_set_is_named),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* tests/test_runtime.c - the runtime against a fake driver: loading, marshalling, errors, capture.
  */
 #include "tests/runtime_fixture.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -697,7 +698,7 @@ static void kernels_are_timed_one_by_one(void **state)
     tg_unload(module);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_missing_library_is_named),
@@ -722,5 +723,7 @@ int main(void)
         TEST(times_are_sorted_and_nothing_leaks),
         TEST(kernels_are_timed_one_by_one),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* tests/test_runtime_faults.c - in every entry point of the runtime that calls the driver, each of its calls fails once:
  * a status, a message that names the call, and nothing stays behind. */
 #include "tests/runtime_fixture.h"
+#include "tests/usage.h"
 
 #include <stdlib.h>
 
@@ -201,8 +202,10 @@ static void each_call_of_the_driver_fails_once(void **state)
     tg_unload(module);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {TEST(each_call_of_the_driver_fails_once)};
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* tests/test_runtime_maps.c - the runtime against a fake driver: tensor maps, clusters, overlapping launches.
  */
 #include "tests/runtime_fixture.h"
+#include "tests/usage.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -381,7 +382,7 @@ static void older_drivers_are_refused_by_name(void **state)
     dlclose(library);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(maps_follow_the_call),
@@ -390,5 +391,7 @@ int main(void)
         TEST(launches_have_clusters_and_overlap),
         TEST(older_drivers_are_refused_by_name),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

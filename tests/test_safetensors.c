@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "safetensors.h"
+#include "tests/usage.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -601,6 +602,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_link_stays),
         cmocka_unit_test(test_written_mode_follows_umask),
     };
+    if (!usage_is(argc, argv, 0, 1, "[TESTS_FOLDER]"))
+        return 2;
     if (argc > 1)
         tests_folder = argv[1];
     const char *temporary = getenv("TMPDIR");

@@ -4,6 +4,7 @@
 #include "runtime/runtime.h"
 #include "tests/log.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -334,6 +335,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(either_program_computes_the_same),
         cmocka_unit_test(impossible_parts_are_refused),
     };
-    emulator = argc > 1 ? argv[1] : "";
+    if (!usage_is(argc, argv, 1, 1, "EMULATOR"))
+        return 2;
+    emulator = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

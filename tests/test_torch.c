@@ -2,6 +2,7 @@
  * reads, and a fake driver, which says what it was called with. */
 #include "tests/fake_torch.h"
 #include "tests/runtime_fixture.h"
+#include "tests/usage.h"
 #include "torch/torch.h"
 
 #include <math.h>
@@ -375,7 +376,8 @@ int main(int n, char **arguments)
         CALL(what_a_launch_reports_is_thrown),
         CALL(undefined_tensors_and_too_many_axes),
     };
-    (void)arguments;
+    if (!usage_is(n, arguments, 0, 1, "[old]"))
+        return 2;
     if (n > 1)
         return cmocka_run_group_tests(old, NULL, NULL);
     return open_all() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

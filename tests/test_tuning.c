@@ -2,6 +2,7 @@
  * becomes of one that is cancelled, has no time, meets a wrong candidate or a driver that fails. */
 #include "tests/tuning_fixture.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -459,6 +460,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_tuned_is_refused),
         cmocka_unit_test(a_driver_call_that_fails_leaves_nothing_behind),
     };
-    emulator = argc > 1 ? argv[1] : "";
+    if (!usage_is(argc, argv, 1, 1, "EMULATOR"))
+        return 2;
+    emulator = argv[1];
     return cmocka_run_group_tests(tests, open_machine, close_machine);
 }

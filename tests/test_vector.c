@@ -225,8 +225,8 @@ int main(int argc, char **argv)
         &tg_gla,      &tg_vector_decay, &tg_hgrn2,          &tg_delta_net,        &tg_gated_delta,      &tg_kda,
         &tg_kda_gate, &tg_kda_safe,     &tg_delta_net_unit, &tg_gated_delta_unit, &tg_gated_delta_gate, &tg_rwkv6,
         &tg_dfw};
-    if (argc == 3 && strcmp(argv[1], "--only") == 0)
-        tap_only(argv[2]);
+    if (!tap_arguments(argc, argv))
+        return 2;
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         test_gradients(variants[i], "batches", &(tg_oracle_call){2, 2, 11, 3, 5, .group = 1});
         test_gradients(variants[i], "a group", &(tg_oracle_call){1, 4, 6, 4, 3, .group = 2});

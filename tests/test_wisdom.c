@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "kernels/tap.h"
 #include "variants/variants.h"
+#include "tests/usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,9 +248,9 @@ static void suite_lines(void)
     end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    if (!mkdtemp(folder))
+    if (!usage_is(argc, argv, 0, 0, "") || !mkdtemp(folder))
         return 2;
     snprintf(file, sizeof file, "%s/wisdom.txt", folder);
     snprintf(lock, sizeof lock, "%s.lock", file);

@@ -7,6 +7,7 @@
  * by bit. A call without tokens is captured too. */
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
+#include "tests/usage.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
 {
     static char ptx[1 << 20];
     static float captured[N], plain[N];
-    if (argc != 3)
+    if (!usage_is(argc, argv, 2, 2, "DRIVER recurrence.ptx"))
         return 2;
     FILE *file = fopen(argv[2], "rb");
     MUST(!file || fread(ptx, 1, sizeof ptx - 1, file) == 0);

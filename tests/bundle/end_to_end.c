@@ -7,6 +7,7 @@
  * libcuda.so.1 or the emulator: nothing here knows which. */
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
+#include "tests/usage.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -171,7 +172,7 @@ static char *read_text(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (!usage_is(argc, argv, 2, 2, "DRIVER recurrence.ptx"))
         return 2;
     tg_driver *driver;
     tg_device device;

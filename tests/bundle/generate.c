@@ -3,6 +3,7 @@
  *
  *     generate recurrence.ptx FOLDER */
 #include "tests/bundle/sample.h"
+#include "tests/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static int write_set(const char *ptx, const char *name, const char *folder)
 int main(int argc, char **argv)
 {
     static char ptx[1 << 20];
-    FILE *file = argc == 3 ? fopen(argv[1], "rb") : NULL;
+    FILE *file = usage_is(argc, argv, 2, 2, "recurrence.ptx FOLDER") ? fopen(argv[1], "rb") : NULL;
     if (!file || fread(ptx, 1, sizeof ptx - 1, file) == 0)
         return 2;
     fclose(file);

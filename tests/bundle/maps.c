@@ -9,6 +9,7 @@
  * of the former only: all of it again in a graph. */
 #include "emulator/tegula_emu.h"
 #include "runtime/runtime.h"
+#include "tests/usage.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -266,7 +267,7 @@ int main(int argc, char **argv)
         {.swizzle = TG_SWIZZLE_NONE, .columns = 64, .rows = ROWS, .spans = 2},
     };
     static const int64_t lengths[] = {1, 64, 100, MAX_T};
-    FILE *file = argc == 3 ? fopen(argv[2], "rb") : NULL;
+    FILE *file = usage_is(argc, argv, 2, 2, "DRIVER maps.ptx") ? fopen(argv[2], "rb") : NULL;
     if (!file || fread(ptx, 1, sizeof ptx - 1, file) == 0)
         return 2;
     fclose(file);

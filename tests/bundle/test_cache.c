@@ -1,6 +1,7 @@
 /* tests/bundle/test_cache.c - compiled programs on disk: damage, foreign and strange files, concurrency, room. */
 #include "tests/bundle/files.h"
 #include "tests/bundle/sample.h"
+#include "tests/usage.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -214,7 +215,7 @@ static void the_cache_keeps_within_its_room(void **state)
     tg_program_free(read);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -223,5 +224,7 @@ int main(void)
         TEST(what_others_may_write_is_not_executed), TEST(what_is_no_file_is_ignored),
         TEST(the_cache_keeps_within_its_room),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

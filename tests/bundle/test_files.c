@@ -1,5 +1,6 @@
 /* tests/bundle/test_files.c - wisdom: damage, concurrency, locks, links, nearest shapes. */
 #include "tests/bundle/files.h"
+#include "tests/usage.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -269,7 +270,7 @@ static void a_fifo_is_no_wisdom(void **state)
     assert_non_null(strstr(log.text, "expected a regular file"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_path, teardown)
     const struct CMUnitTest tests[] = {
@@ -284,5 +285,7 @@ int main(void)
         TEST(what_a_link_leads_to_is_replaced),
         TEST(a_fifo_is_no_wisdom),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "runtime/runtime.h"
 #include "tests/bundle/sample.h"
 #include "tests/fake_cuda.h"
+#include "tests/usage.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -750,7 +751,7 @@ static void mistakes_have_their_codes(void **state)
         assert_non_null(mlstm_sig_error(NULL, result));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_launch_the_same),
@@ -764,5 +765,7 @@ int main(void)
         cmocka_unit_test(constants_are_those_of_the_program),
         cmocka_unit_test(mistakes_have_their_codes),
     };
+    if (!usage_is(argc, argv, 0, 0, ""))
+        return 2;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
 /* tests/kernels/tap.c */
 #include "tap.h"
+#include "tests/usage.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,6 +46,34 @@ static double seconds_used(void)
                    1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     }
     return seconds;
+}
+
+bool tap_argument(int argc, char **argv, int *i)
+{
+    const char *option = *i < argc ? argv[*i] : "", *value = *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (strcmp(option, "--list") == 0) {
+        tap_list();
+        ++*i;
+        return true;
+    }
+    if (value && strcmp(option, "--only") == 0)
+        tap_only(value);
+    else if (value && strcmp(option, "--without") == 0)
+        tap_without(value);
+    else if (!value || strcmp(option, "--part") != 0 || !tap_part(value))
+        return false;
+    *i += 2;
+    return true;
+}
+
+bool tap_arguments(int argc, char **argv)
+{
+    int i = 1;
+    while (tap_argument(argc, argv, &i))
+        ;
+    if (i < argc)
+        usage_wrong(argv, argv[i], TAP_USAGE);
+    return i == argc;
 }
 
 bool tap_share(void)

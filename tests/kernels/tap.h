@@ -22,6 +22,11 @@ void tap_list(void);
 void tap_without(const char *text);
 /* "2/8": the second of eight shares of the tests. False: that says nothing. */
 bool tap_part(const char *text);
+/* Takes the option at argv[*i], and what belongs to it, if it is one of these. */
+#define TAP_USAGE "[--only TEXT] [--without TEXT]... [--part K/N] [--list]"
+bool tap_argument(int argc, char **argv, int *i);
+/* Of a program that has no others. False, after a line that says what it takes: there is another argument. */
+bool tap_arguments(int argc, char **argv);
 /* From here on the tests are shared with the processes that this one forks: each passes over those
  * that were begun before it. False: there is no memory. */
 bool tap_share(void);
