@@ -35,7 +35,7 @@ struct keys {
 __attribute__((format(printf, 2, 3))) void gen_append(struct text *text, const char *format, ...);
 struct text *gen_add_key(struct keys *keys, const char *name);
 char *gen_expand(const char *template_text, const struct keys *keys);
-bool gen_is_keyword(const char *name);
+bool gen_is_taken(const char *name);
 
 /* generate_tensors.c: the keys of tensors. */
 void gen_add_signature(struct keys *keys, const tg_program *program);

@@ -38,7 +38,7 @@ static const char *scalar_suffix(const char *name)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i], name) == 0)
             return "_";
-    return gen_is_keyword(name) ? "_" : "";
+    return gen_is_taken(name) ? "_" : "";
 }
 
 /* The scale goes by dqk, so programs of several widths may have several. */

@@ -8,7 +8,7 @@
 
 static const char *suffix(const tg_tensor_info *t)
 {
-    return gen_is_keyword(t->name) ? "_" : "";
+    return gen_is_taken(t->name) ? "_" : "";
 }
 
 /* "[B, NH/4, T, dqk]": as long as the strides that the caller gives, so an axis that is not there

@@ -83,108 +83,47 @@ char *gen_expand(const char *template_text, const struct keys *keys)
     return NULL;
 }
 
-/* Keywords of C11, and of C++ up to 20, and macros of <iso646.h>. */
-bool gen_is_keyword(const char *name)
+/* Keywords of C11, and of C++ up to 20, macros of <iso646.h>, and those that gcc defines unasked. */
+static bool is_keyword(const char *name)
 {
     static const char *const words[] = {
-        "alignas",
-        "alignof",
-        "and",
-        "and_eq",
-        "asm",
-        "auto",
-        "bitand",
-        "bitor",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "char16_t",
-        "char32_t",
-        "char8_t",
-        "class",
-        "co_await",
-        "co_return",
-        "co_yield",
-        "compl",
-        "concept",
-        "const",
-        "const_cast",
-        "consteval",
-        "constexpr",
-        "constinit",
-        "continue",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "dynamic_cast",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "not",
-        "not_eq",
-        "nullptr",
-        "operator",
-        "or",
-        "or_eq",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "reinterpret_cast",
-        "requires",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "static_assert",
-        "static_cast",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "thread_local",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typeid",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "wchar_t",
-        "while",
-        "xor",
+        "alignas",   "alignof",   "and",           "and_eq",       "asm",
+        "auto",      "bitand",    "bitor",         "bool",         "break",
+        "case",      "catch",     "char",          "char16_t",     "char32_t",
+        "char8_t",   "class",     "co_await",      "co_return",    "co_yield",
+        "compl",     "concept",   "const",         "const_cast",   "consteval",
+        "constexpr", "constinit", "continue",      "decltype",     "default",
+        "delete",    "do",        "double",        "dynamic_cast", "else",
+        "enum",      "explicit",  "export",        "extern",       "false",
+        "float",     "for",       "friend",        "goto",         "i386",
+        "if",        "inline",    "int",           "linux",        "long",
+        "mutable",   "namespace", "new",           "noexcept",     "not",
+        "not_eq",    "nullptr",   "operator",      "or",           "or_eq",
+        "private",   "protected", "public",        "register",     "reinterpret_cast",
+        "requires",  "restrict",  "return",        "short",        "signed",
+        "sizeof",    "static",    "static_assert", "static_cast",  "struct",
+        "switch",    "template",  "this",          "thread_local", "throw",
+        "true",      "try",       "typedef",       "typeid",       "typename",
+        "union",     "unix",      "unsigned",      "using",        "virtual",
+        "void",      "volatile",  "wchar_t",       "while",        "xor",
         "xor_eq",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return true;
     return false;
+}
+
+/* As macros are written: NULL, EOF, INT_MAX. What headers define is more than a list could name. */
+static bool is_like_a_macro(const char *name)
+{
+    const size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n > 2 && name[n] == '\0' && isalpha((unsigned char)name[0]) && isalpha((unsigned char)name[1]);
+}
+
+bool gen_is_taken(const char *name)
+{
+    return is_keyword(name) || *name == '_' || is_like_a_macro(name);
 }
 
 static bool is_identifier(const char *name)
@@ -199,7 +138,7 @@ static bool is_identifier(const char *name)
 /* What C and C++ keep for themselves, or our common header has. */
 static bool is_reserved(const char *name)
 {
-    return gen_is_keyword(name) || *name == '_' || strstr(name, "__") || strcmp(name, "tegula") == 0 ||
+    return is_keyword(name) || *name == '_' || strstr(name, "__") || strcmp(name, "tegula") == 0 ||
            strcmp(name, "tegula_embed") == 0;
 }
 

@@ -374,7 +374,9 @@ static void remove_folder(const char *folder)
 static void compile_as_all(const char *folder, const char *file)
 {
     compile(folder, "-std=c11", file);
+    compile(folder, "-std=gnu11", file);
     compile(folder, "-x c++ -std=c++14", file);
+    compile(folder, "-x c++ -std=gnu++17", file);
     compile(folder, "-x c++ -std=c++17", file);
 }
 
@@ -439,6 +441,29 @@ static void generated_c_of_every_kind(void **state)
         if (!strstr(header, expected[i]))
             fail_msg("no \"%s\" in %s", expected[i], header);
     compile_both(source, header);
+}
+
+/* What gcc, its headers and the compiler have: for C and C++, with the extensions of GNU and without. */
+static void names_that_are_taken_get_an_underscore(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names[8], *suffix;
+    } rows[] = {{{"linux", "unix", "NULL", "EOF", "_Bool", "_t", "SIZE_MAX", "BUFSIZ"}, "_"},
+                {{"Q", "C0", "A_log", "dS0", "DK", "D2", "q_", "Null"}, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *source, *header, expected[40];
+        tg_program p = sample_program(ptx);
+        for (int t = 0; t < 8; t++)
+            strcpy(p.tensors[t].name, rows[i].names[t]);
+        assert_int_equal(tg_program_c(&p, "sample", &source, &header, NULL), TG_OK);
+        for (int t = 0; t < 8; t++) {
+            snprintf(expected, sizeof expected, "tegula_tensor %s%s;", rows[i].names[t], rows[i].suffix);
+            if (!strstr(header, expected))
+                fail_msg("no \"%s\" in %s", expected, header);
+        }
+        compile_both(source, header);
+    }
 }
 
 static void generated_c_says_what_maps_need(void **state)
@@ -582,14 +607,23 @@ static void prefixes_are_identifiers(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bundle_reads_back_equal),   cmocka_unit_test(every_kind_reads_back_equal),
-        cmocka_unit_test(every_damaged_byte_is_found), cmocka_unit_test(sealed_damage_never_misleads),
-        cmocka_unit_test(the_header_is_explained),     cmocka_unit_test(counts_are_read_with_care),
-        cmocka_unit_test(a_set_reads_back_equal),      cmocka_unit_test(a_set_of_one_is_a_program),
-        cmocka_unit_test(damage_of_a_set_is_found),    cmocka_unit_test(generated_c_compiles_without_warnings),
-        cmocka_unit_test(generated_c_of_every_kind),   cmocka_unit_test(generated_c_says_what_maps_need),
-        cmocka_unit_test(scalars_are_decimal),         cmocka_unit_test(a_set_as_generated_c),
-        cmocka_unit_test(programs_share_types),        cmocka_unit_test(prefixes_are_identifiers),
+        cmocka_unit_test(a_bundle_reads_back_equal),
+        cmocka_unit_test(every_kind_reads_back_equal),
+        cmocka_unit_test(every_damaged_byte_is_found),
+        cmocka_unit_test(sealed_damage_never_misleads),
+        cmocka_unit_test(the_header_is_explained),
+        cmocka_unit_test(counts_are_read_with_care),
+        cmocka_unit_test(a_set_reads_back_equal),
+        cmocka_unit_test(a_set_of_one_is_a_program),
+        cmocka_unit_test(damage_of_a_set_is_found),
+        cmocka_unit_test(generated_c_compiles_without_warnings),
+        cmocka_unit_test(generated_c_of_every_kind),
+        cmocka_unit_test(generated_c_says_what_maps_need),
+        cmocka_unit_test(names_that_are_taken_get_an_underscore),
+        cmocka_unit_test(scalars_are_decimal),
+        cmocka_unit_test(a_set_as_generated_c),
+        cmocka_unit_test(programs_share_types),
+        cmocka_unit_test(prefixes_are_identifiers),
     };
     if (!usage_is(argc, argv, 0, 0, ""))
         return 2;
