@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "variants/variants.h"
@@ -33,9 +34,14 @@ bool plugin_load(struct context *context)
     char here[4096];
     /* dlopen looks for a bare name in the library path, where nobody expects "mine.so" to be. */
     snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (access(here, R_OK) != 0) {
+    struct stat there;
+    if (stat(here, &there) != 0 || access(here, R_OK) != 0) {
         complain(context, "compile it first: cc -std=c11 -shared -fPIC -I TEGULA mine.c -o mine.so",
                  "--load %s: no such file, or it cannot be read", path);
+        return false;
+    }
+    if (!S_ISREG(there.st_mode)) { /* of a pipe dlopen would wait for whoever writes */
+        complain(context, "name a shared object", "--load %s: expected a regular file", path);
         return false;
     }
     context->plugin = dlopen(here, RTLD_NOW | RTLD_LOCAL);

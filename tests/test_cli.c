@@ -8,6 +8,7 @@
  * value"
  *   -- text NAME              makes a file of these lines
  *   -- program NAME           the same, to be executed; no other programs are found
+ *   -- pipe NAME              makes a pipe with a name, which nobody writes to
  *   -- args                   one line, split at spaces; "..." keeps spaces; $DATA and $TMP are
  * replaced
  *   -- full                   there is no room for what it prints
@@ -311,6 +312,14 @@ static void add_line(struct expectation *expected, const char *line)
     snprintf(expected->lines[expected->n++], LINE, "%s", line);
 }
 
+static void make_pipe(const char *name)
+{
+    char path[2 * LINE];
+    snprintf(path, sizeof path, "%.500s/%.500s", folder, name);
+    if (mkfifo(path, 0600) != 0)
+        die(path, strerror(errno));
+}
+
 static void run_file(const char *path)
 {
     static struct test test;
@@ -337,6 +346,8 @@ static void run_file(const char *path)
                 test.is_full = true;
             } else if (strcmp(part, "terminal") == 0) {
                 sscanf(rest, "%d %7s", &test.columns, test.any);
+            } else if (strcmp(part, "pipe") == 0) {
+                make_pipe(rest);
             } else if (strcmp(part, "exit") == 0) {
                 test.exit_code = atoi(rest);
             } else if (strcmp(part, "tensors") == 0) {

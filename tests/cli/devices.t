@@ -40,6 +40,14 @@ variants --load mine.so
 --load mine.so:
 it must be a shared object
 
+-- case a plugin that is a pipe: nobody waits for it
+-- pipe mine.so
+-- args
+variants --load mine.so
+-- exit 2
+-- stderr
+--load mine.so: expected a regular file
+
 -- case a library that is no plugin
 -- args
 variants --load $LIB/libtegula-emu.so

@@ -8,6 +8,30 @@ check nowhere.safetensors --device emu
 nowhere.safetensors
 hint:
 
+-- case a pipe in place of a file: nobody waits for it
+-- pipe x.safetensors
+-- args
+check x.safetensors --device emu
+-- exit 2
+-- stderr
+x.safetensors: expected a regular file, found a device, pipe or socket
+
+-- case ... of one that would be written
+-- pipe h.safetensors
+-- args
+run mlstm-sig --in $DATA/mlstmsig_a.safetensors --out h.safetensors --device emu
+-- exit 2
+-- stderr
+--out h.safetensors: cannot write: it is there and no regular file
+
+-- case ... of wisdom
+-- pipe w.txt
+-- args
+compile mlstm-sig --arch sm_80 --dqk 16 --dhv 16 --ptxas none -o out --wisdom w.txt
+-- exit 0
+-- stderr
+TG0831: cannot read w.txt: expected a regular file
+
 -- case a file that is not safetensors
 -- text x.safetensors
 hello, I am a text file
