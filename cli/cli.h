@@ -141,6 +141,8 @@ struct waking {
     int n_held; /* times the context is acquired */
 };
 
+enum { MOST_TOLD = 64 };
+
 struct context {
     const struct command *command;
     struct options options;
@@ -156,6 +158,8 @@ struct context {
     char cache[4096], wisdom[4096], ptxas[4096];
     struct progress *progress; /* NULL: nothing that may take long is going on */
     bool is_cache_warned;
+    uint64_t told[MOST_TOLD]; /* hashes of messages about places in files */
+    uint32_t n_told;
 };
 
 void context_init(struct context *context);

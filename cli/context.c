@@ -51,7 +51,13 @@ static void collect(struct context *context, const tg_diag *diag)
         json_object_set_new(error, "line", json_integer(diag->line));
     if (diag->hint)
         json_object_set_new(error, "hint", json_string(diag->hint));
-    json_array_append_new(context->errors, error);
+    for (size_t i = 0; i < json_array_size(context->errors) && error; i++)
+        if (json_equal(json_array_get(context->errors, i), error)) {
+            json_decref(error);
+            error = NULL;
+        }
+    if (error)
+        json_array_append_new(context->errors, error);
 }
 
 /* A name from a file may hold what a terminal obeys. */
@@ -61,6 +67,22 @@ static void add_harmless(const tg_writer *writer, const char *text)
         const bool is_harmless = ((unsigned char)*text >= ' ' && *text != 0x7f) || *text == '\n' || *text == '\t';
         writer->write(writer->user, is_harmless ? text : "?", 1);
     }
+}
+
+/* A statement is checked as often as directions and schedules have it: the same of the same place is told once. */
+static bool is_told(struct context *context, const tg_diag *diag, const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    if (!diag->file)
+        return false;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    for (uint32_t i = 0; i < context->n_told; i++)
+        if (context->told[i] == hash)
+            return true;
+    if (context->n_told < MOST_TOLD)
+        context->told[context->n_told++] = hash;
+    return false;
 }
 
 static void emit(void *user, const tg_diag *diag)
@@ -84,8 +106,10 @@ static void emit(void *user, const tg_diag *diag)
         add_harmless(&writer, diag->hint);
     }
     tg_printf(&writer, "\n");
-    progress_hide(context);
-    print_message(text_of(&text));
+    if (!is_told(context, diag, text_of(&text))) {
+        progress_hide(context);
+        print_message(text_of(&text));
+    }
     text_free(&text);
     if (context->errors && diag->severity == TG_ERROR)
         collect(context, diag);

@@ -48,6 +48,14 @@ variant() {
     check "variant: decode step" "$tegula" check --device emu --load "$mine" paced-retention --tokens 1 \
         --shape B=3,NH=2,T=1,dqk=24,dhv=40
     check "variant: explain" "$tegula" explain --load "$mine" paced-retention
+    sed '/define VARIANT_TITLE/d' examples/variant/mine.c >"$work/untitled.c"
+    check "variant: what is not defined is said" refuses "define VARIANT, VARIANT_NAME and VARIANT_TITLE first" \
+        "${CC:-cc}" -std=c11 -fsyntax-only "-I$build/include" "$work/untitled.c"
+    sed '/TG_MAP_TO(RATE/d' examples/variant/mine.c >"$work/rateless.c"
+    check "variant: with a mistake, build" "${CC:-cc}" -std=c11 -shared -fPIC "-I$build/include" "$work/rateless.c" \
+        variants/scalar_oracle.c -lm -o "$work/rateless.so"
+    check "variant: a mistake of both directions is told once" told_once "rate is read, but no statement writes it" \
+        "$tegula" explain --load "$work/rateless.so" paced-retention
 }
 
 decays() {
@@ -84,9 +92,17 @@ epilogue() {
     check "epilogue: says so" refuses "TG0530 schedule fused" "$tegula" explain --load "$mine" normed-gla --dqk 32 --dhv 264
 }
 
-# The command prints the text.
+# The command prints the text, and may fail.
 refuses() {
-    "${@:2}" 2>&1 | grep -F "$1" >/dev/null
+    local said
+    said=$("${@:2}" 2>&1)
+    grep -F "$1" <<<"$said" >/dev/null
+}
+
+told_once() {
+    local said
+    said=$("${@:2}" 2>&1)
+    [[ $(grep -cF "$1" <<<"$said") == 1 ]] || { echo "$said"; return 1; }
 }
 
 # Where there is no room, what was there stays: the file that could not be written, and nothing half.
