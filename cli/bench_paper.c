@@ -30,7 +30,42 @@ static bool time_point(struct paper *paper, const tg_shape *shape, struct wish w
     return true;
 }
 
+/* ---- what is timed ---- */
+
+/* The schedules of both programs before --chunk; one of no rows where there is no backward. */
+static bool choose_both(const struct paper *paper, struct wish wish, struct choice choices[2])
+{
+    struct context *context = paper->bench->context;
+    const tg_target *target = context->machine.target;
+    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
+    const tg_variant *backward = paper->variant->backward;
+    choices[1].schedule.n_rows = 0;
+    wish.chunk = 0;
+    return schedule_choose(context, paper->variant, target, &class, &paper->shape, wish, &choices[0]) &&
+           (!backward || schedule_choose(context, backward, target, &class, &paper->shape,
+                                         (struct wish){context->options.backward_schedule, 0}, &choices[1]));
+}
+
+/* chunk 0: their own. */
+static bool are_accepted(const struct paper *paper, const struct choice choices[2], int64_t chunk, const tg_sink *sink)
+{
+    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
+    bool ok = true;
+    for (int i = 0; i < 2; i++) {
+        tg_schedule schedule = choices[i].schedule;
+        schedule.chunk = chunk ? (uint16_t)chunk : schedule.chunk;
+        ok = ok && (!schedule.n_rows ||
+                    tg_plan_check(&schedule, paper->bench->context->machine.target, &class, sink) == TG_OK);
+    }
+    return ok;
+}
+
 /* ---- figure 5 ---- */
+
+static bool has_lengths(const struct paper *paper, struct wish wish, const struct choice choices[2])
+{
+    return are_accepted(paper, choices, wish.chunk, &paper->bench->context->sink);
+}
 
 static void time_lengths(struct paper *paper, struct wish wish)
 {
@@ -64,57 +99,33 @@ static void draw_lengths(const struct paper *paper, const tg_writer *writer)
 
 /* ---- figure 6 ---- */
 
-/* The schedules of both programs before --chunk; one of no rows where there is no backward. */
-static bool choose_both(const struct paper *paper, struct wish wish, struct choice choices[2])
+/* Beyond twice T a chunk only grows its padding. */
+static int64_t most_chunk(const struct paper *paper)
 {
-    struct context *context = paper->bench->context;
-    const tg_target *target = context->machine.target;
-    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
-    const tg_variant *backward = paper->variant->backward;
-    choices[1].schedule.n_rows = 0;
-    wish.chunk = 0;
-    return schedule_choose(context, paper->variant, target, &class, &paper->shape, wish, &choices[0]) &&
-           (!backward || schedule_choose(context, backward, target, &class, &paper->shape,
-                                         (struct wish){context->options.backward_schedule, 0}, &choices[1]));
+    return paper->shape.tokens < MOST_CHUNK / 2 ? 2 * paper->shape.tokens - 1 : MOST_CHUNK;
 }
 
-static bool are_accepted(const struct paper *paper, const struct choice choices[2], int64_t chunk)
+static bool has_chunks(const struct paper *paper, struct wish wish, const struct choice choices[2])
 {
-    const tg_shape_class class = tg_shape_class_of(&paper->shape, paper->bench->io);
-    bool ok = true;
-    for (int i = 0; i < 2; i++) {
-        tg_schedule schedule = choices[i].schedule;
-        schedule.chunk = (uint16_t)chunk;
-        ok = ok && (!schedule.n_rows ||
-                    tg_plan_check(&schedule, paper->bench->context->machine.target, &class, &silent_sink) == TG_OK);
-    }
-    return ok;
+    for (wish.chunk = LEAST_CHUNK; wish.chunk <= most_chunk(paper); wish.chunk *= 2)
+        if (are_accepted(paper, choices, wish.chunk, &silent_sink))
+            return true;
+    complain(paper->bench->context, "give another --schedule, or a longer T",
+             "%s: no chunk size from %d to %d is accepted for T = %lld", choices[0].schedule.name, LEAST_CHUNK,
+             MOST_CHUNK, (long long)paper->shape.tokens);
+    return false;
 }
 
 static void time_chunks(struct paper *paper, struct wish wish)
 {
-    struct context *context = paper->bench->context;
     struct choice choices[2];
-    int n = 0;
     plot_series(&paper->plot, "%s", wish.schedule ? wish.schedule : paper->variant->name);
-    paper->bench->code = CODE_USAGE;
     if (!choose_both(paper, wish, choices))
         return;
-    paper->bench->code = CODE_OK;
-    /* Beyond twice T a chunk only grows its padding. */
-    for (wish.chunk = LEAST_CHUNK; wish.chunk <= MOST_CHUNK && wish.chunk / 2 < paper->shape.tokens; wish.chunk *= 2) {
-        if (!are_accepted(paper, choices, wish.chunk))
-            continue;
-        if (!time_point(paper, &paper->shape, wish, (double)wish.chunk, "fig6"))
+    for (wish.chunk = LEAST_CHUNK; wish.chunk <= most_chunk(paper); wish.chunk *= 2)
+        if (are_accepted(paper, choices, wish.chunk, &silent_sink) &&
+            !time_point(paper, &paper->shape, wish, (double)wish.chunk, "fig6"))
             return;
-        n++;
-    }
-    if (n > 0)
-        return;
-    complain(context, "give another --schedule, or a longer T",
-             "%s: no chunk size from %d to %d is accepted for T = %lld", choices[0].schedule.name, LEAST_CHUNK,
-             MOST_CHUNK, (long long)paper->shape.tokens);
-    paper->bench->code = CODE_USAGE;
 }
 
 static void draw_chunks(const struct paper *paper, const tg_writer *writer)
@@ -135,13 +146,14 @@ static void draw_chunks(const struct paper *paper, const tg_writer *writer)
 struct figure {
     const char *name;
     const tg_shape *shape;
+    bool (*has_points)(const struct paper *paper, struct wish wish, const struct choice choices[2]);
     void (*time)(struct paper *paper, struct wish wish);
     void (*draw)(const struct paper *paper, const tg_writer *writer);
 };
 
 static const struct figure figures[] = {
-    {"fig5", &shape_5, time_lengths, draw_lengths},
-    {"fig6", &shape_6, time_chunks, draw_chunks},
+    {"fig5", &shape_5, has_lengths, time_lengths, draw_lengths},
+    {"fig6", &shape_6, has_chunks, time_chunks, draw_chunks},
 };
 enum { N_FIGURES = sizeof figures / sizeof figures[0] };
 
@@ -164,6 +176,17 @@ static int draw(const struct paper *paper, const struct figure *figure)
     return code;
 }
 
+/* Minutes are lost where the last schedule turns out to be none. */
+static bool are_possible(const struct paper *paper, const struct figure *figure)
+{
+    struct choice choices[2];
+    struct wish wish;
+    bool ok = true;
+    for (uint32_t i = 0; bench_wish(paper->bench, i, &wish); i++)
+        ok = choose_both(paper, wish, choices) && figure->has_points(paper, wish, choices) && ok;
+    return ok;
+}
+
 void bench_paper(struct bench *bench, const tg_variant *variant)
 {
     struct context *context = bench->context;
@@ -175,7 +198,7 @@ void bench_paper(struct bench *bench, const tg_variant *variant)
     if (!figure)
         return;
     paper.shape = options->n_shapes ? options->shapes[0] : *figure->shape;
-    if (!options_shape(context, &paper.shape))
+    if (!options_shape(context, &paper.shape) || !are_possible(&paper, figure))
         return;
     bench->code = CODE_OK;
     bench_head(bench);

@@ -163,6 +163,16 @@ bench linear --paper fig5 --shape B=1,NH=1,T=16,dqk=16,dhv=16 --runs 1 --device 
 "both_ms":
 "figure":"fig5"
 
+-- case figure 5: a schedule that is none for this GPU, before anything is measured
+-- args
+bench --paper fig5 --shape B=2,NH=1,T=32,dqk=16,dhv=16 --schedule tfla --schedule walk --runs 1 --device emu
+-- exit 2
+-- stderr
+wgmma is an instruction of sm_90a
+hint: compile for sm_90a, or take a schedule with TG_MMA_SYNC
+-- stdout
+! tfla
+
 -- case figure 6: chunk sizes that the schedule accepts, up to twice T
 -- program gnuplot
 #!/bin/sh
