@@ -139,8 +139,7 @@ static bool assemble(const struct plan *p, const char *ptxas, bool strict, const
         return failed(p, "no memory for the files of ptxas", strerror(errno));
     const int status = run(ptxas, p->target->arch, files);
     if (status < 0) {
-        tg_report(p->sink, TG_ERROR, "TG0591", NULL, 0, NULL, "kernel %s: %s could not be started: %s", p->name, ptxas,
-                  strerror(errno));
+        tg_report(p->sink, TG_ERROR, "TG0591", NULL, 0, NULL, "%s could not be started: %s", ptxas, strerror(errno));
         return false;
     }
     char *text = read_file(files->log, &log_bytes);

@@ -138,4 +138,6 @@ algorithm
 epilogue
 check "algorithm: a quote in the name of its file" quoted
 check "compile: a file is whole or as it was" whole_or_not
+check "compile: a ptxas that is not there is told once" told_once "/nowhere could not be started" \
+    "$tegula" compile gla --ptxas /nowhere --arch sm_80 --dqk 64 --dhv 64 -o "$work/nowhere"
 finish
