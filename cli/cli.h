@@ -183,13 +183,19 @@ bool machine_begin(struct context *context); /* after it the device and the targ
 bool machine_ready(struct context *context);
 /* Where libtegula-emu.so.1 lies beside this executable. */
 void emulator_path(char *path, size_t size) __attribute__((nonnull));
-/* --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
+double now(void); /* seconds, monotonic */
+
+/* ---- target.c ---- */
+
+/* False after a message: there is no such architecture. */
+bool target_of_arch(struct context *context, const char *arch, const tg_target **target);
+/* That of --gpu, of which numbers are known. NULL after a message. */
+const tg_target *target_of_gpu(struct context *context);
+/* That of --gpu or --arch, else the GPU's, else the oldest. Opens nothing that stays open. NULL after a message. */
 const tg_target *target_wanted(struct context *context);
 /* The same of an --arch that names several, "sm_80,sm_90a", each once. False after a message. */
 enum { MAX_TARGETS = 8 };
 bool targets_wanted(struct context *context, const tg_target *targets[MAX_TARGETS], uint32_t *n);
-
-double now(void); /* seconds, monotonic */
 
 /* ---- progress.c ---- */
 

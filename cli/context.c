@@ -323,20 +323,6 @@ static bool use_numbered(struct context *context, const char *text)
     return machine_use(context, NULL, (int)ordinal, false, &context->sink);
 }
 
-static bool target_of_arch(struct context *context, const char *arch, const tg_target **target)
-{
-    struct text names = {0};
-    tg_writer writer = text_writer(&names);
-    *target = tg_target_find(arch);
-    if (*target)
-        return true;
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        tg_printf(&writer, "%s%s", names.size ? ", " : "choose one of ", (*t)->arch);
-    complain(context, text_of(&names), "--arch: unknown architecture '%s'", arch);
-    text_free(&names);
-    return false;
-}
-
 bool machine_ready(struct context *context)
 {
     const tg_machine *machine = &context->machine;
@@ -374,45 +360,4 @@ bool machine_begin(struct context *context)
     if (target)
         context->machine.target = target;
     return is_open;
-}
-
-const tg_target *target_wanted(struct context *context)
-{
-    const tg_target *target = NULL;
-    if (context->options.arch)
-        return target_of_arch(context, context->options.arch, &target) ? target : NULL;
-    tg_driver *driver;
-    tg_device device = {.struct_size = sizeof device};
-    int count = 0;
-    if (tg_driver_open(NULL, &driver, &silent_sink) == TG_OK) {
-        if (tg_device_count(driver, &count, &silent_sink) == TG_OK && count > 0 &&
-            tg_device_query(driver, 0, &device, &silent_sink) == TG_OK)
-            target = tg_target_for_cc(device.cc_major * 10 + device.cc_minor);
-        tg_driver_close(driver);
-    }
-    return target ? target : tg_targets()[0];
-}
-
-bool targets_wanted(struct context *context, const tg_target *targets[MAX_TARGETS], uint32_t *n)
-{
-    const char *at = context->options.arch;
-    *n = 0;
-    if (!at)
-        return (targets[(*n)++] = target_wanted(context)) != NULL;
-    for (bool more = true; more; at++) {
-        const size_t length = strcspn(at, ",");
-        char arch[16];
-        const tg_target *target;
-        bool is_known = false;
-        snprintf(arch, sizeof arch, "%.*s", length < sizeof arch ? (int)length : (int)sizeof arch - 1, at);
-        if (!target_of_arch(context, arch, &target))
-            return false;
-        for (uint32_t i = 0; i < *n; i++)
-            is_known |= targets[i] == target;
-        if (!is_known)
-            targets[(*n)++] = target;
-        at += length;
-        more = *at != '\0';
-    }
-    return true;
 }

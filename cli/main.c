@@ -23,7 +23,8 @@ static const struct command commands[N_COMMANDS] = {
      command_variants, NULL},
     {"explain", "VARIANT", "show the equations, the schedule row, the reasons and the stages",
      ALL_TAKE | TAKES(OPT_ARCH) | TAKES(OPT_LOAD) | TAKES(OPT_DTYPE) | WIDTHS | KIND | TAKES(OPT_STATES) |
-         TAKES(OPT_COUNT) | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE),
+         TAKES(OPT_COUNT) | SCHEDULE | TAKES(OPT_STAGE) | TAKES(OPT_PTXAS) | TAKES(OPT_BACKWARD_SCHEDULE) |
+         TAKES(OPT_GPU),
      1, 1, command_explain,
      "  tegula explain mlstm-sig --dqk 128 --dhv 256 --arch sm_90a --stage ptx\n"
      "Times are predicted for calls of one --shape, else of B 8, NH 16, T 8192 (decode: B 64, T 1).\n"},
@@ -48,6 +49,7 @@ static const struct command commands[N_COMMANDS] = {
      "  tegula check tests/data/mlstmsig_*.safetensors\n"
      "  tegula check mlstm-sig --shape B=1,NH=2,T=333,dqk=40,dhv=72 --dtype f32\n"
      "  tegula check mlstm-exp --shape B=1,NH=4,T=40,dqk=40,dhv=72 --cu 0,5,5,40 --group 2 --grad\n"
+     "There may be several --shape.\n"
      "The variant comes from the file's metadata unless named, and so do scalars, boundaries of\n"
      "packed sequences and the group. Gradients get what the forward computed on the device. Exit\n"
      "status: 0 all within tolerance, 1 some are not, 2 something could not be checked.\n"},
@@ -77,7 +79,7 @@ static const struct command commands[N_COMMANDS] = {
      "512,\n"
      "32 x 2048, 8 x 8192 and 1 x 65536; with --grad the gradients too. Without a variant: a "
      "table\n"
-     "of all, with gradients, and of decode steps; or all at a --shape. --schedule may be "
+     "of all, with gradients, and of decode steps; or all at a --shape. --shape and --schedule may be\n"
      "repeated.\n"
      "  tegula bench mlstm-sig --roofline --flush --svg roofline.svg\n"
      "  tegula bench mlstm-sig --paper fig5 --schedule tfla --schedule tfla-small --svg fig5.svg\n"

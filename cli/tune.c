@@ -98,31 +98,12 @@ static int tune(struct context *context, const tg_tune_request *request)
 
 /* ---- which GPU ---- */
 
-static const tg_target *target_of_gpu(struct context *context, const char *name)
-{
-    struct text hint = {0};
-    tg_writer writer = text_writer(&hint);
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        if ((*t)->gpu && strcasestr((*t)->gpu, name))
-            return *t;
-    for (const tg_target *const *t = tg_targets(); *t; t++)
-        if ((*t)->gpu)
-            tg_printf(&writer, "%s%s", hint.size ? ", " : "numbers are known of ", (*t)->gpu);
-    complain(context, text_of(&hint), "--gpu: unknown GPU '%s'", name);
-    text_free(&hint);
-    return NULL;
-}
-
 /* A machine without a driver, when there is no GPU, or when one is asked for by --gpu: a prediction. */
 static bool choose_machine(struct context *context, tg_machine *machine)
 {
-    const char *arch = context->options.arch;
     if (context->options.gpu) {
-        *machine = (tg_machine){.target = target_of_gpu(context, context->options.gpu)};
-        if (!machine->target || !arch || strcmp(arch, machine->target->arch) == 0)
-            return machine->target != NULL;
-        complain(context, "give one of them", "--arch %s: the GPU of --gpu is %s", arch, machine->target->arch);
-        return false;
+        *machine = (tg_machine){.target = target_of_gpu(context)};
+        return machine->target != NULL;
     }
     if (!machine_open(context))
         return false;
@@ -130,7 +111,7 @@ static bool choose_machine(struct context *context, tg_machine *machine)
     if (!machine->is_emulator)
         return true;
     *machine = (tg_machine){.target = machine->target};
-    if (!arch && tg_target_find("sm_90a"))
+    if (!context->options.arch && tg_target_find("sm_90a"))
         machine->target = tg_target_find("sm_90a"); /* the emulator itself has no speed to predict */
     remark("no GPU to measure on: this is the cost model's prediction (--gpu or --arch choose of "
            "what), and nothing is stored");

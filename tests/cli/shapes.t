@@ -50,6 +50,29 @@ tune mlstm-sig --gpu H200 --shape B=8,NH=16,T=8192,dqk=1024,dhv=256
 -- stderr
 dqk is 1024: expected a multiple of 8 from 16 to 512
 
+-- case what the model expects of a GPU that is named
+-- args
+explain mlstm-sig --gpu h200 --dqk 128 --dhv 256 --ptxas none
+-- exit 0
+-- stdout
+predicted for H200 at B 8, NH 16, T 8192: walk
+accepted on sm_90a
+
+-- case ... and of another architecture
+-- args
+explain gla --gpu H200 --arch sm_80
+-- exit 2
+-- stderr
+--arch sm_80: the GPU of --gpu is sm_90a
+
+-- case one shape can be tuned for
+-- args
+tune --help
+-- exit 0
+-- stdout
+--shape SHAPE
+! may be repeated
+
 -- case a GPU of which no numbers are known
 -- args
 tune mlstm-sig --gpu Voodoo2 --shape B=8,NH=16,T=8192,dqk=128,dhv=256
