@@ -340,22 +340,13 @@ static bool first_is_variant(struct context *context, const tg_variant **variant
     return false;
 }
 
-static bool layout_is_known(struct context *context)
-{
-    const char *layout = context->options.layout;
-    if (!layout || strcmp(layout, "bhtd") == 0 || strcmp(layout, "bthd") == 0)
-        return true;
-    complain(context, "choose bhtd or bthd", "--layout: unknown layout '%s'", layout);
-    return false;
-}
-
 int command_check(struct context *context)
 {
     const struct options *options = &context->options;
     const tg_variant *variant;
     uint32_t n_ok = 0;
     int code = CODE_OK;
-    if (!layout_is_known(context) || !first_is_variant(context, &variant))
+    if (!layout_is_known(context, context->options.layout) || !first_is_variant(context, &variant))
         return CODE_USAGE;
     const uint32_t first = variant ? 1 : 0;
     const uint32_t n = options->n_args - first + options->n_shapes;

@@ -40,7 +40,7 @@ struct setting {
 
 struct options {
     const char *device, *arch, *dtype, *schedule, *stage, *input, *output, *name, *gpu;
-    const char *cache, *wisdom, *load, *ptxas, *layout, *backward_schedule, *paper, *svg, *states;
+    const char *cache, *wisdom, *load, *ptxas, *layout, *file_layout, *backward_schedule, *paper, *svg, *states;
     const char *schedules[MAX_SCHEDULES]; /* `schedule` is the last of them */
     uint32_t n_schedules;
     tg_shape shapes[MAX_SHAPES];
@@ -83,6 +83,7 @@ enum option_id {
     OPT_KEEP_STATES,
     OPT_BACKWARD_SCHEDULE,
     OPT_LAYOUT,
+    OPT_FILE_LAYOUT,
     OPT_IN,
     OPT_OUT,
     OPT_NAME,
@@ -310,6 +311,15 @@ struct set_parts {
 /* From --arch, --shape, --schedule and --wisdom. False after a message; else parts_free. */
 bool parts_wanted(struct context *context, const tg_variant *variant, struct set_parts *parts);
 void parts_free(struct set_parts *parts);
+
+/* ---- layout.c ---- */
+
+/* False after a message. NULL: the default. */
+bool layout_is_known(struct context *context, const char *layout);
+/* In the files of this command the tensor's tokens go before its heads. */
+bool is_turned_in_files(const struct context *context, const tg_host_tensor *tensor);
+/* Copies such a tensor, of elements of so many bytes, between a file's order and ours. */
+void layout_turn(const tg_host_tensor *tensor, size_t element, const void *from, void *to, bool is_from_file);
 
 /* ---- problem.c: problems as the options say; all but the first false after a message ---- */
 

@@ -55,7 +55,7 @@ static const struct command commands[N_COMMANDS] = {
      "status: 0 all within tolerance, 1 some are not, 2 something could not be checked.\n"},
     {"run", "[VARIANT] --in FILE --out FILE", "run a kernel on the tensors of a safetensors file",
      ALL_TAKE | WHERE | STORES | SCHEDULE | CALL | TAKES(OPT_DTYPE) | TAKES(OPT_IN) | TAKES(OPT_OUT) | TAKES(OPT_TIME) |
-         TAKES(OPT_SEED),
+         TAKES(OPT_SEED) | TAKES(OPT_FILE_LAYOUT),
      0, 1, command_run,
      "  tegula run mlstm-sig --in x.safetensors --out h.safetensors --time\n"
      "The variant comes from the file's metadata unless named, and so do scalars, boundaries of\n"

@@ -56,6 +56,8 @@ static const struct option_row rows[N_OPTIONS] = {
     [OPT_BACKWARD_SCHEDULE] = {"backward-schedule", "TEXT", TEXT, AT(backward_schedule), "--schedule of the gradients"},
     [OPT_LAYOUT] = {"layout", "bhtd|bthd", TEXT, AT(layout),
                     "[B, NH, T, d] or [B, T, NH, d] in device memory (default bhtd)"},
+    [OPT_FILE_LAYOUT] = {"layout", "bhtd|bthd", TEXT, AT(file_layout),
+                         "the files have [B, NH, T, d] or [B, T, NH, d] (default bhtd)"},
     [OPT_IN] = {"in", "FILE", TEXT, AT(input), "safetensors file with the inputs"},
     [OPT_OUT] = {"out", "PATH", TEXT, AT(output), "where to write; also -o"},
     [OPT_NAME] = {"name", "NAME", TEXT, AT(name), "prefix of files and functions (default: the variant's name)"},

@@ -28,10 +28,12 @@ static const uint8_t *axes_of(const struct reader *reader, const tg_host_tensor 
     return reader->problem->variant->algorithm->tensors[tensor->tile].axes;
 }
 
-/* What an axis of a tensor is the size of. */
+/* What an axis of a tensor in the file is the size of. */
 static int size_of_axis(const struct reader *reader, const tg_host_tensor *tensor, int axis)
 {
     const uint8_t *axes = axes_of(reader, tensor);
+    if (is_turned_in_files(reader->context, tensor) && (axis == 1 || axis == 2))
+        axis = 3 - axis;
     if (axis == 0)
         return reader->problem->cuts.at && axes[0] == TG_T ? SIZE_ONE : SIZE_B;
     if (axis == 1)
@@ -287,8 +289,6 @@ static bool learn_cuts(struct reader *reader)
 static bool read_tensor(struct reader *reader, const struct st_tensor *found, tg_host_tensor *tensor)
 {
     bool *is_rounded = &reader->notes->is_rounded;
-    if (tg_problem_allocate(tensor, &reader->context->sink) != TG_OK)
-        return false;
     if (is_for_all_heads(tensor, found)) {
         for (size_t i = 0; i < tensor->n; i++)
             tg_num_store(tensor->data, tensor->dtype, i, tg_num_load(found->data, found->dtype, 0));
@@ -307,6 +307,22 @@ static bool read_tensor(struct reader *reader, const struct st_tensor *found, tg
     return true;
 }
 
+/* In our order; what the file has in another. */
+static bool read_turned(struct reader *reader, const struct st_tensor *found, tg_host_tensor *tensor)
+{
+    struct st_tensor turned = *found;
+    void *numbers = malloc(found->bytes + 1);
+    if (!numbers) {
+        complain(reader->context, "use a smaller file", "out of memory");
+        return false;
+    }
+    layout_turn(tensor, tg_num_bytes(found->dtype), found->data, numbers, true);
+    turned.data = numbers;
+    const bool ok = read_tensor(reader, &turned, tensor);
+    free(numbers);
+    return ok;
+}
+
 static bool read_tensors(struct reader *reader)
 {
     tg_problem *problem = reader->problem;
@@ -318,7 +334,8 @@ static bool read_tensors(struct reader *reader)
         if (!found)
             continue;
         reader->notes->is_prefixed |= strncmp(found->name, "in.", 3) == 0;
-        if (!read_tensor(reader, found, tensor))
+        if (tg_problem_allocate(tensor, &reader->context->sink) != TG_OK ||
+            !(is_turned_in_files(reader->context, tensor) ? read_turned : read_tensor)(reader, found, tensor))
             return false;
     }
     return true;

@@ -146,6 +146,34 @@ static void name_output(const struct run *run, const tg_host_tensor *tensor, cha
         snprintf(name, 64, "%s", tensor->name);
 }
 
+/* In the file's order from here on. */
+static bool turn_output(const struct run *run, tg_host_tensor *tensor)
+{
+    void *turned = malloc(tensor->bytes + 1);
+    if (!turned) {
+        complain(run->context, "use a smaller file", "out of memory");
+        return false;
+    }
+    layout_turn(tensor, tg_num_bytes(tensor->dtype), tensor->data, turned, false);
+    free(tensor->data);
+    tensor->data = turned;
+    const int64_t heads = tensor->extent[1];
+    tensor->extent[1] = tensor->extent[2];
+    tensor->extent[2] = heads;
+    return true;
+}
+
+static bool turn_outputs(struct run *run)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < run->problem.n_tensors; i++) {
+        tg_host_tensor *tensor = &run->problem.tensors[i];
+        if (is_output(tensor) && is_turned_in_files(run->context, tensor))
+            ok = ok && turn_output(run, tensor);
+    }
+    return ok;
+}
+
 static struct st_tensor output_of(const tg_host_tensor *tensor, const char *name)
 {
     struct st_tensor output = {.name = name,
@@ -262,7 +290,7 @@ static int run_opened(struct run *run)
     if (tg_problem_keep(run->kernel.program, run->choice.schedule.chunk, &run->problem, &context->sink) == TG_OK &&
         has_all_inputs(run))
         code = code_of_status(run_kernel(run));
-    if (code == CODE_OK && !write_output(run))
+    if (code == CODE_OK && !(turn_outputs(run) && write_output(run)))
         code = CODE_USAGE;
     if (code == CODE_OK)
         report(run);
@@ -280,7 +308,7 @@ int command_run(struct context *context)
         return CODE_USAGE;
     }
     if ((context->options.n_args && !variant_by_name(context, context->options.args[0])) ||
-        !output_is_writable(context))
+        !layout_is_known(context, context->options.file_layout) || !output_is_writable(context))
         return CODE_USAGE;
     /* The input first: a wrong file should not wait for a driver. */
     if (!read_input(&run))

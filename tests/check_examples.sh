@@ -126,6 +126,18 @@ quoted() {
         grep -qF '"quo_te.c"' "$work"/quoted/*.H.ptx
 }
 
+# Files as PyTorch has them, [B, T, NH, d]: what comes of them is what comes of the others, turned.
+turned_files() {
+    local data=tests/data/mlstmsig_b.safetensors tensors=(in.q in.k in.v in.f in.i) turn=tests/cli/turn.py
+    python3 $turn $data "$work/turned" "${tensors[@]}" &&
+        "$tegula" run mlstm-sig --device emu --in "$work/turned" --layout bthd --out "$work/turned_h" &&
+        python3 $turn "$work/turned" "$work/plain" "${tensors[@]}" &&
+        "$tegula" run mlstm-sig --device emu --in "$work/plain" --out "$work/plain_h" &&
+        python3 $turn "$work/plain_h" "$work/expected" out.h out.S && python3 $turn "$work/turned_h" "$work/twice" out.h out.S &&
+        python3 $turn "$work/twice" "$work/found" out.h out.S && cmp "$work/expected" "$work/found" &&
+        ! cmp -s "$work/expected" "$work/twice"
+}
+
 embed bf16 --dtype bf16 --dqk 64 --dhv 128
 embed set --shape B=2,NH=2,T=150,dqk=64,dhv=64 --shape B=1,NH=4,T=65536,dqk=64,dhv=64 --schedule tfla --schedule "tfla chunk=512"
 embed f16 --dtype f16 --dqk 40 --dhv 72
@@ -138,6 +150,11 @@ algorithm
 epilogue
 check "algorithm: a quote in the name of its file" quoted
 check "compile: a file is whole or as it was" whole_or_not
+if command -v python3 >/dev/null; then
+    check "run: files whose tokens go before heads" turned_files
+else
+    skip "run: files whose tokens go before heads" "there is no python3"
+fi
 check "compile: a ptxas that is not there is told once" told_once "/nowhere could not be started" \
     "$tegula" compile gla --ptxas /nowhere --arch sm_80 --dqk 64 --dhv 64 -o "$work/nowhere"
 finish

@@ -290,6 +290,38 @@ check x.safetensors --device emu
 x.safetensors: linear has no scalar 'scal'
 did you mean 'scale'?
 
+-- case tokens before heads
+-- tensors x.safetensors
+meta variant linear
+in.q BF16 1,16,2,16
+in.k BF16 1,16,2,16
+in.v BF16 1,16,2,16
+-- args
+run --in x.safetensors --out h.safetensors --device emu --layout bthd
+-- exit 0
+-- stdout
+linear bf16, B=1 NH=2 T=16
+
+-- case ... of all tensors
+-- tensors x.safetensors
+meta variant simple-gla
+in.q BF16 1,16,2,16
+in.k BF16 1,16,2,16
+in.v BF16 1,16,2,16
+in.a F32 1,2,16
+-- args
+run --in x.safetensors --out h.safetensors --device emu --layout bthd
+-- exit 2
+-- stderr
+in.a has shape [1, 2, 16], expected [B, T, NH] with T = 16 as in in.q
+
+-- case ... in no other order
+-- args
+run --in x.safetensors --out h.safetensors --device emu --layout thbd
+-- exit 2
+-- stderr
+--layout: unknown layout 'thbd'
+
 -- case run takes the variant of the file
 -- tensors x.safetensors
 meta variant linear
