@@ -50,7 +50,8 @@ static void print_table(const tg_tuning *tuning)
         if (i < TOP && is_usable(sorted[i]))
             print_row(sorted[i]);
     }
-    printf("  %u candidates%s", tuning->n_candidates, tuning->n_candidates > TOP ? ", the best shown" : "");
+    printf("  %u candidate%s%s", tuning->n_candidates, tuning->n_candidates == 1 ? "" : "s",
+           tuning->n_candidates > TOP ? ", the best shown" : "");
     printf(failed ? "; %u could not be built, run or verified\n" : "\n", failed);
 }
 
@@ -78,7 +79,15 @@ static int by_cut(const void *a, const void *b)
     return by_name ? by_name : (int)(x->chunk * tg_schedule_segment(x)) - (int)(y->chunk * tg_schedule_segment(y));
 }
 
-/* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. */
+static bool is_alone(const tg_candidate *const *swept, uint32_t n, uint32_t i)
+{
+    const char *name = swept[i]->schedule.name;
+    return (i == 0 || strcmp(swept[i - 1]->schedule.name, name) != 0) &&
+           (i + 1 == n || strcmp(swept[i + 1]->schedule.name, name) != 0);
+}
+
+/* Only the chunk or segment size varies here, so that the two curves of the TFLA paper's figure 6 show. Where one size is all
+ * there is, there is no curve. */
 static void print_chart(const tg_tuning *tuning)
 {
     const tg_candidate *swept[TG_MAX_CANDIDATES];
@@ -97,6 +106,8 @@ static void print_chart(const tg_tuning *tuning)
     for (uint32_t i = 0; i < n; i++) {
         const tg_candidate *candidate = swept[i];
         char workspace[32], cut[32];
+        if (is_alone(swept, n, i))
+            continue;
         if (strcmp(shown, candidate->schedule.name) != 0)
             printf("\n  %s\n  %9s  %-*s  %s\n", candidate->schedule.name, "chunk", BAR + 12, "time", "workspace");
         shown = candidate->schedule.name;

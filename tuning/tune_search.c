@@ -153,9 +153,23 @@ struct start {
 
 struct starts {
     struct option_value *choices; /* malloc'ed */
+    int64_t tokens;
     uint32_t n_choices, n;
     struct start all[MAX_STARTS];
 };
+
+/* Two of one schedule whose segments hold the sequence are the same call. */
+static bool is_there_already(const struct starts *starts, const struct start *start, const tg_schedule *schedule)
+{
+    if ((int64_t)schedule->chunk * tg_schedule_segment(schedule) < starts->tokens)
+        return false;
+    for (uint32_t i = 0; i < start->n; i++) {
+        const tg_schedule *other = &start->choices[i].schedule;
+        if (other->chunk == schedule->chunk && (int64_t)other->chunk * tg_schedule_segment(other) >= starts->tokens)
+            return true;
+    }
+    return false;
+}
 
 /* The search shows the choices of one schedule after the other. */
 static void add_choice(void *user, const tg_choice *choice)
@@ -164,6 +178,8 @@ static void add_choice(void *user, const tg_choice *choice)
     struct start *last = starts->n ? &starts->all[starts->n - 1] : NULL;
     const bool is_next = !last || last->name != choice->declared->name;
     if (choice->declared->max_tokens || starts->n_choices == MAX_CHOICES || (is_next && starts->n == MAX_STARTS))
+        return;
+    if (!is_next && is_there_already(starts, last, choice->schedule))
         return;
     struct option_value *value = &starts->choices[starts->n_choices++];
     *value = (struct option_value){*choice->schedule, choice->seconds};
@@ -203,6 +219,7 @@ static void try_default_first(struct tuner *tuner, const tg_sizes *sizes, struct
 static tg_status find_starts(struct tuner *tuner, struct starts *starts)
 {
     const tg_sizes sizes = tg_sizes_of(&tuner->shape, 0);
+    starts->tokens = tuner->shape.tokens;
     const tg_status status = tg_schedule_each(tuner->variant, tuner->target, &tuner->class, &sizes, TG_EACH_BY_NAME,
                                               add_choice, starts, tuner->sink);
     if (status != TG_OK)

@@ -95,6 +95,15 @@ workspace
 ! tfla-keep
 ! step
 
+-- case segments that hold the sequence are one candidate, however long; of one size there is no chart
+-- args
+tune mlstm-sig --gpu H200 --shape B=1,NH=1,T=100,dqk=64,dhv=64
+-- exit 0
+-- stdout
+KiB  tfla-wgmma-narrow
+  tfla-small
+! tfla-wgmma-narrow seg
+
 -- case few heads and a long sequence want short segments, in all kernels alike
 -- args
 tune mlstm-sig --gpu H200 --shape B=1,NH=4,T=65536,dqk=128,dhv=256
