@@ -163,6 +163,13 @@ tg_status tg_algorithm_check(const tg_algorithm *algorithm, const tg_sink *sink)
     return tg_check_status(&check);
 }
 
+/* A kernel that was written down, and not counted: no mistake of its own. */
+static const char *uncounted_row(const tg_schedule *schedule)
+{
+    const uint32_t n = schedule->n_rows;
+    return n > 0 && n < TG_MAX_ROWS ? schedule->rows[n].name : NULL;
+}
+
 /* The schedule and its algorithm. */
 static void check_schedule_whole(struct check *check, const tg_schedule *schedule)
 {
@@ -176,6 +183,7 @@ static void check_schedule_whole(struct check *check, const tg_schedule *schedul
     if (algorithm_ok) {
         bound = *schedule;
         tg_schedule_bind(&bound, NULL);
+        check->uncounted = uncounted_row(schedule);
     }
     tg_check_schedule(check, algorithm_ok ? &bound : schedule, algorithm_ok);
 }
@@ -295,6 +303,7 @@ static void check_table(struct check *check, const struct tg_table *table, struc
             tg_fault(check, TG0412, "write changes as chunk=128 H.warps=4", "point %s cannot be applied", point->name);
             return;
         }
+        check->uncounted = uncounted_row(table->declared);
         tg_check_schedule(check, &bound, true);
         check_point_name(check, bound.name, sound);
     }

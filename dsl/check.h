@@ -19,7 +19,8 @@ struct check {
     const char *file;
     int line;
     uint32_t errors;
-    bool newer; /* something was built for a later library */
+    bool newer;            /* something was built for a later library */
+    const char *uncounted; /* a kernel that the schedule at hand has behind those that n_rows counts */
 };
 
 const char *tg_code_name(enum tg_code code);

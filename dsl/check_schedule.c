@@ -227,11 +227,13 @@ static void check_kept_used(struct check *check, const tg_schedule *schedule, tg
 static void check_written(struct check *check, const tg_schedule *schedule, tg_bits stores)
 {
     const tg_algorithm *algorithm = schedule->algorithm;
+    const char *more = check->uncounted;
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
         struct tg_text text;
         if ((algorithm->tensors[tile].flags & TG_OUT) && !(stores & TG_BIT(tile)) && tg_tile_row(schedule, tile) < 0)
-            tg_fault(check, TG0209, "list it in the .outputs of a kernel", "output %s is written by no kernel",
-                     tg_tile_text(algorithm, tile, &text));
+            tg_fault(check, TG0209, more ? "set .n_rows" : "list it in the .outputs of a kernel",
+                     "output %s is written by no kernel%s%.31s", tg_tile_text(algorithm, tile, &text),
+                     more ? "; behind those of .n_rows there is another: " : "", more ? more : "");
     }
 }
 

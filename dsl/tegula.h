@@ -558,7 +558,7 @@ typedef struct tg_variant {
     uint32_t struct_size;
     uint32_t version;
     const char *name;           /* command-line name */
-    const char *const *aliases; /* NULL-terminated; golden-file names */
+    const char *const *aliases; /* NULL-terminated, or NULL; golden-file names */
     const tg_algorithm *algorithm;
     const tg_schedule *const *schedules; /* NULL-terminated; of those accepted the cost model takes one */
     const tg_way *others;                /* after these; may be NULL */

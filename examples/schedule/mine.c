@@ -47,14 +47,12 @@ static const tg_space space = {
     .n_vary = TG_COUNT(vary),
 };
 
-static const char *const no_aliases[] = {NULL};
 static const tg_schedule *const schedules[] = {&small_tiles, NULL};
 static const tg_space *const spaces[] = {&space, NULL};
 
 static const tg_variant mine = {
     TG_HEADER(tg_variant),
     .name = "mine",
-    .aliases = no_aliases,
     .algorithm = &tg_mlstm_sig_algorithm,
     .schedules = schedules,
     .spaces = spaces,
