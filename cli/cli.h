@@ -386,6 +386,10 @@ tg_status set_compile(const struct context *context, const tg_variant *variant, 
 /* ---- facts.c: what is known of a compiled kernel ---- */
 
 void kernel_facts(const tg_kernel *kernel, struct text *text);
+/* Tensors, with the axes that strides are given for: the same in all programs of a set. */
+json_t *signature_json(const tg_program *program);
+/* What they are by default. */
+json_t *scalars_json(const tg_program *program);
 json_t *kernel_json(const tg_kernel *kernel);
 
 /* ---- the commands, one a file ---- */

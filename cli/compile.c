@@ -164,9 +164,9 @@ static json_t *program_json(const tg_program *program)
     json_t *kernels = json_array();
     for (uint32_t i = 0; i < program->n_kernels; i++)
         json_array_append_new(kernels, kernel_json(&program->kernels[i]));
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:o}", "schedule", program->schedule, "arch", program->arch, "dqk",
-                     (int)program->dqk, "dhv", (int)program->dhv, "chunk", (int)program->chunk_default, "kernels",
-                     kernels);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:o}", "schedule", program->schedule, "arch", program->arch, "dqk",
+                     (int)program->dqk, "dhv", (int)program->dhv, "chunk", (int)program->chunk_default, "scalars",
+                     scalars_json(program), "kernels", kernels);
 }
 
 /* One program keeps the names it had when there was no choice. */
@@ -175,8 +175,9 @@ static void print_json(const struct output *output, const struct set_parts *part
     json_t *programs = json_array();
     for (uint32_t i = 0; i < set->n_programs; i++)
         json_array_append_new(programs, program_json(&set->programs[i]));
-    json_t *all = json_pack("{s:s, s:f, s:o, s:O}", "variant", set->programs->variant, "seconds", seconds, "chosen",
-                            chosen_json(parts, set), "files", output->files);
+    json_t *all =
+        json_pack("{s:s, s:f, s:o, s:O, s:o}", "variant", set->programs->variant, "seconds", seconds, "chosen",
+                  chosen_json(parts, set), "files", output->files, "signature", signature_json(set->programs));
     if (set->n_programs == 1) {
         json_object_update(all, json_array_get(programs, 0));
         json_decref(programs);

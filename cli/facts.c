@@ -34,6 +34,47 @@ void kernel_facts(const tg_kernel *kernel, struct text *text)
         tg_printf(&writer, ", clusters of %d", kernel->cluster);
 }
 
+static json_t *axes_json(const tg_program *program, uint32_t tensor)
+{
+    static const char *const names[TG_N_AXES] = {
+        [TG_T] = "T",         [TG_CHUNK] = "chunks", [TG_DQK] = "dqk",    [TG_DHV] = "dhv",
+        [TG_PARTS] = "parts", [TG_CUTS] = "B+1",     [TG_POSITION] = "L",
+    };
+    const tg_tensor_info *info = &program->tensors[tensor];
+    const bool is_packed = program->packed && (info->axes[0] == TG_T || info->axes[0] == TG_CHUNK);
+    const bool has_batch = !(info->flags & TG_NO_BATCH) && !is_packed && info->axes[0] != TG_CUTS;
+    json_t *axes = json_array();
+    json_array_append_new(axes, json_string(tg_tensor_is_slot(program, tensor) ? "slots" : has_batch ? "B" : "1"));
+    json_array_append_new(axes, json_string(info->flags & TG_NO_HEADS ? "1"
+                                            : info->flags & TG_SHARED ? "NH/group"
+                                                                      : "NH"));
+    for (int i = 0; i < TG_MAX_AXES && info->axes[i]; i++)
+        json_array_append_new(axes, json_string(names[info->axes[i]]));
+    return axes;
+}
+
+json_t *signature_json(const tg_program *program)
+{
+    json_t *tensors = json_array();
+    for (uint32_t i = 0; i < program->n_tensors; i++) {
+        const tg_tensor_info *info = &program->tensors[i];
+        if (info->flags & (TG_IN | TG_OUT))
+            json_array_append_new(tensors, json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", info->name, "role",
+                                                     info->flags & TG_IN ? "in" : "out", "dtype",
+                                                     tg_dtype_name((tg_dtype)info->dtype), "optional",
+                                                     (info->flags & TG_OPTIONAL) != 0, "axes", axes_json(program, i)));
+    }
+    return json_pack("{s:o, s:i}", "tensors", tensors, "group", (int)program->group);
+}
+
+json_t *scalars_json(const tg_program *program)
+{
+    json_t *scalars = json_object();
+    for (uint32_t i = 0; i < program->n_scalars; i++)
+        json_object_set_new(scalars, program->scalars[i].name, json_number((double)program->scalars[i].value));
+    return scalars;
+}
+
 json_t *kernel_json(const tg_kernel *kernel)
 {
     struct text grid = {0};

@@ -49,7 +49,7 @@ static const tg_scalar *scalars_of(const tg_algorithm *algorithm, uint32_t *n)
     return algorithm->n_scalars ? algorithm->scalars : scale_alone;
 }
 
-static json_t *scalars_json(const tg_algorithm *algorithm)
+static json_t *declared_json(const tg_algorithm *algorithm)
 {
     uint32_t n;
     const tg_scalar *scalars = scalars_of(algorithm, &n);
@@ -84,9 +84,10 @@ static json_t *variant_json(const tg_variant *variant)
     tg_schedule s;
     for (uint32_t i = 0; tg_variant_schedule(variant, i, &s); i++)
         json_array_append_new(schedules, json_string(s.name));
-    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", variant->name, "title",
-                             variant->algorithm->title, "aliases", aliases, "scalars", scalars_json(variant->algorithm),
-                             "tensors", tensors, "schedules", schedules, "oracle", variant->oracle != NULL);
+    json_t *json =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", variant->name, "title", variant->algorithm->title,
+                  "aliases", aliases, "scalars", declared_json(variant->algorithm), "tensors", tensors, "schedules",
+                  schedules, "oracle", variant->oracle != NULL);
     json_object_set_new(json, "backward", variant->backward ? variant_json(variant->backward) : json_null());
     return json;
 }

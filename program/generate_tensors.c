@@ -40,18 +40,27 @@ static void describe_tensor(struct text *text, const tg_program *program, uint32
     gen_append(text, "%s", t->flags & TG_OPTIONAL ? ", may be absent" : "");
 }
 
+/* For people: what goes in, then what comes out. */
+static void append_list(struct text *text, const tg_program *program, uint8_t direction)
+{
+    for (uint32_t i = 0; i < program->n_tensors && !is_workspace(&program->tensors[i]); i++) {
+        const uint8_t flags = program->tensors[i].flags;
+        if (!(flags & direction) || (direction == TG_OUT && flags & TG_IN))
+            continue;
+        gen_append(text, " *     %-4s ", !(flags & TG_IN) ? "out" : flags & TG_OUT ? "both" : "in");
+        describe_tensor(text, program, i);
+        gen_append(text, "\n");
+    }
+}
+
 void gen_add_signature(struct keys *keys, const tg_program *program)
 {
     struct text *signature = gen_add_key(keys, "signature"), *fields = gen_add_key(keys, "tensor_fields");
     struct text *types = gen_add_key(keys, "tensor_types");
+    append_list(signature, program, TG_IN);
+    append_list(signature, program, TG_OUT);
     for (uint32_t i = 0; i < program->n_tensors && !is_workspace(&program->tensors[i]); i++) {
         const tg_tensor_info *t = &program->tensors[i];
-        gen_append(signature, " *     %-4s ",
-                   (t->flags & TG_IN) && (t->flags & TG_OUT) ? "both"
-                   : t->flags & TG_IN                        ? "in"
-                                                             : "out");
-        describe_tensor(signature, program, i);
-        gen_append(signature, "\n");
         gen_append(types, "    @NAME@_TYPE_%s = %d, /* %s */\n", t->name, t->dtype, tg_dtype_name((tg_dtype)t->dtype));
         gen_append(fields, "    tegula_tensor %s%s; /* ", t->name, suffix(t));
         describe_tensor(fields, program, i);

@@ -288,6 +288,8 @@ compile mlstm-sig --arch sm_80,sm_90a --shape B=1,NH=4,T=64,dqk=64,dhv=64 --shap
 -- exit 0
 -- stdout
 {"variant":"mlstm-sig"
+"signature":{"tensors":[{"name":"q","role":"in","dtype":"bf16","optional":false,"axes":["B","NH/group","T","dqk"]}
+{"name":"S","role":"out","dtype":"f32","optional":true,"axes":["B","NH","dqk","dhv"]}
 "arch":"sm_80","dqk":64,"dhv":64,"program":0
 "shape":null
 "shape":{"B":2,"NH":4,"T":64,"dqk":32,"dhv":64}
