@@ -273,11 +273,22 @@ static int check_opened(struct check *check)
     return code;
 }
 
+/* What is of the size of a benchmark runs for ever, it seems. As two processors do it, and roughly. */
+static void warn_of_emulator(const struct check *check, const tg_shape *shape)
+{
+    const double a_second = 6e7, of_gradients = wants_gradients(check) ? 4 : 1;
+    const double size = (double)shape->batch * (double)shape->heads * (double)shape->tokens;
+    const double minutes = size * (double)shape->dqk * (double)shape->dhv * of_gradients / a_second / 60;
+    if (check->context->machine.is_emulator && minutes > 1)
+        remark("the emulator takes about %.2g minutes for this; a smaller --shape takes less", minutes);
+}
+
 static int check_random(struct check *check)
 {
     tg_shape shape = *check->shape;
     if (!options_shape(check->context, &shape))
         return CODE_USAGE;
+    warn_of_emulator(check, &shape);
     check->shape = &shape;
     const int code = check_directions(check);
     leg_free(&check->forward);

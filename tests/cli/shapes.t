@@ -234,11 +234,12 @@ check mlstm-sig --layout thd --shape B=1,NH=1,T=64,dqk=32,dhv=32
 --layout: unknown layout 'thd'
 hint: choose bhtd or bthd
 
--- case larger than any memory
+-- case larger than any memory, and than the emulator has time for
 -- args
 check mlstm-sig --device emu --shape B=4000000000,NH=4000000000,T=4000000000,dqk=512,dhv=512
 -- exit 2
 -- stderr
+minutes for this; a smaller --shape takes less
 does not fit an address space
 hint: use a smaller shape
 
