@@ -94,8 +94,20 @@ static int width_of_names(const struct leg *leg)
     return width;
 }
 
-static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *error, int column)
+/* Most such mistakes are decays above 1: of inputs that are drawn otherwise than the variant wants. */
+static void print_mismatch(double truth)
 {
+    const double most = 3.4e38; /* of float and bf16 */
+    if (isfinite(truth) && fabs(truth) > most)
+        printf(": the truth is %.1e: states grow beyond float\n", truth);
+    else
+        puts(": not finite on one side only");
+}
+
+static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *error, tg_const_array reference,
+                        int column)
+{
+    const int64_t index = error->worst_index;
     int64_t worst = error->worst_index, at[2 + TG_MAX_AXES] = {0};
     for (int i = tensor->rank - 1; i >= 0 && worst >= 0; i--) {
         at[i] = worst % tensor->extent[i];
@@ -104,11 +116,16 @@ static void print_worst(const tg_host_tensor *tensor, const tg_tensor_error *err
     printf("%*sfurthest off at [", column, "");
     for (int i = tensor->first_axis; i < tensor->rank; i++)
         printf("%s%lld", i > tensor->first_axis ? ", " : "", (long long)at[i]);
-    printf("]%s\n", error->finite_mismatch ? ": not finite on one side only" : "");
+    if (error->finite_mismatch) {
+        printf("]");
+        print_mismatch(tg_num_load(reference.data, reference.type, (size_t)index));
+    } else {
+        puts("]");
+    }
 }
 
 static void report(struct check *check, const struct leg *leg, const tg_host_tensor *tensor, const tg_verdict *verdict,
-                   const char *against)
+                   tg_const_array reference, const char *against)
 {
     char name[80];
     output_name(leg, tensor, name);
@@ -127,7 +144,7 @@ static void report(struct check *check, const struct leg *leg, const tg_host_ten
            verdict->error.rms_ratio, verdict->rms_limit, verdict->error.max_ratio, verdict->max_limit,
            verdict->ok ? "ok" : "FAILED", against);
     if (!verdict->ok)
-        print_worst(tensor, &verdict->error, width + 3);
+        print_worst(tensor, &verdict->error, reference, width + 3);
 }
 
 void check_skip(struct check *check, const char *name, const char *reason)
@@ -202,7 +219,7 @@ static int judge_output(struct check *check, struct leg *leg, const tg_host_tens
     tg_verdict verdict = tg_judge(&leg->problem, &one, reference, levels);
     if (reference.n == tensor->n && tg_verdict_is_of_few(&verdict, tensor) && compute_deviation(check, leg))
         tg_judge_few(reference, leg->deviation.out[tensor->tile], &verdict);
-    report(check, leg, tensor, &verdict, against);
+    report(check, leg, tensor, &verdict, reference, against);
     return verdict.ok ? CODE_OK : CODE_FAILED;
 }
 

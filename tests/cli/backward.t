@@ -364,6 +364,7 @@ check rates --load $LIB/rates_NORMAL.so --shape B=1,NH=4,T=200,dqk=32,dhv=32 --d
 -- exit 1
 -- stdout
 FAILED
+: states grow beyond float
 
 -- case ... in no way that there is not
 -- args
