@@ -77,7 +77,8 @@ int nest_fetch(struct builder *b, tg_operand operand)
     const bool is_stored = p->slice.stores >> tile & 1;
     const bool is_own = !p->thread_dim || tg_operand_mask(p->algorithm, operand) >> p->thread_dim & 1;
     if (computed_here && !(is_stored && is_own)) { /* what another thread has written is not there yet */
-        plan_refuse(p, "TG0504", is_stored ? "let an earlier row write it" : "add the tile to the outputs of the row",
+        plan_refuse(p, "TG0504",
+                    is_stored ? "let an earlier row write it" : "add the tile to the outputs of an earlier row",
                     "kernel %s needs tile %s again after the loop that made it has ended", p->row->name,
                     p->algorithm->tensors[tile].name);
         return -1;

@@ -110,7 +110,7 @@ static bool extend(struct builder *b, uint32_t domain)
     if (before.n_loops == nest->n_loops)
         return true;
     if (before.loops[0].dim != nest->loops[0].dim) {
-        plan_refuse(p, "TG0508", "reorder the statements",
+        plan_refuse(p, "TG0508", "reorder the statements, or put a MAP between two products that share an operand",
                     "kernel %s: a loop over %s would have to be put around statements already placed", p->row->name,
                     tg_dim_name(nest->loops[0].dim));
         return false;
