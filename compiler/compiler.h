@@ -97,7 +97,7 @@ typedef struct tg_set_part {
 TG_API tg_status tg_compile_set(const tg_variant *variant, const tg_set_part *parts, uint32_t n_parts,
                                 const tg_compile_options *options, tg_set **set, const tg_sink *sink);
 
-/* The cost model (reference section 10): what a run of this schedule moves and computes, and how long
+/* The cost model: what a run of this schedule moves and computes, and how long
  * the model thinks it takes on the target's GPU. A prediction, never a measurement. No kernel is faster
  * than the larger of its memory_seconds and matrix_seconds. */
 typedef struct tg_cost {

@@ -1,7 +1,7 @@
 /* compiler/compose.c - a kernel that composes segments: of what each of them makes by itself, the state with which each begins.
  *
  * Every thread has some neighbouring elements of the state, or one of a vector beside it, and goes through the segments in the
- * order of the walk: it writes what it has come to where what the segment makes was, and adds that (reference 2.7). The walks
+ * order of the walk: it writes what it has come to where what the segment makes was, and adds that. The walks
  * could do it themselves, each for the segments before its own; but then the last one of eight reads seven states before it
  * begins, which took 0.04 ms, and every row that walks does it again.
  *

@@ -1,8 +1,7 @@
 /* compiler/cost.c - the cost model: what a schedule moves and computes, and how long that takes.
  *
- * Counted from the plans themselves: each product's blocks times its grid, each tensor once per kernel, which for
- * mLSTMsig gives the table of reference section 10. A kernel's time comes from three things that overlap in part, so
- * that two of them together take the hypotenuse of what each takes alone:
+ * Counted from the plans themselves: each product's blocks times its grid, each tensor once per kernel. A kernel's time
+ * comes from three things that overlap in part, so that two of them together take the hypotenuse of what each takes alone:
  *
  *   memory   bytes over bandwidth
  *   work     of the thread blocks on a multiprocessor: products over its matrix rate, and sums over tiles beside them;

@@ -1,6 +1,6 @@
 /* compiler/walk.c - a kernel on warpgroups: it walks the chunks with the state in registers (TG_MMA_WGMMA).
  *
- * Forward and gradients have one shape (reference 2.3), of which H is
+ * Forward and gradients have one shape, of which H is
  *
  *     P      = map(Q K^T)                  positions x positions: all groups, each some columns; to shared memory
  *     H^T    = map(C^T Q^T) + V^T P^T      each group has its own rows of dhv, in tiles of 64
@@ -9,7 +9,7 @@
  * The output's dqk or dhv is the owner dimension, the rows of all accumulators, and of every left operand: the state and
  * computed tiles from registers as they are, V transposed from shared memory, once for all products; the output goes back
  * to where V was (`place`), a further one to where another such matrix was, or to a buffer of its own. Right operands are
- * in shared memory: loaded, or computed tiles of positions. So the delta rule (reference 6.2, N = T (beta (V - K C)) in the
+ * in shared memory: loaded, or computed tiles of positions. So the delta rule (N = T (beta (V - K C)) in the
  * place of V, T loaded) is a walk like any other, whose left operands are maps of other products. A factor of positions that
  * is made from sums of rows (the normaliser: q.n and rows of P) is computed by every warp behind the barrier of the chunk. A
  * factor of positions on either operand of a product is put on the left one.

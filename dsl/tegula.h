@@ -163,7 +163,7 @@ typedef enum tg_stmt_op {
     TG_STMT_CONTRACT, /* out = init + sum over the axes of a and b that out lacks of a * b; b = 0: of a */
     TG_STMT_CARRY,    /* the state, see below */
     TG_STMT_SOLVE,    /* out = (I + a)^-1 of one chunk, positions x positions; of a only what is below the diagonal
-                         (i > j) is read. In fp32, by substitution: the T of the delta rule (reference 6.2) */
+                         (i > j) is read. In fp32, by substitution: the T of the delta rule */
     TG_STMT_SHIFT,    /* out = a of the token before, see below */
     TG_STMT_N_OPS
 } tg_stmt_op;
@@ -171,7 +171,7 @@ typedef enum tg_stmt_op {
 /* Flags of SCAN and TOTAL. TG_MAXIMUM: the largest instead of the sum (of nothing: -1e30). TG_EXCLUSIVE, of
  * SCAN: s < j. TG_REVERSE, of SCAN over chunks: from the last one on, s >= j. */
 
-/* A CONTRACT with a decay (reference 2.4): every term is weighted by what is left of key position j at query position
+/* A CONTRACT with a decay: every term is weighted by what is left of key position j at query position
  * i, and only pairs with i >= j (TG_EXCLUSIVE: i > j) inside the chunk are terms at all:
  *     out = init + sum over the axes of a and b that out lacks of a * b * 2^(decay_i - since_j)
  * decay is read at query and since at key/value positions. Both have axis TG_T and the same channel axis, or none:
@@ -179,9 +179,9 @@ typedef enum tg_stmt_op {
  *     in the out:   Out_ix = sum_j P_ij X_jx 2^(b_ix - b_jx)      ("spread"; at j, sum over i: the reverse)
  * Often both are one cumulative log2 decay of the chunk; decay may also be the sum up to the position before, as where a
  * token is read before it is written. Neither may grow along the positions. Any decay is right, one that underflows
- * too: how the power is split so that nothing overflows is the compiler's business (reference 2.8). */
+ * too: how the power is split so that nothing overflows is the compiler's business. */
 
-/* TG_STMT_CARRY, the core "state" kernel (reference 2.2; TFLA eq. 28): over the chunks k in order
+/* TG_STMT_CARRY, the core "state" kernel (TFLA eq. 28): over the chunks k in order
  *     out_k       = state that arrives at chunk k            (what other statements read)
  *     state_{k+1} = 2^decay_k state_k + sum_j a_j b_j
  *     state_0     = init, or 0 when that tensor is absent;   final = the state after the last chunk
@@ -416,7 +416,7 @@ typedef enum tg_mma {
  * of a state of zero, one state a segment instead of one a chunk. A later one that needs that tile, or one of another
  * program for which the tile is kept, walks on from the state with which its segment begins. Between them a row without
  * matrix products lists the tile once more and walks the segments (TG_W) but not the chunks: it composes them in place,
- * each state decayed by all chunks behind it (reference 2.7). All rows of a schedule have the same block. Both may list the
+ * each state decayed by all chunks behind it. All rows of a schedule have the same block. Both may list the
  * vector beside the state too, which then has one entry a segment like it.
  *
  * Where what is added depends on the state, a number is not enough to compose by. The first row lists the transition of the

@@ -1,4 +1,4 @@
-/* lower/decay.c - products whose terms decay from the key's position to the query's (reference 2.4, 2.8).
+/* lower/decay.c - products whose terms decay from the key's position to the query's.
  *
  *     pair    P_ij   = sum_c A_ic B_jc 2^(b_ic - b_jc)      channels are summed over
  *     spread  Out_px = sum_q P_pq X_qx 2^(b_ix - b_jx)      channels are columns of the result; (p, q) is (i, j) or (j, i)

@@ -1,6 +1,6 @@
 /* lower/dot.c - sums of products along the rows of a tile, or over all of it, in registers.
  *
- * Gate gradients are made of them (reference 2.5): q.dq and k.dk per token from the fp32 values, before
+ * Gate gradients are made of them: q.dq and k.dk per token from the fp32 values, before
  * these are rounded, and <C, dC> per chunk. Where a tile is cut into blocks of a parallel dimension, every
  * thread block writes its part and the reader adds the parts in order: no atomics, the same bits every run. */
 #include "lower/emit.h"

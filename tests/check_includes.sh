@@ -56,6 +56,11 @@ unlisted_codes() {
         <(grep -o '^CODE(TG09[0-9][0-9]' tuning/codes.def | cut -c6- | sort -u)
 }
 
+# Sections of a document that is not in this repository.
+foreign_citations() {
+    grep -rnE 'reference (section )?[0-9]' --include='*.[ch]' --include='*.inc' dsl compiler lower variants runtime program tuning
+}
+
 check "program includes program" none wrong_includes program program/
 check "interpreter includes dsl, program" none wrong_includes interpreter interpreter/ dsl/ program/
 check "dsl includes program" none wrong_includes dsl dsl/ program/
@@ -75,4 +80,5 @@ check "installed headers include by relative paths" none unreachable_includes
 check "LLVM only in lower, CUDA headers only in runtime and emulator" none wrong_libraries
 check "CUDA names only in runtime and emulator" none cuda_names
 check "codes.def lists the codes of compiler, interpreter and tuning" none unlisted_codes
+check "sources cite what is there" none foreign_citations
 finish

@@ -1,5 +1,5 @@
 /* test_oracle.c - the fp64 truth of the scalar-gate family, from which all kernels are judged:
- * - the recurrence against the parallel form of the same operator (reference 2.1, 4.2), which
+ * - the recurrence against the parallel form of the same operator, which
  * shares only the gates with it;
  * - its adjoint against finite differences of that parallel form;
  * - both against results of another program, in tests/data.

@@ -1,5 +1,5 @@
 /* test_oracle_nla.c - the fp64 truth of normalised linear attention, causal and not:
- * - the recurrence against the sums as they are written down (reference 7);
+ * - the recurrence against the sums as they are written down;
  * - its adjoint against finite differences of those;
  * - both against results of another program, in tests/data.
  * test_oracle_nla [--only TEXT], from the repository's root. */

@@ -1,4 +1,4 @@
-/* variants/delta.h - the delta rule with a scalar decay: DeltaNet and Gated DeltaNet (reference 6).
+/* variants/delta.h - the delta rule with a scalar decay: DeltaNet and Gated DeltaNet.
  *
  *     u_t = v_t - e^{a_t} S_{t-1}^T k_t        S_t = e^{a_t} S_{t-1} + k_t (beta_t u_t)^T        h_t = scale S_t^T q_t
  *

@@ -1,4 +1,4 @@
-/* variants/delta_net.c - DeltaNet: no decay (reference 6.1):
+/* variants/delta_net.c - DeltaNet: no decay:
  *
  *     S_t = S_{t-1} + beta_t k_t (v_t - S_{t-1}^T k_t)^T        h_t = scale S_t^T q_t */
 #include "variants/delta.h"

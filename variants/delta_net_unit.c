@@ -1,4 +1,4 @@
-/* variants/delta_net_unit.c - DeltaNet (delta_net.c) with rows of q and k that are made unit rows in the kernel (reference 6.6). */
+/* variants/delta_net_unit.c - DeltaNet (delta_net.c) with rows of q and k that are made unit rows in the kernel. */
 #include "variants/delta.h"
 
 #define VARIANT delta_net_unit

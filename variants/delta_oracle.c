@@ -1,4 +1,4 @@
-/* variants/delta_oracle.c - the delta rule and its adjoint, token by token, in fp64 (reference 6.1). */
+/* variants/delta_oracle.c - the delta rule and its adjoint, token by token, in fp64. */
 #include "variants/delta_oracle.h"
 #include "variants/oracle_head.h"
 

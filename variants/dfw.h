@@ -1,4 +1,4 @@
-/* variants/dfw.h - a state that decays by rows and by columns (ULA's decoupled forget weights; reference 2.4):
+/* variants/dfw.h - a state that decays by rows and by columns (ULA's decoupled forget weights):
  *
  *     S_t = diag(e^{gl_t}) S_{t-1} diag(e^{gr_t}) + k_t v_t^T        h_t = scale S_t^T q_t        gl, gr <= 0
  *

@@ -1,4 +1,4 @@
-/* variants/gated_delta.c - Gated DeltaNet: a log decay for every token and head (reference 6.1):
+/* variants/gated_delta.c - Gated DeltaNet: a log decay for every token and head:
  *
  *     S_t = e^{a_t} S_{t-1} + beta_t k_t (v_t - e^{a_t} S_{t-1}^T k_t)^T        h_t = scale S_t^T q_t */
 #include "variants/delta.h"

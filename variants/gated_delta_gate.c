@@ -1,4 +1,4 @@
-/* variants/gated_delta_gate.c - Gated DeltaNet with all of its operands made in the kernel, as Qwen3-Next has them (reference 6.6):
+/* variants/gated_delta_gate.c - Gated DeltaNet with all of its operands made in the kernel, as Qwen3-Next has them:
  *
  *     q, k = x / sqrt(|x|^2 + eps)      beta = beta_max sigmoid(x)      a_t = -e^{A_log} softplus(x + dt_bias) */
 #include "variants/delta.h"

@@ -1,5 +1,5 @@
 /* variants/gated_delta_unit.c - Gated DeltaNet (gated_delta.c) with rows of q and k that are made unit rows in the kernel, as
- * Qwen3-Next calls it for prompts (reference 6.6). */
+ * Qwen3-Next calls it for prompts. */
 #include "variants/delta.h"
 
 #define VARIANT gated_delta_unit

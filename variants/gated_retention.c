@@ -1,4 +1,4 @@
-/* variants/gated_retention.c - gated retention (YOCO; reference 3): a forget gate with a temperature,
+/* variants/gated_retention.c - gated retention (YOCO): a forget gate with a temperature,
  *
  *     S_t = sigmoid(f_t)^(1/tau) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
 #include "variants/scalar.h"

@@ -1,4 +1,4 @@
-/* variants/gla.c - gated linear attention: a decay for every token and key dimension, from a gate (reference 5.1):
+/* variants/gla.c - gated linear attention: a decay for every token and key dimension, from a gate:
  *
  *     S_t = diag(sigmoid(gx_t)^(1/tau)) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t
  *

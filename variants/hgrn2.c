@@ -1,4 +1,4 @@
-/* variants/hgrn2.c - HGRN2 (arXiv 2404.07904): what a key dimension forgets is its key (reference 5.2):
+/* variants/hgrn2.c - HGRN2 (arXiv 2404.07904): what a key dimension forgets is its key:
  *
  *     lambda_t = gamma + (1 - gamma) sigmoid(gx_t)
  *     S_t = diag(lambda_t) S_{t-1} + (1 - lambda_t) v_t^T        h_t = scale S_t^T q_t

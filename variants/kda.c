@@ -1,4 +1,4 @@
-/* variants/kda.c - Kimi delta attention: the delta rule with a log decay for every token and key dimension (reference 6.1):
+/* variants/kda.c - Kimi delta attention: the delta rule with a log decay for every token and key dimension:
  *
  *     S' = diag(e^{g_t}) S_{t-1}      S_t = S' + beta_t k_t (v_t - S'^T k_t)^T      h_t = scale S_t^T q_t */
 #include "variants/kda.h"

@@ -1,9 +1,9 @@
-/* variants/kda.h - the delta rule with a decay of a key dimension (reference 6), in chunks as delta.h has it:
+/* variants/kda.h - the delta rule with a decay of a key dimension, in chunks as delta.h has it:
  *
  *     S' = diag(e^{g_t}) S_{t-1}      S_t = S' + beta_t k_t (v_t - S'^T k_t)^T      h_t = scale S_t^T q_t
  *
  * There the decay is inside of the sums of K K^T and Q K^T, and e^b and w are of Q and K. The core is kda.inc. A variant says where
- * its decay comes from; or it makes all of its operands in the kernel (kda_gate.inc, reference 6.6), of rows x and parameters:
+ * its decay comes from; or it makes all of its operands in the kernel (kda_gate.inc), of rows x and parameters:
  *
  *     q, k = x / sqrt(|x|^2 + eps)      beta = beta_max sigmoid(x)      g: a function of x + dt_bias and e^{A_log} */
 #ifndef TEGULA_KDA_H

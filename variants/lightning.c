@@ -1,5 +1,5 @@
 /* variants/lightning.c - retention whose decays are fixed, not learned: Lightning Attention, TransNormerLLM, RetNet as
- * they are trained (reference 3.1):
+ * they are trained:
  *
  *     S_t = lambda_h S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t
  *

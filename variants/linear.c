@@ -1,4 +1,4 @@
-/* variants/linear.c - linear attention without decay (Katharopoulos et al. 2020; reference 3):
+/* variants/linear.c - linear attention without decay (Katharopoulos et al. 2020):
  *
  *     S_t = S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
 #include "variants/scalar.h"

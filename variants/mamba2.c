@@ -1,4 +1,4 @@
-/* variants/mamba2.c - Mamba-2's state-space duality (Dao & Gu 2024; reference 3.2):
+/* variants/mamba2.c - Mamba-2's state-space duality (Dao & Gu 2024):
  *
  *     dt_t = softplus(dt_raw_t + dt_bias_h)      a_t = -exp(A_log_h) dt_t
  *     S_t = e^{a_t} S_{t-1} + dt_t B_t x_t^T     h_t = S_t^T C_t + D_h x_t

@@ -1,11 +1,11 @@
-/* variants/mlstm_exp.c - mLSTM with exponential input gate (TFLA paper, section 2; reference 4):
+/* variants/mlstm_exp.c - mLSTM with exponential input gate (TFLA paper, section 2):
  *
  *     m_t = max(log sigmoid(f_t) + m_{t-1}, i_t)      f'_t = sigmoid(f_t) e^(m_{t-1} - m_t)      i'_t = e^(i_t - m_t)
  *     C_t = f'_t C_{t-1} + i'_t k_t v_t^T             n_t = f'_t n_{t-1} + i'_t k_t
  *     h_t = scale C_t^T q_t / (max(|scale q_t.n_t|, e^-m_t) + eps)
  *
  * Gradients are exact by default. With the scalar exact = 0 they follow the paper: the denominator is a constant (which
- * is the same when h goes into a norm of the head that ignores its scale, 4.3). */
+ * is the same when h goes into a norm of the head that ignores its scale). */
 #include "variants/mlstm_gates.h"
 
 #define VARIANT mlstm_exp

@@ -1,4 +1,4 @@
-/* variants/mlstm_sig_norm.c - mLSTM with sigmoid input gate and normaliser (reference 4.1):
+/* variants/mlstm_sig_norm.c - mLSTM with sigmoid input gate and normaliser:
  *
  *     C_t = sigmoid(f_t) C_{t-1} + sigmoid(i_t) k_t v_t^T      n_t = sigmoid(f_t) n_{t-1} + sigmoid(i_t) k_t
  *     h_t = scale C_t^T q_t / (max(|scale q_t.n_t|, 1) + eps) */

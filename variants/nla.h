@@ -1,4 +1,4 @@
-/* variants/nla.h - normalised linear attention, f(x) = a + b x (reference 7):
+/* variants/nla.h - normalised linear attention, f(x) = a + b x:
  *
  *     o_i = sum over n of (a + b q_i.k_n) v_n / sum over n of (a + b q_i.k_n),      n <= i, or all n
  *

@@ -1,4 +1,4 @@
-/* variants/nla_oracle.c - normalised linear attention and its adjoint in fp64 (reference 7): token by token where it is
+/* variants/nla_oracle.c - normalised linear attention and its adjoint in fp64: token by token where it is
  * causal, else with the state after all tokens. Nothing decays, so that the state before a token is the one after it
  * less what the token has added: the adjoint walks back without checkpoints. A NaN so stays in the states before it. */
 #include "variants/nla.h"
@@ -126,7 +126,7 @@ static double normalise(const struct head *h, int tile, int64_t t, double *to)
     return factor;
 }
 
-/* From the gradient of a normalised row to that of the row (reference 6.6), added up over a group. */
+/* From the gradient of a normalised row to that of the row, added up over a group. */
 static void normalise_back(const struct head *h, int tile, int64_t t, const double *row, double factor)
 {
     const int64_t dqk = h->call->dqk;

@@ -1,4 +1,4 @@
-/* variants/norm.h - root-mean-square norms of what a head's tokens have along dhv, with what models put around them (reference 8):
+/* variants/norm.h - root-mean-square norms of what a head's tokens have along dhv, with what models put around them:
  *
  *     h_t = w o x_t / sqrt(mean(x_t^2) + eps)  o act(z_t)
  *

@@ -1,4 +1,4 @@
-/* variants/retention.c - a constant decay for each head, with its gradient (reference 3.1; lightning.c: without):
+/* variants/retention.c - a constant decay for each head, with its gradient (lightning.c: without):
  *
  *     S_t = lambda_h S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t
  *

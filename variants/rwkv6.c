@@ -1,4 +1,4 @@
-/* variants/rwkv6.c - RWKV-6 (arXiv 2404.05892; reference 5.3): a token reads the state before it is written, and of itself as much as
+/* variants/rwkv6.c - RWKV-6 (arXiv 2404.05892): a token reads the state before it is written, and of itself as much as
  * a bonus of its key dimensions says:
  *
  *     h_t = scale (S_{t-1} + diag(u) k_t v_t^T)^T q_t        S_t = diag(e^{-e^{w_t}}) S_{t-1} + k_t v_t^T

@@ -1,4 +1,4 @@
-/* variants/scalar.h - the scalar-gate family: one core, and what a variant adds to it (reference 2, 3, 4).
+/* variants/scalar.h - the scalar-gate family: one core, and what a variant adds to it.
  *
  *     S_t = e^{a_t} S_{t-1} + e^{li_t} k_t v_t^T        h_t = scale S_t^T q_t      (+ D v_t, / normaliser)
  *

@@ -1,5 +1,4 @@
-/* variants/scalar_oracle.c - the scalar-gate recurrence and its adjoint, token by token, in fp64
- * (reference 2.5, 2.6, 4).
+/* variants/scalar_oracle.c - the scalar-gate recurrence and its adjoint, token by token, in fp64.
  *
  * The normaliser state n is one more column of the state, fed by a value that is always 1. The
  * recurrence and every gradient of it are then the same code for all kinds; only what is read from

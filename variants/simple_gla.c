@@ -1,4 +1,4 @@
-/* variants/simple_gla.c - simple gated linear attention: a log decay for every token and head (reference 3):
+/* variants/simple_gla.c - simple gated linear attention: a log decay for every token and head:
  *
  *     S_t = e^{a_t} S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
 #include "variants/scalar.h"

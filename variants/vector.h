@@ -1,4 +1,4 @@
-/* variants/vector.h - the vector-gate family: a decay of its own for every key dimension (reference 2.4, 5).
+/* variants/vector.h - the vector-gate family: a decay of its own for every key dimension.
  *
  *     S_t = diag(e^{a_t}) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t        a_t in R^dqk, <= 0
  *

@@ -1,4 +1,4 @@
-/* variants/vector_decay.c - linear attention with a log decay for every token and key dimension, as it is given (reference 5):
+/* variants/vector_decay.c - linear attention with a log decay for every token and key dimension, as it is given:
  *
  *     S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T        h_t = scale S_t^T q_t */
 #include "variants/vector.h"

@@ -1,4 +1,4 @@
-/* variants/vector_oracle.c - the vector-gate recurrence and its adjoint, token by token, in fp64 (reference 5). */
+/* variants/vector_oracle.c - the vector-gate recurrence and its adjoint, token by token, in fp64. */
 #include "variants/oracle_head.h"
 #include "variants/vector.h"
 

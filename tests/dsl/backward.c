@@ -1,6 +1,5 @@
-/* tests/dsl/backward.c - gradients of q, k, v and of the initial state of mLSTMsig
- * (reference 2.2, 2.3): the state kernel in both directions and the bindings dQ, dK, dV of the
- * intra-inter kernel. */
+/* tests/dsl/backward.c - gradients of q, k, v and of the initial state of mLSTMsig: the state kernel in both directions
+ * and the bindings dQ, dK, dV of the intra-inter kernel. */
 #include "tests/dsl/declarations.h"
 
 enum {
@@ -80,7 +79,7 @@ static const tg_tensor tensors[N_TILES] = {
     [DV_SUM] = {"dv_sum", TG_F32, 0, {TG_T, TG_DHV}},
 };
 
-/* D_ij of reference 2.3 */
+/* D_ij, the decay from j to i */
 #define PAIR_GATE TG_EXP2(TG_ADD(TG_SUB(TG_Q(B), TG_KV(B)), TG_KV(LI)))
 
 static const tg_stmt body[] = {
@@ -129,7 +128,7 @@ static const tg_stmt body[] = {
 static const tg_algorithm algorithm = {
     TG_HEADER(tg_algorithm),
     .name = "backward",
-    .title = "gradients of q, k, v and S0 of mLSTMsig (reference 2.2, 2.3)",
+    .title = "gradients of q, k, v and S0 of mLSTMsig",
     .file = __FILE__,
     .tensors = tensors,
     .n_tensors = N_TILES,

@@ -1,4 +1,4 @@
-/* tests/dsl/gla.c - gated linear attention, one decay per key dimension (reference 2.4, 5.1), and beside it what it gives
+/* tests/dsl/gla.c - gated linear attention, one decay per key dimension, and beside it what it gives
  * with a right decay too: a product with a decay whose channel is summed over, and one whose channel is kept. */
 #include "tests/dsl/declarations.h"
 
@@ -43,7 +43,7 @@ static const tg_stmt body[] = {
 static const tg_algorithm algorithm = {
     TG_HEADER(tg_algorithm),
     .name = "gla",
-    .title = "gated linear attention, forward (reference 5.1)",
+    .title = "gated linear attention, forward",
     .file = __FILE__,
     .tensors = tensors,
     .n_tensors = N_TILES,

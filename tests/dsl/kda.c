@@ -1,4 +1,4 @@
-/* tests/dsl/kda.c - Kimi delta attention, forward (reference 6.2, with its equation numbers).
+/* tests/dsl/kda.c - Kimi delta attention, forward.
  *
  * The state is read by a statement whose result goes into the state: V* = U - W C, then
  * C' = 2^gt C + Ke^T V*. That is allowed since the out of a CARRY is what arrives from the chunk
@@ -106,7 +106,7 @@ static const tg_stmt body[] = {
 static const tg_algorithm algorithm = {
     TG_HEADER(tg_algorithm),
     .name = "kda",
-    .title = "Kimi delta attention, forward (reference 6.2)",
+    .title = "Kimi delta attention, forward",
     .file = __FILE__,
     .tensors = tensors,
     .n_tensors = N_TILES,

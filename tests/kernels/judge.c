@@ -41,7 +41,7 @@ struct judgement {
 
 /* ---- gradients of decays ----
  * The gradient of a token's log decay is a sum over all tokens of parts q.dq and k.dk that cancel
- * but for what crosses the token (reference 2.5): nearly all of it when the gate is closed. Whoever
+ * but for what crosses the token: nearly all of it when the gate is closed. Whoever
  * sums n such numbers in fp32 is off by 2^-24 * rms * sqrt(n), and the parts themselves are
  * rounded, as sums of products: 2^-22. A part is a sum of products q_c dq_c, which may cancel within
  * the token too: what is rounded is as large as the part, or as its products. A parameter's gradient
