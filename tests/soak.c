@@ -177,6 +177,7 @@ static void finish(struct engine *e, struct sequence *sequence)
 {
     if (sequence->at && e->ok)
         compare_with_truth(e, sequence);
+    e->reached[ENDED]++;
     slot_free(e, sequence->slot);
     tg_problem_free(&sequence->problem);
 }
@@ -190,6 +191,7 @@ static void evict(struct engine *e, struct sequence *sequence)
     memcpy(sequence->snapshot, e->slots + (size_t)sequence->slot * e->slot_bytes, e->slot_bytes);
     slot_free(e, sequence->slot);
     sequence->is_away = true;
+    e->reached[EVICTED]++;
 }
 
 static void resume(struct engine *e, struct sequence *sequence)
@@ -197,6 +199,7 @@ static void resume(struct engine *e, struct sequence *sequence)
     slot_put(e, sequence->slot = slot_take(e), sequence->snapshot);
     free(sequence->snapshot);
     sequence->is_away = false;
+    e->reached[RESUMED]++;
 }
 
 static void add_part(struct engine *e, struct step *step, struct sequence *sequence)
@@ -216,6 +219,7 @@ static void add_padding(struct engine *e, struct step *step)
 {
     struct part *part = &step->parts[step->n++];
     *part = (struct part){.from = -1, .to = {-1}, .length = 1 + draw(e, MOST_DRAFT)};
+    e->reached[PADDED]++;
 }
 
 static void accept(struct engine *e, const struct step *step, const struct part *part)
@@ -226,6 +230,9 @@ static void accept(struct engine *e, const struct step *step, const struct part 
     for (int j = 0; j < n; j++)
         if (j != kept)
             slot_free(e, part->to[j]);
+    e->reached[step->is_prefill ? PREFILLED : DECODED]++;
+    e->reached[IN_PIECES] += step->is_prefill && sequence->at > 0;
+    e->reached[REJECTED] += part->accepted < part->count;
     sequence->slot = part->to[kept];
     sequence->at += part->accepted;
     sequence->calls++;
@@ -315,6 +322,16 @@ static bool prepare(struct engine *e, tg_jit *jit)
            tg_memory_in(e->machine->driver, e->pool, e->slots, SLOTS * e->slot_bytes, &soak_sink) == TG_OK;
 }
 
+static void expect_all_reached(const struct engine *e)
+{
+    static const char *const names[N_EVENTS] = {
+        [PREFILLED] = "prefill", [DECODED] = "decode",   [IN_PIECES] = "prefill in pieces", [REJECTED] = "rejection",
+        [PADDED] = "padding",    [EVICTED] = "eviction", [RESUMED] = "resumption",          [ENDED] = "end",
+    };
+    for (int i = 0; i < N_EVENTS && e->ok; i++)
+        tap_expect(e->reached[i] > 0, "there was no %s", names[i]);
+}
+
 /* limits: rounds, seconds of this kind, seed of the first round. */
 static void soak(const tg_machine *machine, tg_jit *jit, const struct kind *kind, const long long limits[3])
 {
@@ -331,6 +348,7 @@ static void soak(const tg_machine *machine, tg_jit *jit, const struct kind *kind
         for (long long r = 0; e->ok && (r < limits[0] || time(NULL) < end); r++)
             play_round(e, (uint64_t)(limits[2] + r));
     tap_note("%lld steps", e->steps);
+    expect_all_reached(e);
     tap_end();
     for (uint32_t i = 0; i < TG_MAX_TENSORS; i++) {
         if (e->values[i])

@@ -50,6 +50,9 @@ struct step {
     int cuts[MOST_PARTS + 1]; /* of `length`s; step_run sets them */
 };
 
+/* What a round is for. */
+enum event { PREFILLED, DECODED, IN_PIECES, REJECTED, PADDED, EVICTED, RESUMED, ENDED, N_EVENTS };
+
 struct engine {
     const tg_machine *machine;
     const struct kind *kind;
@@ -64,6 +67,7 @@ struct engine {
     bool is_taken[SLOTS];
     struct sequence live[MOST_LIVE]; /* all alike in their tensors */
     long long steps;
+    int reached[N_EVENTS]; /* how often */
     bool ok;
 };
 
