@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the same code ---- */
 
@@ -81,6 +82,49 @@ static void compile_in_threads(const tg_program *const first[N_TYPES])
         pthread_join(threads[i], &program);
         expect_same_code(first[i % N_TYPES], program, "what a thread made");
     }
+}
+
+/* ---- which code is meant ---- */
+
+static void key_with(const char *ptxas, char key[33])
+{
+    const tg_target *target = tg_target_find("sm_80");
+    const tg_shape_class shape = {.io = TG_BF16, .dqk = 64, .dhv = 64};
+    tg_schedule schedule;
+    tap_expect(tg_schedule_default(&tg_mlstm_sig, target, &shape, NULL, &schedule, &silent_sink) == TG_OK, "none");
+    tg_compile_key(&schedule, target, &shape, ptxas, key);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (tap_expect(file != NULL, "no %s", path)) {
+        fputs(text, file);
+        fclose(file);
+    }
+}
+
+/* A cubin of a ptxas that was replaced, or of none, is another program. */
+void suite_keys(void)
+{
+    char path[] = "/tmp/tegula-ptxas-XXXXXX", first[33], again[33], replaced[33], none[33];
+    if (!tap_begin("the key of a program says which ptxas made its cubins"))
+        return;
+    const int file = mkstemp(path);
+    if (tap_expect(file >= 0, "no temporary file")) {
+        close(file);
+        write_file(path, "one");
+        key_with(path, first);
+        key_with(path, again);
+        write_file(path, "the next");
+        key_with(path, replaced);
+        key_with(NULL, none);
+        unlink(path);
+        tap_expect(strcmp(first, again) == 0, "another key for the same");
+        tap_expect(strcmp(first, replaced) != 0, "the key of the one before");
+        tap_expect(strcmp(first, none) != 0 && strcmp(replaced, none) != 0, "the key without cubins");
+    }
+    tap_end();
 }
 
 void suite_same_code(void)
