@@ -64,6 +64,8 @@ struct reasons {
 static void keep_reason(void *user, const tg_diag *diag)
 {
     struct reasons *reasons = user;
+    if (diag->severity != TG_ERROR)
+        return; /* of no refusal */
     if (reasons->list)
         json_array_append_new(reasons->list, json_string(diag->message));
     if (!*reasons->first)

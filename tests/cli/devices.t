@@ -93,6 +93,16 @@ gla-backward bf16, B=1 NH=2 T=100 dqk=32 dhv=32; schedule own
 grad.gx
 ! FAILED
 
+-- case a warning is no reason to refuse
+-- args
+explain unused --load $LIB/unused.so --arch sm_80 --dqk 64 --dhv 64
+-- exit 0
+-- stdout
+REFUSED refused: TG0515 schedule refused on sm_80: kernel rows: mma.sync m16n8k8 takes f32 operands
+! TG0110
+-- stderr
+u is not used
+
 -- case ... by their names
 -- args
 variants --load $LIB/joins.so --json
