@@ -34,8 +34,14 @@ relative_paths() {
     done <<<"$paths:"
 }
 
+# Where these sources lay, in what messages say. Debug information has it by right.
+source_paths() {
+    readelf -S "$1" | grep -q debug_info || grep -aoF "$PWD/variants" "$1" | sort -u
+}
+
 for file in "$build/bin/tegula" "$lib/libtegula.so" "$lib/libtegula-rt.so" "$lib/libtegula-jit.so" "$lib/libtegula-tuning.so" "$lib/libtegula-torch.so" "$lib/libtegula-emu.so"; do
     check "$(basename "$file") looks for libraries in fixed folders only" none relative_paths "$file"
+    check "$(basename "$file") does not know where its sources lay" none source_paths "$file"
 done
 check "libtegula-rt needs neither LLVM nor libcuda" none needed_but "$lib/libtegula-rt.so" 'libc|libm|libdl|libxxhash'
 check "libtegula-rt shows tg_* only" none exports_but "$lib/libtegula-rt.so" tg_
