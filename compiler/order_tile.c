@@ -115,6 +115,18 @@ static bool has_own_place(const struct order *o)
     return false;
 }
 
+/* Does the next step read what the group carries on before its barrier of all groups, or has it none? */
+static bool carries_to_the_start(const struct order *o)
+{
+    const struct value *values = o->p->values;
+    bool reads = !order_begins_with_all(o);
+    for (uint32_t i = o->begin; i < o->end; i++) {
+        const struct op *op = &o->from[i];
+        reads |= order_sums_loaded(o->p, op) && (plan_is_carried(&values[op->a]) || plan_is_carried(&values[op->b]));
+    }
+    return o->p->carries && reads;
+}
+
 /* All behind the last read of what is loaded: fp32 from registers, the rest by way of their places. A buffer of its own is read by
  * the store of the chunk before until one thread has seen it done, and the others hear of that by a barrier. */
 static void put_stores(struct order *o)
@@ -150,7 +162,7 @@ static void put_stores(struct order *o)
         if (floats)
             order_forget(o, FORGET_THREAD);
         order_put_from(o, i)->a = floats ? 0 : order_first_of(p, p->values[from->v].place);
-        if (floats && p->carries) /* what the group carries on is whole */
+        if (floats && carries_to_the_start(o))
             order_put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
 }
