@@ -13,6 +13,7 @@
 #   schedules  those of few heads, of wide values and of the normaliser beside what they are to replace
 #   choice  sixty drawn shapes: what is taken by default beside the best that tune finds in four seconds (about six minutes; SEEDS=1-30: fewer; 101-160: decays of channels, the delta rule)
 #   delta   the delta rule and decays of channels, each kernel beside its floor, both directions; and decode steps
+#   widths  the delta rule, GLA and normalised linear attention at widths that one thread block does not hold, beside mma.sync
 #   few     few heads and short sequences: one to eight heads of 1024 to 16384 tokens by the schedules that are for them
 #   paper   figures 5 and 6 of the TFLA paper; fig5.svg and fig6.svg, or their gnuplot scripts
 #   family  tegula bench's table: every variant, forward and with the backward, and decode steps
@@ -23,7 +24,7 @@
 #   gradients  error of our gradients and of the peer's on a golden file
 #   demo    ./dev demo
 #
-# Default: all but quick, wisdom, kept, roofline, schedules, choice, delta, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
+# Default: all but quick, wisdom, kept, roofline, schedules, choice, delta, widths, few, paper, golden, allpeers and demo. FOLDER (default $OUT, else bench/results) receives results.json, a
 # line of JSON for each measurement, with GPU, driver, commit and command; and each part's log. A table comes last.
 # ID is for a machine without the .git folder.
 set -uo pipefail
@@ -36,7 +37,7 @@ while (($#)); do
     case $1 in
     --commit) commit=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    test | quick | tune | wisdom | bench | kept | roofline | schedules | choice | delta | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
+    test | quick | tune | wisdom | bench | kept | roofline | schedules | choice | delta | widths | few | paper | family | golden | time | peers | allpeers | gradients | demo) parts+=("$1"); shift ;;
     *) echo "bench/gpu.sh: unknown part '$1'" >&2; exit 2 ;;
     esac
 done
@@ -164,9 +165,18 @@ run_choice() {
     measure choice python3 bench/choice.py --device 0 --seeds "${SEEDS:-1-60}"
 }
 
-# Each line once without a time, six at once, so that no kernel is compiled while another is timed.
+# measure_lines PART LINE...: each line once without a time, six at once, so that no kernel is compiled while another is timed.
+measure_lines() {
+    local part=$1 line
+    local -a fixed=(--device 0 --flush --no-wisdom --json)
+    shift
+    printf '%s\n' "${@/%/ ${fixed[*]} --runs 1}" | xargs -P 6 -L 1 ./dev tegula bench >/dev/null 2>&1
+    # shellcheck disable=SC2086 # words
+    for line; do measure "$part" ./dev tegula bench $line "${fixed[@]}"; done
+}
+
 run_delta() {
-    local -a lines=() fixed=(--device 0 --flush --no-wisdom --json)
+    local -a lines=()
     local line variant shape rest T n
     for line in "kda 8,32,8192" "kda 8,32,8192 --keep-states" "gla 8,16,8192,128,256" "kda-safe 8,32,8192" "kda-safe 1,32,65536" \
         "gated-delta 1,32,8192 --group 2" "gated-delta 1,32,32768 --group 2" "gated-delta 8,32,4096 --group 2" \
@@ -185,9 +195,22 @@ run_delta() {
             lines+=("$line")
         done
     done
-    printf '%s\n' "${lines[@]/%/ ${fixed[*]} --runs 1}" | xargs -P 6 -L 1 ./dev tegula bench >/dev/null 2>&1
-    # shellcheck disable=SC2086 # words
-    for line in "${lines[@]}"; do measure delta ./dev tegula bench $line "${fixed[@]}"; done
+    measure_lines delta "${lines[@]}"
+}
+
+# By default, with kept tensors where that is another schedule, and by mma.sync.
+run_widths() {
+    local -a lines=()
+    local line variant shape portable rest n
+    for line in "gated-delta 256,256 portable" "gated-delta 256,512 portable" "gated-delta 128,256 portable --keep-states" \
+        "gla 192,384 tfla" "gla 256,512 tfla" "nla 128,128 tfla" "nla 128,256 tfla" "nla 256,512 tfla" "delta-net 256,256 portable"; do
+        read -r variant shape portable rest <<<"$line"
+        IFS=, read -r -a n <<<"$shape"
+        shape="--shape B=8,NH=16,T=8192,dqk=${n[0]},dhv=${n[1]}"
+        lines+=("$variant --grad $shape --roofline" "$variant-backward $shape --schedule $portable")
+        [[ ! $rest ]] || lines+=("$variant --grad $shape $rest")
+    done
+    measure_lines widths "${lines[@]}"
 }
 
 run_few() {

@@ -442,6 +442,24 @@ static void what_cannot_be_tuned_is_refused(void **state)
     tg_tuning_free(NULL);
 }
 
+/* What shares a rounding counts as one: the rows of q's kind, not the numbers in them. */
+static void rows_of_few_are_few(void **state)
+{
+    (void)state;
+    const tg_verdict is_off = {.ok = false}, is_right = {.ok = true}, not_finite = {.error = {.finite_mismatch = true}};
+    tg_host_tensor h = {.rank = 4, .extent = {1, 2, 31, 24}, .n = 1488},
+                   gate = {.rank = 3, .extent = {1, 2, 31}, .n = 62};
+    assert_true(tg_verdict_is_of_few(&is_off, &h));
+    assert_true(tg_verdict_is_of_few(&is_off, &gate));
+    assert_false(tg_verdict_is_of_few(&is_right, &h));
+    assert_false(tg_verdict_is_of_few(&not_finite, &h));
+    h.extent[2] = gate.extent[2] = 32;
+    h.n = 1536;
+    gate.n = 64;
+    assert_false(tg_verdict_is_of_few(&is_off, &h));
+    assert_false(tg_verdict_is_of_few(&is_off, &gate));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_best_can_be_remembered_and_compiled),
         cmocka_unit_test(without_time_the_untuned_is_timed),
         cmocka_unit_test(right_numbers_that_cancel_are_right),
+        cmocka_unit_test(rows_of_few_are_few),
         cmocka_unit_test(a_damaged_candidate_is_found_wrong),
         cmocka_unit_test(nothing_right_is_an_error_with_reasons),
         cmocka_unit_test(what_was_found_before_a_cancel_is_kept),

@@ -106,7 +106,8 @@ tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_
 
 /* The limits are over the RMS of a tensor, which says how large its numbers are, and how large their parts, only if there
  * are enough of them. Of two or three numbers, all may be small by chance where their parts are not: the gradient
- * of a gate at T = 1 is one sum of hundreds of rounded parts of both signs, and nearly zero in one call of ten. Such
+ * of a gate at T = 1 is one sum of hundreds of rounded parts of both signs, and nearly zero in one call of ten. The numbers
+ * of a row count as one: h of a first token is v times one sum, q.k, whose rounding all of them share. Such
  * tensors may be off by what the roundings of their parts are worth. A kernel rounds about seven factors on the way,
  * where four inputs were rounded here, so an error of 1.3 deviations is expected, and five times that happens once in
  * a million right numbers. */
@@ -116,7 +117,9 @@ static const double less_than_all = 0.9; /* zeros are never right */
 
 bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor)
 {
-    return !verdict->ok && !verdict->error.finite_mismatch && tensor->n < FEW;
+    const bool has_rows = tensor->rank > 3 && tensor->extent[tensor->rank - 1] > 0;
+    const size_t n = has_rows ? tensor->n / (size_t)tensor->extent[tensor->rank - 1] : tensor->n;
+    return !verdict->ok && !verdict->error.finite_mismatch && n < FEW;
 }
 
 void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict)

@@ -201,8 +201,8 @@ enum { TG_ROUNDINGS = 64 }; /* samples by which a deviation is known to a tenth 
  * tg_truth_compute, which gave `truth`; NULL: it is computed. */
 TG_API tg_status tg_truth_deviation(const tg_problem *problem, int64_t chunk, const tg_truth *truth, uint32_t samples,
                                     const tg_parts_done *parts, tg_truth *square, const tg_sink *sink);
-/* A tensor of so few numbers that what its parts are worth must be known before it is called wrong; then it is
- * judged again with that, and with the truth. */
+/* A tensor of so few numbers (a row of q's or v's kind is one) that what its parts are worth must be known before it is
+ * called wrong; then it is judged again with that, and with the truth. */
 TG_API bool tg_verdict_is_of_few(const tg_verdict *verdict, const tg_host_tensor *tensor);
 TG_API void tg_judge_few(tg_const_array reference, const double *square, tg_verdict *verdict);
 

@@ -215,10 +215,11 @@ def train(options):
     run = torch.compile(model) if options.compile else model
     learn, held_out = load(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), options.rate, betas=(0.9, 0.95), weight_decay=0.1)
-    order = torch.Generator().manual_seed(options.seed)
+    order = torch.Generator("cpu").manual_seed(options.seed)
     begin, at = time.monotonic(), 0
     for step in range(1, options.steps + 1):
-        starts = torch.randint(len(learn) - options.tokens - 1, (options.batch,), generator=order).to(options.device)
+        starts = torch.randint(len(learn) - options.tokens - 1, (options.batch,), generator=order, device="cpu")
+        starts = starts.to(options.device)
         for group in optimizer.param_groups:
             group["lr"] = options.rate * min(1, step / 20) * (0.55 + 0.45 * math.cos(math.pi * step / options.steps))
         loss = loss_of(run, learn, starts, options)

@@ -391,8 +391,8 @@ def chunk_kda(q, k, v, g, beta, scale=None, initial_state=None, output_final_sta
     v_first = _options("chunk_kda", kwargs, state_v_first)
     if return_intermediate_states:
         refuse("chunk_kda", _HINTS, cp_context=(cp_context, None))
-    if safe_gate and lower_bound is None:
-        raise wrong("chunk_kda: lower_bound", "a number, which safe_gate needs", "None")
+    if safe_gate and use_gate_in_kernel and lower_bound is None:  # gates that are given are exact whatever they are
+        raise wrong("chunk_kda: lower_bound", "a number, which safe_gate needs with use_gate_in_kernel", "None")
 
     def run(q, k, v, g, beta, state, final=True, **options):
         return _kda("chunk_kda", q, k, v, g, beta, use_qk_l2norm_in_kernel, use_gate_in_kernel,

@@ -161,12 +161,14 @@ class Kept(unittest.TestCase):
         self.agrees(lambda x: compiled(*x.values()))
 
     def test_operators(self):
+        """Not what opcheck says of two calls' outputs: nobody writes what tensors that are kept hold beyond a sequence's end."""
         x = inputs(T=20, dtype=torch.bfloat16)
+        tests = ("test_schema", "test_autograd_registration", "test_faketensor")
         order = [x[n].detach() for n in ("q", "k", "v", "S0", "a")] + [None, None]
-        torch.library.opcheck(torch.ops.tegula.simple_gla_keep.default, (*order, 0, 0, 128, 0, 0, 5))
+        torch.library.opcheck(torch.ops.tegula.simple_gla_keep.default, (*order, 0, 0, 128, 0, 0, 5), test_utils=tests)
         torch.library.opcheck(torch.ops.tegula.simple_gla_keep.default,
                               (*(t[:1] if t is not None else t for t in order[:5]), torch.tensor([0, 20]), None,
-                               0, 0, 128, 0, 0, 7))
+                               0, 0, 128, 0, 0, 7), test_utils=tests)
 
 
 class Choice(unittest.TestCase):
