@@ -114,6 +114,8 @@ static double used_part(const struct plan *p, const tg_sizes *s)
         const double walked = p->rests ? walked_of_transitions : 1;
         return (of_states * (n - 1) + walked * (all - of_states) * fmax(n - 2, 0)) / (n * all);
     }
+    if (p->segment && p->finals_only)
+        return 1 / segments(p, s);
     return plan_is_state_alone(p) && !plan_final_tile(p) ? 1 - 1 / segments(p, s) : 1;
 }
 
@@ -506,7 +508,8 @@ tg_cost plan_cost(const struct plan *p, const tg_sizes *s)
 {
     struct work work = block_work(p, s);
     work.steps = p->composes && p->transition ? segments(p, s) : work.steps;
-    const double used = used_part(p, s), blocks = thread_blocks(p, s) * (p->makes_segments ? used : 1);
+    const double used = used_part(p, s),
+                 blocks = thread_blocks(p, s) * (p->segment && plan_is_state_alone(p) ? used : 1);
     if (p->starts) {
         work.steps *= used;
         work.flops *= used;

@@ -277,6 +277,24 @@ uint32_t plan_final_tile(const struct plan *p)
     return p->slice.stores >> tile & 1 ? tile : 0;
 }
 
+/* Final states, and nothing else? */
+static void find_finals(struct plan *p)
+{
+    tg_bits finals = 0, states = 0, read = 0;
+    for (uint32_t i = 0; i < p->algorithm->n_body; i++) {
+        const tg_stmt *s = &p->algorithm->body[i];
+        tg_operand reads[TG_MAX_READS];
+        if (s->op == TG_STMT_CARRY) {
+            finals |= TG_BIT(TG_OPERAND_TILE(s->final_));
+            states |= TG_BIT(TG_OPERAND_TILE(s->out));
+        }
+        for (uint32_t k = 0, n = p->slice.stmts >> i & 1 ? tg_stmt_reads(s, reads) : 0; k < n; k++)
+            read |= TG_BIT(TG_OPERAND_TILE(reads[k]));
+    }
+    p->finals_only = p->slice.stores && !(p->slice.stores & ~finals);
+    p->reads_state = p->finals_only && (states & read & ~TG_BIT(0));
+}
+
 uint32_t plan_together(const struct plan *p, uint32_t tile)
 {
     const uint32_t last = plan_last_axis(p, tile);
@@ -457,6 +475,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (!(slices->good >> row & 1))
         return false;
     p->slice = slices->rows[row];
+    find_finals(p);
     if (!find_member_block(p))
         return false;
     if (p->by_token)

@@ -38,6 +38,17 @@ static bool is_there(const tg_schedule *schedule, const tg_kernel_row *row, bool
            !(is_kept && (row->only & TG_IF_NOT_KEPT));
 }
 
+/* A table's axes of positions that no statement of the row has are none. */
+static void keep_axes(tg_schedule *schedule)
+{
+    struct tg_slices slices;
+    tg_schedule_slice(schedule, schedule->n_rows, &slices);
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
+        for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
+            if (slices.good >> r & 1 && !(slices.rows[r].dims >> d & 1))
+                schedule->rows[r].row[d] = (tg_axis_role){0};
+}
+
 void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
 {
     const bool is_own = schedule->algorithm != NULL;
@@ -59,6 +70,8 @@ void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
             schedule->rows[schedule->n_rows++] = row;
     }
     memset(&schedule->rows[schedule->n_rows], 0, (TG_MAX_ROWS - schedule->n_rows) * sizeof schedule->rows[0]);
+    if (!is_own)
+        keep_axes(schedule);
 }
 
 /* ---- a variant's tables and their points ---- */

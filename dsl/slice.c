@@ -662,9 +662,12 @@ static bool slice_outputs(const tg_schedule *schedule, const struct facts *facts
             return false;
         slice->stmts |= TG_BIT(stmt);
         slice->stores |= TG_BIT(tile);
-        if (TG_OPERAND_TILE(c.algorithm->body[stmt].out) == tile)
-            need(&c, c.algorithm->body[stmt].out);
-        else
+        const tg_operand out = c.algorithm->body[stmt].out;
+        const bool enters = c.has_segments && (facts->by_segments >> TG_OPERAND_TILE(out) & 1);
+        if (TG_OPERAND_TILE(out) == tile ||
+            enters) /* a final state is that of the last segment, which begins with its own */
+            need(&c, out);
+        if (TG_OPERAND_TILE(out) != tile)
             slice->dims |= tg_operand_mask(c.algorithm, (tg_operand)tile);
     }
     close_slice(&c);

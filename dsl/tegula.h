@@ -578,6 +578,14 @@ typedef struct tg_variant {
  * by that name, forward ("mlstm-sig") or backward ("mlstm-sig-backward"). */
 #define TG_PLUGIN_SYMBOL "tg_variants"
 
+/* What a variant's tokens make of its states and nothing else, as a variant by the name "NAME-state": its statements, tensors and
+ * schedules without what final states are not made of; of a backward, without what gradients of initial states are not made
+ * of. Tensors keep their names; no output is optional. It has no oracle and no backward. NULL where the variant has no
+ * states, or there is no memory. To be freed when nothing made of it is used any more; tg_variant_find
+ * (variants/variants.h) has those of the built-in variants, which stay. */
+TG_API const tg_variant *tg_states_of(const tg_variant *variant);
+TG_API void tg_states_free(const tg_variant *states);
+
 /* Receives text piecewise. */
 typedef struct tg_writer {
     void (*write)(void *user, const char *text, size_t bytes);

@@ -198,6 +198,8 @@ static void emit_early_exit(struct emit *e)
                                     LLVMBuildICmp(e->b, LLVMIntEQ, e->at.start[TG_SEG], imm(e, 0), ""), ""));
     if (e->p->makes_segments)
         leave_unless(e, walk_is_inner(e));
+    if (e->p->segment && e->p->finals_only)
+        leave_unless(e, LLVMBuildNot(e->b, walk_is_inner(e), ""));
     if (e->p->makes_segments && e->p->transition) /* the first segment begins with the initial state */
         leave_unless(e, LLVMBuildOr(e->b, less(e, imm(e, 0), e->at.start[TG_SEG]),
                                     LLVMBuildNot(e->b, walk_is_transition(e), ""), ""));

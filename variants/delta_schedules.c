@@ -9,7 +9,7 @@
 #define CHANNELS             .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}
 #define DOTS                 .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(64)}
 #define GATE_ROW                                                                                                       \
-    {ROW("norms", (QQ, K2)), DOTS}, {ROW("unit", (Q, K)), .has = QQ, CHANNELS},                                         \
+    {ROW("norms", (QQ, K2)), DOTS}, {ROW("unit", (Q, K)), .has = K2, CHANNELS},                                         \
     {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS}
 #define GATE_GRADIENT_ROW                                                                                              \
     {ROW("dgates", (DBETA, DA)), .lacks = BETA_RAW, POSITIONS},                                                        \
@@ -115,8 +115,8 @@ static const tg_schedule walk = {
     .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(3)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), CUT_VALUES},
-             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), CUT_VALUES}},
+             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), CUT_VALUES},
+             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut: what a segment makes of its first state is that state times a block of values, and what it
@@ -195,7 +195,7 @@ static const tg_point back_grouped_points[] = {
     {ROW("dQ", (DQH, DKR, GX, LE, RX, RE, SR, SF)), CUT_KEY_WALK(2)},                                                  \
     {ROW("dQsum", (DQ)), HEADS(TG_LQ)},                                                                                \
     CUT_KEY_GRADIENTS,                                                                                                 \
-    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), CUT_KEY_WALK(2)},                                                          \
+    {ROW("dK", (DKW, DS0, KX, CE, CL, SK)), .has = DKW, CUT_KEY_WALK(2)},                                                          \
     {ROW("dKsum", (DK)), HEADS(TG_LKV)},                                                                               \
     WALKED_GATE_ROWS
 /* One thread block walks the two heads that share queries and keys, one after the other: the second adds to dQ and dK of the first. */
@@ -259,7 +259,8 @@ static const tg_schedule back_cut = {
              {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},
              {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},
              {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES},
              CUT_KEY_ROWS},
 };
 

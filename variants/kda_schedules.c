@@ -10,14 +10,14 @@
 #define POSITIONS            .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
 /* Where the operands are made in the kernel. Sums of rows by warps that have rows: a thread would read one a line apart from its
  * neighbour's. */
-#define UNIT_ROW     {ROW("unit", (Q, K)), .has = QR, EACH_CHANNEL}
+#define UNIT_ROW     {ROW("unit", (Q, K)), .has = KR, EACH_CHANNEL}
 #define DOTS         .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(64)}
-#define OPERAND_ROWS {ROW("norms", (QR, KR, BETA)), .has = QR, DOTS}, UNIT_ROW
+#define OPERAND_ROWS {ROW("norms", (QR, KR, BETA)), .has = KR, DOTS}, UNIT_ROW
 /* ... where dqk is 64 or 128. */
 #define NORM_ROWS(only_)                                                                                               \
-    {ROW("norms", (QR, KR, BETA)), .has = QR, .only = only_, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,        \
+    {ROW("norms", (QR, KR, BETA)), .has = KR, .only = only_, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,        \
      .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}},                                          \
-    {ROW("unit", (Q, K)), .has = QR, .only = only_, EACH_CHANNEL}
+    {ROW("unit", (Q, K)), .has = KR, .only = only_, EACH_CHANNEL}
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -28,12 +28,12 @@
 /* The same with the gates, where dqk is 64 or 128: their sums do not go through memory; and with the norms of rows, of which gradients
  * have more in memory. */
 #define CHUNK_ROW(resident_)                                                                                           \
-    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, ALL_CHANNELS(resident_)},                                         \
-    {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = QR, ALL_CHANNELS(resident_)}
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, ALL_CHANNELS(resident_)},                                         \
+    {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = KR, ALL_CHANNELS(resident_)}
 #define BACK_CHUNK_ROW                                                                                                 \
     NORM_ROWS(TG_IF_KEPT),                                                                                             \
-    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
-    {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = QR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
+    {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
+    {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 
@@ -52,12 +52,12 @@ static const tg_point portable_points[] = {
 };
 static const tg_schedule portable = {
     SCHEDULE("portable"), .chunk = 64, .points = portable_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H))},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H, S))},
 };
 
 static const tg_schedule fused = {
     SCHEDULE("fused"), .chunk = 64,
-    .rows = {CHUNK_ROW(2), WALK_ROW("walk", (H))},
+    .rows = {CHUNK_ROW(2), WALK_ROW("walk", (H, S))},
 };
 
 #define BACK_WIDE                                                                                                      \
@@ -89,13 +89,13 @@ static const tg_schedule fused = {
 #define GATE_GRADIENT_ROWS                                                                                             \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
     {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
-    {ROW("dgates", (DA)), .lacks = QR, CHANNELS},                                                                      \
+    {ROW("dgates", (DA)), .lacks = KR, CHANNELS},                                                                      \
     PARAMETER_ROWS,                                                                                                    \
     {ROW("dots", (QY, KY)), DOTS},                                                                                     \
     {ROW("dunit", (DQ_RAW, DK_RAW)), EACH_CHANNEL}
 /* Of what operands are made of. */
 #define PARAMETER_ROWS                                                                                                 \
-    {ROW("dbeta", (DBETA)), .lacks = QR, POSITIONS},                                                                   \
+    {ROW("dbeta", (DBETA)), .lacks = KR, POSITIONS},                                                                   \
     {ROW("dbeta", (DBETA_RAW)), POSITIONS},                                                                            \
     {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},                                                           \
     {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},  \
@@ -146,8 +146,8 @@ static const tg_schedule walk = {
     .rows = {CHUNK_ROW(3),
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},
-             {ROW("walk", (H, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(2), CUT_VALUES}},
+             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(2), CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut, as in delta_schedules.c. */
@@ -166,7 +166,7 @@ static const tg_point walk_gates_points[] = {
 };
 static const tg_schedule walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H)), ON_WARPGROUPS(2), VALUES}},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H, S)), ON_WARPGROUPS(2), VALUES}},
 };
 
 /* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
@@ -181,7 +181,7 @@ static const tg_schedule walk_gates = {
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
     {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("dV", (DR, DV)), ON_WARPGROUPS(2), CUT_VALUES},                                                               \
+    {ROW("dV", (DR, DV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},                                                            \
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
     {ROW("compose", (CQ)), COMPOSED},                                                                                  \
@@ -189,7 +189,7 @@ static const tg_schedule walk_gates = {
     {ROW("ends", (Y)), .warps = 2, .row = {[TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},                                  \
     {ROW("dstate", (DCK)), .only = TG_IF_CUT, KEY_WALK},                                                               \
     {ROW("dcompose", (DCK)), COMPOSED},                                                                                \
-    {ROW("dKi", (NI, DS0, SK)), KEY_WALK},                                                                             \
+    {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                             \
     {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
 #define NARROW_WALKS "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
@@ -201,13 +201,13 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW, WALKED_ROWS, CHANNEL_KEY_ROWS},
+    .rows = {BACK_CHUNK_ROW, WALKED_ROWS, {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}, CHANNEL_KEY_ROWS},
 };
 /* Where heads share q and k. */
 static const tg_point back_walk_keys_points[] = {
     {.name = "walk-keys"},
     {.name = "walk-keys-narrow", .changes = NARROW_WALKS},
-    {.name = "segments-keys", .changes = "seg=32", .lacks = QR}, /* ... which have too many tensors */
+    {.name = "segments-keys", .changes = "seg=32", .lacks = KR}, /* ... which have too many tensors */
     {.name = NULL},
 };
 static const tg_schedule back_walk_keys = {

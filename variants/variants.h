@@ -43,7 +43,7 @@ TG_API extern const tg_algorithm tg_retention_walked_algorithm, tg_gated_retenti
 /* All of them, NULL-terminated; each leads to its backward. */
 TG_API extern const tg_variant *const tg_builtin_variants[];
 
-/* By name or alias, backwards too; NULL if there is none. */
+/* By name or alias, backwards too, and either followed by "-state": its final states alone (tg_states_of). NULL if there is none. */
 TG_API const tg_variant *tg_variant_find(const char *name);
 
 #ifdef __cplusplus

@@ -32,7 +32,9 @@ static const tg_schedule step = {
  * themselves. tfla-small: less shared memory; tfla-fp32: fp32 inputs; tfla-keep: the states of the chunks stay in the caller's
  * memory, for the backward's tfla-kept. */
 #define BLOCK [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
-#define PAIR_ROW {ROW("pairs", (P, QB, KE)), PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
+#define PAIR_ROW                                                                                                       \
+    {ROW("pairs", (P, QB, KE)), .has = P, PRODUCTS, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}},        \
+    {ROW("ends", (QB, KE)), .lacks = P, .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}}
 /* ... the same with the gates, where dqk is 64 or 128: their sums do not go through memory. */
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
@@ -98,7 +100,7 @@ static const tg_schedule back_two_level = {
 
 /* A walk reads what the pairs' row has made of the chunk: the state, which decays by a vector of its own, never leaves the chip. */
 #define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
-#define WALK_ROW      {ROW("walk", (H)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
+#define WALK_ROW      {ROW("walk", (H, S)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
 #define HALF          "walk.dhv=128 walk.stages=3"
 #define NARROW        "walk.warps=4 walk.dhv=64"
 /* Where sequences are too few they are cut: a row makes what a segment makes of zero, another composes, a row of the state a thread block. */

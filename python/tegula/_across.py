@@ -1,11 +1,20 @@
 """One call over ranks: what each fragment sends, what a rank makes of it, forward and backward."""
 
+import functools
+
 import torch
 
 from . import _fragments
 from ._carry import compose
-from ._signature import LAYOUTS, Form
-from ._torch_ops import Options
+from ._signature import LAYOUTS, Form, signature
+from ._torch_ops import Op, Options
+
+
+@functools.cache
+def _states_of(op):
+    """The program that makes final states, or gradients of initial ones, and nothing else."""
+    name = f"{op.of.name}-state"
+    return Op(signature(name), name.replace("-", "_"))
 
 
 def run(job, tensors):
@@ -20,6 +29,8 @@ class Job:
     def __init__(self, context, how, programs, layout, scalars, pieces, returned, tensors):
         self.context, self.how, self.layout, self.scalars, self.pieces = context, how, layout, scalars, pieces
         self.forward, self.backward = programs.forward, programs.backward
+        self.ends = _states_of(programs.forward)
+        self.back_ends = _states_of(programs.backward) if how.has_back_states else programs.backward
         self.returned, self.names = returned, list(tensors)
         of, back = self.forward.of, self.backward.of
         self.axes = {t.name: t.axes for t in of.outputs}
@@ -72,7 +83,7 @@ class Job:
         """The state behind a piece without values, from the identity."""
         n, v = self.sizes["dqk"], piece["v"]
         start = torch.eye(n, device=v.device).expand(v.shape[0], self.sizes["NH"], n, n).contiguous()
-        return self.run(self.forward, {**piece, "v": v.new_zeros(*v.shape[:-1], n), "S0": start}, ["S"])["S"]
+        return self.run(self.ends, {**piece, "v": v.new_zeros(*v.shape[:-1], n), "S0": start}, ["S"])["S"]
 
     def summary(self, fragment, inputs, before, transition):
         """The record of the last piece, if its sequence goes on: the state behind it, from the initial one where the
@@ -84,7 +95,7 @@ class Job:
             start = {f"{name}0": self.full(name, self.rows_of(fragment), x) for name, x in self.how.zero.items()}
         else:
             start = {name: x[fragment.last] for name, x in before.items()}
-        found = self.run(self.forward, {**piece, **start}, self.states)
+        found = self.run(self.ends, {**piece, **start}, self.states)
         return {name: found[name] for name in self.states}, transition
 
     def incoming(self, before, records):
@@ -102,7 +113,7 @@ class Job:
         given = self.cut(tensors, fragment.first, fragment.first_tokens)
         if not fragment.is_through:
             given.update((f"d{name}", x[fragment.first]) for name, x in behind.items() if x is not None)
-        found = self.run(self.backward, given, [f"d{name}0" for name in self.back_states])
+        found = self.run(self.back_ends, given, [f"d{name}0" for name in self.back_states])
         return {name: found[f"d{name}0"] for name in self.back_states}, transition
 
     def arriving(self, behind, records):

@@ -16,6 +16,7 @@ class Decays:
 
     zero = {}  # states that are no zeros where nothing has come in
     needs = ()  # states that the backward needs
+    has_back_states = True  # gradients of initial states are made by a program without the others
 
     def __init__(self, **logs):
         self.logs = logs
@@ -50,7 +51,13 @@ class Decays:
         return transition
 
 
-class Maximum(Decays):
+class Normalised(Decays):
+    """With a normaliser, whose gradient is made of whole rows: no faster without what they are rows of."""
+
+    has_back_states = False
+
+
+class Maximum(Normalised):
     """mlstm-exp: C and n are times e^-m, and m is the largest gate so far, decayed."""
 
     zero, needs = {"m": -1e30}, ("m",)
@@ -116,12 +123,12 @@ def _hgrn2(x, s):
 _forget = Decays(head=lambda x, s: logsigmoid(x["f"]))
 _delta = Delta()
 _RULES = {
-    "linear": Decays(), "nla": Decays(),
+    "linear": Decays(), "nla": Normalised(),
     "retention": Decays(head=lambda x, s: x["log_lambda"]), "lightning": Decays(head=lambda x, s: x["log_lambda"]),
     "gated-retention": Decays(head=lambda x, s: logsigmoid(x["f"]) / s["tau"]),
     "simple-gla": Decays(head=lambda x, s: x["a"]),
     "mamba2": Decays(head=lambda x, s: -x["A_log"].exp() * softplus(x["dt_raw"] + x["dt_bias"])),
-    "mlstm-sig": _forget, "mlstm-sig-norm": _forget, "mlstm-exp": Maximum(head=_forget.logs["head"]),
+    "mlstm-sig": _forget, "mlstm-sig-norm": Normalised(**_forget.logs), "mlstm-exp": Maximum(head=_forget.logs["head"]),
     "gla": Decays(dqk=lambda x, s: logsigmoid(x["gx"]) / s["tau"]),
     "vector-decay": Decays(dqk=lambda x, s: x["g"]), "hgrn2": Decays(dqk=_hgrn2),
     "rwkv6": Decays(dqk=lambda x, s: -x["w"].exp()),

@@ -126,7 +126,7 @@ class Signature:
         self.name = found[0].name.decode()
         declared = (algorithm.tensors[i] for i in range(1, algorithm.n_tensors))
         self.tensors = {t.name: t for t in map(_tensor, (d for d in declared if d.flags & (_c.IN | _c.OUT)))}
-        self.kept = {t.name: t for t in self._kept(name.endswith("-backward"))}
+        self.kept = {} if name.endswith("-state") else {t.name: t for t in self._kept(name.endswith("-backward"))}
         self.known = {**self.tensors, **TABLES, **self.kept}
         self.scalars = {"scale": None}
         for i in range(algorithm.n_scalars if algorithm.scalars else 0):

@@ -427,3 +427,27 @@ explain mlstm-sig --arch sm_90a --dqk 128 --dhv 256 --tokens 1 --stage plan
 -- exit 0
 -- stdout
 ! shared out
+
+-- case final states alone
+-- args
+check gated-delta-state --device emu --arch sm_90a --shape B=2,NH=2,T=100,dqk=64,dhv=64
+-- exit 0
+-- stdout
+gated-delta-state bf16
+out.S 
+against the statements
+
+-- case and of gradients
+-- args
+check gated-delta-backward-state --device emu --arch sm_90a --shape B=2,NH=2,T=100,dqk=64,dhv=64
+-- exit 0
+-- stdout
+gated-delta-backward-state bf16
+out.dS0 
+
+-- case no states
+-- args
+explain rms-norm-state
+-- exit 2
+-- stderr
+error: unknown variant 'rms-norm-state'

@@ -165,3 +165,91 @@ void test_own_table(void **state)
     assert_int_equal(tg_schedule_check(&own, &sink), TG_E_DECLARATION);
     assert_non_null(strstr(log.codes, "TG0205"));
 }
+
+/* ---- final states alone (dsl/states.c) ---- */
+
+/* Schedules that name their algorithm lose it, and what there is none of. */
+void test_states_alone(void **state)
+{
+    (void)state;
+    const tg_variant *found = tg_states_of(&good);
+    tg_schedule schedule;
+    struct log log = {{0}, {0}};
+    const tg_sink sink = {remember, &log};
+    assert_non_null(found);
+    assert_string_equal(found->name, "good-state");
+    assert_string_equal(found->algorithm->name, "good-state");
+    assert_null(found->backward);
+    assert_null(found->oracle);
+    assert_int_equal(found->algorithm->n_body, 7);
+    assert_null(found->algorithm->tensors[Q].name);
+    assert_null(found->algorithm->tensors[H].name);
+    assert_string_equal(found->algorithm->tensors[K].name, "k");
+    assert_int_equal(found->algorithm->tensors[S].flags, TG_OUT);
+    assert_int_equal(good.algorithm->tensors[S].flags, TG_OUT | TG_OPTIONAL);
+    assert_int_equal(tg_algorithm_check(found->algorithm, &sink), TG_OK);
+    assert_true(tg_variant_schedule(found, 0, &schedule));
+    assert_ptr_equal(schedule.algorithm, found->algorithm);
+    assert_int_equal(tg_schedule_check(&schedule, &sink), TG_OK);
+    for (uint32_t r = 0; r < schedule.n_rows; r++)
+        assert_int_equal(schedule.rows[r].row[TG_LQ].role, TG_ROLE_NONE);
+    assert_string_equal(log.text, "");
+    tg_states_free(found);
+    tg_states_free(NULL);
+}
+
+/* One state is carried once, however many rows of the whole carry it each for themselves. */
+void test_states_alone_once(void **state)
+{
+    (void)state;
+    enum { TWICE = N_GOOD, READ, WRITTEN, N_HERE };
+    tg_tensor tensors[N_HERE];
+    tg_stmt body[32];
+    tg_algorithm algorithm = *good.algorithm;
+    tg_variant variant = good;
+    uint32_t n = 0;
+    memset(tensors, 0, sizeof tensors);
+    memcpy(tensors, algorithm.tensors, N_GOOD * sizeof *tensors);
+    tensors[TWICE] = (tg_tensor){.name = "twice", .axes = {TG_CHUNK, TG_DQK, TG_DHV}};
+    tensors[READ] = (tg_tensor){.name = "read", .axes = {TG_T, TG_DHV}};
+    tensors[WRITTEN] = (tg_tensor){.name = "written", .axes = {TG_T, TG_DHV}};
+    for (uint32_t i = 0; i < algorithm.n_body; i++) { /* a delta rule: what is written depends on the state */
+        if (algorithm.body[i].op == TG_STMT_CARRY) {
+            body[n++] = (tg_stmt)TG_CONTRACT_TO(TG_AT_KV(READ), TG_AT_KV(K), C);
+            body[n++] = (tg_stmt)TG_MAP_TO(TG_AT_KV(WRITTEN), TG_SUB(TG_KV(V), TG_KV(READ)));
+            body[n++] = (tg_stmt)TG_CARRY_TO(C, 0, S0, G, TG_AT_KV(KW), TG_AT_KV(WRITTEN));
+            body[n++] = (tg_stmt)TG_CARRY_TO(TWICE, S, S0, G, TG_AT_KV(KW), TG_AT_KV(WRITTEN));
+        } else {
+            body[n++] = algorithm.body[i];
+        }
+    }
+    algorithm.tensors = tensors;
+    algorithm.n_tensors = N_HERE;
+    algorithm.body = body;
+    algorithm.n_body = n;
+    variant.algorithm = &algorithm;
+    const tg_variant *found = tg_states_of(&variant);
+    assert_non_null(found);
+    assert_int_equal(found->algorithm->n_body, 9);
+    assert_int_equal(found->algorithm->body[8].out, C);
+    assert_int_equal(found->algorithm->body[8].final_, S);
+    assert_null(found->algorithm->tensors[TWICE].name);
+    tg_states_free(found);
+}
+
+/* What has no states has no such program, nor what is no declaration. */
+void test_states_alone_of_none(void **state)
+{
+    (void)state;
+    tg_algorithm algorithm = *good.algorithm;
+    tg_variant variant = good;
+    tg_tensor tensors[N_GOOD];
+    memcpy(tensors, algorithm.tensors, sizeof tensors);
+    variant.algorithm = &algorithm;
+    algorithm.tensors = tensors;
+    tensors[S].flags = 0; /* so that it is no output */
+    assert_null(tg_states_of(&variant));
+    algorithm.body = NULL;
+    assert_null(tg_states_of(&variant));
+    assert_null(tg_states_of(NULL));
+}

@@ -255,6 +255,80 @@ static void groups_agree(const struct spec *spec)
     close_many(&many);
 }
 
+/* ---- final states alone ---- */
+
+/* The program "NAME-state" makes what the whole one makes of the same inputs. */
+static void compare_alone(const struct spec *spec, const char *of, const char *schedule, struct many *many)
+{
+    const tg_problem *both[2] = {&many->forward.problem, &many->backward.problem};
+    char name[64];
+    struct spec alone = *spec;
+    struct results found = {.n = 0};
+    snprintf(name, sizeof name, "%s-state", of);
+    alone.variant = name;
+    alone.schedule = schedule;
+    alone.backward = NULL;
+    if (results_anew(&alone, repeat_heads, both, &found)) {
+        tap_expect(found.n > 0, "%s has no outputs", name);
+        for (uint32_t i = 0; i < found.n; i++) {
+            const char *output = found.tensors[i].name;
+            const tg_host_tensor *y = tg_problem_tensor(&many->forward.problem, output);
+            y = y && y->flags & TG_OUT ? y : tg_problem_tensor(&many->backward.problem, output);
+            if (tap_expect(y && y->flags & TG_OUT, "%s: %s is no output of the whole", name, output))
+                expect_near(&found.tensors[i], y, most_apart(spec), name);
+        }
+    }
+    results_free(&found);
+}
+
+static void states_alone(const struct spec *spec, const char *schedule, const char *back_schedule)
+{
+    const tg_variant *variant = spec_variant(spec);
+    struct many many = {.results = {.n = 0}};
+    if (!open_many(&many, spec))
+        return;
+    compare_alone(spec, variant->name, schedule, &many);
+    compare_alone(spec, variant->backward->name, back_schedule, &many);
+    close_many(&many);
+}
+
+static void suite_states_alone(void)
+{
+    static const struct {
+        const char *variant, *schedule, *back_schedule;
+    } cut[] = {
+        {"simple-gla", "walk", "segments seg=1"},
+        {"mlstm-exp", "segments-n seg=1", NULL},
+        {"mamba2", "segments seg=2", "walk"},
+        {"gla", "segments-gates seg=1", "walk-gates"},
+        {"rwkv6", "walk-gates", "segments-gates seg=2"},
+        {"gated-delta", "segments seg=1", "segments-all seg=2"},
+        {"gated-delta-gate", "walk", "segments-all seg=1"},
+        {"kda-safe", "segments seg=1", "walk"},
+        {"kda", "walk", "segments seg=1"},
+        {"nla", "segments-n seg=1", NULL},
+    };
+    struct spec spec = {
+        .io = TG_BF16, .batch = 2, .heads = 2, .tokens = 65, .dqk = 24, .dhv = 40, .has_s0 = true, .backward = ""};
+    for (const tg_variant *const *v = tg_builtin_variants; *v; v++) {
+        spec.variant = (*v)->name;
+        if (tg_algorithm_has_states((*v)->algorithm) && tap_begin("final states alone, %s", spec.variant)) {
+            states_alone(&spec, NULL, NULL);
+            tap_end();
+        }
+    }
+    spec.dqk = spec.dhv = 64;
+    spec.batch = 1;
+    spec.tokens = 200;
+    for (size_t i = 0; i < TG_COUNT(cut); i++) {
+        spec.variant = cut[i].variant;
+        if (!tap_begin("final states alone, %s %s", spec.variant, cut[i].schedule))
+            continue;
+        states_alone(&spec, cut[i].schedule, cut[i].back_schedule);
+        tap_end();
+    }
+}
+
 /* ---- states kept for the backward ---- */
 
 static void kept_agree(const struct spec *spec)
@@ -350,5 +424,6 @@ void suite_properties(void)
         test_bits(&spec);
     }
     suite_walk();
+    suite_states_alone();
     results_forget();
 }

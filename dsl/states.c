@@ -1,0 +1,239 @@
+/* dsl/states.c - of a variant what its final states are made of, and nothing else: statements, tensors, schedules.
+ *
+ * Who has some of a sequence's tokens tells others by it what they do to a state, without what comes out for the tokens: two
+ * of the four tensors are read, and nothing of their length is written. The tables of schedules are the variant's own: rows lose
+ * tiles and axes that are not there (dsl/bind.c), and those that are left without a tile are no rows. */
+#include "dsl/slice.h"
+#include "dsl/tegula.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 64, LONGEST_TITLE = 256 };
+
+/* One algorithm, by itself. */
+struct part {
+    tg_algorithm algorithm;
+    tg_tensor tensors[TG_MAX_TILES];
+    tg_stmt body[TG_MAX_BODY];
+    char title[LONGEST_TITLE];
+    const tg_schedule **list; /* NULL-terminated */
+    tg_schedule *own;         /* those of the list that are no tables of the variant's */
+};
+
+struct states {
+    tg_variant variant; /* first: what the caller holds */
+    char name[LONGEST_NAME];
+    tg_way *ways;
+    uint32_t n_ways;
+    struct part *parts; /* of the variant's algorithm, then of the others' */
+};
+
+/* A final state of a sequence and head: an output without tokens or chunks, which is no gradient of a parameter. */
+static bool is_final_state(const tg_algorithm *algorithm, uint32_t tile)
+{
+    const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
+    if (!tensor || !(tensor->flags & TG_OUT) || tensor->flags & TG_NO_BATCH)
+        return false;
+    for (uint32_t a = 0; a < TG_MAX_AXES; a++)
+        if (tensor->axes[a] && tensor->axes[a] != TG_DQK && tensor->axes[a] != TG_DHV)
+            return false;
+    return true;
+}
+
+static void add(tg_bits *set, tg_operand operand)
+{
+    const uint32_t tile = TG_OPERAND_TILE(operand);
+    *set |= tile && tile < TG_MAX_TILES ? TG_BIT(tile) : 0;
+}
+
+/* What the statement writes; where it is needed, all it reads is. */
+static tg_bits outputs_of(const tg_stmt *stmt)
+{
+    tg_bits bits = 0;
+    add(&bits, stmt->out);
+    if (tg_stmt_has_final(stmt))
+        add(&bits, stmt->final_);
+    return bits;
+}
+
+/* The tiles that final states are made of, those among them. 0: there is no final state. */
+static tg_bits needed_of(const tg_algorithm *algorithm)
+{
+    tg_bits needed = 0, before;
+    for (uint32_t t = 1; t < algorithm->n_tensors && t < TG_MAX_TILES; t++)
+        needed |= is_final_state(algorithm, t) ? TG_BIT(t) : 0;
+    do {
+        before = needed;
+        for (uint32_t i = algorithm->n_body; i-- > 0;) {
+            const tg_stmt *stmt = &algorithm->body[i];
+            tg_operand reads[TG_MAX_READS];
+            const uint32_t n = outputs_of(stmt) & needed ? tg_stmt_reads(stmt, reads) : 0;
+            for (uint32_t k = 0; k < n; k++)
+                add(&needed, reads[k]);
+            if (n && tg_stmt_has_final(stmt)) { /* states of segments, and their transitions */
+                add(&needed, stmt->out);
+                add(&needed, stmt->transition);
+            }
+        }
+    } while (needed != before);
+    return needed;
+}
+
+static bool is_same_state(const tg_stmt *one, const tg_stmt *other)
+{
+    return one->op == TG_STMT_CARRY && other->op == TG_STMT_CARRY && one->flags == other->flags && one->a == other->a &&
+           one->b == other->b && one->init == other->init && one->decay == other->decay;
+}
+
+/* The statements that are left: one state is carried once, where rows of the whole variant carry it each for themselves. */
+static void merge_states(struct part *part, tg_bits *needed)
+{
+    tg_algorithm *algorithm = &part->algorithm;
+    for (uint32_t i = 0; i < algorithm->n_body; i++)
+        for (uint32_t j = i + 1; j < algorithm->n_body; j++) {
+            tg_stmt *stmt = &part->body[i], *later = &part->body[j];
+            if (!is_same_state(stmt, later) || stmt->final_)
+                continue;
+            stmt->final_ = later->final_;
+            *needed &= ~TG_BIT(TG_OPERAND_TILE(later->out));
+            memmove(later, later + 1, (--algorithm->n_body - j) * sizeof *later);
+        }
+}
+
+static bool reduce(const tg_algorithm *from, const char *name, struct part *part)
+{
+    tg_bits needed = needed_of(from);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < from->n_body; i++)
+        if (outputs_of(&from->body[i]) & needed) {
+            part->body[n] = from->body[i];
+            if (!(needed & TG_BIT(TG_OPERAND_TILE(part->body[n].final_))))
+                part->body[n].final_ = 0;
+            n++;
+        }
+    snprintf(part->title, sizeof part->title, "%s, final states alone", from->title);
+    part->algorithm = *from;
+    part->algorithm.name = name;
+    part->algorithm.title = part->title;
+    part->algorithm.tensors = part->tensors;
+    part->algorithm.body = part->body;
+    part->algorithm.n_body = n;
+    merge_states(part, &needed);
+    for (uint32_t t = 1; t < from->n_tensors && t < TG_MAX_TILES; t++)
+        if (needed & TG_BIT(t)) {
+            part->tensors[t] = from->tensors[t];
+            if (is_final_state(from, t))
+                part->tensors[t].flags &= (uint8_t)~TG_OPTIONAL;
+        }
+    return n > 0;
+}
+
+/* ---- schedules ---- */
+
+static uint32_t count_schedules(const tg_schedule *const *schedules)
+{
+    uint32_t n = 0;
+    while (schedules && schedules[n])
+        n++;
+    return n;
+}
+
+/* Tables as they are. A schedule that names the whole algorithm is one too, without it; one of a third algorithm is left out. */
+static bool take_schedules(const tg_schedule *const *from, const tg_algorithm *whole, struct part *part)
+{
+    const uint32_t n = count_schedules(from);
+    uint32_t left = 0;
+    part->list = calloc(n + 1, sizeof *part->list);
+    part->own = calloc(n + 1, sizeof *part->own);
+    for (uint32_t i = 0; part->list && part->own && i < n; i++) {
+        if (from[i]->algorithm && from[i]->algorithm != whole)
+            continue;
+        part->list[left] = from[i];
+        if (from[i]->algorithm) {
+            part->own[left] = *from[i];
+            part->own[left].algorithm = NULL;
+            part->list[left] = &part->own[left];
+        }
+        left++;
+    }
+    return part->list && part->own;
+}
+
+static bool make_part(const tg_algorithm *whole, const tg_schedule *const *schedules, const char *name,
+                      struct part *part)
+{
+    return tg_algorithm_check(whole, NULL) == TG_OK && reduce(whole, name, part) &&
+           take_schedules(schedules, whole, part);
+}
+
+/* ---- the variant ---- */
+
+static uint32_t count_ways(const tg_variant *variant)
+{
+    uint32_t n = 0;
+    while (variant->others && variant->others[n].algorithm)
+        n++;
+    return n;
+}
+
+/* What they vary is of tables: there are none for schedules that name their algorithm. */
+static bool are_of_tables(const tg_space *const *spaces)
+{
+    for (uint32_t i = 0; spaces && spaces[i]; i++)
+        if (spaces[i]->schedule->algorithm)
+            return false;
+    return true;
+}
+
+void tg_states_free(const tg_variant *states)
+{
+    struct states *s = (struct states *)(uintptr_t)states;
+    if (!s)
+        return;
+    for (uint32_t i = 0; s->parts && i <= s->n_ways; i++) {
+        free(s->parts[i].list);
+        free(s->parts[i].own);
+    }
+    free(s->parts);
+    free(s->ways);
+    free(s);
+}
+
+static bool fill(struct states *s, const tg_variant *variant)
+{
+    snprintf(s->name, sizeof s->name, "%s-state", variant->name);
+    s->n_ways = count_ways(variant);
+    s->ways = calloc(s->n_ways + 1, sizeof *s->ways);
+    s->parts = calloc(s->n_ways + 1, sizeof *s->parts);
+    if (!s->ways || !s->parts || !make_part(variant->algorithm, variant->schedules, s->name, &s->parts[0]))
+        return false;
+    for (uint32_t i = 0; i < s->n_ways; i++) {
+        if (!make_part(variant->others[i].algorithm, variant->others[i].schedules, s->name, &s->parts[i + 1]))
+            return false;
+        s->ways[i] = (tg_way){&s->parts[i + 1].algorithm, s->parts[i + 1].list};
+    }
+    return true;
+}
+
+const tg_variant *tg_states_of(const tg_variant *variant)
+{
+    static const char *const no_aliases[] = {NULL};
+    struct states *s = variant && variant->name ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    if (!fill(s, variant)) {
+        tg_states_free(&s->variant);
+        return NULL;
+    }
+    s->variant = (tg_variant){TG_HEADER(tg_variant),
+                              .name = s->name,
+                              .aliases = no_aliases,
+                              .algorithm = &s->parts[0].algorithm,
+                              .schedules = s->parts[0].list,
+                              .others = s->ways,
+                              .spaces = are_of_tables(variant->spaces) ? variant->spaces : NULL,
+                              .names = variant->names};
+    return &s->variant;
+}
