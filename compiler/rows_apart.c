@@ -62,6 +62,8 @@ void plan_keep_rows_apart(struct plan *p, uint32_t begin)
     const uint32_t dim = plan_shared_dim(p);
     if (p->schedule->max_tokens < 2 || p->block[dim] > SHARED_OUT_GROUP * p->threads)
         return;
+    if (p->nests[p->ops[begin].n].reverse) /* its first token is the last */
+        return;
     for (uint32_t i = 0; i < p->n_values; i++)
         p->values[i].rows_apart = p->values[i].nest != p->ops[begin].n && plan_has_dim(&p->values[i], dim) &&
                                   plan_has_dim(&p->values[i], p->thread_dim) && can_wait(p, begin, i);

@@ -69,10 +69,11 @@ static tg_bits needed_of(const tg_algorithm *algorithm)
         for (uint32_t i = algorithm->n_body; i-- > 0;) {
             const tg_stmt *stmt = &algorithm->body[i];
             tg_operand reads[TG_MAX_READS];
-            const uint32_t n = outputs_of(stmt) & needed ? tg_stmt_reads(stmt, reads) : 0;
+            const bool is_needed = (outputs_of(stmt) & needed) != 0;
+            const uint32_t n = is_needed ? tg_stmt_reads(stmt, reads) : 0;
             for (uint32_t k = 0; k < n; k++)
                 add(&needed, reads[k]);
-            if (n && tg_stmt_has_final(stmt)) { /* states of segments, and their transitions */
+            if (is_needed && tg_stmt_has_final(stmt)) { /* states of segments, and their transitions */
                 add(&needed, stmt->out);
                 add(&needed, stmt->transition);
             }

@@ -120,8 +120,8 @@ static bool sums_batch(const tg_algorithm *algorithm, const tg_stmt *stmt)
 }
 
 const char *const kind_names[N_KINDS] = {
-    "inverse",  "positions in memory", "decayed product", "kept decay", "sum into a state", "parameter", "walk",
-    "segments", "heads together",      "held state",      "pool",       "kept tensor"};
+    "inverse",  "positions in memory", "decayed product", "kept decay", "sum into a state", "parameter",         "walk",
+    "segments", "heads together",      "held state",      "pool",       "kept tensor",      "final states alone"};
 
 bool is_of_kind(const struct declaration *d, enum kind kind)
 {
@@ -142,6 +142,8 @@ bool is_of_kind(const struct declaration *d, enum kind kind)
         return d->shape.pooled;
     case KIND_KEPT:
         return d->schedule.kept[0];
+    case KIND_STATES:
+        return d->is_states;
     case KIND_WALK:
         return has_row(d, is_walk);
     case KIND_SEGMENTS:
@@ -168,6 +170,8 @@ void declare(uint64_t seed, struct declaration *d)
         static const char *const no_aliases[] = {NULL};
         d->variant = (tg_variant){TG_HEADER(tg_variant), .name = "random", .aliases = no_aliases};
     }
+    if (draw_chance(&own, 12))
+        declare_states(d);
     d->variant.algorithm = &d->algorithm;
     d->variant.schedules = d->schedules;
     d->variant.spaces = NULL;

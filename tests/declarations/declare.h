@@ -36,6 +36,7 @@ struct declaration {
     tg_shape shape;
     bool without_optional;
     bool is_mutant; /* of a built-in variant */
+    bool is_states; /* final states alone of what was drawn */
 };
 
 /* algorithm.c: statements of the family's kind, in other orders and with other operands. */
@@ -44,6 +45,8 @@ void declare_algorithm(struct draw *draw, struct declaration *d);
 void declare_schedule(struct draw *draw, struct declaration *d);
 /* A built-in variant with a schedule of its own, of which some fields are changed. */
 void declare_mutant(struct draw *draw, struct declaration *d);
+/* Its final states alone, where it has any. */
+void declare_states(struct declaration *d);
 /* call.c: sizes, element type, target. */
 void declare_call(struct draw *draw, struct declaration *d);
 /* So many seeds, from one that this divides on, are schedules of one algorithm. */
@@ -65,6 +68,7 @@ enum kind {
     KIND_HELD,
     KIND_POOL,
     KIND_KEPT,
+    KIND_STATES,
     N_KINDS
 };
 extern const char *const kind_names[N_KINDS];

@@ -440,3 +440,26 @@ void declare_mutant(struct draw *draw, struct declaration *d)
         change_field(draw, d);
     fit_step(d);
 }
+
+/* ---- final states alone ---- */
+
+void declare_states(struct declaration *d)
+{
+    const tg_variant whole = {TG_HEADER(tg_variant), .name = "random", .algorithm = &d->algorithm,
+                              .schedules = d->schedules};
+    const tg_variant *found = tg_states_of(&whole);
+    tg_schedule schedule;
+    if (found && found->algorithm->n_tensors <= MOST_TILES && found->algorithm->n_body <= MOST_STATEMENTS &&
+        tg_variant_schedule(found, 0, &schedule) && schedule.n_rows) {
+        d->algorithm = *found->algorithm;
+        memcpy(d->tensors, d->algorithm.tensors, d->algorithm.n_tensors * sizeof *d->tensors);
+        memcpy(d->body, d->algorithm.body, d->algorithm.n_body * sizeof *d->body);
+        d->algorithm.name = d->algorithm.title = "random";
+        d->algorithm.tensors = d->tensors;
+        d->algorithm.body = d->body;
+        d->schedule = schedule;
+        d->schedule.algorithm = &d->algorithm;
+        d->is_states = true;
+    }
+    tg_states_free(found);
+}

@@ -330,11 +330,11 @@ static void refuse_inverse(void)
     schedule.chunk = 1;
     schedule.max_tokens = 8;
     schedule.n_rows = 1;
-    schedule.rows[0] = (tg_kernel_row){
-        .name = "step",
-        .outputs = {IS, IN_, ITV, INV},
-        .warps = 1,
-        .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}};
+    schedule.rows[0] =
+        (tg_kernel_row){.name = "step",
+                        .outputs = {IS, IN_, ITV, INV},
+                        .warps = 1,
+                        .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}};
     if (tap_begin("refused: states that go opposite ways through the tokens")) {
         expect_refused(&schedule, "TG0519", "kernel step walks the chunks for states and the other way for ns");
         tap_end();
@@ -644,6 +644,70 @@ static void refuse_parameters(void)
     tap_end();
 }
 
+/* ---- a step whose tokens go backwards ---- */
+
+enum { BK = 1, BV, BG, BS0, BA, BB, BGT, BKE, BCK, BS };
+static const tg_tensor backwards_tensors[] = {
+    [BK] = {"k", TG_IO, TG_IN, {TG_T, TG_DQK}},
+    [BV] = {"v", TG_IO, TG_IN, {TG_T, TG_DHV}},
+    [BG] = {"g", TG_F32, TG_IN, {TG_T, TG_DQK}},
+    [BS0] = {"S0", TG_F32, TG_IN | TG_OPTIONAL, {TG_DQK, TG_DHV}},
+    [BA] = {"a", TG_F32, 0, {TG_T, TG_DQK}},
+    [BB] = {"b", TG_F32, 0, {TG_T, TG_DQK}},
+    [BGT] = {"gt", TG_F32, 0, {TG_CHUNK, TG_DQK}},
+    [BKE] = {"ke", TG_F32, 0, {TG_T, TG_DQK}},
+    [BCK] = {"states", TG_F32, 0, {TG_CHUNK, TG_DQK, TG_DHV}},
+    [BS] = {"S", TG_F32, TG_OUT, {TG_DQK, TG_DHV}},
+};
+static const tg_stmt backwards_body[] = {
+    TG_MAP_TO(TG_AT_KV(BA), TG_LOGSIG2(TG_KV(BG))),
+    TG_SCAN_TO(TG_AT_KV(BB), TG_AT_KV(BA)),
+    TG_TOTAL_TO(BGT, TG_AT_KV(BA)),
+    TG_MAP_TO(TG_AT_KV(BKE), TG_MUL(TG_KV(BK), TG_EXP2(TG_SUB(TG_KV(BB), TG_KV(BA))))),
+    TG_CARRY_BACK_TO(BCK, BS, BS0, BGT, TG_AT_KV(BKE), TG_AT_KV(BV)),
+};
+static const tg_algorithm backwards = {
+    TG_HEADER(tg_algorithm),      .name = "backwards",
+    .title = "backwards",         .file = __FILE__,
+    .tensors = backwards_tensors, .n_tensors = TG_COUNT(backwards_tensors),
+    .body = backwards_body,       .n_body = TG_COUNT(backwards_body),
+};
+static const tg_schedule backwards_step = {
+    TG_HEADER(tg_schedule),
+    .name = "step8",
+    .file = __FILE__,
+    .algorithm = &backwards,
+    .chunk = 1,
+    .max_tokens = 8,
+    .n_rows = 1,
+    .rows = {{.name = "step",
+              .outputs = {BS},
+              .warps = 2,
+              .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}}},
+};
+
+/* Decays of rows that wait for the step's end are those since the first token that is walked, which is not the first. */
+static void try_backwards(void)
+{
+    static const tg_schedule *const schedules[] = {&backwards_step, NULL};
+    static const tg_variant variant = {TG_HEADER(tg_variant), .name = "backwards", .aliases = no_aliases,
+                                       .algorithm = &backwards, .schedules = schedules};
+    static const struct spec spec = {.own = &variant,
+                                     .variant = "backwards",
+                                     .io = TG_BF16,
+                                     .batch = 2,
+                                     .heads = 1,
+                                     .tokens = 5,
+                                     .dqk = 64,
+                                     .dhv = 64,
+                                     .schedule = "step8",
+                                     .has_s0 = true};
+    if (!tap_begin("a step whose tokens go backwards, with decays of rows"))
+        return;
+    try_both_ways(&spec, 7);
+    tap_end();
+}
+
 void suite_found(void)
 {
     try_sums();
@@ -656,6 +720,7 @@ void suite_found(void)
     refuse_turned();
     refuse_joined();
     try_transitions();
+    try_backwards();
     try_joined();
     try_joined_decay();
     refuse_chunks();
