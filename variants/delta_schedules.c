@@ -275,6 +275,6 @@ static const tg_space back_grouped_space = CUTS("segments", back_grouped), back_
 const tg_space *const tg_delta_backward_spaces[] = {&back_paired_space, &back_grouped_space, &back_parted_space, &back_cut_space, NULL};
 
 const tg_schedule *const tg_delta_forward[] = {&step, &walk, &portable, NULL};
-const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_paired, &back_grouped, &back_cut, NULL};
+const tg_schedule *const tg_delta_walked[] = {&back_walk, &back_apart, &back_cut, &back_grouped, &back_paired, NULL};
 const tg_schedule *const tg_delta_parted[] = {&back_parted, NULL};
 const tg_schedule *const tg_delta_backward[] = {&back_portable, NULL};
