@@ -16,6 +16,7 @@ from ._c import wrong
 from ._device import DeviceArray, default, device as device_of
 from ._plan import Plan, key as plan_key
 from ._signature import LAYOUTS, Form, signature, types
+from ._widths import can_fill, filled
 
 _FIXED_WIDTH = 128  # dqk of operators that have none
 _MOST_KINDS = 4096
@@ -127,6 +128,10 @@ class Operator:
         if plan is not None:
             return plan.run(given, Results())
         of.check_names((*given, *want))
+        if can_fill(of, given, want):
+            given, cut = filled(of, given, layout, state_v_first)
+            return Results(cut(self.run(want=want, chunk=chunk, layout=layout, state_v_first=state_v_first, step=step,
+                                        segment=segment, stream=stream, **given)))
         scalars = {name: given.pop(name) for name in of.scalars if name in given}
         call = _Call(self, given, scalars, how, want, stream)
         of.check_missing(given, call.form)

@@ -14,6 +14,20 @@ def is_odd(width):
     return width % _STEP != 0 or width < _LEAST
 
 
+def can_fill(of, given, want):
+    """Is it of such widths, and only made of what can be filled up: arrays of NumPy and PyTorch, no outputs of the caller's,
+    nothing that is kept for a backward?"""
+    kept = {t.name for t in of.results if t.is_kept}
+    outputs = {t.name for t in of.results}
+    rows = [given[name] for name, _ in of.rows if given.get(name) is not None]
+    return (all(is_torch(x) or _is_numpy(x) for x in rows) and all(x.ndim for x in rows) and not outputs & given.keys() and
+            not kept & {*want, *given} and bool(_missing(of, given)))
+
+
+def _is_numpy(x):
+    return "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray)
+
+
 def filled(of, given, layout, v_first):
     """Arrays and scalars by name, with rows as long as kernels want them, and a function that cuts results by name. None: they
     are so already, or cannot be made so; states in slots of a pool stay as they are, and then so does everything."""

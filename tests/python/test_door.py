@@ -62,6 +62,27 @@ class Forward(unittest.TestCase):
         for h in (as_views, dense):
             np.testing.assert_array_equal(h.swapaxes(1, 2), forward("simple-gla", **x).h)
 
+    def test_widths_that_no_kernel_has(self):
+        for K, V in ((60, 100), (16, 5), (3, 24)):
+            x = inputs(K=K, V=V, T=20)
+            found = forward("simple-gla", **x, want=["S"])
+            for one, other in zip((found.h, found.S), expected(x)):
+                self.assertLess(error(one, other), FP32)
+            self.assertEqual((found.h.shape, found.S.shape), ((2, 2, 20, V), (2, 2, K, V)))
+            turned = {**x, "S0": np.ascontiguousarray(x["S0"].swapaxes(2, 3))}
+            S = forward("simple-gla", **turned, want=["S"], state_v_first=True).S
+            np.testing.assert_array_equal(S.swapaxes(2, 3), found.S)
+        x = inputs(K=20, V=12, T=20)
+        dh = np.random.default_rng(1).standard_normal(x["v"].shape).astype(np.float32)
+        given = {**x, "dh": dh}
+        back = tegula.backward("simple-gla", device=DEVICE, **given, want=["dS0"])
+        self.assertEqual([back[n].shape for n in ("dq", "dk", "dv", "dS0")], [x[n].shape for n in ("q", "k", "v", "S0")])
+        step = 1e-2 * np.random.default_rng(2).standard_normal(x["k"].shape)
+        there, here = ((expected({**x, "k": x["k"] + s * step})[0] * dh).sum() for s in (1, -1))
+        self.assertLess(abs((there - here) / 2 - (back["dk"] * step).sum()), 1e-3 * abs((back["dk"] * step)).sum())
+        with self.assertRaises(tegula.Error):  # where it is to go has the width that no kernel has
+            forward("simple-gla", **x, h=np.zeros_like(x["v"]))
+
     def test_groups(self):
         x = inputs(H=4, groups=2)
         self.assertLess(error(forward("simple-gla", **x).h, expected(x)[0]), FP32)
@@ -402,7 +423,7 @@ class Errors(unittest.TestCase):
 
     def test_those_of_the_libraries(self):
         with self.assertRaises(tegula.Error) as caught:
-            x = inputs(K=20)
+            x = inputs(K=520)
             forward("simple-gla", **x)
         self.assertIn("dqk", str(caught.exception))
         self.assertTrue(caught.exception.code.startswith("TG"))
