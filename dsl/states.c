@@ -2,7 +2,9 @@
  *
  * Who has some of a sequence's tokens tells others by it what they do to a state, without what comes out for the tokens: two
  * of the four tensors are read, and nothing of their length is written. The tables of schedules are the variant's own: rows lose
- * tiles and axes that are not there (dsl/bind.c), and those that are left without a tile are no rows. */
+ * tiles and axes that are not there (dsl/bind.c), and those that are left without a tile are no rows. Points of which nothing good is
+ * left are none, and then spaces. */
+#include "dsl/bind.h"
 #include "dsl/slice.h"
 #include "dsl/tegula.h"
 
@@ -18,8 +20,10 @@ struct part {
     tg_tensor tensors[TG_MAX_TILES];
     tg_stmt body[TG_MAX_BODY];
     char title[LONGEST_TITLE];
+    uint32_t n;               /* tables that are left: */
     const tg_schedule **list; /* NULL-terminated */
-    tg_schedule *own;         /* those of the list that are no tables of the variant's */
+    tg_schedule *own;         /* what it points to */
+    const tg_schedule **from; /* what they are in the whole */
 };
 
 struct states {
@@ -28,6 +32,8 @@ struct states {
     tg_way *ways;
     uint32_t n_ways;
     struct part *parts; /* of the variant's algorithm, then of the others' */
+    const tg_space **spaces;
+    tg_space *own_spaces;
 };
 
 /* A final state of a sequence and head: an output without tokens or chunks, which is no gradient of a parameter. */
@@ -141,25 +147,61 @@ static uint32_t count_schedules(const tg_schedule *const *schedules)
     return n;
 }
 
-/* Tables as they are. A schedule that names the whole algorithm is one too, without it; one of a third algorithm is left out. */
+static uint32_t count_points(const tg_schedule *table)
+{
+    uint32_t n = 0;
+    while (table->points && table->points[n].name)
+        n++;
+    return n;
+}
+
+/* Whether there is something left of a point, or of a table without points, that makes all states. Nothing is kept for a backward. */
+static bool is_good(const tg_schedule *table, const tg_point *point, const tg_algorithm *algorithm)
+{
+    const struct tg_table of = {.declared = table, .algorithm = algorithm};
+    tg_schedule schedule;
+    return tg_point_bind(&of, point, NULL, &schedule, NULL) == TG_OK && schedule.n_rows && !schedule.kept[0] &&
+           tg_schedule_check(&schedule, NULL) == TG_OK;
+}
+
+/* A table with those of its points that are good. False: there are none, or there is no memory. */
+static bool take_table(const tg_schedule *from, const tg_algorithm *algorithm, tg_schedule *to)
+{
+    const struct tg_table of = {.declared = to, .algorithm = algorithm};
+    const tg_point *point;
+    uint32_t n = 0;
+    *to = *from;
+    to->algorithm = NULL;
+    if (!from->points)
+        return is_good(to, NULL, algorithm);
+    tg_point *points = calloc(count_points(from) + 1, sizeof *points);
+    for (uint32_t at = 0; points && tg_point_next(&of, &at, &point);)
+        if (is_good(to, point, algorithm))
+            points[n++] = *point;
+    to->points = points;
+    if (n == 0)
+        free(points);
+    return n > 0;
+}
+
+/* One of a third algorithm is left out. */
 static bool take_schedules(const tg_schedule *const *from, const tg_algorithm *whole, struct part *part)
 {
     const uint32_t n = count_schedules(from);
-    uint32_t left = 0;
     part->list = calloc(n + 1, sizeof *part->list);
     part->own = calloc(n + 1, sizeof *part->own);
-    for (uint32_t i = 0; part->list && part->own && i < n; i++) {
-        if (from[i]->algorithm && from[i]->algorithm != whole)
+    part->from = calloc(n + 1, sizeof *part->from);
+    if (!part->list || !part->own || !part->from)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((from[i]->algorithm && from[i]->algorithm != whole) ||
+            !take_table(from[i], &part->algorithm, &part->own[part->n]))
             continue;
-        part->list[left] = from[i];
-        if (from[i]->algorithm) {
-            part->own[left] = *from[i];
-            part->own[left].algorithm = NULL;
-            part->list[left] = &part->own[left];
-        }
-        left++;
+        part->from[part->n] = from[i];
+        part->list[part->n] = &part->own[part->n];
+        part->n++;
     }
-    return part->list && part->own;
+    return true;
 }
 
 static bool make_part(const tg_algorithm *whole, const tg_schedule *const *schedules, const char *name,
@@ -179,13 +221,36 @@ static uint32_t count_ways(const tg_variant *variant)
     return n;
 }
 
-/* What they vary is of tables: there are none for schedules that name their algorithm. */
-static bool are_of_tables(const tg_space *const *spaces)
+static const tg_schedule *own_table(const struct states *s, const tg_schedule *from)
 {
-    for (uint32_t i = 0; spaces && spaces[i]; i++)
-        if (spaces[i]->schedule->algorithm)
-            return false;
-    return true;
+    for (uint32_t i = 0; i <= s->n_ways; i++)
+        for (uint32_t k = 0; k < s->parts[i].n; k++)
+            if (s->parts[i].from[k] == from)
+                return s->parts[i].list[k];
+    return NULL;
+}
+
+/* Those of tables that are left, whose fields are all there. */
+static bool take_spaces(const tg_space *const *from, struct states *s)
+{
+    uint32_t n = 0, left = 0;
+    while (from && from[n])
+        n++;
+    s->spaces = calloc(n + 1, sizeof *s->spaces);
+    s->own_spaces = calloc(n + 1, sizeof *s->own_spaces);
+    for (uint32_t i = 0; s->spaces && s->own_spaces && i < n; i++) {
+        const tg_space *const one[] = {&s->own_spaces[left], NULL};
+        tg_variant with = s->variant;
+        s->own_spaces[left] = *from[i];
+        s->own_spaces[left].schedule = own_table(s, from[i]->schedule);
+        with.spaces = one;
+        if (s->own_spaces[left].schedule && tg_variant_check(&with, NULL) == TG_OK) {
+            s->spaces[left] = &s->own_spaces[left];
+            left++;
+        }
+    }
+    s->variant.spaces = s->spaces;
+    return s->spaces && s->own_spaces;
 }
 
 void tg_states_free(const tg_variant *states)
@@ -194,16 +259,22 @@ void tg_states_free(const tg_variant *states)
     if (!s)
         return;
     for (uint32_t i = 0; s->parts && i <= s->n_ways; i++) {
+        for (uint32_t k = 0; k < s->parts[i].n; k++)
+            free((void *)(uintptr_t)s->parts[i].own[k].points);
         free(s->parts[i].list);
         free(s->parts[i].own);
+        free(s->parts[i].from);
     }
     free(s->parts);
     free(s->ways);
+    free(s->spaces);
+    free(s->own_spaces);
     free(s);
 }
 
 static bool fill(struct states *s, const tg_variant *variant)
 {
+    static const char *const no_aliases[] = {NULL};
     snprintf(s->name, sizeof s->name, "%s-state", variant->name);
     s->n_ways = count_ways(variant);
     s->ways = calloc(s->n_ways + 1, sizeof *s->ways);
@@ -215,26 +286,18 @@ static bool fill(struct states *s, const tg_variant *variant)
             return false;
         s->ways[i] = (tg_way){&s->parts[i + 1].algorithm, s->parts[i + 1].list};
     }
-    return true;
+    s->variant = (tg_variant){TG_HEADER(tg_variant),         .name = s->name,
+                              .aliases = no_aliases,         .algorithm = &s->parts[0].algorithm,
+                              .schedules = s->parts[0].list, .others = s->ways};
+    return take_spaces(variant->spaces, s);
 }
 
 const tg_variant *tg_states_of(const tg_variant *variant)
 {
-    static const char *const no_aliases[] = {NULL};
     struct states *s = variant && variant->name ? calloc(1, sizeof *s) : NULL;
-    if (!s)
-        return NULL;
-    if (!fill(s, variant)) {
+    if (s && !fill(s, variant)) {
         tg_states_free(&s->variant);
         return NULL;
     }
-    s->variant = (tg_variant){TG_HEADER(tg_variant),
-                              .name = s->name,
-                              .aliases = no_aliases,
-                              .algorithm = &s->parts[0].algorithm,
-                              .schedules = s->parts[0].list,
-                              .others = s->ways,
-                              .spaces = are_of_tables(variant->spaces) ? variant->spaces : NULL,
-                              .names = variant->names};
-    return &s->variant;
+    return s ? &s->variant : NULL;
 }

@@ -445,6 +445,13 @@ check gated-delta-backward-state --device emu --arch sm_90a --shape B=2,NH=2,T=1
 gated-delta-backward-state bf16
 out.dS0 
 
+-- case tuned
+-- args
+tune gated-delta-backward-state --gpu H200 --shape B=1,NH=16,T=32768,dqk=128,dhv=128 --budget-seconds 1
+-- exit 0
+-- stdout
+segments-all
+
 -- case no states
 -- args
 explain rms-norm-state

@@ -268,6 +268,7 @@ static void compare_alone(const struct spec *spec, const char *of, const char *s
     alone.variant = name;
     alone.schedule = schedule;
     alone.backward = NULL;
+    tap_expect(tg_variant_check(tg_variant_find(name), &log_sink) == TG_OK, "%s: %s", name, log_text());
     if (results_anew(&alone, repeat_heads, both, &found)) {
         tap_expect(found.n > 0, "%s has no outputs", name);
         for (uint32_t i = 0; i < found.n; i++) {
