@@ -330,11 +330,11 @@ static void refuse_inverse(void)
     schedule.chunk = 1;
     schedule.max_tokens = 8;
     schedule.n_rows = 1;
-    schedule.rows[0] =
-        (tg_kernel_row){.name = "step",
-                        .outputs = {IS, IN_, ITV, INV},
-                        .warps = 1,
-                        .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}};
+    schedule.rows[0] = (tg_kernel_row){
+        .name = "step",
+        .outputs = {IS, IN_, ITV, INV},
+        .warps = 1,
+        .row = {[TG_CHUNK] = TG_W(1), [TG_LQ] = TG_L(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(32)}};
     if (tap_begin("refused: states that go opposite ways through the tokens")) {
         expect_refused(&schedule, "TG0519", "kernel step walks the chunks for states and the other way for ns");
         tap_end();
