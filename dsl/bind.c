@@ -38,20 +38,15 @@ static bool is_there(const tg_schedule *schedule, const tg_kernel_row *row, bool
            !(is_kept && (row->only & TG_IF_NOT_KEPT));
 }
 
-/* A table's axes of positions that no statement of the row has are none, nor are heads walked whose sum it does not make. */
+/* A table's axes of positions that no statement of the row has are none. */
 static void keep_axes(tg_schedule *schedule)
 {
     struct tg_slices slices;
     tg_schedule_slice(schedule, schedule->n_rows, &slices);
-    for (uint32_t r = 0; r < schedule->n_rows; r++) {
-        const uint32_t lacks = slices.good >> r & 1 ? ~slices.rows[r].dims : 0;
-        tg_axis_role *row = schedule->rows[r].row;
+    for (uint32_t r = 0; r < schedule->n_rows; r++)
         for (uint32_t d = TG_LQ; d <= TG_LKV; d++)
-            if (lacks >> d & 1)
-                row[d] = (tg_axis_role){0};
-        if (lacks >> TG_MEMBER & 1 && row[TG_MEMBER].role == TG_ROLE_W)
-            row[TG_MEMBER] = (tg_axis_role){0};
-    }
+            if (slices.good >> r & 1 && !(slices.rows[r].dims >> d & 1))
+                schedule->rows[r].row[d] = (tg_axis_role){0};
 }
 
 void tg_schedule_bind(tg_schedule *schedule, const tg_algorithm *algorithm)
