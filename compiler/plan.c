@@ -277,7 +277,7 @@ uint32_t plan_final_tile(const struct plan *p)
     return p->slice.stores >> tile & 1 ? tile : 0;
 }
 
-/* Final states, and nothing else? */
+/* A walk on warpgroups that writes final states, and nothing else? */
 static void find_finals(struct plan *p)
 {
     tg_bits finals = 0, states = 0, read = 0;
@@ -291,7 +291,7 @@ static void find_finals(struct plan *p)
         for (uint32_t k = 0, n = p->slice.stmts >> i & 1 ? tg_stmt_reads(s, reads) : 0; k < n; k++)
             read |= TG_BIT(TG_OPERAND_TILE(reads[k]));
     }
-    p->finals_only = p->slice.stores && !(p->slice.stores & ~finals);
+    p->finals_only = p->row->mma == TG_MMA_WGMMA && p->slice.stores && !(p->slice.stores & ~finals);
     p->reads_state = p->finals_only && (states & read & ~TG_BIT(0));
 }
 

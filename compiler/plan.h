@@ -241,8 +241,9 @@ struct plan {
     uint32_t adds;             /* dimension in which two of them add up their parts of the output; 0: none do */
     uint32_t turns;            /* heads of a group that a thread block walks one after the other */
     bool makes_segments;       /* ... from a state of zero, which goes to memory */
-    bool finals_only; /* it writes final states and nothing else: of segments the last of a sequence has to be walked */
-    bool reads_state; /* ... which are made of the states of chunks before */
+    bool
+        finals_only; /* a walk on warpgroups that writes final states and nothing else: of segments the last of a sequence has to be walked */
+    bool reads_state;  /* ... which are made of the states of chunks before */
     uint32_t composes; /* chunks of the segments whose states a kernel without products composes; 0: another kernel */
     uint32_t
         transition; /* tile that takes the transitions of the segments that it makes or composes; 0: it is a number */
