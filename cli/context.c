@@ -72,11 +72,9 @@ static void add_harmless(const tg_writer *writer, const char *text)
 /* A statement is checked as often as directions and schedules have it: the same of the same place is told once. */
 static bool is_told(struct context *context, const tg_diag *diag, const char *text)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    const uint64_t hash = tg_num_stream(text);
     if (!diag->file)
         return false;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     for (uint32_t i = 0; i < context->n_told; i++)
         if (context->told[i] == hash)
             return true;

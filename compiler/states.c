@@ -6,8 +6,6 @@
 #include "compiler/plan.h"
 #include "compiler/plan_program.h"
 
-#include <string.h>
-
 static bool is_matrix(const uint8_t axes[TG_MAX_AXES])
 {
     const bool keys_first = axes[0] == TG_DQK && axes[1] == TG_DHV,
@@ -24,8 +22,7 @@ int tg_algorithm_has_states(const tg_algorithm *algorithm)
 {
     for (uint32_t tile = 1; tile < algorithm->n_tensors; tile++) {
         const tg_tensor *t = &algorithm->tensors[tile];
-        const bool is_along = memchr(t->axes, TG_T, TG_MAX_AXES) || memchr(t->axes, TG_CHUNK, TG_MAX_AXES);
-        if ((t->flags & (TG_IN | TG_OUT)) && !(t->flags & TG_NO_BATCH) && !is_along)
+        if (t->flags & (TG_IN | TG_OUT) && tg_tensor_is_of_sequence(t))
             return 1;
     }
     return 0;

@@ -10,6 +10,12 @@ const tg_tensor *tg_tile_tensor(const tg_algorithm *algorithm, uint32_t tile)
     return &algorithm->tensors[tile];
 }
 
+bool tg_tensor_is_of_sequence(const tg_tensor *tensor)
+{
+    return !(tensor->flags & TG_NO_BATCH) && !memchr(tensor->axes, TG_T, TG_MAX_AXES) &&
+           !memchr(tensor->axes, TG_CHUNK, TG_MAX_AXES);
+}
+
 static uint32_t body_count(const tg_algorithm *algorithm)
 {
     if (!algorithm->body || algorithm->n_body > TG_MAX_BODY)

@@ -73,6 +73,9 @@ tg_operand tg_operand_swap(tg_operand operand);
 /* The tensor of a tile, NULL when there is none. */
 const tg_tensor *tg_tile_tensor(const tg_algorithm *algorithm, uint32_t tile);
 
+/* One entry for each sequence and head, nothing along the tokens: a state, where it goes in or out. */
+bool tg_tensor_is_of_sequence(const tg_tensor *tensor);
+
 /* Has axis TG_T. */
 bool tg_tile_has_t(const tg_algorithm *algorithm, uint32_t tile);
 

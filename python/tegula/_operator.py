@@ -128,8 +128,9 @@ class Operator:
         if plan is not None:
             return plan.run(given, Results())
         of.check_names((*given, *want))
-        if can_fill(of, given, want):
-            given, cut = filled(of, given, layout, state_v_first)
+        wide = filled(of, given, layout, state_v_first) if can_fill(of, given, want) else None
+        if wide:
+            given, cut = wide
             return Results(cut(self.run(want=want, chunk=chunk, layout=layout, state_v_first=state_v_first, step=step,
                                         segment=segment, stream=stream, **given)))
         scalars = {name: given.pop(name) for name in of.scalars if name in given}

@@ -15,13 +15,11 @@ def is_odd(width):
 
 
 def can_fill(of, given, want):
-    """Is it of such widths, and only made of what can be filled up: arrays of NumPy and PyTorch, no outputs of the caller's,
-    nothing that is kept for a backward?"""
+    """Are rows arrays that can be filled up, with no outputs of the caller's and nothing that is kept for a backward?"""
     kept = {t.name for t in of.results if t.is_kept}
-    outputs = {t.name for t in of.results}
-    rows = [given[name] for name, _ in of.rows if given.get(name) is not None]
-    return (all(is_torch(x) or _is_numpy(x) for x in rows) and all(x.ndim for x in rows) and not outputs & given.keys() and
-            not kept & {*want, *given} and bool(_missing(of, given)))
+    rows = [given[name] for name, _ in of.rows if name in given]
+    return (all((is_torch(x) or _is_numpy(x)) and x.ndim for x in rows) and not kept & {*want, *given} and
+            not any(t.name in given for t in of.results))
 
 
 def _is_numpy(x):

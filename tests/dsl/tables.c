@@ -166,7 +166,7 @@ void test_own_table(void **state)
     assert_non_null(strstr(log.codes, "TG0205"));
 }
 
-/* ---- final states alone (dsl/states.c) ---- */
+/* ---- final states alone (dsl/final_states.c) ---- */
 
 /* Schedules that name their algorithm lose it, and what there is none of. */
 void test_states_alone(void **state)

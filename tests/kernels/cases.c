@@ -6,12 +6,7 @@
     {                                                                                                                  \
         .name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " L=" #l " " #gates_ " S0=" #s0          \
                      " " #layout_ " x" #scale_ " ",                                                                    \
-        .io = TG_##io_,                                                                                                \
-        .batch = b,                                                                                                    \
-        .heads = nh,                                                                                                   \
-        .tokens = t,                                                                                                   \
-        .dqk = dqk_,                                                                                                   \
-        .dhv = dhv_,                                                                                                   \
+        SPEC_SIZES(io_, b, nh, t, dqk_, dhv_),                                                                         \
         .chunk = l,                                                                                                    \
         .schedule = schedule_,                                                                                         \
         .gates = gates_,                                                                                               \

@@ -7,12 +7,7 @@
     {.name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " " #gates_ " " #forward_ " " #backward_    \
                   " " #__VA_ARGS__,                                                                                    \
      .variant = variant_,                                                                                              \
-     .io = TG_##io_,                                                                                                   \
-     .batch = b,                                                                                                       \
-     .heads = nh,                                                                                                      \
-     .tokens = t,                                                                                                      \
-     .dqk = dqk_,                                                                                                      \
-     .dhv = dhv_,                                                                                                      \
+     SPEC_SIZES(io_, b, nh, t, dqk_, dhv_),                                                                            \
      .gates = gates_,                                                                                                  \
      .schedule = forward_,                                                                                             \
      .backward = backward_,                                                                                            \

@@ -51,6 +51,9 @@ struct spec {
     bool is_pooled;      /* states in slots of a pool, the final one where the initial one is */
     const char *scalars; /* "eps=0.01 exact=0" */
 };
+/* What lines of all lists of specs have: types and sizes. */
+#define SPEC_SIZES(io_, b, nh, t, dqk_, dhv_)                                                                          \
+    .io = TG_##io_, .batch = b, .heads = nh, .tokens = t, .dqk = dqk_, .dhv = dhv_
 
 /* Everything that a spec needs in the compiler, and the tensors of the call. */
 struct trial {

@@ -16,12 +16,7 @@ struct state_case {
     {{.name = #io_ " B=" #b " NH=" #nh " T=" #t " dqk=" #dqk_ " dhv=" #dhv_ " " forward_ " " #backward_ " " #contract_ \
                    " " #__VA_ARGS__,                                                                                   \
       .variant = variant_,                                                                                             \
-      .io = TG_##io_,                                                                                                  \
-      .batch = b,                                                                                                      \
-      .heads = nh,                                                                                                     \
-      .tokens = t,                                                                                                     \
-      .dqk = dqk_,                                                                                                     \
-      .dhv = dhv_,                                                                                                     \
+      SPEC_SIZES(io_, b, nh, t, dqk_, dhv_),                                                                           \
       .schedule = forward_,                                                                                            \
       .backward = backward_,                                                                                           \
       .has_s0 = true,                                                                                                  \

@@ -1,4 +1,4 @@
-/* dsl/states.c - of a variant what its final states are made of, and nothing else: statements, tensors, schedules.
+/* dsl/final_states.c - of a variant what its final states are made of, and nothing else: statements, tensors, schedules.
  *
  * Who has some of a sequence's tokens tells others by it what they do to a state, without what comes out for the tokens: two
  * of the four tensors are read, and nothing of their length is written. The tables of schedules are the variant's own: rows lose
@@ -36,16 +36,10 @@ struct states {
     tg_space *own_spaces;
 };
 
-/* A final state of a sequence and head: an output without tokens or chunks, which is no gradient of a parameter. */
 static bool is_final_state(const tg_algorithm *algorithm, uint32_t tile)
 {
     const tg_tensor *tensor = tg_tile_tensor(algorithm, tile);
-    if (!tensor || !(tensor->flags & TG_OUT) || tensor->flags & TG_NO_BATCH)
-        return false;
-    for (uint32_t a = 0; a < TG_MAX_AXES; a++)
-        if (tensor->axes[a] && tensor->axes[a] != TG_DQK && tensor->axes[a] != TG_DHV)
-            return false;
-    return true;
+    return tensor && tensor->flags & TG_OUT && tg_tensor_is_of_sequence(tensor);
 }
 
 static void add(tg_bits *set, tg_operand operand)
@@ -94,17 +88,29 @@ static bool is_same_state(const tg_stmt *one, const tg_stmt *other)
            one->b == other->b && one->init == other->init && one->decay == other->decay;
 }
 
+static bool is_read(const tg_algorithm *algorithm, uint32_t tile)
+{
+    for (uint32_t i = 0; i < algorithm->n_body; i++) {
+        tg_operand reads[TG_MAX_READS];
+        for (uint32_t k = tg_stmt_reads(&algorithm->body[i], reads); k-- > 0;)
+            if (TG_OPERAND_TILE(reads[k]) == tile)
+                return true;
+    }
+    return false;
+}
+
 /* The statements that are left: one state is carried once, where rows of the whole variant carry it each for themselves. */
 static void merge_states(struct part *part, tg_bits *needed)
 {
     tg_algorithm *algorithm = &part->algorithm;
     for (uint32_t i = 0; i < algorithm->n_body; i++)
-        for (uint32_t j = i + 1; j < algorithm->n_body; j++) {
+        for (uint32_t j = algorithm->n_body; --j > i;) {
             tg_stmt *stmt = &part->body[i], *later = &part->body[j];
-            if (!is_same_state(stmt, later) || stmt->final_)
+            const uint32_t out = TG_OPERAND_TILE(later->out);
+            if (!is_same_state(stmt, later) || stmt->final_ || is_read(algorithm, out))
                 continue;
             stmt->final_ = later->final_;
-            *needed &= ~TG_BIT(TG_OPERAND_TILE(later->out));
+            *needed &= ~TG_BIT(out);
             memmove(later, later + 1, (--algorithm->n_body - j) * sizeof *later);
         }
 }
