@@ -38,7 +38,7 @@ static LLVMValueRef is_small(struct emit *e, LLVMValueRef x)
     return LLVMBuildFCmp(e->b, LLVMRealOLE, call(e, "llvm.fabs", &e->f32, 1, &x, 1), real(e, LARGEST), "");
 }
 
-/* Both vectors of a head. All lanes have read theirs before any writes. */
+/* Both vectors of a head. All lanes have read theirs before any writes: a vote alone does not order that. */
 static void make_factors(struct emit *e, const struct walk *w, LLVMValueRef head)
 {
     const struct plan *p = e->p;
@@ -57,6 +57,7 @@ static void make_factors(struct emit *e, const struct walk *w, LLVMValueRef head
         }
     }
     LLVMValueRef args[] = {imm(e, -1), small}, all = call(e, "llvm.nvvm.vote.all.sync", NULL, 0, args, 2);
+    sync_warp(e);
     LLVMBasicBlockRef after = begin_if(e, all);
     for (uint32_t k = 0; k < 2; k++)
         for (uint32_t half = 0; half < HALVES; half++)
