@@ -177,13 +177,10 @@ static double tensor_bytes(const struct plan *p, const tg_sizes *s, uint32_t til
 {
     const tg_tensor *t = &p->algorithm->tensors[tile];
     const double batch = t->flags & TG_NO_BATCH ? 1 : (double)s->batch;
-    const double heads =
-        t->flags & TG_NO_HEADS
-            ? 1
-            : (double)s->heads /
-                  (t->flags & TG_SHARED ? group_of(&p->shape) : plan_heads_summed(p->schedule, &p->shape, tile));
-    double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads *
-                   plan_parts(p->schedule, p->slices, &p->shape, tile);
+    const double heads = t->flags & TG_NO_HEADS
+                             ? 1
+                             : (double)s->heads / (t->flags & TG_SHARED ? group_of(&p->shape) : p->heads_summed[tile]);
+    double bytes = tg_dtype_bytes(plan_memory_dtype(p, tile)) * batch * heads * p->parts[tile];
     for (uint32_t i = 0; i < TG_MAX_AXES && t->axes[i]; i++)
         bytes *= t->axes[i] == TG_T ? (double)s->tokens : count(p, s, t->axes[i]);
     const uint32_t segment = tg_tile_segment(p->schedule, tile);
@@ -409,7 +406,7 @@ static bool loads_plainly(const struct plan *p)
 {
     bool in_parts = false;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
-        in_parts |= (p->slice.loads >> t & 1) && plan_parts(p->schedule, p->slices, &p->shape, t) > 1;
+        in_parts |= (p->slice.loads >> t & 1) && p->parts[t] > 1;
     return !in_parts && plan_dim_size(p, p->thread_dim) % p->block[p->thread_dim] == 0;
 }
 
@@ -497,7 +494,7 @@ static double parts_bytes(const struct plan *p, const tg_sizes *s)
     enum { SECTOR = 32 };
     double bytes = 0;
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
-        const uint32_t parts = plan_parts(p->schedule, p->slices, &p->shape, t);
+        const uint32_t parts = p->parts[t];
         if ((p->slice.stores >> t & 1) && parts > 1)
             bytes += tensor_bytes(p, s, t) * fmin(parts, (double)SECTOR / sizeof(float));
     }

@@ -51,7 +51,7 @@ static uint32_t n_strides(const struct plan *p, uint32_t tile)
     while (n < TG_MAX_AXES && axes[n] != TG_AXIS_NONE)
         n++;
     const bool dense = last == TG_DQK || last == TG_DHV || last == TG_LKV;
-    return 2 + n - (dense && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 ? 1 : 0);
+    return 2 + n - (dense && p->parts[tile] == 1 ? 1 : 0);
 }
 
 static tg_bits tensors_of(const struct plan *p)
@@ -143,8 +143,7 @@ static bool lie_alike(const struct plan *p, uint32_t a, uint32_t b)
     const uint32_t of_a = p->algorithm->tensors[a].flags, of_b = p->algorithm->tensors[b].flags;
     return !((of_a | of_b) & apart) && !((of_a ^ of_b) & same) && !tg_tile_kept(p->schedule, a) &&
            !tg_tile_kept(p->schedule, b) && memcmp(plan_memory_axes(p, a), plan_memory_axes(p, b), TG_MAX_AXES) == 0 &&
-           tg_tile_segment(p->schedule, a) == tg_tile_segment(p->schedule, b) &&
-           plan_parts(p->schedule, p->slices, &p->shape, a) == plan_parts(p->schedule, p->slices, &p->shape, b);
+           tg_tile_segment(p->schedule, a) == tg_tile_segment(p->schedule, b) && p->parts[a] == p->parts[b];
 }
 
 uint32_t plan_strides_of(const struct plan *p, uint32_t tile)

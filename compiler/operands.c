@@ -100,8 +100,7 @@ static bool check_parts(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];
-        if (v->stmt >= 0 || adds_parts(p, v) ||
-            plan_parts(p->schedule, p->slices, &p->shape, TG_OPERAND_TILE(v->operand)) == 1)
+        if (v->stmt >= 0 || adds_parts(p, v) || p->parts[TG_OPERAND_TILE(v->operand)] == 1)
             continue;
         plan_refuse(p, "TG0524", "let a row without matrix products add them up, or sum it in one block",
                     "kernel %s cannot take, in parts, tile %s here", p->row->name, plan_tensor(p, v)->name);

@@ -71,8 +71,8 @@ static void fetch_tokens(struct plan *p, const struct nest *nest)
             elements *= v->extent[d];
         v->row_bytes = elements * tg_dtype_bytes(v->dtype);
         v->stage_bytes = v->row_bytes * p->schedule->max_tokens;
-        v->staged = tg_tile_has_t(p->algorithm, tile) && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1 &&
-                    v->dtype != TG_F32X2 && (v->row_bytes % 16 == 0 || v->dtype == TG_F32);
+        v->staged = tg_tile_has_t(p->algorithm, tile) && p->parts[tile] == 1 && v->dtype != TG_F32X2 &&
+                    (v->row_bytes % 16 == 0 || v->dtype == TG_F32);
         for (uint32_t k = 0; k < i && v->staged && v->shared_with < 0; k++)
             if (p->values[nest->loads[k]].staged && TG_OPERAND_TILE(p->values[nest->loads[k]].operand) == tile)
                 v->shared_with = (int8_t)nest->loads[k];

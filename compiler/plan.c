@@ -207,7 +207,7 @@ static uint32_t block_of(const tg_algorithm *algorithm, const tg_kernel_row *row
         return role->block ? role->block : 1;
     /* a tile of 32 x 32 can be shared by 4 warps, but not where all rows of one belong to a warp (orient.c); what is
      * outside of the tensor counts as zero */
-    const bool whole = tg_has_one_chunk(algorithm),
+    const bool whole = row->mma == TG_MMA_SYNC && tg_has_one_chunk(algorithm),
                of_states = row->row[TG_LQ].role == TG_ROLE_NONE && row->row[TG_LKV].role == TG_ROLE_NONE;
     const uint32_t parallel = whole ? 16u * row->warps : 32u, other = whole || of_states ? 32 : 16;
     const uint32_t together = row->row[TG_MEMBER].role == TG_ROLE_P && row->row[TG_MEMBER].block > 1;
@@ -227,24 +227,30 @@ static uint32_t parallel_sums(const tg_schedule *schedule, const struct tg_slice
     for (uint32_t d = TG_DQK; d <= TG_DHV; d++)
         if (schedule->rows[row].row[d].role == TG_ROLE_P)
             parallel |= 1u << d;
-    parallel &= ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
+    if (parallel)
+        parallel &= ~tg_operand_mask(schedule->algorithm, (tg_operand)tile);
     return parallel && (slices->good >> row & 1) ? parallel & tg_row_sums(schedule, &slices->rows[row], tile) : 0;
+}
+
+static uint32_t parts_of(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
+                         uint32_t row, uint32_t tile)
+{
+    const uint32_t summed = parallel_sums(schedule, slices, row, tile);
+    uint32_t parts = 1;
+    for (uint32_t d = 1; d < TG_N_DIMS; d++)
+        if ((summed >> d & 1) && dim_size(shape, d) &&
+            !tg_is_cluster_sum(schedule->algorithm, &schedule->rows[row], tile, d)) {
+            const uint32_t block = block_of(schedule->algorithm, &schedule->rows[row], shape, d);
+            parts *= (dim_size(shape, d) + block - 1) / block;
+        }
+    return parts;
 }
 
 uint32_t plan_parts(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                     uint32_t tile)
 {
-    const int r = tg_tile_row(schedule, tile);
-    if (r < 0)
-        return 1;
-    const tg_kernel_row *row = &schedule->rows[r];
-    const uint32_t summed = parallel_sums(schedule, slices, (uint32_t)r, tile);
-    uint32_t parts = 1;
-    for (uint32_t d = 1; d < TG_N_DIMS; d++)
-        if ((summed >> d & 1) && dim_size(shape, d) && !tg_is_cluster_sum(schedule->algorithm, row, tile, d))
-            parts *= (dim_size(shape, d) + block_of(schedule->algorithm, row, shape, d) - 1) /
-                     block_of(schedule->algorithm, row, shape, d);
-    return parts;
+    const int row = tg_tile_row(schedule, tile);
+    return row < 0 ? 1 : parts_of(schedule, slices, shape, (uint32_t)row, tile);
 }
 
 uint32_t plan_split_dims(const struct plan *p, uint32_t tile)
@@ -298,8 +304,7 @@ static void find_finals(struct plan *p)
 uint32_t plan_together(const struct plan *p, uint32_t tile)
 {
     const uint32_t last = plan_last_axis(p, tile);
-    const bool is_plain =
-        plan_memory_dtype(p, tile) != TG_F32X2 && plan_parts(p->schedule, p->slices, &p->shape, tile) == 1;
+    const bool is_plain = plan_memory_dtype(p, tile) != TG_F32X2 && p->parts[tile] == 1;
     if (p->sharers && last == plan_shared_dim(p) && is_plain)
         return SHARED_OUT_GROUP;
     return p->each > 1 && last == p->thread_dim && is_plain ? p->each : 1;
@@ -410,12 +415,32 @@ static bool is_for_sums(const tg_algorithm *algorithm, uint32_t tile)
     return any && !(algorithm->tensors[tile].flags & TG_OUT);
 }
 
+static uint32_t heads_summed_by(const tg_kernel_row *row, const tg_algorithm *algorithm, const tg_shape_class *shape,
+                                uint32_t tile)
+{
+    const uint32_t heads = row->mma == TG_MMA_WGMMA ? heads_of(row, shape) : 1;
+    return heads > 1 && is_for_sums(algorithm, tile) ? heads : 1;
+}
+
 uint32_t plan_heads_summed(const tg_schedule *schedule, const tg_shape_class *shape, uint32_t tile)
 {
-    const int r = tg_tile_row(schedule, tile);
-    if (r < 0 || schedule->rows[r].mma != TG_MMA_WGMMA || !is_for_sums(schedule->algorithm, tile))
-        return 1;
-    return heads_of(&schedule->rows[r], shape);
+    const int row = tg_tile_row(schedule, tile);
+    return row < 0 ? 1 : heads_summed_by(&schedule->rows[row], schedule->algorithm, shape, tile);
+}
+
+/* Of all tiles at once, of which kernels and the model ask again and again. The first row that lists a tile counts. */
+static void find_parts(struct plan *p)
+{
+    for (uint32_t tile = 0; tile < TG_MAX_TILES; tile++)
+        p->parts[tile] = p->heads_summed[tile] = 1;
+    for (uint32_t r = p->schedule->n_rows; r-- > 0;) {
+        const tg_kernel_row *row = &p->schedule->rows[r];
+        for (uint32_t i = 0; i < TG_MAX_OUTPUTS && row->outputs[i]; i++) {
+            const uint32_t tile = row->outputs[i];
+            p->parts[tile] = (uint16_t)parts_of(p->schedule, p->slices, &p->shape, r, tile);
+            p->heads_summed[tile] = (uint16_t)heads_summed_by(row, p->algorithm, &p->shape, tile);
+        }
+    }
 }
 
 /* A row that sums over heads goes from one sum that is in memory to the next. */
@@ -425,7 +450,7 @@ static bool find_member_block(struct plan *p)
     for (uint32_t t = 1; t < p->algorithm->n_tensors; t++) {
         if (!(p->slice.loads >> t & 1) || !(tg_tile_implicit(p->algorithm, t) >> TG_MEMBER & 1))
             continue;
-        const uint32_t heads = plan_heads_summed(p->schedule, &p->shape, t);
+        const uint32_t heads = p->heads_summed[t];
         if ((block && heads != block) || (heads > 1 && p->row->mma != TG_MMA_NONE)) {
             plan_refuse(p, "TG0517", "let a row of its own, without a matrix instruction, sum over heads",
                         "kernel %s reads %s, of which memory has sums of %u heads, beside what it has otherwise",
@@ -460,6 +485,7 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     p->sink = sink;
     p->threads = 32u * p->row->warps;
     plan_name(p);
+    find_parts(p);
     for (uint32_t d = 1; d < TG_N_DIMS; d++)
         p->block[d] = block_of(p->algorithm, p->row, shape, d);
     p->segment = tg_row_has_segments(p->row) ? p->block[TG_SEG] : 0;

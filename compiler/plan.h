@@ -218,8 +218,9 @@ struct plan {
     const tg_kernel_row *row;
     const tg_target *target;
     tg_shape_class shape;
-    const struct tg_slices *slices; /* of all rows */
-    struct tg_slice slice;          /* of this one */
+    const struct tg_slices *slices;                           /* of all rows */
+    struct tg_slice slice;                                    /* of this one */
+    uint16_t parts[TG_MAX_TILES], heads_summed[TG_MAX_TILES]; /* plan_parts and plan_heads_summed, of each tile */
     const tg_sink *sink;
     char name[64];
 

@@ -64,18 +64,22 @@ tg_dtype plan_dtype_of(const tg_tensor *tensor, const tg_shape_class *shape)
     return tensor->dtype == TG_IO ? shape->io : tensor->dtype == TG_DTYPE_NONE ? TG_F32 : (tg_dtype)tensor->dtype;
 }
 
+static tg_dtype dtype_in(const tg_tensor *tensor, const tg_shape_class *shape, uint32_t heads_summed, uint32_t parts)
+{
+    const tg_dtype declared = plan_dtype_of(tensor, shape);
+    return declared == TG_F32 && heads_summed > 1 && parts == 1 ? shape->io : declared;
+}
+
 tg_dtype plan_dtype_in(const tg_schedule *schedule, const struct tg_slices *slices, const tg_shape_class *shape,
                        uint32_t tile)
 {
-    const tg_dtype declared = plan_dtype_of(&schedule->algorithm->tensors[tile], shape);
-    const bool is_sum = declared == TG_F32 && plan_heads_summed(schedule, shape, tile) > 1 &&
-                        plan_parts(schedule, slices, shape, tile) == 1;
-    return is_sum ? shape->io : declared;
+    return dtype_in(&schedule->algorithm->tensors[tile], shape, plan_heads_summed(schedule, shape, tile),
+                    plan_parts(schedule, slices, shape, tile));
 }
 
 tg_dtype plan_memory_dtype(const struct plan *p, uint32_t tile)
 {
-    return plan_dtype_in(p->schedule, p->slices, &p->shape, tile);
+    return dtype_in(&p->algorithm->tensors[tile], &p->shape, p->heads_summed[tile], p->parts[tile]);
 }
 
 bool plan_is_pooled(const struct plan *p, uint32_t tile)

@@ -54,7 +54,7 @@ static bool find_owner(struct plan *p)
     p->threads = 128 * (p->groups + 1);
     p->warps_m = 4;
     p->warps_n = 1;
-    p->sums_heads = p->heads > 1 && output && plan_heads_summed(p->schedule, &p->shape, output->tile) > 1;
+    p->sums_heads = p->heads > 1 && output && p->heads_summed[output->tile] > 1;
     p->tiles = plan_heads_in_rows(p) * p->block[p->owner] / (WALK_TILE * p->groups);
     return true;
 }

@@ -142,8 +142,7 @@ static bool find_sums_of_heads(struct plan *p)
     for (uint32_t i = 0; ok && i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE && p->values[op->v].space == SPACE_FRAGMENT && op->v != p->state)
-            ok = plan_heads_summed(p->schedule, &p->shape, op->tile) == p->heads && p->values[op->v].by_head &&
-                 find_sum(p, op->v);
+            ok = p->heads_summed[op->tile] == p->heads && p->values[op->v].by_head && find_sum(p, op->v);
     }
     for (uint32_t i = 0; i < p->n_values; i++)
         ok = ok && (!p->values[i].summed || is_read_once(p, i));

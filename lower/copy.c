@@ -221,7 +221,7 @@ static void load_valid(struct emit *e, tg_operand operand, uint32_t tile, LLVMVa
         set(e, reg[0], LLVMBuildExtractElement(e->b, x, imm(e, 0), ""));
         set(e, reg[1], LLVMBuildExtractElement(e->b, x, imm(e, 1), ""));
     } else if (dtype == TG_F32) {
-        set(e, reg[0], load_parts(e, constant, from, plan_parts(e->p->schedule, e->p->slices, &e->p->shape, tile)));
+        set(e, reg[0], load_parts(e, constant, from, e->p->parts[tile]));
     } else {
         LLVMValueRef x = constant_load(e, constant, dtype == TG_BF16 ? e->bfloat : e->half, from, 2);
         set(e, reg[0], LLVMBuildFPExt(e->b, x, e->f32, ""));

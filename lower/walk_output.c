@@ -136,8 +136,7 @@ void walk_put(struct emit *e, struct walk *w, const struct op *op)
 static void store_floats(struct emit *e, const struct walk *w, const struct op *op, const LLVMValueRef x[WALK_TILE / 2])
 {
     const struct value *v = &e->p->values[op->v];
-    const uint32_t parts = plan_parts(e->p->schedule, e->p->slices, &e->p->shape, op->tile),
-                   row = parts * plan_dim_size(e->p, e->p->owner);
+    const uint32_t parts = e->p->parts[op->tile], row = parts * plan_dim_size(e->p, e->p->owner);
     LLVMValueRef column = tile_column(e, 0),
                  first = tensor_address(e, v->operand, op->tile, &e->at, v->dims, column, owner_row(e, w, 0));
     first = byte_offset(e, first, mul(e, part_index(e, op->tile), imm(e, 4)));
