@@ -389,13 +389,13 @@ static bool split_warps(struct plan *p)
     uint32_t best = 0;
     for (uint32_t wn = 1; wn <= (chained ? 1u : p->row->warps); wn++) {
         const uint32_t wm = p->row->warps / wn;
-        if (wm * wn != p->row->warps || !split_fits(p, wm, wn) || (best && split_cost(p, wm, wn) >= best))
+        if (wm * wn != p->row->warps || !split_fits(p, wm, wn) || (p->warps_m && split_cost(p, wm, wn) >= best))
             continue;
         best = split_cost(p, wm, wn);
         p->warps_m = wm;
         p->warps_n = wn;
     }
-    if (best)
+    if (p->warps_m)
         return true;
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct value *v = &p->values[i];

@@ -26,13 +26,21 @@ uint32_t plan_chunk_multiple(const tg_schedule *schedule)
     return multiple;
 }
 
-/* A walk's chunk is one tile. */
+/* A walk's chunk is one tile; so is that of a row on tensor cores that makes decays of channels. */
+static bool has_whole_chunks(const tg_schedule *schedule, uint32_t row)
+{
+    struct tg_slice slice;
+    return schedule->rows[row].mma == TG_MMA_WGMMA ||
+           (schedule->rows[row].mma == TG_MMA_SYNC && tg_row_slice(schedule, row, &slice) &&
+            tg_row_scans_channels(schedule->algorithm, &slice));
+}
+
 uint32_t plan_chunk_most(const tg_schedule *schedule)
 {
     if (tg_has_one_chunk(schedule->algorithm))
         return schedule->max_tokens ? 0 : schedule->chunk;
     for (uint32_t r = 0; r < schedule->n_rows; r++)
-        if (schedule->rows[r].mma == TG_MMA_WGMMA)
+        if (has_whole_chunks(schedule, r))
             return schedule->chunk;
     return 0;
 }

@@ -626,9 +626,10 @@ static void check_matrix(const struct kernel *k)
 {
     if (is_thread_kernel(k))
         check_threads(k);
-    else if (!k->slice.matrix && !sums_tiles(k))
+    else if (!k->slice.matrix && !sums_tiles(k) && !tg_row_scans_channels(k->schedule->algorithm, &k->slice))
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
-                 "%s: it computes no matrix product or plain sum, but mma is not TG_MMA_NONE", k->name);
+                 "%s: it computes no matrix product, plain sum or decay of channels, but mma is not TG_MMA_NONE",
+                 k->name);
 }
 
 /* ---- the whole ---- */

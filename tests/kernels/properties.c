@@ -309,17 +309,22 @@ static void suite_states_alone(void)
 {
     static const struct {
         const char *variant, *schedule, *back_schedule;
+        uint32_t dqk; /* 0: 64 */
     } cut[] = {
-        {"simple-gla", "walk", "segments seg=1"},
-        {"mlstm-exp", "segments-n seg=1", NULL},
-        {"mamba2", "segments seg=2", "walk"},
-        {"gla", "segments-gates seg=1", "walk-gates"},
-        {"rwkv6", "walk-gates", "segments-gates seg=2"},
-        {"gated-delta", "segments seg=1", "segments-all seg=2"},
-        {"gated-delta-gate", "walk", "segments-all seg=1"},
-        {"kda-safe", "segments seg=1", "walk"},
-        {"kda", "walk", "segments seg=1"},
-        {"nla", "segments-n seg=1", NULL},
+        {"simple-gla", "walk", "segments seg=1", 0},
+        {"mlstm-exp", "segments-n seg=1", NULL, 0},
+        {"mamba2", "segments seg=2", "walk", 0},
+        {"gla", "segments-gates seg=1", "walk-gates", 0},
+        {"gla", "segments seg=1", "segments seg=2", 0},
+        {"gla", "walk", "walk", 128},
+        {"hgrn2", "segments seg=2", "walk", 0},
+        {"rwkv6", "walk", "segments seg=1", 0},
+        {"rwkv6", "walk-gates", "segments-gates seg=2", 0},
+        {"gated-delta", "segments seg=1", "segments-all seg=2", 0},
+        {"gated-delta-gate", "walk", "segments-all seg=1", 0},
+        {"kda-safe", "segments seg=1", "walk", 0},
+        {"kda", "walk", "segments seg=1", 0},
+        {"nla", "segments-n seg=1", NULL, 0},
     };
     struct spec spec = {
         .io = TG_BF16, .batch = 2, .heads = 2, .tokens = 65, .dqk = 24, .dhv = 40, .has_s0 = true, .backward = ""};
@@ -335,6 +340,7 @@ static void suite_states_alone(void)
     spec.tokens = 200;
     for (size_t i = 0; i < TG_COUNT(cut); i++) {
         spec.variant = cut[i].variant;
+        spec.dqk = cut[i].dqk ? cut[i].dqk : 64;
         if (!tap_begin("final states alone, %s %s", spec.variant, cut[i].schedule))
             continue;
         states_alone(&spec, cut[i].schedule, cut[i].back_schedule);
