@@ -203,7 +203,7 @@ def load(device):
 def loss_of(model, data, starts, options):
     """Bits a byte of the pieces that begin at `starts`."""
     pieces = data[starts[:, None] + torch.arange(options.tokens + 1, device=data.device)]
-    with torch.autocast(data.device.type, torch.bfloat16, enabled=data.is_cuda):
+    with torch.autocast(data.device.type, torch.bfloat16, enabled=data.is_cuda and not options.float32):
         logits = model(pieces[:, :-1])
     return cross_entropy(logits.float().flatten(0, 1), pieces[:, 1:].flatten()) / math.log(2)
 
@@ -247,6 +247,7 @@ def parse(arguments=None):
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--float32", action="store_true", help="on a GPU: not in bfloat16")
     return parser.parse_args(arguments)
 
 
