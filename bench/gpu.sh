@@ -3,7 +3,7 @@
 #
 #     bench/gpu.sh [--commit ID] [--out FOLDER] [PART...]
 #
-#   test    ./dev gpu-test: two minutes, most of them under compute-sanitizer
+#   test    ./dev gpu-test: some ten minutes, half of them under compute-sanitizer
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   wisdom  tegula tune, 4 s each, of the table of tegula bench, forward and backward: h200.txt, for wisdom/ (about 200 s)
