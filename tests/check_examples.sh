@@ -5,7 +5,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/check_lib.sh
-tegula=$build/bin/tegula
+tegula=$build/bin/tegula_made # the command that keeps what LLVM made
 emulator=$build/lib/libtegula-emu.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -122,7 +122,7 @@ whole_or_not() {
 quoted() {
     { echo '#line 1 "quo\"te.c"' && cat examples/algorithm/mine.c; } >"$work/quoted.c"
     "${CC:-cc}" -std=c11 -shared -fPIC "-I$build/include" "$work/quoted.c" -lm -o "$work/quoted.so" &&
-        "$tegula" compile --load "$work/quoted.so" hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
+        "$build/bin/tegula" compile --load "$work/quoted.so" hgrn2 --arch sm_80 --dqk 64 --dhv 64 -o "$work/quoted" &&
         grep -qF '"quo_te.c"' "$work"/quoted/*.H.ptx
 }
 

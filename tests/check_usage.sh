@@ -15,7 +15,7 @@ refuses() { # PROGRAM
 # The command and the example of those who embed have tests of their own.
 for program in "$build"/bin/*; do
     case ${program##*/} in
-    tegula | embed) ;;
+    tegula | tegula_made | embed) ;;
     *) check "${program##*/} --nonsense" refuses "$program" ;;
     esac
 done
