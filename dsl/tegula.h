@@ -387,7 +387,8 @@ enum { TG_ADDS = 1 };
  * never a silent fallback. */
 typedef enum tg_mma {
     TG_MMA_NONE = 0,   /* none: every thread computes its elements by itself, see above */
-    TG_MMA_SYNC = 1,   /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later */
+    TG_MMA_SYNC = 1,   /* mma.sync m16n8k16 on bf16 or f16 inputs, sm_80 and later; a row that makes decays of channels
+                          (a SCAN of a tile with TG_DQK) may say it without a product, and a chunk is one block then */
     TG_MMA_TF32X3 = 2, /* mma.sync m16n8k8 on f32 inputs split into two TF32 parts, three products; sm_80 and later */
     TG_MMA_WGMMA = 3,  /* wgmma on bf16 or f16 inputs, sm_90a, in a kernel that walks the chunks: see below */
 } tg_mma;
