@@ -458,3 +458,11 @@ explain rms-norm-state
 -- exit 2
 -- stderr
 error: unknown variant 'rms-norm-state'
+
+-- case decays of channels by tensor cores without a product are for 16-bit rows
+-- args
+explain gla-state --dtype f32 --dqk 64 --dhv 64 --arch sm_90a --schedule "fused pairs.mma=tf32x3" --ptxas none
+-- exit 2
+-- stderr
+TG0222
+kernel pairs: it computes no matrix product, plain sum or decay of channels
