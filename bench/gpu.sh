@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# bench/gpu.sh - everything that is to be known from a GPU, in one run of less than four minutes:
+# bench/gpu.sh - everything that is to be known from a GPU, in one run:
 #
 #     bench/gpu.sh [--commit ID] [--out FOLDER] [PART...]
 #
-#   test    ./dev gpu-test: some ten minutes, half of them under compute-sanitizer
+#   test    ./dev gpu-test, a part of it under compute-sanitizer
 #   quick   ./dev gpu-test --quick
 #   tune    tegula tune at B 8, T 8192 and at B 1, T 65536
 #   wisdom  tegula tune, 4 s each, of the table of tegula bench, forward and backward: h200.txt, for wisdom/ (about 200 s)

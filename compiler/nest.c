@@ -234,18 +234,12 @@ static bool find_direction(struct plan *p)
     return ways < 3 && (!p->backwards || p->thread_dim == TG_CHUNK);
 }
 
-/* Does a row on tensor cores make decays of channels? */
-static bool scans_channels(const struct plan *p)
-{
-    return p->row->mma == TG_MMA_SYNC && tg_row_scans_channels(p->algorithm, &p->slice);
-}
-
-/* A kernel on tensor cores takes a chunk as one block: on warpgroups, and where the algorithm has but one chunk size, and for decays
- * of channels. */
+/* A kernel on tensor cores takes a chunk as one block: on warpgroups, where the algorithm has but one chunk size, and where it
+ * makes decays of channels. */
 static bool find_one_block(struct plan *p)
 {
     const uint32_t positions = 1u << TG_LQ | 1u << TG_LKV;
-    const bool is_fixed = tg_has_one_chunk(p->algorithm) || scans_channels(p),
+    const bool is_fixed = tg_has_one_chunk(p->algorithm) || tg_row_scans_channels(p->algorithm, p->row, &p->slice),
                needed = p->row->mma != TG_MMA_NONE && is_fixed && (p->slice.dims & positions);
     for (uint32_t d = TG_LQ; needed && d <= TG_LKV; d++)
         if ((p->slice.dims >> d & 1) && p->block[d] != p->schedule->chunk) {
@@ -294,7 +288,7 @@ static bool find_channels(struct plan *p)
     p->spreads = p->by_channel = find_spreads(p);
     if (p->spreads)
         return true;
-    p->by_channel = scans_channels(p);
+    p->by_channel = tg_row_scans_channels(p->algorithm, p->row, &p->slice);
     const uint32_t n = p->block[TG_DQK];
     if (!p->by_channel || (p->one_block && p->row->warps == CHANNEL_WARPS && n == p->shape.dqk &&
                            (n == 64 || n == 128) && p->schedule->chunk == CHANNEL_WARPS * CHANNEL_ROWS))

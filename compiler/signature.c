@@ -31,8 +31,8 @@ static bool has_whole_chunks(const tg_schedule *schedule, uint32_t row)
 {
     struct tg_slice slice;
     return schedule->rows[row].mma == TG_MMA_WGMMA ||
-           (schedule->rows[row].mma == TG_MMA_SYNC && tg_row_slice(schedule, row, &slice) &&
-            tg_row_scans_channels(schedule->algorithm, &slice));
+           (tg_row_slice(schedule, row, &slice) &&
+            tg_row_scans_channels(schedule->algorithm, &schedule->rows[row], &slice));
 }
 
 uint32_t plan_chunk_most(const tg_schedule *schedule)

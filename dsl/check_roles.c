@@ -622,17 +622,11 @@ static bool sums_tiles(const struct kernel *k)
     return false;
 }
 
-/* ... or, with 16-bit inputs, for decays of channels. */
-static bool makes_decays(const struct kernel *k)
-{
-    return k->row->mma == TG_MMA_SYNC && tg_row_scans_channels(k->schedule->algorithm, &k->slice);
-}
-
 static void check_matrix(const struct kernel *k)
 {
     if (is_thread_kernel(k))
         check_threads(k);
-    else if (!k->slice.matrix && !sums_tiles(k) && !makes_decays(k))
+    else if (!k->slice.matrix && !sums_tiles(k) && !tg_row_scans_channels(k->schedule->algorithm, k->row, &k->slice))
         tg_fault(k->check, TG0222, "set .mma = TG_MMA_NONE",
                  "%s: it computes no matrix product, plain sum or decay of channels, but mma is not TG_MMA_NONE",
                  k->name);

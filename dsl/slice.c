@@ -736,10 +736,10 @@ bool tg_row_slice(const tg_schedule *schedule, uint32_t row, struct tg_slice *sl
     return slices.good >> row & 1;
 }
 
-bool tg_row_scans_channels(const tg_algorithm *algorithm, const struct tg_slice *slice)
+bool tg_row_scans_channels(const tg_algorithm *algorithm, const tg_kernel_row *row, const struct tg_slice *slice)
 {
     bool any = false;
-    for (uint32_t s = 0; s < body_count(algorithm); s++)
+    for (uint32_t s = 0; row->mma == TG_MMA_SYNC && s < body_count(algorithm); s++)
         any |= (slice->stmts & TG_BIT(s)) && algorithm->body[s].op == TG_STMT_SCAN &&
                (tg_operand_mask(algorithm, algorithm->body[s].a) >> TG_DQK & 1);
     return any;

@@ -192,8 +192,8 @@ bool tg_tile_kept(const tg_schedule *schedule, uint32_t tile);
 /* The dqk and dhv that a tile's value in the row of that slice is a sum over, itself or through what it is made of. */
 uint32_t tg_row_sums(const tg_schedule *schedule, const struct tg_slice *slice, uint32_t tile);
 
-/* Does a row of that slice make decays of channels: a SCAN of a tile with axis TG_DQK? */
-bool tg_row_scans_channels(const tg_algorithm *algorithm, const struct tg_slice *slice);
+/* Does the row, of that slice, make decays of channels by tensor cores: TG_MMA_SYNC, and a SCAN of a tile with axis TG_DQK? */
+bool tg_row_scans_channels(const tg_algorithm *algorithm, const tg_kernel_row *row, const struct tg_slice *slice);
 
 /* What row `row` computes, loads and stores. False when the schedule, its algorithm or the row is
  * not there, a count is out of range, or an output is written by no statement.
