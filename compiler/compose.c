@@ -36,7 +36,7 @@ static bool compose_by_values(struct plan *p)
         return false;
     }
     p->values[v].dtype = TG_F32;
-    p->shared_bytes = 2 * PLAN_COMPOSED_PITCH * PLAN_COMPOSED_BYTES * plan_dim_size(p, of);
+    p->shared_bytes = 2 * 2 * PLAN_COMPOSED_PAIR * plan_dim_size(p, of) / 2; /* two buffers of two parts */
     struct op *op = plan_add_op(p, OP_COMPOSE, s);
     op->v = op->a = (uint8_t)v;
     op->tile = p->row->outputs[0];

@@ -64,7 +64,7 @@ static const double leave_seconds = 1.4e-6;       /* of a thread block that find
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
 /* Of composing those: a product of fp32 that waits for the one before; or an element, where the state decays alone. */
-static const double compose_step_seconds = 3.1e-6, compose_element_seconds = 0.35e-6;
+static const double compose_step_seconds = 2.2e-6, compose_element_seconds = 0.35e-6;
 static const double walk_sum_rate = 15.5e9, state_sum_rate = 60e9; /* elements a second of a multiprocessor */
 static const double enter_bandwidth = 27e9; /* bytes a second of a multiprocessor, of a segment's first state */
 

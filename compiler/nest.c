@@ -51,6 +51,14 @@ static void close_nest(struct builder *b)
 
 static const uint8_t loop_order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_MEMBER};
 
+/* Where the number of steps is known and there is a slot for each, none waits for another to be read. */
+static void look_ahead(struct nest *nest, uint32_t mma)
+{
+    const uint32_t known = nest->loops[0].trips * (nest->n_loops == 2 ? nest->loops[1].trips : 1);
+    nest->all_ahead = mma != TG_MMA_NONE && known && known <= nest->stages;
+    nest->steps_ahead = nest->all_ahead ? known : nest->stages - 1;
+}
+
 /* Sorted loops of a nest: sequences, chunks, positions, dqk, dhv, heads of a group. */
 static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
 {
@@ -68,6 +76,7 @@ static bool nest_loops(struct plan *p, struct nest *nest, uint32_t domain)
         nest->loops[nest->n_loops++] = (struct loop){
             .dim = (uint8_t)d, .block = p->block[d], .trips = size ? (size + p->block[d] - 1) / p->block[d] : 0};
     }
+    look_ahead(nest, p->row->mma);
     return true;
 }
 

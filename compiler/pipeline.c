@@ -1,7 +1,7 @@
 /* compiler/pipeline.c - copies from memory, and the waits and barriers that make them safe.
  *
  * What a nest loads every step goes through a ring of `stages` slots, one group of asynchronous copies a
- * step, issued P = stages - 1 steps ahead. At the top of step f
+ * step, issued P = stages - 1 steps ahead (P = stages where there are no more steps than slots: all at once). At the top of step f
  *     wait until only P - 1 groups are pending     the copies of this step have arrived (for this thread)
  *     barrier                                      ... for all threads; and all have left the slot of step f - 1
  *     issue step f + P into that slot
@@ -220,10 +220,10 @@ static void add_wait(struct plan *p, uint32_t pending)
 /* The top of a step: `nest` begins it. */
 static void begin_step(struct plan *p, const struct op *nest)
 {
-    const uint32_t stages = p->nests[nest->n].stages;
+    const uint32_t ahead = p->nests[nest->n].steps_ahead;
     const struct op *masked = find_masked(p, nest);
-    if (stages > 1) {
-        add_wait(p, stages - 2);
+    if (ahead) {
+        add_wait(p, ahead - 1);
     } else {
         plan_add_op(p, OP_BARRIER, -1);
         plan_add_op(p, OP_ISSUE, -1)->n = nest->n;
@@ -234,7 +234,7 @@ static void begin_step(struct plan *p, const struct op *nest)
         visible->flags = OP_CAREFUL;
         visible->v = masked->b;
     }
-    if (stages > 1)
+    if (ahead)
         plan_add_op(p, OP_ISSUE, -1)->n = nest->n;
 }
 
@@ -281,7 +281,7 @@ static void insert_copies(struct plan *p)
         const struct op *op = &old[i];
         if (!visible && reads_root_shared(p, op)) {
             if (op->kind != OP_NEST || p->nests[op->n].n_loads == 0) { /* a ring's first step waits itself */
-                add_wait(p, p->n_nests ? p->nests[0].stages - 1 : 0);
+                add_wait(p, p->n_nests ? p->nests[0].steps_ahead : 0);
                 plan_add_op(p, OP_BARRIER, -1);
             }
             visible = true;

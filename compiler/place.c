@@ -184,11 +184,14 @@ static bool inverts(const struct plan *p)
     return false;
 }
 
-/* Is a vector along rows loaded along columns too, where a chunk is one block? One that inverts has no registers to spare for it. */
-static bool is_column_too(const struct plan *p, uint32_t v)
+/* Is a vector along rows copied, in a kernel that inverts, where a chunk is one block? It has no registers to spare for one that is
+ * loaded along columns too; and where all copies are under way at once, none is to be waited for before them. */
+static bool is_copied_row(const struct plan *p, uint32_t v)
 {
-    bool any = false;
-    for (uint32_t i = 0; p->one_block && inverts(p) && i < p->n_values; i++)
+    if (!p->one_block || !inverts(p) || !plan_is_position(p->values[v].dims[0]))
+        return false;
+    bool any = p->n_nests && p->nests[0].all_ahead && !p->spreads;
+    for (uint32_t i = 0; i < p->n_values; i++)
         any |= i != v && p->values[i].stmt < 0 && p->values[i].nest == p->values[v].nest &&
                TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand) && is_column(p, i);
     return any;
@@ -214,8 +217,8 @@ static enum space space_of(const struct plan *p, uint32_t i)
     if (v->n_dims == 2)
         return SPACE_MATRIX;
     if (v->nest >= 0 || (v->n_dims && is_beside_channels(p, i)) ||
-        (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) || is_column_too(p, i) ||
-        plan_is_read_while_fetched(p, i))
+        (v->n_dims && (v->dims[0] == TG_DQK || v->dims[0] == TG_DHV)) || is_column(p, i) ||
+        (v->n_dims && is_copied_row(p, i)) || plan_is_read_while_fetched(p, i))
         return SPACE_VECTOR;
     return v->n_dims == 0 ? SPACE_UNIFORM : SPACE_ROWS;
 }

@@ -82,7 +82,7 @@ enum op_kind {
     OP_COMMIT,   /* close a group of asynchronous copies */
     OP_WAIT,     /* until at most `n` groups are pending */
     OP_BARRIER,  /* all threads of the block */
-    OP_PROLOGUE, /* issue the first stages of nest `n` */
+    OP_PROLOGUE, /* issue the first steps of nest `n`, steps_ahead of them */
     OP_ISSUE,    /* issue the step of nest `n` that the ring has room for, and close its group */
     OP_NEST,     /* begin of nest `n` */
     OP_END,      /* end of nest `n` */
@@ -199,6 +199,9 @@ struct nest {
     uint32_t n_loops;
     struct loop loops[2]; /* outer, inner; a nest of one loop has only [0] */
     uint32_t stages;
+    uint32_t
+        steps_ahead; /* whose copies are under way before the first: as many as slots less one, or all if there are no more than slots */
+    bool all_ahead; /* ... and there are no more steps */
     uint32_t n_loads;
     uint8_t loads[PLAN_MAX_LOADS]; /* values filled by the ring, one commit group a step */
     bool causal_end;               /* key blocks above the diagonal are not visited */

@@ -8,8 +8,8 @@
  * memory: what a warp reads at once is in different banks. */
 enum {
     PLAN_COMPOSED = 16,
-    PLAN_COMPOSED_PITCH = 17,
-    PLAN_COMPOSED_BYTES = 8 /* of both parts */,
+    PLAN_COMPOSED_PAIR =
+        (8 + 1) * 16,       /* bytes of two rows, one part: 8 units, and one more, for eight lanes read four pairs */
     PLAN_COMPOSED_TILES = 8 /* of 8 rows, of a warp */
 };
 /* share.c: decides which nests are shared out; is the operation in such a nest uniform? */

@@ -86,7 +86,7 @@ static bool check_sync(const struct plan *p, const char *stage)
         const bool begins = op->kind == OP_NEST && is_of_ring;
         const bool copies = op->kind == OP_LOAD && in_memory_of_block(&p->values[op->v]);
         copied |= copies || op->kind == OP_PROLOGUE;
-        if (begins || copies || (op->kind == OP_ISSUE && p->nests[op->n].stages == 1))
+        if (begins || copies || (op->kind == OP_ISSUE && p->nests[op->n].steps_ahead == 0))
             waited = visible = false;
         if (is_of_ring)
             left = false;

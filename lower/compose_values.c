@@ -2,7 +2,8 @@
  * makes of zero (compiler/compose.c).
  *
  * A thread block has 16 columns of the state. Transposed, they are the rows of the accumulators and of the left operand, which
- * all warps read from shared memory, split into TF32 parts already, two buffers in turn; the transition is the right operand, each of its rows read by the
+ * all warps read from shared memory, two buffers in turn, split into TF32 parts already: a unit of 16 bytes is what a lane has of
+ * the left operand of one product. The transition is the right operand, each of its rows read by the
  * one warp that makes that row of the state, where there are registers enough while the segment before is composed. In fp32
  * (three products of TF32 parts): what one composition rounds the next ones multiply.
  *
@@ -14,10 +15,11 @@
 
 enum {
     COLUMNS = PLAN_COMPOSED,
-    PITCH = PLAN_COMPOSED_PITCH,
+    PARTS = 2,
     MOST_TILES = PLAN_COMPOSED_TILES,
     EIGHT = 8,
-    SPLIT = PLAN_COMPOSED_BYTES,
+    UNIT = 16, /* bytes */
+    PAIR = PLAN_COMPOSED_PAIR,
     SUMS = 4,        /* at once, for each waits for the one before */
     MOST_AHEAD = 64, /* registers for the next transition */
     MOST_STATE = 4 * MOST_TILES
@@ -154,59 +156,75 @@ static void load_transition(const struct composer *c, const LLVMValueRef *slots)
 
 /* ---- shared memory ---- */
 
-/* Element (row, column) of the columns, as they are in this segment: both parts, side by side. */
-static LLVMValueRef shared_element(const struct composer *c, LLVMValueRef buffer, LLVMValueRef row, LLVMValueRef column)
+/* The unit of two neighbouring rows of the state, the pair-th, and of two columns, `column` and 8 more: that of leading parts. */
+static LLVMValueRef shared_unit(const struct composer *c, uint32_t buffer, LLVMValueRef pair, LLVMValueRef column)
 {
     struct emit *e = c->e;
-    LLVMValueRef place = add(e, mul(e, add(e, mul(e, buffer, imm(e, c->rows)), row), imm(e, PITCH)), column);
-    return byte_offset(e, e->arena, mul(e, place, imm(e, SPLIT)));
+    LLVMValueRef place = add(e, mul(e, pair, imm(e, PAIR)), mul(e, column, imm(e, UNIT)));
+    return byte_offset(e, e->arena, add(e, place, imm(e, buffer * PARTS * (c->rows / 2) * PAIR)));
 }
 
-static void share_state(const struct composer *c, LLVMValueRef buffer)
+/* From leading parts to trailing ones. */
+static uint32_t trailing(const struct composer *c)
+{
+    return c->rows / 2 * PAIR;
+}
+
+static void share_state(const struct composer *c, uint32_t buffer)
 {
     struct emit *e = c->e;
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
     for (uint32_t tile = 0; tile < c->tiles; tile++) {
         LLVMBasicBlockRef after = begin_tile(c, tile);
-        LLVMValueRef first = add(e, c->first[tile], two_of_lane(e));
+        LLVMValueRef parts[PARTS] = {LLVMGetUndef(v4i32), LLVMGetUndef(v4i32)};
         for (uint32_t r = 0; r < 4; r++) {
-            const struct split x = split_float(e, get(e, e->f32, c->arrived[4 * tile + r]));
-            LLVMValueRef two = LLVMBuildInsertElement(e->b, LLVMGetUndef(e->v2i32), x.lead, imm(e, 0), "");
-            two = LLVMBuildInsertElement(e->b, two, x.trail, imm(e, 1), "");
-            LLVMValueRef to =
-                shared_element(c, buffer, add(e, first, imm(e, r % 2)), add(e, e->quad_row, imm(e, r / 2 * EIGHT)));
-            LLVMSetAlignment(LLVMBuildStore(e->b, two, to), SPLIT);
+            const struct split x = split_float(e, get(e, e->f32, c->arrived[4 * tile + r % 2 * 2 + r / 2]));
+            parts[0] = LLVMBuildInsertElement(e->b, parts[0], x.lead, imm(e, r), "");
+            parts[1] = LLVMBuildInsertElement(e->b, parts[1], x.trail, imm(e, r), "");
         }
+        LLVMValueRef pair = add(e, divide(e, c->first[tile], imm(e, 2)), e->quad_column),
+                     to = shared_unit(c, buffer, pair, e->quad_row);
+        for (uint32_t i = 0; i < PARTS; i++)
+            LLVMSetAlignment(LLVMBuildStore(e->b, parts[i], byte_offset(e, to, imm(e, i * trailing(c)))), UNIT);
         end_tile(c, after);
     }
 }
 
 /* ---- segment by segment ---- */
 
+/* Both parts of what this lane has of a left operand. */
+static void load_left(const struct composer *c, LLVMValueRef from, struct split left[4])
+{
+    struct emit *e = c->e;
+    LLVMTypeRef v4i32 = LLVMVectorType(e->i32, 4);
+    LLVMValueRef parts[PARTS];
+    for (uint32_t i = 0; i < PARTS; i++) {
+        parts[i] = LLVMBuildLoad2(e->b, v4i32, byte_offset(e, from, imm(e, i * trailing(c))), "");
+        LLVMSetAlignment(parts[i], UNIT);
+    }
+    for (uint32_t r = 0; r < 4; r++)
+        left[r] = (struct split){LLVMBuildExtractElement(e->b, parts[0], imm(e, r), ""),
+                                 LLVMBuildExtractElement(e->b, parts[1], imm(e, r), "")};
+}
+
 /* What the segment makes += its transition x the columns in shared memory. */
-static void multiply(const struct composer *c, LLVMValueRef buffer)
+static void multiply(const struct composer *c, uint32_t buffer)
 {
     struct emit *e = c->e;
     const uint32_t eights = c->rows / EIGHT;
     LLVMValueRef sums[MOST_TILES][SUMS][4], right[MOST_TILES][4], row[MOST_TILES];
     struct split left[4];
-    LLVMValueRef columns = shared_element(c, buffer, four_of_lane(e), e->quad_row),
-                 last = shared_element(c, buffer, two_of_lane(e), e->quad_row);
+    LLVMValueRef columns = shared_unit(c, buffer, two_of_lane(e), e->quad_row),
+                 last = shared_unit(c, buffer, e->quad_column, e->quad_row);
     for (uint32_t tile = 0; tile < c->tiles; tile++)
         row[tile] = c->ahead ? NULL : transition_row(c, tile);
     for (uint32_t i = 0; i < c->tiles * SUMS * 4; i++)
         sums[i / 4 / SUMS][i / 4 % SUMS][i % 4] =
             i / 4 % SUMS ? real(e, 0) : get(e, e->f32, c->now.made[i / 4 / SUMS * 4 + i % 4]);
     for (uint32_t k = 0; k < eights; k++) {
-        for (uint32_t r = 0; r < 4; r++) {
-            const bool alone = k + 1 == eights && k % 2 == 0;
-            const uint32_t place =
-                (EIGHT * (alone ? k : k / 2 * 2) + (alone ? 0 : k % 2 * 2) + r / 2) * PITCH + r % 2 * EIGHT;
-            LLVMValueRef two =
-                LLVMBuildLoad2(e->b, e->v2i32, byte_offset(e, alone ? last : columns, imm(e, SPLIT * place)), "");
-            LLVMSetAlignment(two, SPLIT);
-            left[r] = (struct split){LLVMBuildExtractElement(e->b, two, imm(e, 0), ""),
-                                     LLVMBuildExtractElement(e->b, two, imm(e, 1), "")};
-        }
+        const bool alone = k + 1 == eights && k % 2 == 0;
+        LLVMValueRef from = byte_offset(e, alone ? last : columns, imm(e, PAIR * (k / 2 * EIGHT + k % 2)));
+        load_left(c, from, left);
         for (uint32_t tile = 0; tile < c->tiles; tile++) {
             if (!c->ahead && k % 2 == 0)
                 load_step(c, row[tile], k, right[tile]);
@@ -251,13 +269,10 @@ static void move(struct emit *e, const LLVMValueRef *to, const LLVMValueRef *fro
 
 /* From the state with which the segment begins to that of the next one. What comes then is read meanwhile: behind `last` the same
  * again, for what is read under a condition is waited for at its end. */
-static void compose_segment(const struct composer *c, LLVMValueRef segment, LLVMValueRef last)
+static void compose_segment(const struct composer *c, LLVMValueRef segment, LLVMValueRef last, uint32_t buffer)
 {
     struct emit *e = c->e;
-    LLVMValueRef next = add(e, segment, imm(e, 1)), buffer = modulo(e, segment, imm(e, 2));
-    move(e, c->now.made, c->next.made, 4 * c->tiles);
-    if (c->ahead)
-        move(e, c->now.transition, c->next.transition, 2 * c->tiles * (c->rows / EIGHT));
+    LLVMValueRef next = add(e, segment, imm(e, 1));
     read_segment(c, choose(e, less(e, last, next), last, next), true);
     write_segment(c, segment);
     share_state(c, buffer);
@@ -269,16 +284,40 @@ static void compose_segment(const struct composer *c, LLVMValueRef segment, LLVM
     move(e, c->arrived, c->now.made, 4 * c->tiles);
 }
 
-/* Those between the first, behind which the state is what it has made, and the last, behind which nothing is wanted. */
-static void compose_inner(const struct composer *c, LLVMValueRef count)
+/* Segments from 1 to `last`, two in turn: what one has read is the next one's, and stays where it is. */
+static void compose_by_turns(struct composer *c, LLVMValueRef last)
 {
     struct emit *e = c->e;
-    LLVMValueRef last = sub(e, count, imm(e, 2)), segment;
+    LLVMBasicBlockRef odd = LLVMAppendBasicBlockInContext(e->context, e->function, "odd"),
+                      done = LLVMAppendBasicBlockInContext(e->context, e->function, "composed");
+    LLVMValueRef slot = local(e, e->i32, "segment");
+    set(e, slot, imm(e, 1));
+    LLVMBuildBr(e->b, odd);
+    LLVMPositionBuilderAtEnd(e->b, odd);
+    for (uint32_t buffer = 0; buffer < 2; buffer++) {
+        LLVMValueRef segment = get(e, e->i32, slot);
+        const struct segment read = c->next;
+        c->next = c->now;
+        c->now = read;
+        compose_segment(c, segment, last, buffer);
+        set(e, slot, add(e, segment, imm(e, 1)));
+        LLVMBasicBlockRef next = buffer ? odd : LLVMAppendBasicBlockInContext(e->context, e->function, "even");
+        LLVMBuildCondBr(e->b, less(e, segment, last), next, done);
+        if (buffer == 0)
+            LLVMPositionBuilderAtEnd(e->b, next);
+    }
+    LLVMMoveBasicBlockAfter(done, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, done);
+}
+
+/* Those between the first, behind which the state is what it has made, and the last, behind which nothing is wanted. */
+static void compose_inner(struct composer *c, LLVMValueRef count)
+{
+    struct emit *e = c->e;
+    LLVMValueRef last = sub(e, count, imm(e, 2));
     LLVMBasicBlockRef after = begin_if(e, less(e, imm(e, 0), last));
     read_segment(c, imm(e, 1), true);
-    const struct counted l = loop_from(e, imm(e, 1), add(e, last, imm(e, 1)), &segment);
-    compose_segment(c, segment, last);
-    loop_end(e, &l, 1);
+    compose_by_turns(c, last);
     end_if(e, after);
 }
 

@@ -437,12 +437,12 @@ void multiply_block(struct emit *e, const struct side *a, const struct side *b, 
 
 struct split split_float(struct emit *e, LLVMValueRef x)
 {
-    return split_tf32(e, x);
+    return cut_tf32(e, x);
 }
 
 void multiply_split(struct emit *e, LLVMValueRef c[4], const struct split a[4], const LLVMValueRef b[2])
 {
-    const struct split x = split_tf32(e, b[0]), y = split_tf32(e, b[1]);
+    const struct split x = cut_tf32(e, b[0]), y = cut_tf32(e, b[1]);
     const LLVMValueRef lead[4] = {a[0].lead, a[1].lead, a[2].lead, a[3].lead},
                        trail[4] = {a[0].trail, a[1].trail, a[2].trail, a[3].trail}, b_lead[2] = {x.lead, y.lead},
                        b_trail[2] = {x.trail, y.trail};

@@ -124,13 +124,13 @@ void emit_prologue(struct emit *e, uint32_t n)
     const struct nest *nest = &e->p->nests[n];
     e->steps[n] = count_steps(e, nest);
     cursor_new(e, &e->issue[n], nest);
-    for (uint32_t s = 0; s + 1 < nest->stages; s++)
+    for (uint32_t s = 0; s < nest->steps_ahead; s++)
         issue_step(e, n, imm(e, s));
 }
 
 void emit_issue(struct emit *e, uint32_t n)
 {
-    issue_step(e, n, add(e, e->step, imm(e, e->p->nests[n].stages - 1)));
+    issue_step(e, n, add(e, e->step, imm(e, e->p->nests[n].steps_ahead)));
 }
 
 /* The operations of a step; runs of equal guard share one branch. */

@@ -276,7 +276,7 @@ static uint32_t groups_behind(const struct plan *p, const struct op *end)
 {
     uint32_t n = 0;
     for (const struct op *op = p->ops; op < end; op++)
-        n += op->kind == OP_COMMIT ? 1 : op->kind == OP_PROLOGUE ? p->nests[op->n].stages - 1 : 0;
+        n += op->kind == OP_COMMIT ? 1 : op->kind == OP_PROLOGUE ? p->nests[op->n].steps_ahead : 0;
     return n - 1;
 }
 
