@@ -468,6 +468,7 @@ struct cta {
     struct barrier barriers[N_BARRIERS];
     u64 steps, random;
     u32 patience;               /* accesses until the next switch of warps */
+    u32 late_group;             /* four warps that go on only where no other can; MAX_WARPGROUPS: none */
     struct allocation **cached; /* per instruction, the allocation it last touched */
     struct tgemu_counters *counters;
     struct report *report;

@@ -161,6 +161,8 @@ static void cta_reset(struct cta *c)
     c->random = mix(mix(mix(l->config->seed) ^ l->serial) ^ c->index) | 1;
     c->steps = 0;
     c->patience = 0;
+    const u32 groups = c->n_warps / 4;
+    c->late_group = groups > 1 && random_below(c, 4) ? random_below(c, groups) : MAX_WARPGROUPS;
     c->has_ended = false;
     c->has_waited = !l->overlaps;
     c->report->is_set = false;

@@ -151,17 +151,30 @@ static void warp_run(struct warp *w)
     c->counters->lane_instructions += lanes;
 }
 
+static bool is_late(const struct warp *w)
+{
+    return w->id / 4 == w->cta->late_group;
+}
+
+/* Any that can go on; but a group of warps that is late only where no other can: what one role of a kernel does long before another
+ * needs it must be waited for all the same. */
 static struct warp *choose_warp(struct cluster *k)
 {
     struct warp *ready[MAX_CLUSTER * MAX_WARPS];
-    u32 n = 0;
+    u32 n = 0, n_late = 0;
     for (u32 r = 0; r < k->n; r++)
         for (u32 i = 0; i < k->cta[r]->n_warps; i++) {
             struct warp *w = &k->cta[r]->warps[i];
-            if (!w->is_done && !w->is_blocked)
-                ready[n++] = w;
+            if (w->is_done || w->is_blocked)
+                continue;
+            ready[n++] = w;
+            if (!is_late(w))
+                continue;
+            ready[n - 1] = ready[n_late];
+            ready[n_late++] = w;
         }
-    return n ? ready[random_below(k->cta[0], n)] : NULL;
+    const u32 first = n_late < n ? n_late : 0;
+    return n ? ready[first + random_below(k->cta[0], n - first)] : NULL;
 }
 
 static bool is_finished(const struct cta *c)
