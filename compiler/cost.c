@@ -59,7 +59,7 @@ static const double rest_of_line = 0.75;      /* what it costs beside what is wa
 static const double thread_sum_rate = 27e9;   /* elements a second of a multiprocessor, of sums over positions */
 /* Walks on warpgroups: of a chunk, what waits for barriers and fences; its products come on top. Sums beside them, which hide
  * nothing: of rows of operands, and of a state's elements with what a product makes. */
-static const double walk_step_seconds = 0.75e-6;
+static const double walk_step_seconds = 0.75e-6, made_step_seconds = 0.45e-6; /* the other: where makers make tiles */
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
@@ -299,7 +299,7 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
             continue;
         if (op->kind == OP_NEST || op->kind == OP_END)
             nest = op->kind == OP_NEST ? &p->nests[op->n] : NULL;
-        if (op->kind == OP_NEST)
+        if (op->kind == OP_NEST && op->role != ROLE_MAKE)
             work.steps += members * trips(p, s, nest, false);
         add_op(p, op, (op->when == WHEN_EACH ? members : 1) * trips(p, s, nest, op->guard != GUARD_ALWAYS), &work);
     }
@@ -380,7 +380,8 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
     const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
                           : p->makes_segments && !makes_tiles(p)
                               ? hypot(work->steps * linear_step_seconds, products)
-                              : fmax(work->steps * walk_step_seconds + products, together * products);
+                              : fmax(work->steps * (p->has_makers ? made_step_seconds : walk_step_seconds) + products,
+                                     together * products);
     return block_seconds + (enters ? state_seconds(p) : 0) + chunks + work->sums / walk_sum_rate +
            work->state_sums / state_sum_rate;
 }

@@ -19,6 +19,9 @@
  *
  * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
  *
+ * Makers, where the row asks for them and positions are all that they would have to do, take these over: products, maps, and the
+ * tiles into the stage that they are made of. Those who walk wait for them where they read one.
+ *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
  * stage is empty when those stores have read it. The thread that stores sees to it in the step after, behind its first products.
  * Products run while the program goes on: what reads one comes behind its await.
@@ -30,7 +33,7 @@
 
 #include <string.h>
 
-enum { LOAD_REGISTERS = 24, WALK_REGISTERS = 240, HALF_REGISTERS = 232, LOAD_WARPS = 4 };
+enum { LOAD_REGISTERS = 24, MAKE_REGISTERS = 72, WALK_REGISTERS = 240, HALF_REGISTERS = 232, LOAD_WARPS = 4 };
 
 /* In each of a walk's steps that begins a segment, and before the first. */
 static void put_start(struct order *o)
@@ -46,14 +49,6 @@ static void put_kept(struct order *o)
     for (uint32_t i = o->end + 1; i < o->n; i++)
         if (o->from[i].kind == OP_STORE && plan_keeps_on_the_way(o->p, o->from[i].tile))
             order_put_from(o, i)->kind = OP_KEEP;
-}
-
-static bool has_late_sums(const struct plan *p)
-{
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].late)
-            return true;
-    return false;
 }
 
 /* Behind the barrier of the next step, or of the end of this one. */
@@ -125,7 +120,7 @@ static void put_walk(struct order *o)
     put_chunk(o);
     order_put(o, OP_END);
     order_forget(o, FORGET_THREAD | FORGET_BASES);
-    if (has_late_sums(p) && plan_buffers(p) > 1) {
+    if (order_has_late_sums(p) && plan_buffers(p) > 1) {
         order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
         put_late_sums(o);
     }
@@ -168,6 +163,22 @@ static void put_load(struct order *o)
     order_put(o, OP_END);
 }
 
+/* Products of positions, their maps, rounded to shared memory: in a stage of the ring, so they stay until all have left it. */
+static void put_make(struct order *o)
+{
+    o->role = ROLE_MAKE;
+    o->together = true;
+    order_put(o, OP_NEST);
+    order_put_sync(o, OP_AWAIT, SYNC_FULL);
+    order_forget(o, FORGET_BASES);
+    if (o->p->shape.packed)
+        order_put(o, OP_CLEAR);
+    order_make_positions(o);
+    order_put_sync(o, OP_ARRIVE, SYNC_MADE);
+    order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
+    order_put(o, OP_END);
+}
+
 /* A ring of one stage would never be filled again. Who shares loads with a cluster, and several heads, wait as they go. */
 static bool can_lag(const struct order *o)
 {
@@ -205,24 +216,43 @@ static bool check_placed(const struct order *o)
     return true;
 }
 
+/* One group has registers enough, unless there are two such thread blocks, or others beside it. */
+static void find_roles(struct plan *p)
+{
+    const bool moves = p->groups == 2 || p->resident == 2 || p->has_makers;
+    const uint32_t walk = p->groups == 2  ? p->has_makers ? WALK_BESIDE_MAKERS : WALK_REGISTERS
+                          : p->has_makers ? WALK_REGISTERS
+                                          : HALF_REGISTERS;
+    p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? walk : 0};
+    if (p->has_makers)
+        p->roles[ROLE_MAKE] = (struct role){.first_warp = 4 * p->groups, .warps = 4, .registers = MAKE_REGISTERS};
+    p->roles[ROLE_LOAD] = (struct role){.first_warp = 4 * (p->groups + p->has_makers),
+                                        .warps = p->heads > 1 ? LOAD_WARPS : 1,
+                                        .registers = moves ? LOAD_REGISTERS : 0};
+}
+
+/* What they make is read by products alone, each awaited where it is read. */
+bool plan_can_have_makers(const struct plan *p)
+{
+    struct order o = {.p = (struct plan *)p, .n = p->n_ops}; /* asked, not changed */
+    memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
+    find_chunk(&o);
+    return order_can_be_together(&o) && order_has_positions(&o) && p->turns == 1 && !p->rests;
+}
+
 bool pass_order(struct plan *p)
 {
     struct order o = {.p = p, .n = p->n_ops};
-    /* One group has registers enough, unless there are two such thread blocks. */
-    const bool moves = p->groups == 2 || p->resident == 2;
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     p->n_ops = 0;
     find_chunk(&o);
     if (!order_check_products(&o))
         return false;
-    p->roles[ROLE_LOAD] = (struct role){
-        .first_warp = 4 * p->groups, .warps = p->heads > 1 ? LOAD_WARPS : 1, .registers = moves ? LOAD_REGISTERS : 0};
-    p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups,
-                                        .registers = !moves           ? 0
-                                                     : p->groups == 2 ? WALK_REGISTERS
-                                                                      : HALF_REGISTERS};
+    find_roles(p);
     p->lags = can_lag(&o);
     put_load(&o);
+    if (p->has_makers)
+        put_make(&o);
     put_walk(&o);
     if (p->n_ops > PLAN_MAX_OPS) {
         plan_refuse(p, "TG0507", "split the kernel into two rows", "kernel %s needs more than %d tile operations",

@@ -55,6 +55,7 @@ bool order_works_on_positions(const struct plan *p, const struct op *op);
 bool order_makes_vector(const struct plan *p, const struct op *op);
 bool order_sums_state(const struct plan *p, const struct op *op);
 bool order_stores_late(const struct plan *p, const struct op *op);
+bool order_has_late_sums(const struct plan *p);
 bool order_stores_rows(const struct plan *p, const struct op *op);
 bool order_stores_early(const struct plan *p, const struct op *op);
 bool order_stores_state(const struct plan *p, const struct op *op);
@@ -73,6 +74,7 @@ void order_put_map(struct order *o, uint32_t i);
 void order_put_sums_of_loaded(struct order *o, bool by_head);
 bool order_begins_with_all(const struct order *o);
 bool order_can_be_together(const struct order *o);
+void order_make_positions(struct order *o);
 void order_put_together(struct order *o);
 void order_put_positions(struct order *o);
 

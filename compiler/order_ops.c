@@ -104,6 +104,14 @@ bool order_stores_late(const struct plan *p, const struct op *op)
     return op->kind == OP_STORE && p->values[op->v].late;
 }
 
+bool order_has_late_sums(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].late)
+            return true;
+    return false;
+}
+
 /* Of a tile, with it. */
 bool order_stores_rows(const struct plan *p, const struct op *op)
 {
@@ -225,7 +233,9 @@ void order_await_reads(struct order *o, const struct op *op)
 /* Computed tiles are whole. */
 void order_await_others(struct order *o)
 {
-    if (o->owes)
+    if (o->owes && o->p->has_makers)
+        order_put_sync(o, OP_AWAIT, SYNC_MADE);
+    if (o->owes && (!o->p->has_makers || order_has_late_sums(o->p)))
         order_put_sync(o, OP_BARRIER, SYNC_GROUPS);
     o->owes = false;
 }

@@ -30,15 +30,15 @@ void order_put_sums_of_loaded(struct order *o, bool by_head)
     }
 }
 
-/* Do the groups hand each other anything? Late sums they do behind the barrier of the next chunk. */
+/* Do the groups hand each other anything? Late sums they do behind the barrier of the next chunk. What makers make is no matter of theirs. */
 bool order_begins_with_all(const struct order *o)
 {
     bool any = false;
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *op = &o->from[i];
-        any |= order_makes_of_positions(o->p, op) ||
-               (order_works_on_positions(o->p, op) && !order_is_implied(o->p, op)) || order_sums_loaded(o->p, op) ||
-               order_stores_late(o->p, op);
+        const bool of_positions =
+            order_makes_of_positions(o->p, op) || (order_works_on_positions(o->p, op) && !order_is_implied(o->p, op));
+        any |= (of_positions && !o->p->has_makers) || order_sums_loaded(o->p, op) || order_stores_late(o->p, op);
     }
     return any;
 }
@@ -111,22 +111,32 @@ bool order_can_be_together(const struct order *o)
     return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1;
 }
 
+/* Products of positions, awaited, and what is made of them, for wgmma to read. */
+void order_make_positions(struct order *o)
+{
+    put_products_of_positions(o, false);
+    await_products_of_positions(o, false);
+    put_work_on_positions(o, false);
+    order_put(o, OP_FENCE);
+}
+
 /* Products of positions and those by the state at once: the former's maps are made while the latter run. */
 void order_put_together(struct order *o)
 {
     const struct plan *p = o->p;
     order_put_sync(o, OP_AWAIT, SYNC_STATE);
-    put_products_of_positions(o, false);
+    if (!p->has_makers)
+        put_products_of_positions(o, false);
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);
     order_leave_behind(o);
-    if (!order_has_positions(o))
+    o->owes = order_has_positions(o);
+    if (!o->owes || p->has_makers)
         return;
     await_products_of_positions(o, false);
     put_work_on_positions(o, false);
     order_put(o, OP_FENCE);
-    o->owes = true;
 }
 
 /* Is it products by computed tiles alone that wait for the other groups? What one tile of the group begins with the next may not

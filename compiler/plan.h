@@ -131,9 +131,9 @@ enum guard {
     GUARD_ONE    /* one lane does it */
 };
 
-/* Who executes an operation: all warps of the thread block, or in a kernel on warpgroups the warp that loads or those
- * that compute. */
-enum role_kind { ROLE_ALL, ROLE_LOAD, ROLE_WALK, ROLE_N_KINDS };
+/* Who executes an operation: all warps of the thread block, or in a kernel on warpgroups the warp that loads, those that make
+ * tiles of positions for the others, if there are any, or those that walk. */
+enum role_kind { ROLE_ALL, ROLE_LOAD, ROLE_MAKE, ROLE_WALK, ROLE_N_KINDS };
 
 struct role {
     uint32_t first_warp, warps;
@@ -153,6 +153,7 @@ enum sync {
     SYNC_READ,    /* stores to memory have read shared memory */
     SYNC_WRITTEN, /* ... and are done */
     SYNC_BEHIND,  /* those of the step before have read, whose stage is empty for the thread that stores, too */
+    SYNC_MADE,    /* the tiles of positions of the stage are whole */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
     SYNC_N_KINDS
 };
@@ -258,9 +259,11 @@ struct plan {
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];
-    uint32_t groups; /* warpgroups that compute; 0: another kind of kernel */
-    uint32_t owner;  /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
-    uint32_t heads;  /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
+    uint32_t groups;      /* warpgroups that walk; 0: another kind of kernel */
+    bool has_makers;      /* one more makes tiles of positions for them, in stages of the ring */
+    uint32_t made_offset; /* ... barriers of these */
+    uint32_t owner;       /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
+    uint32_t heads; /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
     bool
         own_heads; /* ... of which each warpgroup has whole ones, whose tiles of positions it makes without the others */
     bool sums_heads; /* ... whose outputs are summed up: their states are side by side in columns; otherwise in rows */

@@ -104,12 +104,21 @@ static inline uint32_t plan_part_buffers(const struct plan *p, const struct valu
 /* A computed tile that, unlike others of the kernel, is overwritten in the next chunk, not in the one after? */
 static inline bool plan_has_one_buffer(const struct plan *p, const struct value *v)
 {
-    return plan_is_made_tile(v) && v->stages < plan_buffers(p);
+    return plan_is_made_tile(v) && !p->has_makers && v->stages < plan_buffers(p);
+}
+/* Registers of a thread in each of two groups that walk where four more warps make tiles: all that these, and those that load, leave. */
+enum { WALK_BESIDE_MAKERS = 208 };
+/* order.c: have makers anything to do, and nothing that they cannot? */
+bool plan_can_have_makers(const struct plan *p);
+/* Does who makes a tile of positions make all of it? */
+static inline bool plan_makes_whole_tiles(const struct plan *p)
+{
+    return p->own_heads || p->has_makers;
 }
 /* Of a tile of positions, what a warpgroup makes. */
 static inline uint32_t plan_position_columns(const struct plan *p)
 {
-    return p->own_heads ? WALK_TILE : WALK_TILE / p->groups;
+    return plan_makes_whole_tiles(p) ? WALK_TILE : WALK_TILE / p->groups;
 }
 /* cluster.c: the cluster of the row's thread blocks, and whether they can be one */
 void plan_find_cluster(struct plan *p);

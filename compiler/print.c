@@ -42,6 +42,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_READ] = "stores to have read",
                                          [SYNC_WRITTEN] = "stores to be done",
                                          [SYNC_BEHIND] = "empty stage of the step before",
+                                         [SYNC_MADE] = "tiles made",
                                          [SYNC_READY] = "ready in the other thread block"};
 _Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
 
@@ -189,7 +190,7 @@ static void print_op(const struct plan *p, const struct op *op, int indent, cons
 
 static void print_role(const struct plan *p, enum role_kind kind, const tg_writer *w)
 {
-    static const char *const names[] = {"all", "load", "walk"};
+    static const char *const names[ROLE_N_KINDS] = {"all", "load", "make", "walk"};
     const struct role *role = &p->roles[kind];
     tg_printf(w, "  role %s: warps %u to %u", names[kind], role->first_warp, role->first_warp + role->warps - 1);
     if (role->registers)

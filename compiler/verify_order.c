@@ -8,6 +8,7 @@
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
  *       its last product
+ *   tiles that makers make are put and fenced before they say so, and read behind that, all in a stage of the ring
  *   where transitions end early, both roles know in every step, before the stage is left or filled
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
@@ -56,6 +57,7 @@ struct check {
     bool exchanged,
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
     bool told;    /* the step has asked whether it is the last */
+    bool made;    /* ... has said that its tiles are whole */
     bool of_head; /* among what is done for each head, or for each tile */
     bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
     bool again;   /* the second time through the loop: what one step leaves for the next */
@@ -266,7 +268,7 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = false;
+        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = c->made = false;
         c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
     }
     c->told |= op->kind == OP_REST;
@@ -292,6 +294,23 @@ static bool check_ring(struct check *c, const struct op *op)
 static bool is_from_shared(const struct plan *p, const struct op *op)
 {
     return op->kind == OP_STORE && p->values[op->v].space == SPACE_FRAGMENT && plan_memory_dtype(p, op->tile) != TG_F32;
+}
+
+/* Tiles of positions that one role makes for another: all of them, fenced, in a stage that nobody can fill anew meanwhile. */
+static bool check_made(struct check *c, const struct op *op)
+{
+    if (op->sync != SYNC_MADE)
+        return true;
+    for (uint32_t i = 0; i < c->p->n_values; i++) {
+        if (!plan_is_made_tile(&c->p->values[i]))
+            continue;
+        if (op->kind == OP_ARRIVE && (!(c->put >> i & 1) || (c->unfenced >> i & 1)))
+            return broken(c, "says that tiles are made which are not, or not fenced");
+        c->defined |= TG_BIT(i);
+        c->put |= TG_BIT(i);
+    }
+    c->made |= op->kind == OP_ARRIVE;
+    return c->in_stage || broken(c, "tiles of a stage that is not full, or empty already");
 }
 
 /* What neighbours of a cluster tell each other before they write to each other's shared memory. */
@@ -371,7 +390,7 @@ static bool check_sync(struct check *c, const struct op *op)
     c->storing &= !behind && !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
     c->lags &= !behind;
     c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
-    return check_cluster(c, op) && check_ring(c, op);
+    return check_made(c, op) && check_cluster(c, op) && check_ring(c, op);
 }
 
 static bool check_op(struct check *c, const struct op *op)
@@ -410,7 +429,7 @@ static bool check_op(struct check *c, const struct op *op)
 static bool has_two_buffers(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_made_tile(&p->values[i]) ||
+        if ((plan_is_made_tile(&p->values[i]) && !p->has_makers) ||
             (p->values[i].space == SPACE_PARTS && (p->values[i].late || plan_is_gathered(&p->values[i]))))
             return true;
     return false;
@@ -433,6 +452,8 @@ static bool check_role(const struct plan *p, enum role_kind role)
             begin = c.at;
         if (op->kind == OP_END && has_two_buffers(p) && role == ROLE_WALK && !c.has_barrier)
             return broken(&c, "two buffers in turn without a barrier of all groups in every step");
+        if (op->kind == OP_END && role == ROLE_MAKE && !c.made)
+            return broken(&c, "makes tiles and does not say so");
         if (op->kind == OP_END && plan_buffers(p) == 1 && role == ROLE_WALK && !c.ended)
             return broken(&c, "one buffer without a barrier of all groups at the end of every step");
         if (op->kind == OP_END && !c.again) {
@@ -447,5 +468,5 @@ static bool check_role(const struct plan *p, enum role_kind role)
 
 bool plan_verify_order(const struct plan *p)
 {
-    return check_role(p, ROLE_LOAD) && check_role(p, ROLE_WALK);
+    return check_role(p, ROLE_LOAD) && (!p->has_makers || check_role(p, ROLE_MAKE)) && check_role(p, ROLE_WALK);
 }

@@ -2,7 +2,7 @@
  *
  * Forward and gradients have one shape, of which H is
  *
- *     P      = map(Q K^T)                  positions x positions: all groups, each some columns; to shared memory
+ *     P      = map(Q K^T)                  positions x positions: all groups, each some columns, or makers; to shared memory
  *     H^T    = map(C^T Q^T) + V^T P^T      each group has its own rows of dhv, in tiles of 64
  *     C^T    = 2^g C^T + (w V)^T K         ... of the state too, in registers from the first chunk to the last
  *
@@ -95,9 +95,10 @@ static bool check_blocks(const struct plan *p)
 /* How many columns of the state are a left operand at a time: what a thread has then are the state, these in 16 bits, a tile of
  * every product by it, and something of each vector that the chunk makes. With more than there are registers ptxas would do one
  * product after the other. */
-static bool find_state_part(struct plan *p)
+enum { ALL = 240, ALONE = 255 };
+static uint32_t registers_beside_part(const struct plan *p)
 {
-    enum { MOST = 128, LEAST = 32, TILE = 32, VECTOR = 2, BESIDE = 34, ALL = 240, ALONE = 255 };
+    enum { TILE = 32, VECTOR = 2, BESIDE = 34 };
     uint32_t need = p->tiles * plan_heads_in_columns(p) * plan_state_columns(p) / 2 + BESIDE;
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
@@ -106,12 +107,27 @@ static bool find_state_part(struct plan *p)
     for (uint32_t i = 0; i < p->n_values; i++)
         need +=
             p->values[i].stmt >= 0 && p->values[i].n_dims == 1 && plan_is_position(p->values[i].dims[0]) ? VECTOR : 0;
+    return need;
+}
+
+static bool find_state_part(struct plan *p)
+{
+    enum { MOST = 128, LEAST = 32 };
+    const uint32_t need = registers_beside_part(p);
     p->state_part = MOST;
     while (p->heads == 1 && p->state_part > LEAST && need + p->state_part / 4 > (p->groups == 2 ? ALL : ALONE))
         p->state_part /= 2;
     return p->heads > 1 || need + p->state_part / 4 <= (p->groups == 2 ? ALL : ALONE) ||
            walk_refuse(p, "give four warps half of the block",
                        "the state and several products by it need more registers than a thread has");
+}
+
+/* Four more warps, if the row asks for them and there is something for them to do, and registers for all. */
+static void find_makers(struct plan *p)
+{
+    const uint32_t most = p->groups == 2 ? WALK_BESIDE_MAKERS : ALL;
+    p->has_makers = p->row->makers && plan_can_have_makers(p) && registers_beside_part(p) + p->state_part / 4 <= most;
+    p->threads += p->has_makers ? 128 : 0;
 }
 
 /* Sums that a carried vector is made of: of a loaded matrix and vector, a thread for each pair of columns; and in a pool, where what
@@ -214,7 +230,7 @@ static bool check_range(const struct plan *p)
  * and maps of them. ptxas 13.0 took at most 16 fewer and 6 more; it may take 40 more where nothing keeps it from it. */
 static uint32_t registers_of(const struct plan *p)
 {
-    enum { ALL = 240, ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
+    enum { ADDRESSES = 42, STARTS = 56, TILE = 32, OPERAND = 16, VECTOR = 5, THREADS = 128 };
     const struct value *state = &p->values[p->state];
     const uint32_t elements = state->extent[0] * state->extent[1] / THREADS,
                    depth = state->extent[state->dims[0] == p->owner ? 1 : 0];
@@ -240,7 +256,7 @@ static uint32_t resident_of(const struct plan *p)
                    by_registers = p->target->registers_per_sm / (round_up(p->registers, 8) * p->threads),
                    asked = p->row->blocks_per_sm ? p->row->blocks_per_sm : 1,
                    n = by_registers < by_shared ? by_registers : by_shared;
-    return n > asked ? n : asked;
+    return p->has_makers ? 1 : n > asked ? n : asked;
 }
 
 /* Parts of a sum are added up by maps that make vectors, not for every element of a tile. */
@@ -295,6 +311,7 @@ bool pass_walk(struct plan *p)
         !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
+    find_makers(p);
     plan_find_factors(p);
     walk_place_shared(p);
     p->registers = registers_of(p);

@@ -102,7 +102,10 @@ static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
         struct value *v = &p->values[i];
         if (plan_is_made_tile(v))
             place_buffers(v, WALK_TILE * WALK_SPAN_BYTES,
-                          (left-- > single ? plan_buffers(p) : 1) * (v->by_head && !v->summed ? p->heads : 1), offset);
+                          p->has_makers
+                              ? p->nests[0].stages
+                              : (left-- > single ? plan_buffers(p) : 1) * (v->by_head && !v->summed ? p->heads : 1),
+                          offset);
     }
 }
 
@@ -141,6 +144,8 @@ static void place_all(struct plan *p, uint32_t single)
     p->shared_bytes += p->rests ? 4u * p->nests[0].stages : 0;
     p->factors_offset = p->shared_bytes;
     p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
+    p->made_offset = round_up(p->shared_bytes, 8);
+    p->shared_bytes = p->has_makers ? p->made_offset + 8u * p->nests[0].stages : p->shared_bytes;
 }
 
 enum { MOST_STAGES = 3 };

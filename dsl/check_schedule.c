@@ -45,6 +45,8 @@ const char *tg_number_fault(tg_field field, uint32_t value)
         return value <= MAX_DEPTH ? NULL : "0 to 8";
     case TG_FIELD_BLOCKS_PER_SM:
         return value <= MAX_BLOCKS_PER_SM ? NULL : "0 to 16";
+    case TG_FIELD_MAKERS:
+        return value == 0 || value == 4 ? NULL : "0 or 4";
     default:
         return NULL;
     }
@@ -63,6 +65,10 @@ static void check_row_alone(const struct kernel *k)
     check_number(k, "warps", TG_FIELD_WARPS, k->row->warps);
     check_number(k, "stages", TG_FIELD_STAGES, k->row->stages);
     check_number(k, "blocks_per_sm", TG_FIELD_BLOCKS_PER_SM, k->row->blocks_per_sm);
+    check_number(k, "makers", TG_FIELD_MAKERS, k->row->makers);
+    if (k->row->makers && k->row->mma != TG_MMA_WGMMA)
+        tg_fault(k->check, TG0223, "set .mma to TG_MMA_WGMMA, or leave .makers out",
+                 "%s: makers is %u without TG_MMA_WGMMA, expected 0", k->name, k->row->makers);
     if (k->row->mma > TG_MMA_WGMMA)
         tg_fault(k->check, TG0222, "use TG_MMA_NONE, TG_MMA_SYNC, TG_MMA_TF32X3 or TG_MMA_WGMMA",
                  "%s: mma %u is unknown", k->name, k->row->mma);

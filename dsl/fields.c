@@ -28,7 +28,7 @@ bool tg_field_exists(const tg_schedule *schedule, struct tg_field_at at)
 {
     if (at.field == TG_FIELD_CHUNK || at.field == TG_FIELD_SEGMENT)
         return true;
-    if (at.field <= TG_FIELD_NONE || at.field > TG_FIELD_CLUSTER || at.row >= tg_row_count(schedule))
+    if (at.field <= TG_FIELD_NONE || at.field > TG_FIELD_MAKERS || at.row >= tg_row_count(schedule))
         return false;
     return !tg_field_is_of_axis(at.field) || is_axis_dim(at.dim);
 }
@@ -62,6 +62,8 @@ uint32_t tg_field_get(const tg_schedule *schedule, struct tg_field_at at)
         return row->stages;
     case TG_FIELD_BLOCKS_PER_SM:
         return row->blocks_per_sm;
+    case TG_FIELD_MAKERS:
+        return row->makers;
     case TG_FIELD_MMA:
         return row->mma;
     default:
@@ -105,6 +107,9 @@ void tg_field_set(tg_schedule *schedule, struct tg_field_at at, uint32_t value)
     case TG_FIELD_BLOCKS_PER_SM:
         row->blocks_per_sm = (uint8_t)value;
         break;
+    case TG_FIELD_MAKERS:
+        row->makers = (uint8_t)value;
+        break;
     case TG_FIELD_MMA:
         row->mma = (uint8_t)value;
         break;
@@ -115,8 +120,8 @@ void tg_field_set(tg_schedule *schedule, struct tg_field_at at, uint32_t value)
 
 bool tg_field_next(const tg_schedule *schedule, struct tg_field_at *at)
 {
-    static const uint8_t of_row[] = {TG_FIELD_BLOCK, TG_FIELD_WARPS, TG_FIELD_STAGES, TG_FIELD_BLOCKS_PER_SM,
-                                     TG_FIELD_MMA};
+    static const uint8_t of_row[] = {TG_FIELD_BLOCK,         TG_FIELD_WARPS, TG_FIELD_STAGES,
+                                     TG_FIELD_BLOCKS_PER_SM, TG_FIELD_MMA,   TG_FIELD_MAKERS};
     if (at->field < TG_FIELD_SEGMENT) {
         *at = (struct tg_field_at){.field = (uint8_t)(at->field + 1)};
         return true;
@@ -159,6 +164,8 @@ const char *tg_field_name(struct tg_field_at at)
         return "stages";
     case TG_FIELD_BLOCKS_PER_SM:
         return "blocks_per_sm";
+    case TG_FIELD_MAKERS:
+        return "makers";
     case TG_FIELD_MMA:
         return "mma";
     default:

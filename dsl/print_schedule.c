@@ -80,7 +80,10 @@ static void fill_row(struct table *table, const tg_schedule *schedule, uint32_t 
     table->hidden[BATCH] = table->hidden[BATCH] && row->row[TG_BATCH].role == TG_ROLE_NONE;
     table->hidden[MEMBER] = table->hidden[MEMBER] && row->row[TG_MEMBER].role == TG_ROLE_NONE;
     fill_writes(cells[WRITES], schedule, r);
-    (void)snprintf(cells[WARPS], CELL, "%u", row->warps);
+    if (row->makers)
+        (void)snprintf(cells[WARPS], CELL, "%u+%u", row->warps, row->makers);
+    else
+        (void)snprintf(cells[WARPS], CELL, "%u", row->warps);
     if (!row->stages && row->mma == TG_MMA_WGMMA)
         (void)snprintf(cells[STAGES], CELL, "2-3");
     else
@@ -215,7 +218,10 @@ static void key_row(const tg_kernel_row *row, const tg_writer *writer)
         if (tg_sharing(*axis))
             tg_printf(writer, "m%u", tg_sharing(*axis));
     }
-    tg_printf(writer, ",%u,%u,%u,%u;", row->mma, row->warps, row->stages, row->blocks_per_sm);
+    tg_printf(writer, ",%u,%u,%u,%u", row->mma, row->warps, row->stages, row->blocks_per_sm);
+    if (row->makers)
+        tg_printf(writer, ",%u", row->makers);
+    tg_printf(writer, ";");
 }
 
 void tg_schedule_key(const tg_schedule *schedule, const tg_writer *writer)

@@ -395,8 +395,9 @@ typedef enum tg_mma {
 
 /* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
- * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. One more warpgroup
- * loads what they need `stages` chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
+ * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. With `makers` 4 four warps beside
+ * them make these, up to `stages` chunks ahead, where nothing is summed of them, every warpgroup has one tile of 64 of one head, and
+ * the state leaves registers for it; elsewhere `makers` changes nothing. One more warpgroup loads what they need `stages` chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
  * of a loaded matrix times a loaded vector: the normaliser's n) may be carried too.
  *
  * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
@@ -448,6 +449,7 @@ typedef struct tg_kernel_row {
     tg_axis_role row[TG_N_DIMS];     /* the Table-1 row, indexed by TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_SEG */
     uint8_t mma;                     /* tg_mma */
     uint8_t warps;                   /* warps of a thread block */
+    uint8_t makers; /* with TG_MMA_WGMMA, warps beside them that make tiles of positions where they can: 4; 0: none */
     uint8_t
         stages; /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2, of walks on warpgroups 3 where there is room */
     uint8_t blocks_per_sm; /* registers are limited so that this many fit; 0: as ptxas likes */
@@ -500,9 +502,10 @@ typedef enum tg_field {
     TG_FIELD_WARPS,
     TG_FIELD_STAGES,
     TG_FIELD_BLOCKS_PER_SM,
-    TG_FIELD_MMA,    /* tg_mma */
-    TG_FIELD_ROLE,   /* tg_role */
-    TG_FIELD_CLUSTER /* as in tg_axis_role */
+    TG_FIELD_MMA,     /* tg_mma */
+    TG_FIELD_ROLE,    /* tg_role */
+    TG_FIELD_CLUSTER, /* as in tg_axis_role */
+    TG_FIELD_MAKERS
 } tg_field;
 
 enum { TG_MAX_VALUES = 12 };

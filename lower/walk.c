@@ -113,6 +113,12 @@ static void await_stores(struct emit *e, bool read_only)
         sync_warp(e);
 }
 
+/* The barrier of the tiles that are made in the stage. */
+static LLVMValueRef made_address(struct emit *e, LLVMValueRef stage)
+{
+    return shared_address(e, add(e, imm(e, e->p->made_offset), mul(e, stage, imm(e, 8))));
+}
+
 /* A stage of the ring: from here on the step is this one. */
 static void await_stage(struct emit *e, struct walk *w, bool empty)
 {
@@ -135,6 +141,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
         break;
     case SYNC_OPEN:
         cast_wait(e, w->stage, w->parity);
+        break;
+    case SYNC_MADE:
+        mbarrier_wait(e, made_address(e, w->stage), w->parity);
         break;
     default:
         await_stores(e, op->sync == SYNC_READ);
@@ -176,6 +185,8 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
     }
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);
+    else if (op->sync == SYNC_MADE)
+        mbarrier_arrive(e, made_address(e, w->stage));
     else if (op->sync == SYNC_READY)
         cluster_ready(e, w);
     else
@@ -424,7 +435,10 @@ static void init_barriers(struct emit *e)
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, e->tid, imm(e, 0), ""));
     for (uint32_t s = 0; s < p->nests[0].stages; s++) {
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32 * p->roles[ROLE_LOAD].warps);
-        mbarrier_init(e, barrier_address(e, imm(e, s), true), (p->lags ? 129 : 128) * p->groups);
+        mbarrier_init(e, barrier_address(e, imm(e, s), true),
+                      (p->lags ? 129 : 128) * p->groups + (p->has_makers ? 128 : 0));
+        if (p->has_makers)
+            mbarrier_init(e, made_address(e, imm(e, s)), 128);
     }
     if (p->rests)
         init_rest(e);
@@ -446,37 +460,71 @@ LLVMValueRef uniform(struct emit *e, LLVMValueRef x)
     return call(e, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, args, 4);
 }
 
-void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+/* From here on a warpgroup that computes: threads count from its first. */
+static void begin_group(struct emit *e, struct walk *w, const struct role *role, bool more)
 {
-    const struct plan *p = e->p;
-    const struct role *load = &p->roles[ROLE_LOAD], *walk = &p->roles[ROLE_WALK];
-    init_barriers(e);
-    struct walk w = {.batch = batch, .head = head};
-    w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
-    const struct place outside = e->at;
-    LLVMBasicBlockRef producer = LLVMAppendBasicBlockInContext(e->context, e->function, "producer");
-    LLVMBasicBlockRef consumer = LLVMAppendBasicBlockInContext(e->context, e->function, "consumer");
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, w.group, imm(e, p->groups), ""), producer, consumer);
-    LLVMPositionBuilderAtEnd(e->b, producer);
+    if (role->registers)
+        set_registers_of_warps(e, more, role->registers);
+    e->tid = modulo(e, e->tid, imm(e, 128));
+    e->warp = modulo(e, e->warp, imm(e, 4));
+    w->buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
+    set(e, w->round = local(e, e->i32, "round"), imm(e, 0));
+}
+
+/* What comes until the function returns is done by the warpgroup `group`; then, by the others, what is behind. */
+static LLVMBasicBlockRef begin_role(struct emit *e, const struct walk *w, uint32_t group)
+{
+    LLVMBasicBlockRef mine = LLVMAppendBasicBlockInContext(e->context, e->function, "role");
+    LLVMBasicBlockRef others = LLVMAppendBasicBlockInContext(e->context, e->function, "others");
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, w->group, imm(e, group), ""), mine, others);
+    LLVMPositionBuilderAtEnd(e->b, mine);
+    return others;
+}
+
+static void end_role(struct emit *e, LLVMBasicBlockRef others)
+{
+    LLVMBuildRetVoid(e->b);
+    LLVMMoveBasicBlockAfter(others, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, others);
+}
+
+static void emit_load_role(struct emit *e, struct walk *w)
+{
+    const struct role *load = &e->p->roles[ROLE_LOAD];
     if (load->registers)
         set_registers_of_warps(e, false, load->registers);
     LLVMBasicBlockRef after =
         load->warps > 1
             ? NULL
             : begin_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, uniform(e, e->warp), imm(e, load->first_warp), ""));
-    producer_begin(e, &w);
-    emit_turns(e, &w, ROLE_LOAD);
+    producer_begin(e, w);
+    emit_turns(e, w, ROLE_LOAD);
     if (after)
         end_if(e, after);
-    LLVMBuildRetVoid(e->b);
-    LLVMMoveBasicBlockAfter(consumer, LLVMGetInsertBlock(e->b));
-    LLVMPositionBuilderAtEnd(e->b, consumer);
-    if (walk->registers)
-        set_registers_of_warps(e, true, walk->registers);
+}
+
+void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head)
+{
+    const struct plan *p = e->p;
+    init_barriers(e);
+    struct walk w = {.batch = batch, .head = head};
+    w.group = uniform(e, divide(e, e->tid, imm(e, 128)));
+    const struct place outside = e->at;
+    const struct thread_place thread = {e->tid, e->lane, e->warp, e->quad_row, e->quad_column};
+    LLVMBasicBlockRef others = begin_role(e, &w, p->groups + p->has_makers);
+    emit_load_role(e, &w);
+    end_role(e, others);
     e->at = outside;
-    e->tid = modulo(e, e->tid, imm(e, 128));
-    e->warp = modulo(e, e->warp, imm(e, 4));
-    w.buffer = modulo(e, e->at.start[TG_SEG], imm(e, 2));
-    set(e, w.round = local(e, e->i32, "round"), imm(e, 0));
+    if (p->has_makers) {
+        others = begin_role(e, &w, p->groups);
+        begin_group(e, &w, &p->roles[ROLE_MAKE], false);
+        emit_turns(e, &w, ROLE_MAKE);
+        end_role(e, others);
+        e->at = outside;
+        e->tid = thread.tid, e->lane = thread.lane, e->warp = thread.warp;
+        e->quad_row = thread.quad_row, e->quad_column = thread.quad_column;
+        emit_bases(e, batch, head);
+    }
+    begin_group(e, &w, &p->roles[ROLE_WALK], true);
     emit_turns(e, &w, ROLE_WALK);
 }

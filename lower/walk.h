@@ -19,7 +19,8 @@
 #include "compiler/plan_walk.h"
 #include "lower/emit.h"
 
-enum { ALL_GROUPS = 1 }; /* number of the barrier of all that compute; a group's own: 2 and on */
+/* Numbers of barriers: of all groups that walk; ... and of those that make tiles for them; a group's own: 2 and on. */
+enum { ALL_GROUPS = 1, WITH_MAKERS = 8 };
 
 /* ---- wgmma.c: instructions. Addresses in shared memory are i32. --------------------------------------------- */
 LLVMValueRef shared_address(struct emit *e, LLVMValueRef offset); /* i32 offset in the arena -> address */

@@ -31,9 +31,10 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
             LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))),
                              16);
     }
-    loop_end(e, &l, 128 * e->p->groups);
+    const uint32_t threads = 128 * (e->p->groups + e->p->has_makers); /* all that read it */
+    loop_end(e, &l, threads);
     fence_async(e);
-    named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
+    named_barrier(e, imm(e, e->p->has_makers ? WITH_MAKERS : ALL_GROUPS), threads);
     end_if(e, after);
 }
 

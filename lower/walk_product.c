@@ -61,7 +61,7 @@ static void put(struct emit *e, const struct walk *w, uint32_t v, LLVMValueRef *
 LLVMValueRef matrix_slot(struct emit *e, const struct walk *w, uint32_t v)
 {
     const struct value *value = &e->p->values[v];
-    LLVMValueRef buffer = plan_has_one_buffer(e->p, value) ? imm(e, 0) : w->buffer;
+    LLVMValueRef buffer = e->p->has_makers ? w->stage : plan_has_one_buffer(e->p, value) ? imm(e, 0) : w->buffer;
     if (plan_is_made_tile(value) && value->by_head && !value->summed)
         return add(e, mul(e, buffer, imm(e, e->p->heads)), e->at.start[TG_MEMBER]);
     return plan_is_made_tile(value) ? buffer : plan_is_loaded(value) ? w->stage : imm(e, 0);
@@ -136,7 +136,7 @@ void end_inside(struct emit *e, LLVMBasicBlockRef after)
 
 LLVMValueRef positions_before(struct emit *e, const struct walk *w, uint32_t tile)
 {
-    return e->p->own_heads ? imm(e, 0) : mul(e, w->group, imm(e, tile / e->p->groups));
+    return plan_makes_whole_tiles(e->p) ? imm(e, 0) : mul(e, w->group, imm(e, tile / e->p->groups));
 }
 
 LLVMValueRef tile_column(struct emit *e, uint32_t column_class)

@@ -93,8 +93,8 @@ static const tg_schedule step = {
 
 /* ---- on warpgroups (sm_90a) ---- */
 
-/* A walk reads T and makes all else: each of its left operands is a map of the product before. T: as many warps as pairs of
- * block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
+/* A walk reads T and makes all else: each of its left operands is a map of the product before, so that what is not in that chain,
+ * tiles of positions, is for makers. T: as many warps as pairs of block columns, and many thread blocks. `keep`: T and N stay in the caller's memory, for the backward's walk-kept. */
 #define T_BLOCKS .mma = TG_MMA_SYNC, .warps = 2, .stages = 2, .blocks_per_sm = 10, .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(64)}
 #define KEPT .kept = {T_, N}
 #define DEEP "state.blocks_per_sm=1 seg=32" /* dqk beyond 192: no two thread blocks of a state at a time */
@@ -115,8 +115,8 @@ static const tg_schedule walk = {
     .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(3)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), CUT_VALUES},
-             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), CUT_VALUES}},
+             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), .makers = 4, CUT_VALUES},
+             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), .makers = 4, CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut: what a segment makes of its first state is that state times a block of values, and what it
@@ -134,7 +134,7 @@ const tg_space *const tg_delta_forward_spaces[] = {&walk_space, NULL};
     GATE_ROW,                                                                                                          \
     {ROW("T", (T_)), .only = TG_IF_NOT_KEPT, T_BLOCKS},                                                                \
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(stages_), VALUES},                                           \
-    {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), VALUES}
+    {ROW("dV", (DR, DV, RV)), ON_WARPGROUPS(2), .makers = 4, VALUES}
 #define KEY_WALK ON_WARPGROUPS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}
 #define HEADS(position) /* threads have two channels: 4 bytes each are loaded */                                        \
     .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [position] = TG_L(1), [TG_DQK] = TG_P(128), [TG_MEMBER] = TG_L(1)}
@@ -259,7 +259,7 @@ static const tg_schedule back_cut = {
              {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(4), CUT_VALUES},
              {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},
              {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},
+             {ROW("dV", (DR, DV, RV)), .has = DV, ON_WARPGROUPS(2), .makers = 4, CUT_VALUES},
              {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES},
              CUT_KEY_ROWS},
 };

@@ -117,9 +117,10 @@ void test_diff_and_apply(void **state)
     changed.rows[ROW_H].warps = 4;
     changed.rows[ROW_STATE].stages = 4;
     changed.rows[ROW_H].blocks_per_sm = 2;
+    changed.rows[ROW_H].makers = 4;
     tg_schedule_diff(good.schedules[0], &changed, &writer);
     assert_string_equal(log.text, "chunk=256 state.stages=4 H.Lhq=64 H.dhv=64 H.warps=4 "
-                                  "H.blocks_per_sm=2");
+                                  "H.blocks_per_sm=2 H.makers=4");
     assert_int_equal(tg_schedule_apply(log.text, &again, &sink), TG_OK);
     assert_memory_equal(&again, &changed, sizeof again);
     assert_int_equal(tg_schedule_apply("", &again, &sink), TG_OK);

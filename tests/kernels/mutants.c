@@ -113,6 +113,8 @@ enum call_id {
     DELTA_BACK,
     DELTA_WIDE,
     DELTA_PARTS,
+    MADE,
+    PACKED_MADE,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -548,6 +550,32 @@ static const struct call_under_test calls[N_CALLS] = {
                      true,
                      {0},
                      NULL},
+    /* Two warpgroups that walk, one that makes tiles for them: more chunks than stages, the last not whole. */
+    [MADE] = {"gated-delta made",
+              {.variant = "gated-delta",
+               .io = TG_BF16,
+               .batch = 1,
+               .heads = 1,
+               .tokens = 460,
+               .dqk = 64,
+               .dhv = 128,
+               .schedule = "walk",
+               .has_s0 = true},
+              false,
+              {0},
+              NULL},
+    [PACKED_MADE] = {"gated-delta packed, made",
+                     {.variant = "gated-delta",
+                      .io = TG_BF16,
+                      .heads = 1,
+                      .dqk = 64,
+                      .dhv = 128,
+                      .cuts = "0 114 194 260",
+                      .schedule = "walk",
+                      .has_s0 = true},
+                     false,
+                     {0},
+                     spoil_last},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */
