@@ -74,7 +74,9 @@ static void put_chunk(struct order *o)
     const struct plan *p = o->p;
     order_put_sync(o, OP_AWAIT, SYNC_FULL);
     order_forget(o, FORGET_BASES);
-    if (p->shape.packed)
+    if (p->shape.packed && p->has_makers)
+        order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
+    else if (p->shape.packed)
         order_put(o, OP_CLEAR);
     o->together = order_can_be_together(o);
     if (o->together)
@@ -171,8 +173,10 @@ static void put_make(struct order *o)
     order_put(o, OP_NEST);
     order_put_sync(o, OP_AWAIT, SYNC_FULL);
     order_forget(o, FORGET_BASES);
-    if (o->p->shape.packed)
+    if (o->p->shape.packed) {
         order_put(o, OP_CLEAR);
+        order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
+    }
     order_make_positions(o);
     order_put_sync(o, OP_ARRIVE, SYNC_MADE);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);

@@ -154,6 +154,7 @@ enum sync {
     SYNC_WRITTEN, /* ... and are done */
     SYNC_BEHIND,  /* those of the step before have read, whose stage is empty for the thread that stores, too */
     SYNC_MADE,    /* the tiles of positions of the stage are whole */
+    SYNC_CLEARED, /* what the stage has behind the end of a packed sequence is zero: makers have seen to it */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
     SYNC_N_KINDS
 };
@@ -261,7 +262,7 @@ struct plan {
     struct role roles[ROLE_N_KINDS];
     uint32_t groups;      /* warpgroups that walk; 0: another kind of kernel */
     bool has_makers;      /* one more makes tiles of positions for them, in stages of the ring */
-    uint32_t made_offset; /* ... barriers of these */
+    uint32_t made_offset; /* ... barriers of these, of each stage, and of the one stage that is cleared */
     uint32_t owner;       /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads; /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
     bool

@@ -43,6 +43,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_WRITTEN] = "stores to be done",
                                          [SYNC_BEHIND] = "empty stage of the step before",
                                          [SYNC_MADE] = "tiles made",
+                                         [SYNC_CLEARED] = "cleared stage",
                                          [SYNC_READY] = "ready in the other thread block"};
 _Static_assert(sizeof sync_names / sizeof *sync_names == SYNC_N_KINDS, "one name for each of them");
 

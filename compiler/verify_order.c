@@ -58,6 +58,7 @@ struct check {
         begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
     bool told;    /* the step has asked whether it is the last */
     bool made;    /* ... has said that its tiles are whole */
+    bool cleared; /* ... knows that nothing of the next packed sequence is in its stage */
     bool of_head; /* among what is done for each head, or for each tile */
     bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
     bool again;   /* the second time through the loop: what one step leaves for the next */
@@ -150,6 +151,8 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return broken(c, "reads what a product is still under way to");
     if (is_ring(p, v) && !c->in_stage)
         return broken(c, "reads a stage that is not full, or empty already");
+    if (p->has_makers && p->shape.packed && plan_is_loaded(&p->values[v]) && op->role != ROLE_LOAD && !c->cleared)
+        return broken(c, "reads a stage that may still have tokens of the next sequence");
     if (c->covered >> v & 1)
         return broken(c, "reads a tile where an output is already");
     if (by_wgmma && v == op->b && ((c->unfenced | c->unseen) >> v & 1))
@@ -268,7 +271,8 @@ static bool check_ring(struct check *c, const struct op *op)
         return broken(c, "a load into a stage that is not empty, twice, or unexpected");
     if (op->kind == OP_AWAIT && (op->sync == SYNC_FULL || op->sync == SYNC_EMPTY)) {
         c->in_stage = true;
-        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = c->made = false;
+        c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = c->made =
+            c->cleared = false;
         c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
     }
     c->told |= op->kind == OP_REST;
@@ -299,6 +303,7 @@ static bool is_from_shared(const struct plan *p, const struct op *op)
 /* Tiles of positions that one role makes for another: all of them, fenced, in a stage that nobody can fill anew meanwhile. */
 static bool check_made(struct check *c, const struct op *op)
 {
+    c->cleared |= op->kind == OP_AWAIT && op->sync == SYNC_CLEARED;
     if (op->sync != SYNC_MADE)
         return true;
     for (uint32_t i = 0; i < c->p->n_values; i++) {

@@ -145,7 +145,7 @@ static void place_all(struct plan *p, uint32_t single)
     p->factors_offset = p->shared_bytes;
     p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
     p->made_offset = round_up(p->shared_bytes, 8);
-    p->shared_bytes = p->has_makers ? p->made_offset + 8u * p->nests[0].stages : p->shared_bytes;
+    p->shared_bytes = p->has_makers ? p->made_offset + 8u * (p->nests[0].stages + 1) : p->shared_bytes;
 }
 
 enum { MOST_STAGES = 3 };

@@ -113,8 +113,8 @@ static void await_stores(struct emit *e, bool read_only)
         sync_warp(e);
 }
 
-/* The barrier of the tiles that are made in the stage. */
-static LLVMValueRef made_address(struct emit *e, LLVMValueRef stage)
+/* The barrier of the tiles that are made in the stage; behind the last stage's is that of what is cleared. */
+LLVMValueRef made_address(struct emit *e, LLVMValueRef stage)
 {
     return shared_address(e, add(e, imm(e, e->p->made_offset), mul(e, stage, imm(e, 8))));
 }
@@ -144,6 +144,9 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
         break;
     case SYNC_MADE:
         mbarrier_wait(e, made_address(e, w->stage), w->parity);
+        break;
+    case SYNC_CLEARED:
+        walk_await_cleared(e);
         break;
     default:
         await_stores(e, op->sync == SYNC_READ);
@@ -437,9 +440,9 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), false), 32 * p->roles[ROLE_LOAD].warps);
         mbarrier_init(e, barrier_address(e, imm(e, s), true),
                       (p->lags ? 129 : 128) * p->groups + (p->has_makers ? 128 : 0));
-        if (p->has_makers)
-            mbarrier_init(e, made_address(e, imm(e, s)), 128);
     }
+    for (uint32_t s = 0; p->has_makers && s < p->nests[0].stages + p->shape.packed; s++)
+        mbarrier_init(e, made_address(e, imm(e, s)), 128);
     if (p->rests)
         init_rest(e);
     if (p->adds)

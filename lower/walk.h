@@ -19,8 +19,7 @@
 #include "compiler/plan_walk.h"
 #include "lower/emit.h"
 
-/* Numbers of barriers: of all groups that walk; ... and of those that make tiles for them; a group's own: 2 and on. */
-enum { ALL_GROUPS = 1, WITH_MAKERS = 8 };
+enum { ALL_GROUPS = 1 }; /* number of the barrier of all that walk; a group's own: 2 and on */
 
 /* ---- wgmma.c: instructions. Addresses in shared memory are i32. --------------------------------------------- */
 LLVMValueRef shared_address(struct emit *e, LLVMValueRef offset); /* i32 offset in the arena -> address */
@@ -106,6 +105,7 @@ typedef void emit_walk_op(struct emit *e, struct walk *w, const struct op *op);
 struct counted walk_begin(struct emit *e, LLVMValueRef *step);
 void walk_enter_head(struct emit *e, struct walk *w, uint32_t head); /* of those side by side in the state's columns */
 LLVMValueRef uniform(struct emit *e, LLVMValueRef x); /* the same in all lanes, and the assembler knows it */
+LLVMValueRef made_address(struct emit *e, LLVMValueRef stage);
 void emit_walk(struct emit *e, LLVMValueRef batch, LLVMValueRef head);
 
 /* ---- walk_producer.c --------------------------------------------------------------------------------------------- */
@@ -219,8 +219,9 @@ emit_walk_op walk_store_carried;
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition);
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
-LLVMValueRef is_whole(struct emit *e); /* i1: the chunk has all its tokens */
-emit_walk_op walk_clear;               /* what is behind the end of what has been loaded, before it is read */
+LLVMValueRef is_whole(struct emit *e);   /* i1: the chunk has all its tokens */
+emit_walk_op walk_clear;                 /* what is behind the end of what has been loaded, before it is read */
+void walk_await_cleared(struct emit *e); /* ... where makers have cleared it */
 /* The rows first ... first + n - 1 of a chunk that is not whole, of a span that lies in shared memory; its number in the thread block. */
 void walk_store_rows(struct emit *e, const struct op *op, LLVMValueRef span, LLVMValueRef from, LLVMValueRef first,
                      uint32_t n, LLVMValueRef adds);

@@ -13,7 +13,20 @@ LLVMValueRef is_whole(struct emit *e)
     return LLVMBuildICmp(e->b, LLVMIntEQ, e->at.length, imm(e, WALK_TILE), "");
 }
 
-/* Units move inside of their row only. */
+static LLVMValueRef cleared_address(struct emit *e)
+{
+    return made_address(e, imm(e, e->p->nests[0].stages));
+}
+
+/* A sequence has one chunk that is not whole at most, so the barrier has one phase. */
+void walk_await_cleared(struct emit *e)
+{
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_whole(e), ""));
+    mbarrier_wait(e, cleared_address(e), imm(e, 0));
+    end_if(e, after);
+}
+
+/* All groups together, or makers for them. Units move inside of their row only. */
 void walk_clear(struct emit *e, struct walk *w, const struct op *op)
 {
     (void)op;
@@ -21,7 +34,8 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
     LLVMTypeRef words = LLVMVectorType(e->i32, 4);
     LLVMValueRef unit, end = imm(e, WALK_TILE * UNITS);
     LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, is_whole(e), ""));
-    LLVMValueRef thread = opaque(e, add(e, mul(e, w->group, imm(e, 128)), e->tid)), stage = opaque(e, w->stage);
+    LLVMValueRef first = e->p->has_makers ? imm(e, 0) : mul(e, w->group, imm(e, 128)),
+                 thread = opaque(e, add(e, first, e->tid)), stage = opaque(e, w->stage);
     LLVMValueRef begin = add(e, mul(e, e->at.length, imm(e, UNITS)), thread);
     const struct counted l = loop_begin(e, sub(e, end, begin), &unit);
     for (uint32_t i = 0; i < nest->n_loads; i++) {
@@ -31,10 +45,12 @@ void walk_clear(struct emit *e, struct walk *w, const struct op *op)
             LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), byte_offset(e, to, imm(e, span * SPAN_BYTES))),
                              16);
     }
-    const uint32_t threads = 128 * (e->p->groups + e->p->has_makers); /* all that read it */
-    loop_end(e, &l, threads);
+    loop_end(e, &l, 128 * (e->p->has_makers ? 1 : e->p->groups));
     fence_async(e);
-    named_barrier(e, imm(e, e->p->has_makers ? WITH_MAKERS : ALL_GROUPS), threads);
+    if (e->p->has_makers)
+        mbarrier_arrive(e, cleared_address(e));
+    else
+        named_barrier(e, imm(e, ALL_GROUPS), 128 * e->p->groups);
     end_if(e, after);
 }
 
