@@ -449,13 +449,13 @@ typedef struct tg_kernel_row {
     tg_axis_role row[TG_N_DIMS];     /* the Table-1 row, indexed by TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, TG_DHV, TG_SEG */
     uint8_t mma;                     /* tg_mma */
     uint8_t warps;                   /* warps of a thread block */
-    uint8_t makers; /* with TG_MMA_WGMMA, warps beside them that make tiles of positions where they can: 4; 0: none */
     uint8_t
         stages; /* tiles of a looped or walked operand in flight, 1 .. 8; 0 means 2, of walks on warpgroups 3 where there is room */
     uint8_t blocks_per_sm; /* registers are limited so that this many fit; 0: as ptxas likes */
     uint8_t only;          /* TG_IF_... that must hold */
     uint8_t has, lacks;    /* only for algorithms that have the one tile, and do not have the other; 0: all */
-    int line;              /* __LINE__ */
+    uint8_t makers; /* with TG_MMA_WGMMA, warps beside those that make tiles of positions where they can: 4; 0: none */
+    int line;       /* __LINE__ */
 } tg_kernel_row;
 
 /* A point of a schedule: the table with other values of some fields, as tg_schedule_apply takes them ("chunk=128

@@ -180,6 +180,7 @@ static void product_roles(struct draw *draw, const struct declaration *d, const 
     row->mma = (uint8_t)(d->io == TG_F32 ? TG_MMA_TF32X3 : by_warpgroups ? TG_MMA_WGMMA : TG_MMA_SYNC);
     row->warps = (uint8_t)(by_warpgroups ? DRAW(draw, 4, 8) : DRAW(draw, 1, 2, 2, 4, 4));
     row->stages = (uint8_t)(by_warpgroups ? DRAW(draw, 2, 3) : DRAW(draw, 0, 1, 2, 3));
+    row->makers = by_warpgroups && draw_chance(draw, 50) ? 4 : 0;
     for (uint32_t dim = 0; dim < TG_N_DIMS; dim++) {
         const bool is_position = dim == TG_LQ || dim == TG_LKV,
                    sums = is_position || dim == TG_CHUNK ? slice->summed >> dim & 1 : sums_over(d, slice, dim);
