@@ -6,6 +6,7 @@ part=${1%/*} of=${1#*/}
 shift
 small=$(((48 + of - 1) / of)) attempts=8
 gpus=$(nvidia-smi -L | wc -l)
+((gpus)) || { echo "not ok - nvidia-smi -L lists no GPU"; exit 1; }
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -31,7 +32,8 @@ for ((gpu = 0; gpu < gpus; gpu++)); do
     run_gpu $gpu "$@" 2>/dev/null &
 done
 wait
+code=0
 for ((i = 0; i < small; i++)); do
-    cat "$logs/$i"
+    cat "$logs/$i" || code=1
 done
-! grep -q '^not ok' "$logs"/*
+! grep -q '^not ok' "$logs"/* && exit $code
