@@ -9,6 +9,7 @@
 #include "compiler/plan_channel.h"
 #include "compiler/plan_program.h"
 #include "compiler/plan_thread.h"
+#include "compiler/plan_tile.h"
 
 #include <string.h>
 
@@ -54,9 +55,8 @@ static const uint8_t loop_order[] = {TG_BATCH, TG_CHUNK, TG_LQ, TG_LKV, TG_DQK, 
 /* Where the number of steps is known and there is a slot for each, none waits for another to be read. */
 static void look_ahead(struct nest *nest, uint32_t mma)
 {
-    const uint32_t known = nest->loops[0].trips * (nest->n_loops == 2 ? nest->loops[1].trips : 1);
-    nest->all_ahead = mma != TG_MMA_NONE && known && known <= nest->stages;
-    nest->steps_ahead = nest->all_ahead ? known : nest->stages - 1;
+    const uint32_t known = plan_known_steps(nest);
+    nest->steps_ahead = mma != TG_MMA_NONE && known && known <= nest->stages ? known : nest->stages - 1;
 }
 
 /* Sorted loops of a nest: sequences, chunks, positions, dqk, dhv, heads of a group. */

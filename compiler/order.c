@@ -236,9 +236,9 @@ static void find_roles(struct plan *p)
 }
 
 /* What they make is read by products alone, each awaited where it is read. */
-bool plan_can_have_makers(const struct plan *p)
+bool plan_can_have_makers(struct plan *p)
 {
-    struct order o = {.p = (struct plan *)p, .n = p->n_ops}; /* asked, not changed */
+    struct order o = {.p = p, .n = p->n_ops};
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     find_chunk(&o);
     return order_can_be_together(&o) && order_has_positions(&o) && p->turns == 1 && !p->rests;

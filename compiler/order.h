@@ -74,7 +74,7 @@ void order_put_map(struct order *o, uint32_t i);
 void order_put_sums_of_loaded(struct order *o, bool by_head);
 bool order_begins_with_all(const struct order *o);
 bool order_can_be_together(const struct order *o);
-void order_make_positions(struct order *o);
+void order_make_positions(struct order *o); /* all of it, for makers */
 void order_put_together(struct order *o);
 void order_put_positions(struct order *o);
 

@@ -111,13 +111,18 @@ bool order_can_be_together(const struct order *o)
     return reads + order_has_positions(o) > 1 && p->heads == 1 && p->tiles == 1 && plan_state_parts(p) == 1;
 }
 
-/* Products of positions, awaited, and what is made of them, for wgmma to read. */
-void order_make_positions(struct order *o)
+/* Behind products of positions: what is made of them, for wgmma to read. */
+static void put_tiles_of_positions(struct order *o)
 {
-    put_products_of_positions(o, false);
     await_products_of_positions(o, false);
     put_work_on_positions(o, false);
     order_put(o, OP_FENCE);
+}
+
+void order_make_positions(struct order *o)
+{
+    put_products_of_positions(o, false);
+    put_tiles_of_positions(o);
 }
 
 /* Products of positions and those by the state at once: the former's maps are made while the latter run. */
@@ -132,11 +137,8 @@ void order_put_together(struct order *o)
             order_put_product(o, i);
     order_leave_behind(o);
     o->owes = order_has_positions(o);
-    if (!o->owes || p->has_makers)
-        return;
-    await_products_of_positions(o, false);
-    put_work_on_positions(o, false);
-    order_put(o, OP_FENCE);
+    if (o->owes && !p->has_makers)
+        put_tiles_of_positions(o);
 }
 
 /* Is it products by computed tiles alone that wait for the other groups? What one tile of the group begins with the next may not

@@ -190,7 +190,7 @@ static bool is_copied_row(const struct plan *p, uint32_t v)
 {
     if (!p->one_block || !inverts(p) || !plan_is_position(p->values[v].dims[0]))
         return false;
-    bool any = p->n_nests && p->nests[0].all_ahead && !p->spreads;
+    bool any = p->n_nests && plan_known_steps(&p->nests[0]) == p->nests[0].steps_ahead && !p->spreads;
     for (uint32_t i = 0; i < p->n_values; i++)
         any |= i != v && p->values[i].stmt < 0 && p->values[i].nest == p->values[v].nest &&
                TG_OPERAND_TILE(p->values[i].operand) == TG_OPERAND_TILE(p->values[v].operand) && is_column(p, i);

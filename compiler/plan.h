@@ -202,8 +202,7 @@ struct nest {
     struct loop loops[2]; /* outer, inner; a nest of one loop has only [0] */
     uint32_t stages;
     uint32_t
-        steps_ahead; /* whose copies are under way before the first: as many as slots less one, or all if there are no more than slots */
-    bool all_ahead; /* ... and there are no more steps */
+        steps_ahead; /* whose copies are under way before the first: one fewer than slots, or all if there are no more */
     uint32_t n_loads;
     uint8_t loads[PLAN_MAX_LOADS]; /* values filled by the ring, one commit group a step */
     bool causal_end;               /* key blocks above the diagonal are not visited */

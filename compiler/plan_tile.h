@@ -43,6 +43,11 @@ static inline bool plan_is_below(const struct plan *p, const struct value *v, ui
 {
     return v->lower && p->to_and_fro && n < m * p->warps_m;
 }
+/* Steps of a nest; 0: a run-time number. */
+static inline uint32_t plan_known_steps(const struct nest *nest)
+{
+    return nest->loops[0].trips * (nest->n_loops == 2 ? nest->loops[1].trips : 1);
+}
 bool plan_is_async(const struct plan *p, const struct value *v); /* pipeline.c */
 /* ... Is it a map of what the top of the kernel brings to shared memory? */
 bool plan_maps_root_shared(const struct plan *p, const struct op *op);

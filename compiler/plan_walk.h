@@ -109,7 +109,7 @@ static inline bool plan_has_one_buffer(const struct plan *p, const struct value 
 /* Registers of a thread in each of two groups that walk where four more warps make tiles: all that these, and those that load, leave. */
 enum { WALK_BESIDE_MAKERS = 208 };
 /* order.c: have makers anything to do, and nothing that they cannot? */
-bool plan_can_have_makers(const struct plan *p);
+bool plan_can_have_makers(struct plan *p);
 /* Does who makes a tile of positions make all of it? */
 static inline bool plan_makes_whole_tiles(const struct plan *p)
 {

@@ -396,8 +396,9 @@ typedef enum tg_mma {
 /* A kernel with TG_MMA_WGMMA walks the chunks (TG_W), and a chunk is one tile: its size is the block of Lhq and of
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
  * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. With `makers` 4 four warps beside
- * them make these, up to `stages` chunks ahead, where nothing is summed of them, every warpgroup has one tile of 64 of one head, and
- * the state leaves registers for it; elsewhere `makers` changes nothing. One more warpgroup loads what they need `stages` chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
+ * them make these, up to `stages` chunks ahead, where nothing is summed of them, every warpgroup has one tile of 64 of one head,
+ * and the state leaves registers for it; elsewhere `makers` changes nothing. One more warpgroup loads what they need `stages`
+ * chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
  * of a loaded matrix times a loaded vector: the normaliser's n) may be carried too.
  *
  * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
