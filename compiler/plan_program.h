@@ -44,6 +44,11 @@ static inline bool plan_counts_tokens(const struct plan *p)
 {
     return p->schedule->max_tokens && (p->shape.packed || p->shape.counted);
 }
+/* May the kernel begin while those ahead on the stream end? It waits for them itself (griddepcontrol.wait, of sm_90). */
+static inline bool plan_overlaps(const struct plan *p)
+{
+    return p->target->cc >= 90;
+}
 /* launch.c: grid and parameters of the kernel */
 uint32_t plan_grid(const struct plan *p, tg_term terms[TG_MAX_TERMS]);
 /* Dimensions of grid.x, fastest first; returns their number. */

@@ -280,7 +280,7 @@ static void emit_body(struct emit *e)
     for (uint32_t d = 0; d < TG_N_DIMS; d++)
         e->at.start[d] = imm(e, 0);
     find_thread(e, call0(e, "llvm.nvvm.read.ptx.sreg.tid.x"));
-    if (e->p->groups)
+    if (plan_overlaps(e->p))
         wait_for_kernels(e); /* it is launched before they have ended: tg_kernel.overlap */
     emit_grid(e, &batch, &head);
     emit_early_exit(e);
