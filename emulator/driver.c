@@ -69,9 +69,9 @@ CUresult driver_check(bool needs_context)
 void driver_clear(void)
 {
     while (driver.modules) {
-        struct module *next = driver.modules->next;
-        module_free(driver.modules, &driver.memory);
-        driver.modules = next;
+        struct module *const m = driver.modules;
+        driver.modules = m->next;
+        driver_retire(m);
     }
     memory_clear(&driver.memory);
     driver.sticky = CUDA_SUCCESS;

@@ -21,6 +21,7 @@ struct driver {
     struct tgemu_counters last, total;
     struct memory memory;
     struct module *modules;
+    struct module *idle; /* unloaded, the last one first: their text may come again */
     struct context context;
     struct report report;
     CUresult report_result; /* the error that the report explains */
@@ -35,6 +36,7 @@ CUresult driver_unlock(CUresult result);
 CUresult driver_error(CUresult result, const char *format, ...) __attribute__((format(printf, 2, 3)));
 CUresult driver_check(bool needs_context);
 void driver_clear(void);
+void driver_retire(struct module *m); /* one that is in no list any more */
 
 /* From here to `return driver_unlock(result)` the driver is locked and usable. */
 #define BEGIN(needs_context)                                                                                           \

@@ -523,6 +523,7 @@ void describe_insn(char *out, size_t size, const struct kernel *k, u32 serial);
 bool text_is_ptx(const char *text);
 struct module *module_parse(const char *text, size_t size, struct memory *memory, struct report *r);
 void module_free(struct module *m, struct memory *memory);
+bool module_has_memory(const struct module *m); /* variables of its own */
 bool module_find_global(const struct module *m, const char *name, u64 *address, u64 *bytes);
 
 /* cfg.c */

@@ -747,6 +747,14 @@ bool module_find_global(const struct module *m, const char *name, u64 *address, 
     return true;
 }
 
+bool module_has_memory(const struct module *m)
+{
+    bool has = false;
+    for (const struct symbol *s = m->globals; s; s = s->next)
+        has |= s->allocation != NULL;
+    return has;
+}
+
 static void kernel_free(struct kernel *k)
 {
     for (u32 i = 0; i < k->n_params; i++)

@@ -180,7 +180,9 @@ static bool redirect(const char *output, int terminal)
 
 static int run_command(const char *args, const char *output, int columns)
 {
-    char text[4 * LINE], *argv[MAX_ARGS + 2];
+    char text[4 * LINE], *argv[MAX_ARGS + 2], path[2 * 4096];
+    const char *kept = getenv("TEGULA_KEPT"); /* programs that ./dev test puts before others */
+    snprintf(path, sizeof path, "%s%s%s", folder, kept ? ":" : "", kept ? kept : "");
     replace_variables(args, text, sizeof text);
     split(text, argv);
     int ours = -1, its = -1;
@@ -196,7 +198,7 @@ static int run_command(const char *args, const char *output, int columns)
             _exit(126);
         setenv("XDG_CACHE_HOME", folder, 1);
         setenv("HOME", folder, 1);
-        setenv("PATH", folder, 1);
+        setenv("PATH", path, 1);
         execv(tegula, argv);
         _exit(127);
     }
