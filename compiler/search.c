@@ -59,19 +59,20 @@ struct search {
 
 /* ---- cuts ---- */
 
-/* The declared value, and those of the space whose unit of `tokens` is not beyond twice the sequence: they would only
- * grow its padding. */
-static uint32_t cut_values(const struct search *s, const tg_vary *vary, uint32_t declared, int64_t tokens,
+/* The declared value, and those of the space whose unit of `tokens` is below `most`. */
+static uint32_t cut_values(const tg_vary *vary, uint32_t declared, int64_t tokens, int64_t most,
                            uint32_t values[TG_MAX_VALUES + 1])
 {
     uint32_t n = 0;
     values[n++] = declared;
     for (uint32_t i = 0; vary && i < TG_MAX_VALUES && vary->values[i]; i++)
-        if (vary->values[i] != declared && vary->values[i] * tokens < 2 * s->sizes.tokens)
+        if (vary->values[i] != declared && vary->values[i] * tokens < most)
             values[n++] = vary->values[i];
     return n;
 }
 
+/* Chunks beyond twice the sequence would only grow its padding. A sequence that is one segment is not cut: rows that make and compose
+ * states of segments would be launched for nothing. */
 static void find_cuts(struct search *s, int64_t chunk)
 {
     const tg_vary *by_chunk = NULL, *by_segment = NULL;
@@ -82,10 +83,10 @@ static void find_cuts(struct search *s, int64_t chunk)
         by_segment = segment && s->space->vary[v].field == TG_FIELD_SEGMENT ? &s->space->vary[v] : by_segment;
     }
     if (!chunk)
-        n = cut_values(s, by_chunk, s->declared->chunk, 1, chunks);
+        n = cut_values(by_chunk, s->declared->chunk, 1, 2 * s->sizes.tokens, chunks);
     s->n_cuts = 0;
     for (uint32_t c = 0; c < n; c++) {
-        const uint32_t m = cut_values(s, by_segment, segment, chunks[c], segments);
+        const uint32_t m = cut_values(by_segment, segment, chunks[c], s->sizes.tokens, segments);
         for (uint32_t i = 0; i < m && s->n_cuts < MAX_CUTS; i++)
             s->cuts[s->n_cuts++] = (struct cut){chunks[c], segments[i]};
     }

@@ -110,7 +110,7 @@ bool tg_schedule_keeping(const tg_variant *variant, const char *const *names, ui
     struct keepers keepers = {.n = 0};
     struct keeper *found = NULL;
     tg_sizes whole = *sizes; /* sequences so long that the search does not leave that segment out */
-    const int64_t least = sizes->chunk * segment * (class->packed ? sizes->batch : 1);
+    const int64_t least = (sizes->chunk * segment + 1) * (class->packed ? sizes->batch : 1);
     whole.tokens = whole.tokens < least ? least : whole.tokens;
     bool is_good = find_keepers(variant, target, class, &whole, &keepers);
     for (struct keeper *k = keepers.all; is_good && k < keepers.all + keepers.n; k++)
