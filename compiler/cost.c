@@ -359,14 +359,6 @@ static double state_seconds(const struct plan *p)
     return elements(p, &p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
-static bool makes_tiles(const struct plan *p)
-{
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (plan_is_made_tile(&p->values[i]))
-            return true;
-    return false;
-}
-
 /* Of a thread block that walks: each chunk's products wait for one another, and only those of another thread block run meanwhile.
  * Small blocks that make states in order have hardly any; what they bring on chip they share the way to. */
 static double walk_seconds(const struct plan *p, const struct work *work, double together)
@@ -378,7 +370,7 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
     const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
-                          : p->makes_segments && !makes_tiles(p)
+                          : p->makes_segments && !plan_makes_tiles(p)
                               ? hypot(work->steps * linear_step_seconds, products)
                               : fmax(work->steps * (p->has_makers ? made_step_seconds : walk_step_seconds) + products,
                                      together * products);

@@ -374,7 +374,7 @@ bool pass_nest(struct plan *p)
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
         const bool whole =
-            (size && size <= p->block[d]) || (p->held >> d & 1) ||
+            (size && size <= p->block[d]) || (p->held >> d & 1 && !(d == p->thread_dim && plan_is_position(d))) ||
             (d == TG_CHUNK && p->schedule->max_tokens && !p->by_token) ||
             (plan_has_single_positions(p) && plan_is_position(d)) ||
             (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */

@@ -166,7 +166,8 @@ void order_put_positions(struct order *o)
         put_work_on_positions(o, false);
     if (!order_begins_with_all(o))
         return;
-    order_put(o, OP_FENCE);
+    if (plan_makes_tiles(o->p)) /* else it is sums of the step before that the barrier is for */
+        order_put(o, OP_FENCE);
     o->owes = can_owe(o);
     if (!o->owes)
         order_put_sync(o, OP_BARRIER, o->p->own_heads ? SYNC_GROUP : SYNC_GROUPS);

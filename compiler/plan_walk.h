@@ -53,6 +53,13 @@ static inline bool plan_is_made_tile(const struct value *v)
 {
     return v->space == SPACE_MATRIX && v->stmt >= 0;
 }
+static inline bool plan_makes_tiles(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_tile(&p->values[i]))
+            return true;
+    return false;
+}
 static inline bool plan_is_of_warp(const struct value *v)
 {
     return v->space == SPACE_VECTOR && v->scope == SCOPE_WARP;

@@ -260,8 +260,8 @@ static void check_walk(const struct kernel *k, uint32_t dim)
     const char *name = tg_dim_name(dim);
     const bool carry = dim == TG_CHUNK && computes_carry(k);
     const bool carried = carry || (k->slice.scanned & 1u << dim);
-    const bool gathers = is_thread_kernel(k) && ((dim == TG_CHUNK && shifts(k)) || (k->slice.summed & 1u << dim) ||
-                                                 k->row->row[dim].block == threads_of(k));
+    const bool gathers = is_thread_kernel(k) &&
+                         ((dim == TG_CHUNK && shifts(k)) || (k->slice.summed & 1u << dim) || tg_row_each(k->row, dim));
     if (role == TG_ROLE_W && !carried && !gathers)
         tg_fault(k->check, TG0215, "use TG_P or TG_L", "%s: %s is walked, but nothing is carried over it", k->name,
                  name);

@@ -312,7 +312,8 @@ uint32_t tg_row_each(const tg_kernel_row *row, uint32_t dim)
 {
     if (dim == TG_DHV && tg_row_sharers(row))
         return TG_HELD_EACH;
-    const uint32_t threads = 32u * row->warps, most = dim == TG_DQK || dim == TG_DHV ? 4 : 1;
+    const bool is_width = dim == TG_DQK || dim == TG_DHV, is_position = dim == TG_LQ || dim == TG_LKV;
+    const uint32_t threads = 32u * row->warps, most = is_width ? 4 : is_position ? 2 : 1;
     for (uint32_t each = 1; each <= most; each *= 2)
         if (row->row[dim].block == each * threads)
             return each;

@@ -232,6 +232,17 @@ static LLVMValueRef summand(struct emit *e, uint32_t a, const uint32_t held[TG_N
     return valid ? choose(e, valid, x, identity(e, maximum)) : x;
 }
 
+/* All that the thread has side by side. */
+static LLVMValueRef summands(struct emit *e, uint32_t a, const uint32_t held[TG_N_DIMS], bool maximum)
+{
+    LLVMValueRef x = summand(e, a, held, maximum);
+    uint32_t at[TG_N_DIMS];
+    memcpy(at, held, sizeof at);
+    while (++at[e->p->thread_dim] < e->p->each)
+        x = combine(e, maximum, x, summand(e, a, at, maximum));
+    return x;
+}
+
 /* The positions along which a scan runs have one running total; NULL: they are all there at once. */
 static LLVMValueRef running_total(struct emit *e, const struct op *op, const uint32_t held[TG_N_DIMS])
 {
@@ -249,9 +260,9 @@ static LLVMValueRef running_total(struct emit *e, const struct op *op, const uin
 static struct scanned scan_block(struct emit *e, const struct op *op, const uint32_t held[TG_N_DIMS], bool maximum)
 {
     const struct value *a = &e->p->values[op->a];
-    if (e->scanned == a->operand && e->scanned_max == maximum && plan_held_count(e->p, a) == 1)
+    if (e->scanned == a->operand && e->scanned_max == maximum && plan_held_count(e->p, a) == e->p->each)
         return (struct scanned){e->scan_inclusive, e->scan_exclusive, e->scan_total};
-    const struct scanned s = block_scan(e, maximum, summand(e, op->a, held, maximum));
+    const struct scanned s = block_scan(e, maximum, summands(e, op->a, held, maximum));
     e->scanned = a->operand;
     e->scanned_max = maximum;
     e->scan_inclusive = s.inclusive;
@@ -273,12 +284,15 @@ static void begin_scan(struct emit *e, const struct op *op)
         zero_thread(e, &(struct op){.kind = OP_ZERO, .stmt = op->stmt, .v = op->v});
 }
 
+/* Of what lies along the threads a thread has the first elements by what is before it, and the last by what the scan says. */
 void emit_scan(struct emit *e, const struct op *op)
 {
     const struct value *v = &e->p->values[op->v], *a = &e->p->values[op->a];
     const tg_stmt *s = &e->p->algorithm->body[op->stmt];
+    const uint32_t dim = e->p->thread_dim;
     const bool maximum = s->flags & TG_MAXIMUM,
-               across = tg_stmt_along(e->p->algorithm, s) >> e->p->thread_dim & 1; /* else each thread by itself */
+               across = tg_stmt_along(e->p->algorithm, s) >> dim & 1; /* else each thread by itself */
+    const uint32_t each = across ? e->p->each : 1, apart = value_dims(a) & ~(across ? 1u << dim : 0);
     uint32_t held[TG_N_DIMS] = {0};
     begin_scan(e, op);
     do {
@@ -288,12 +302,20 @@ void emit_scan(struct emit *e, const struct op *op)
             x = scan_block(e, op, held, maximum);
         else
             x.inclusive = x.total = summand(e, op->a, held, maximum);
-        LLVMValueRef here = s->flags & TG_EXCLUSIVE ? x.exclusive : x.inclusive;
-        set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)],
-                carried ? combine(e, maximum, carried, here) : here);
+        LLVMValueRef before = x.exclusive;
+        for (uint32_t h = 0; h < each; h++) {
+            held[dim] = across ? h : held[dim];
+            LLVMValueRef inclusive =
+                h + 1 < each ? combine(e, maximum, before, summand(e, op->a, held, maximum)) : x.inclusive;
+            LLVMValueRef here = s->flags & TG_EXCLUSIVE ? before : inclusive;
+            set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)],
+                    carried ? combine(e, maximum, carried, here) : here);
+            before = inclusive;
+        }
+        held[dim] = across ? 0 : held[dim];
         if (carried)
             set(e, total, combine(e, maximum, carried, x.total));
-    } while (next_held(e->p, value_dims(a), held));
+    } while (next_held(e->p, apart, held));
 }
 
 void emit_total(struct emit *e, const struct op *op)
@@ -301,6 +323,7 @@ void emit_total(struct emit *e, const struct op *op)
     const struct value *v = &e->p->values[op->v], *a = &e->p->values[op->a];
     const bool maximum = e->p->algorithm->body[op->stmt].flags & TG_MAXIMUM;
     const bool across = plan_has_dim(a, e->p->thread_dim) && !plan_has_dim(v, e->p->thread_dim);
+    const uint32_t apart = value_dims(a) & ~(across ? 1u << e->p->thread_dim : 0);
     uint32_t held[TG_N_DIMS] = {0};
     do {
         LLVMValueRef total = running_total(e, op, held);
@@ -308,7 +331,7 @@ void emit_total(struct emit *e, const struct op *op)
         if (total)
             set(e, total, x = combine(e, maximum, get(e, e->f64, total), x));
         set_f64(e, &e->registers[op->v][2 * thread_register(e->p, v, held)], x);
-    } while (next_held(e->p, value_dims(a), held));
+    } while (next_held(e->p, apart, held));
 }
 
 /* ---- products and states ------------------------------------------------------------------------------------------ */

@@ -210,7 +210,7 @@ typedef struct tg_map_desc {
 } tg_map_desc;
 
 enum { TG_MAX_ARGS = 128, TG_MAX_TENSORS = 64, TG_MAX_KERNELS = 32, TG_MAX_SCALARS = 4 };
-enum { TG_MAX_MAPS = 8, TG_MAX_CLUSTER = 8 };
+enum { TG_MAX_MAPS = 9, TG_MAX_CLUSTER = 8 };
 
 /* One kernel: image, launch geometry, arguments. grid.x is the product of `grid`; y and z are 1. */
 typedef struct tg_kernel {
@@ -284,7 +284,7 @@ typedef struct tg_program {
     void *storage; /* one malloc'ed block that holds the images; NULL when they are static */
 } tg_program;
 
-enum { TG_PROGRAM_VERSION = 6 };
+enum { TG_PROGRAM_VERSION = 7 };
 
 /* Run-time sizes of one call. */
 typedef struct tg_sizes {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_MAX_VALUES = 96, FAKE_LOG_BYTES = 8192, FAKE_MAX_MAPS = 8, FAKE_MAP_BYTES = 128 };
+enum { FAKE_MAX_VALUES = 96, FAKE_LOG_BYTES = 8192, FAKE_MAX_MAPS = 9, FAKE_MAP_BYTES = 128 };
 
 /* What a tensor map was made of. */
 struct fake_map {

@@ -391,24 +391,24 @@ static void slots_are_the_states_of_pools(void **state)
 #define MAP_DAMAGES(ROW) \
     ROW(large_cluster, p->kernels[0].cluster = 9, "TG0721 kernel recurrence: cluster: expected 0..8, found 9") \
     ROW(overlap_twice, p->kernels[0].overlap = 2, "TG0721 kernel recurrence: overlap: expected 0 or 1, found 2") \
-    ROW(n_maps, p->kernels[0].n_maps = 9, "TG0721 kernel recurrence: n_maps: expected at most 8, found 9") \
+    ROW(n_maps, p->kernels[0].n_maps = TG_MAX_MAPS + 1, "TG0721 kernel recurrence: n_maps: expected at most 9, found 10") \
     ROW(old_arch, strcpy(p->arch, "sm_89"), "TG0721 kernel recurrence: expected sm_90 or newer for tensor maps") \
-    ROW(map_number, p->kernels[0].n_maps = 7, "TG0721 kernel recurrence: args[0].axis: expected below 7, found 7") \
-    ROW(map_arg, ARG(0).index = 1, "TG0721 kernel recurrence: args[7].index: expected 0, the tensor of its map, found 1") \
-    ROW(map_arg_tensor, ARG(0).index = MAP(0).tensor = 9, "TG0721 kernel recurrence: args[7].index: expected below 9, found 9") \
+    ROW(map_number, p->kernels[0].n_maps = 8, "TG0721 kernel recurrence: args[0].axis: expected below 8, found 8") \
+    ROW(map_arg, ARG(0).index = 1, "TG0721 kernel recurrence: args[8].index: expected 0, the tensor of its map, found 1") \
+    ROW(map_arg_tensor, ARG(0).index = MAP(0).tensor = 9, "TG0721 kernel recurrence: args[8].index: expected below 9, found 9") \
     ROW(map_not_passed, ARG(1) = (tg_arg_desc){.kind = TG_ARG_POINTER}, "TG0724 kernel recurrence: maps[1] (k): expected one argument with it, found 0") \
     ROW(map_passed_twice, ARG(1) = ARG(2), "TG0724 kernel recurrence: maps[1] (k): expected one argument with it, found 0") \
-    ROW(map_passed_again, p->kernels[0].args[8] = ARG(2), "TG0724 kernel recurrence: maps[2] (v): expected one argument with it, found 2") \
-    ROW(map_tensor, (p->kernels[0].args[7].kind = TG_ARG_POINTER, p->kernels[0].args[7].axis = 0, MAP(0).tensor = 9), "TG0724 kernel recurrence: maps[0].tensor: expected below 9, found 9") \
+    ROW(map_passed_again, p->kernels[0].args[9] = ARG(2), "TG0724 kernel recurrence: maps[2] (v): expected one argument with it, found 2") \
+    ROW(map_tensor, (p->kernels[0].args[8].kind = TG_ARG_POINTER, p->kernels[0].args[8].axis = 0, MAP(0).tensor = 9), "TG0724 kernel recurrence: maps[0].tensor: expected below 9, found 9") \
     ROW(map_axes, ARG(0).index = MAP(0).tensor = 5, "TG0724 kernel recurrence: maps[0].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found f") \
-    ROW(map_first_axis, p->tensors[8].axes[0] = TG_CHUNK, "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
-    ROW(map_three_axes, (p->tensors[8].axes[2] = TG_PARTS, p->tensors[8].parts = 2), "TG0724 kernel recurrence: maps[7].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
+    ROW(map_first_axis, p->tensors[8].axes[0] = TG_CHUNK, "TG0724 kernel recurrence: maps[8].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
+    ROW(map_three_axes, (p->tensors[8].axes[2] = TG_PARTS, p->tensors[8].parts = 2), "TG0724 kernel recurrence: maps[8].tensor: expected one of axes [T, dqk], [T, dhv] or [T, position], found u") \
     ROW(map_dtype, p->tensors[1].dtype = TG_F32X2, "TG0724 kernel recurrence: maps[1].tensor: expected one of bf16, f16 or f32, found k of f32x2") \
     ROW(map_swizzle, MAP(1).swizzle = 4, "TG0724 kernel recurrence: maps[1].swizzle (k): expected 0..3, found 4") \
     ROW(no_columns, MAP(1).columns = 0, "TG0724 kernel recurrence: maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 0 columns, 0 bytes") \
     ROW(odd_columns, MAP(1).columns = 12, "maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 12 columns, 24 bytes") \
     ROW(span_32, MAP(1).columns = 24, "maps[1].columns (k): expected a multiple of 16 bytes up to 32, found 24 columns, 48 bytes") \
-    ROW(span_64, MAP(6).columns = 32, "maps[6].columns (h): expected a multiple of 16 bytes up to 64, found 32 columns, 128 bytes") \
+    ROW(span_64, MAP(7).columns = 32, "maps[7].columns (h): expected a multiple of 16 bytes up to 64, found 32 columns, 128 bytes") \
     ROW(span_128, MAP(3).columns = 64, "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
     ROW(span_plain, (MAP(3).swizzle = 0, MAP(3).columns = 64), "maps[3].columns (w): expected a multiple of 16 bytes up to 128, found 64 columns, 256 bytes") \
     ROW(map_width, MAP(0).columns = 32, "TG0724 kernel recurrence: maps[0].spans (q): expected 1, as 32 columns do not divide the width 48, found 2") \
@@ -537,7 +537,7 @@ static void programs_of_another_version_are_refused(void **state)
     p = sample_program(ptx);
     p.struct_size -= 8;
     assert_int_equal(tg_program_verify(&p, &log_sink), TG_E_VERSION);
-    assert_says(&log, "program: expected version 6 of");
+    assert_says(&log, "program: expected version 7 of");
     assert_int_equal(tg_program_verify(NULL, &log_sink), TG_E_ARGUMENT);
 }
 
@@ -693,7 +693,7 @@ static void every_wrong_field_of_a_set_is_named(void **state)
         "TG0734 set: expected branches of all 7 programs, found 6",
         "TG0734 set: branches[2]: expected another architecture or widths than branches[1]",
         "TG0734 set: programs[3].variant: expected mlstm-sig, found other",
-        "TG0722 set: expected version 6 of",
+        "TG0722 set: expected version 7 of",
     };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         LOG(log);

@@ -225,7 +225,7 @@ static void maps_refuse_what_cannot_be_encoded(void **state)
     tg_unload(module);
 }
 
-/* Eight maps among the other parameters, in another order; nothing else is asked of the driver. */
+/* All maps that there may be, among the other parameters, in another order; nothing else is asked of the driver. */
 static void maps_are_parameters(void **state)
 {
     (void)state;

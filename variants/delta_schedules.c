@@ -4,7 +4,7 @@
 
 #include "variants/delta_rows.h"
 
-#define POSITIONS            .warps = 2, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
+#define POSITIONS            .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
 /* Where operands are made in the kernel: lengths of rows by a thread block a chunk, unit rows by threads with four channels each. */
 #define CHANNELS             .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}
 #define DOTS                 .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(64)}

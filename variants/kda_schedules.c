@@ -82,7 +82,6 @@ static const tg_schedule fused = {
  * the blocks of dqk would make twice. There a warp has a row of the unit rows' gradients, and makes its sum too. */
 #define CHANNEL_KEY_ROWS                                                                                               \
     {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2, KEYS},            \
-    {ROW("rv", (RV)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_DHV] = TG_L(64)}},\
     PARAMETER_ROWS,                                                                                                    \
     {ROW("dunit", (DQ_RAW, DK_RAW)), .warps = 1, .blocks_per_sm = 1,                                                   \
      .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(128)}}
@@ -175,13 +174,13 @@ static const tg_schedule walk_gates = {
 #define COMPOSED .only = TG_IF_CUT, .warps = 1, .row = {[TG_SEG] = TG_W(0), [TG_DQK] = TG_P(1), [TG_DHV] = TG_P(128)}
 /* Where sequences are too few all of them are cut: the values' by transitions; with N and dR in memory the other states are sums of
  * products. */
-#define WALKED_ROWS                                                                                                    \
+#define WALKED_ROWS(of_values)                                                                                         \
     {ROW("nstate", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(2)},                                                          \
     {ROW("ncompose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
     {ROW("N", (N)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(2), CUT_VALUES},                                                                     \
     {ROW("vstate", (DC, DTR)), .only = TG_IF_CUT, ON_WARPGROUPS(2), CUT_VALUES},                                       \
     {ROW("vcompose", (DC)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},                                                    \
-    {ROW("dV", (DR, DV)), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},                                                            \
+    {ROW("dV", of_values), .has = DV, ON_WARPGROUPS(2), CUT_VALUES},                                                   \
     {ROW("state", (CQ)), .only = TG_IF_CUT, ON_WARPGROUPS(4),                                                          \
      .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(0)}},\
     {ROW("compose", (CQ)), COMPOSED},                                                                                  \
@@ -201,7 +200,7 @@ static const tg_point back_walk_points[] = {
 };
 static const tg_schedule back_walk = {
     SCHEDULE("walk"), .chunk = 64, .points = back_walk_points,
-    .rows = {BACK_CHUNK_ROW, WALKED_ROWS, {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}, CHANNEL_KEY_ROWS},
+    .rows = {BACK_CHUNK_ROW, WALKED_ROWS((DR, DV, RV)), {ROW("dV", (DS0)), .lacks = DV, ON_WARPGROUPS(2), CUT_VALUES}, CHANNEL_KEY_ROWS},
 };
 /* Where heads share q and k. */
 static const tg_point back_walk_keys_points[] = {
@@ -212,7 +211,7 @@ static const tg_point back_walk_keys_points[] = {
 };
 static const tg_schedule back_walk_keys = {
     SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {NORM_ROWS(0), {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS, KEY_ROWS},
+    .rows = {NORM_ROWS(0), {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS((DR, DV)), KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
@@ -220,7 +219,7 @@ static const tg_point back_walk_gates_points[] = {
 };
 static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS, KEY_ROWS},
+    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV)), KEY_ROWS},
 };
 
 #define BACK_SPACE(name_, schedule_)                                                                                   \

@@ -10,15 +10,18 @@
 
 /* ---- rows that several tables have ---- */
 
-/* Gates, one thread a token; max states, one thread a chunk. */
-#define POSITIONS(tokens) .warps = (tokens) / 32, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(tokens)}
+/* Gates, one thread two tokens side by side, which share addresses and the steps of scans; what has no scan, one token (its
+ * loads and stores are dense then); max states, one thread a chunk. */
+#define ROW_OF_POSITIONS(warps_, tokens) .warps = warps_, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(tokens)}
+#define POSITIONS(tokens)   ROW_OF_POSITIONS((tokens) / 64, tokens)
+#define NO_SCAN(tokens)     ROW_OF_POSITIONS((tokens) / 32, tokens)
 #define MAXIMA_ROW                                                                                                     \
     {ROW("maxima", (MARR, M)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}
 #define GATE_ROWS(tokens)                                                                                              \
     {ROW("gates", (B, CJ, WI, W, GT)), .lacks = M0, POSITIONS(tokens)},                                                \
     {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, POSITIONS(tokens)},                                                 \
     MAXIMA_ROW,                                                                                                        \
-    {ROW("weights", (R, WI, W, G, FLOOR)), .has = M0, POSITIONS(tokens)}
+    {ROW("weights", (R, WI, W, G, FLOOR)), .has = M0, NO_SCAN(tokens)}
 
 /* The normaliser's state: sums of chunks, then along the chunks. */
 #define CHUNK_SUM_ROW(name_, out, position)                                                                            \
@@ -253,7 +256,7 @@ static const tg_schedule back_two_level = {
     SCHEDULE("two-level"), .chunk = 128, .points = back_two_level_points,
     .rows = {GATE_ROWS(128),
              {ROW("delta", (HD)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_DHV] = TG_L(64)}},
-             {ROW("normal", (RN, WIN, DELTA)), POSITIONS(128)},
+             {ROW("normal", (RN, WIN, DELTA)), NO_SCAN(128)},
              {ROW("state", (CK)), .only = TG_IF_NOT_KEPT, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3,
               .row = {[TG_CHUNK] = TG_W(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_P(64), [TG_DHV] = TG_P(128)}},
              {ROW("nsum", (NK)), .only = TG_IF_NOT_KEPT, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}},
@@ -264,7 +267,7 @@ static const tg_schedule back_two_level = {
               .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(32), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(128)}},
              {ROW("dQ", (DQ, RE, RX)), .has = HD, .mma = TG_MMA_SYNC, .warps = 4, .stages = 3, .blocks_per_sm = 1,
               .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_P(64), [TG_LKV] = TG_L(16), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(64)}},
-             {ROW("exact", (DELTAX, REX, DNW)), POSITIONS(128)},
+             {ROW("exact", (DELTAX, REX, DNW)), NO_SCAN(128)},
              DNORMALISER_ROWS,
              {ROW("dK", (DK, CE, KX)), .lacks = HD, .mma = TG_MMA_SYNC, .warps = 4, .stages = 2, .blocks_per_sm = 1,
               .row = {[TG_CHUNK] = TG_P(1), [TG_LQ] = TG_L(32), [TG_LKV] = TG_P(64), [TG_DQK] = TG_P(128), [TG_DHV] = TG_L(128)}},
@@ -288,9 +291,9 @@ static const tg_vary back_two_level_vary[] = {
     {ROW("gates", (B, CJ, WI, W, GT, RN, WIN)), .lacks = M0, POSITIONS(64)},                                           \
     {ROW("gates", (B, CJ, GT, MI, MT)), .has = M0, POSITIONS(64)},                                                     \
     MAXIMA_ROW,                                                                                                        \
-    {ROW("weights", (R, WI, W, G, FLOOR, RN, WIN)), .has = M0, POSITIONS(64)}
-#define DELTA_ROW {ROW("delta", (DELTA)), POSITIONS(64)}
-#define EXACT_ROW {ROW("exact", (DELTAX, REX, DNW)), POSITIONS(64)}
+    {ROW("weights", (R, WI, W, G, FLOOR, RN, WIN)), .has = M0, NO_SCAN(64)}
+#define DELTA_ROW {ROW("delta", (DELTA)), NO_SCAN(64)}
+#define EXACT_ROW {ROW("exact", (DELTAX, REX, DNW)), NO_SCAN(64)}
 /* The final states' part of <C, dC>, and the sums from the last chunk on. */
 #define END_ROW {ROW("ends", (Y)), .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_DQK] = TG_P(32), [TG_DHV] = TG_L(64)}}
 #define WALKED_GATE_ROWS {ROW("sums", (PZ)), .warps = 4, .row = {[TG_CHUNK] = TG_W(128)}}, GATE_GRADIENT_ROW(64, (GATE_GRADIENTS)), PARAMETER_ROW

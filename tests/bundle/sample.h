@@ -176,6 +176,7 @@ static inline tg_program sample_program_maps(const char *ptx)
         {.tensor = 3, .swizzle = TG_SWIZZLE_128, .columns = 32, .rows = 8, .spans = 2},
         {.tensor = 4, .swizzle = TG_SWIZZLE_NONE, .columns = 8, .rows = 1, .spans = 6},
         {.tensor = 0, .swizzle = TG_SWIZZLE_64, .columns = 32, .rows = 16, .spans = 1}, /* which do not divide 48 */
+        {.tensor = 1, .swizzle = TG_SWIZZLE_NONE, .columns = 8, .rows = 16, .spans = 1},
         {.tensor = 7, .swizzle = TG_SWIZZLE_64, .columns = 16, .rows = 64, .spans = 8},
         {.tensor = 8, .swizzle = TG_SWIZZLE_128, .columns = 64, .rows = 64, .spans = 1},
     };
