@@ -137,7 +137,7 @@ static void add_entry(struct entries *all, const char *name, const struct stat *
         all->capacity = capacity;
     }
     struct entry *entry = &all->at[all->n++];
-    snprintf(entry->name, sizeof entry->name, "%s", name);
+    snprintf(entry->name, sizeof entry->name, "%.*s", (int)sizeof entry->name - 1, name);
     entry->size = info->st_size;
     entry->read = info->st_mtime;
     all->size += info->st_size;
