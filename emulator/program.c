@@ -63,6 +63,16 @@ void driver_retire(struct module *m)
     }
 }
 
+/* With the library. */
+__attribute__((destructor)) static void forget_idle(void)
+{
+    while (driver.idle) {
+        struct module *const m = driver.idle;
+        driver.idle = m->next;
+        module_free(m, &driver.memory);
+    }
+}
+
 static struct module *take_idle(const char *text)
 {
     for (struct module **m = &driver.idle; *m; m = &(*m)->next) {
