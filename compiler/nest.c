@@ -373,12 +373,13 @@ bool pass_nest(struct plan *p)
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);
         if (d == TG_MEMBER && !p->thread_dim)
             continue; /* around the whole kernel */
-        const bool whole =
-            (size && size <= p->block[d]) || (p->held >> d & 1 && !(d == p->thread_dim && plan_is_position(d))) ||
-            (d == TG_CHUNK && p->schedule->max_tokens && !p->by_token) ||
-            (plan_has_single_positions(p) && plan_is_position(d)) ||
-            (d == p->thread_dim && plan_is_position(d) && most && most <= p->block[d]) || /* a thread for each */
-            (p->one_block && plan_is_position(d));
+        const bool shared_out =
+            d == p->thread_dim && plan_is_position(d); /* block by block, however many a thread has */
+        const bool whole = (size && size <= p->block[d]) || (p->held >> d & 1 && !shared_out) ||
+                           (d == TG_CHUNK && p->schedule->max_tokens && !p->by_token) ||
+                           (plan_has_single_positions(p) && plan_is_position(d)) ||
+                           (shared_out && most && most <= p->block[d]) || /* ... and one block is all */
+                           (p->one_block && plan_is_position(d));
         if ((role == TG_ROLE_L || role == TG_ROLE_W) && !whole)
             b.loop_dims |= 1u << d;
     }

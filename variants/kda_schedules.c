@@ -78,8 +78,8 @@ static const tg_schedule fused = {
     {ROW("dKr", (DKR, RDK, KZ, RV)), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32)}},\
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
-/* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k; but sums over dhv, which
- * the blocks of dqk would make twice. There a warp has a row of the unit rows' gradients, and makes its sum too. */
+/* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k; but sums over dhv (rv),
+ * which dV makes. There a warp has a row of the unit rows' gradients, and makes its sum too. */
 #define CHANNEL_KEY_ROWS                                                                                               \
     {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2, KEYS},            \
     PARAMETER_ROWS,                                                                                                    \
