@@ -23,7 +23,8 @@
  * tiles into the stage that they are made of. Those who walk wait for them where they read one.
  *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
- * stage is empty when those stores have read it. The thread that stores sees to it in the step after, behind its first products.
+ * stage is empty when those stores have read it. The thread that stores sees to it in the step after: of a ring of two behind its first
+ * products, else before it puts the next output, for it would stand still until they have read.
  * Products run while the program goes on: what reads one comes behind its await.
  *
  * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
@@ -78,6 +79,7 @@ static void put_chunk(struct order *o)
         order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
     else if (p->shape.packed)
         order_put(o, OP_CLEAR);
+    o->hurries = p->nests[0].stages == 2 || order_has_own_place(o);
     o->together = order_can_be_together(o);
     if (o->together)
         order_put_together(o);
@@ -87,7 +89,7 @@ static void put_chunk(struct order *o)
     order_put(o, OP_TILES);
     order_put_tile(o);
     order_put(o, OP_END_TILES);
-    if (!p->lags)
+    if (!p->lags && !p->apart)
         order_put_sync(o, OP_AWAIT, SYNC_READ);
     put_rest(o);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
@@ -191,7 +193,7 @@ static bool can_lag(const struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         stores |=
             o->from[i].kind == OP_STORE && order_is_of_output(p, &o->from[i]) && plan_is_mapped_store(p, &o->from[i]);
-    return stores && p->nests[0].stages > 1 && p->heads == 1 && !plan_shares(p);
+    return stores && !p->apart && p->nests[0].stages > 1 && p->heads == 1 && !plan_shares(p);
 }
 
 static void find_chunk(struct order *o)

@@ -241,9 +241,11 @@ void order_await_others(struct order *o)
 }
 
 /* Whoever begins a product waits for the whole group, so that nothing stands before the first. */
-void order_leave_behind(struct order *o)
+void order_leave_behind(struct order *o, bool last)
 {
-    if (o->p->lags && !o->left)
+    if (o->left || !(last || o->hurries))
+        return;
+    if (o->p->lags)
         order_put_sync(o, OP_ARRIVE, SYNC_BEHIND);
     o->left = true;
 }

@@ -61,7 +61,7 @@ static void put_products_of_positions(struct order *o, bool by_head)
         if (order_makes_of_positions(o->p, &o->from[i]) && o->p->values[o->from[i].v].by_head == by_head)
             order_put_product(o, i);
     if (!o->together && order_has_positions(o))
-        order_leave_behind(o);
+        order_leave_behind(o, false);
     order_put_sums_of_loaded(o, by_head);
 }
 
@@ -135,7 +135,7 @@ void order_put_together(struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);
-    order_leave_behind(o);
+    order_leave_behind(o, false);
     o->owes = order_has_positions(o);
     if (o->owes && !p->has_makers)
         put_tiles_of_positions(o);

@@ -106,7 +106,7 @@ static void put_in_place(struct order *o, enum op_kind kind, uint32_t v)
     op->a = order_first_of(o->p, o->p->values[v].place);
 }
 
-static bool has_own_place(const struct order *o)
+bool order_has_own_place(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
         if (stores_output(o->p, &o->from[i]) && plan_is_mapped_store(o->p, &o->from[i]) &&
@@ -133,8 +133,13 @@ static void put_stores(struct order *o)
 {
     const struct plan *p = o->p;
     bool any = false;
-    if (has_own_place(o) && !order_begins_with_all(o)) {
+    o->guard = GUARD_FIRST;
+    order_leave_behind(o, true);
+    o->guard = GUARD_ALWAYS;
+    if (order_has_own_place(o) && (p->apart || !order_begins_with_all(o))) {
         o->guard = GUARD_FIRST;
+        if (p->apart)
+            order_put_sync(o, OP_AWAIT, SYNC_READ);
         order_put_sync(o, OP_BARRIER, SYNC_GROUP);
         o->guard = GUARD_ALWAYS;
     }
@@ -249,7 +254,7 @@ static void put_products_by_state(struct order *o)
     if (!o->together)
         put_products_of_columns(o);
     o->guard = GUARD_FIRST;
-    order_leave_behind(o);
+    order_leave_behind(o, false);
     o->guard = GUARD_ALWAYS;
     order_put_all(o, order_decays_state);
     o->guard = GUARD_FIRST;

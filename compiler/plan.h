@@ -272,6 +272,7 @@ struct plan {
     uint32_t factors_offset; /* ... shared memory for a number of each stage and head: are the vectors factors? */
     uint32_t tiles;          /* of a warpgroup: of its heads, or some of one's */
     uint32_t state_part;     /* columns of the state that are a left operand at a time */
+    bool apart;              /* outputs are put in buffers of their own: a stage is left while their stores read */
     bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
     uint8_t state; /* value */
     uint32_t

@@ -284,9 +284,9 @@ static bool check_ring(struct check *c, const struct op *op)
         return true;
     if (p->rests && !c->told)
         return broken(c, "leaves a stage without having asked whether it is the last one");
-    if (!c->in_stage || c->flying || (c->storing && !p->lags) || c->lags)
+    if (!c->in_stage || c->flying || (c->storing && !p->lags && !p->apart) || c->lags)
         return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
-    c->lags = c->storing;
+    c->lags = c->storing && !p->apart;
     for (uint32_t i = 0; op->sync == SYNC_FULL && i < p->nests[0].n_loads; i++)
         if (!(c->loaded >> p->nests[0].loads[i] & 1))
             return broken(c, "a stage is full without all that the ring loads");

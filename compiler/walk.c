@@ -250,7 +250,7 @@ static uint32_t registers_of(const struct plan *p)
 
 /* As many as there is room for, by the estimate of registers; ptxas, which knows nothing of shared memory, is told. Of two, the
  * groups that compute take the registers that the loading warps leave, so that nothing spills. */
-static uint32_t resident_of(const struct plan *p)
+uint32_t walk_resident(const struct plan *p)
 {
     const uint32_t by_shared = p->target->shared_per_sm / (p->shared_bytes + PLAN_SHARED_OF_DRIVER),
                    by_registers = p->target->registers_per_sm / (round_up(p->registers, 8) * p->threads),
@@ -313,9 +313,9 @@ bool pass_walk(struct plan *p)
     p->rests = plan_can_rest(p);
     find_makers(p);
     plan_find_factors(p);
-    walk_place_shared(p);
     p->registers = registers_of(p);
-    p->resident = resident_of(p);
+    walk_place_shared(p);
+    p->resident = walk_resident(p);
     if (p->shared_bytes <= p->target->shared_optin)
         return true;
     plan_refuse(p, "TG0531", "use smaller blocks or fewer stages",

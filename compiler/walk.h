@@ -6,6 +6,8 @@
 
 /* walk.c: reports why the row cannot be a kernel on warpgroups (TG0518); false. */
 bool walk_refuse(const struct plan *p, const char *hint, const char *what);
+/* ... how many thread blocks a multiprocessor holds, by their registers and by what has been placed in shared memory. */
+uint32_t walk_resident(const struct plan *p);
 
 /* walk_space.c: where value i lives; SPACE_NONE: nowhere that it could be. */
 enum space walk_space(const struct plan *p, uint32_t i);

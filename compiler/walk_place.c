@@ -52,9 +52,10 @@ void walk_find_places(struct plan *p)
         uint32_t k = 0;
         if (!plan_is_mapped_store(p, op))
             continue;
-        while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
+        while (!p->apart && k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
             k++;
-        p->values[op->v].place = k < n ? places[k] : op->v;
+        p->values[op->v].place = k < n && !p->apart ? places[k] : op->v;
+        p->values[op->v].stage_bytes = 0;
         if (k < n)
             taken[TG_OPERAND_TILE(p->values[places[k]].operand)] = true;
     }
@@ -150,16 +151,39 @@ static void place_all(struct plan *p, uint32_t single)
 
 enum { MOST_STAGES = 3 };
 
-/* A stage is left in the step after its own, when the stores that read it have (order.c): of two, none would be filled until then. So rows
- * that do not say take three, where there is room beside two buffers of each tile. */
-static bool place_three_stages(struct plan *p)
+/* One group alone: two keep a multiprocessor busy meanwhile. Who adds up in a cluster does so in the place, and several heads wait as
+ * they go. */
+static bool can_be_apart(const struct plan *p)
+{
+    bool stores = false;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        stores |= plan_is_mapped_store(p, &p->ops[i]);
+    return stores && p->groups == 1 && !p->has_makers && !p->cluster && p->heads == 1 && p->turns == 1;
+}
+
+static void place_as(struct plan *p, uint32_t stages, bool apart)
+{
+    p->nests[0].stages = stages;
+    p->apart = apart;
+    walk_find_places(p);
+    place_all(p, 0);
+}
+
+/* With outputs in their places a stage is left in the step after its own, when the stores that read it have (order.c): of two, none
+ * would be filled until then. So rows that do not say take three, and outputs go to buffers of their own, where there is room beside two
+ * buffers of each tile and no thread block of the multiprocessor goes. */
+static bool place_roomy(struct plan *p)
 {
     const uint32_t fewest = p->nests[0].stages;
-    p->nests[0].stages = MOST_STAGES;
-    place_all(p, 0);
-    if (p->shared_bytes > p->target->shared_optin)
-        p->nests[0].stages = fewest;
-    return p->nests[0].stages == MOST_STAGES;
+    place_as(p, fewest, false);
+    const uint32_t resident = walk_resident(p);
+    for (uint32_t stages = p->row->stages ? fewest : MOST_STAGES; stages >= fewest; stages--)
+        for (int apart = can_be_apart(p); apart >= 0; apart--) {
+            place_as(p, stages, apart);
+            if (p->shared_bytes <= p->target->shared_optin && walk_resident(p) >= resident)
+                return true;
+        }
+    return false;
 }
 
 /* A tile with one buffer costs a barrier in every chunk (order.c): where there is no room for two. Tiles of several heads
@@ -167,11 +191,10 @@ static bool place_three_stages(struct plan *p)
 void walk_place_shared(struct plan *p)
 {
     uint32_t tiles = 0;
-    if (!p->row->stages && place_three_stages(p))
+    if (place_roomy(p))
         return;
     for (uint32_t i = 0; i < p->n_values; i++)
         tiles += p->heads == 1 && plan_is_made_tile(&p->values[i]);
-    place_all(p, 0);
     for (uint32_t single = 1; single <= tiles && p->shared_bytes > p->target->shared_optin; single++)
         place_all(p, single);
 }

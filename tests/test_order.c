@@ -247,6 +247,34 @@ static void check_stages(struct plan *p)
     }
 }
 
+/* Where outputs go, and when the stage of the step before is left: before the store of this one, or with its first products. */
+static void check_outputs(struct plan *p)
+{
+    static const struct {
+        const char *variant, *schedule;
+        uint32_t width, stages;
+        bool apart, is_late;
+    } cases[] = {{"kda", "walk-narrow", 128, 3, true, false}, /* one group: in buffers of their own */
+                 {"kda", "walk-narrow walk.stages=2", 128, 2, true, false},
+                 {"kda", "walk-narrow", 64, 2, true, false}, /* three stages would take a thread block's room */
+                 {"kda", "walk", 128, 2, false, false},
+                 {"gated-delta", "walk", 128, 3, false, true},
+                 {"gated-delta", "walk-narrow", 128, 3, false, true}}; /* with makers */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_shape_class shape = {.io = TG_BF16, .dqk = cases[i].width, .dhv = cases[i].width, .group = 1};
+        const bool built = build_row(p, tg_variant_find(cases[i].variant), cases[i].schedule, "walk", &shape);
+        bool awaited = false, is_late = false;
+        for (uint32_t k = 0; built && k < p->n_ops; k++) {
+            awaited |= p->ops[k].role == ROLE_WALK && p->ops[k].kind == OP_AWAIT && p->ops[k].sync == SYNC_PRODUCT;
+            is_late |= p->ops[k].sync == SYNC_BEHIND && awaited;
+        }
+        tap_expect(built && p->nests[0].stages == cases[i].stages && p->apart == cases[i].apart &&
+                       is_late == cases[i].is_late,
+                   "%s %s, width %u: %u stages, apart %d, late %d", cases[i].variant, cases[i].schedule, cases[i].width,
+                   built ? p->nests[0].stages : 0, built && p->apart, is_late);
+    }
+}
+
 /* By the estimate of registers and by shared memory; what ptxas would take by itself is not asked. */
 static void check_resident(struct plan *p)
 {
@@ -303,6 +331,7 @@ int main(int argc, char **argv)
         }
     }
     check_row("stages are three where there is room", check_stages);
+    check_row("outputs are apart, or their stage is left late, where there is room", check_outputs);
     check_row("as many walks as there is room for are on a multiprocessor", check_resident);
     check_row("maps of tokens are made before their walk", check_early);
     return tap_finish();

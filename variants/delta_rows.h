@@ -11,7 +11,7 @@
 
 #define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
-#define NARROW "walk.warps=4 walk.dhv=64"
+#define NARROW "walk.warps=4 walk.stages=0 walk.dhv=64"
 #define CUT_VALUES .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
 #define CUT_STATES(stages_)                                                                                            \
     .mma = TG_MMA_WGMMA, .warps = 4, .stages = stages_, .blocks_per_sm = 2,                                            \

@@ -165,8 +165,8 @@ static const tg_schedule back_apart = {
              {ROW("dKsum", (DK)), HEADS(TG_LKV)},
              WALKED_GATE_ROWS},
 };
-#define SPLIT       "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64"
-#define BACK_NARROW SPLIT " dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+#define SPLIT       "N.warps=4 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64"
+#define BACK_NARROW SPLIT " dQ.warps=4 dQ.stages=0 dQ.dqk=64 dK.warps=4 dK.stages=0 dK.dqk=64"
 static const tg_point back_grouped_points[] = {
     {.name = "walk-grouped"},
     {.name = "segments", .changes = SPLIT " seg=16"},

@@ -190,7 +190,8 @@ static const tg_schedule walk_gates = {
     {ROW("dcompose", (DCK)), COMPOSED},                                                                                \
     {ROW("dKi", (NI, DS0, SK)), .has = NI, KEY_WALK},                                                                             \
     {ROW("walked", (YK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(1), [TG_DQK] = TG_P(64)}}
-#define NARROW_WALKS "N.warps=4 N.dhv=64 dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
+#define NARROW_WALKS \
+    "N.warps=4 N.stages=0 N.dhv=64 dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW_WALKS},

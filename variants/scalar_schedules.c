@@ -302,7 +302,7 @@ static const tg_vary back_two_level_vary[] = {
  * rounded alike. `cluster`: two blocks of dhv, which a cluster adds up. segments-kept: states as segments-keep left them. */
 #define CLUSTER "dV.dhv=128 dV.stages=2 dQ.dhv=C/256 dK.dhv=C/256"
 #define CAST    "dV.dhv=M2/128 dV.stages=2 dQ.dhv=CM2/256 dK.dhv=CM2/256"
-#define NARROW  "dV.warps=4 dV.stages=2 dV.dhv=64 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
+#define NARROW  "dV.warps=4 dV.stages=0 dV.dhv=64 dQ.warps=4 dQ.dqk=64 dK.warps=4 dK.dqk=64"
 static const tg_point back_walk_points[] = {
     {.name = "walk"},
     {.name = "walk-narrow", .changes = NARROW},

@@ -102,7 +102,7 @@ static const tg_schedule back_two_level = {
 #define WALK(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW      {ROW("walk", (H, S)), WALK(2), .row = {[TG_SEG] = TG_P(0), [TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(256)}}
 #define HALF          "walk.dhv=128 walk.stages=3"
-#define NARROW        "walk.warps=4 walk.dhv=64"
+#define NARROW        "walk.warps=4 walk.stages=0 walk.dhv=64"
 /* Where sequences are too few they are cut: a row makes what a segment makes of zero, another composes, a row of the state a thread block. */
 #define CUT_ROWS(state_, compose_, out_, position_)                                                                    \
     {ROW(state_, (out_)), .only = TG_IF_CUT, .mma = TG_MMA_WGMMA, .warps = 4, .stages = 3, .blocks_per_sm = 2,         \
@@ -156,7 +156,8 @@ static const tg_schedule walk_gates = {
     {ROW("keys", (DQ, DK, DGATE, SUM_U)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2,             \
      .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}},           \
     DBONUS_ROW
-#define NARROW_WALKS "dV.warps=4 dV.dhv=64 dQi.warps=4 dQi.dqk=64 dKi.warps=4 dKi.dqk=64"
+#define NARROW_WALKS \
+    "dV.warps=4 dV.stages=0 dV.dhv=64 dQi.warps=4 dQi.stages=0 dQi.dqk=64 dKi.warps=4 dKi.stages=0 dKi.dqk=64"
 /* Where the state has more values than one thread block takes: two, a cluster that adds up what both have of positions by dqk. */
 #define PAIR_OF(block_) "dV.dhv=128 dQi.dhv=C/" #block_ " dKi.dhv=C/" #block_
 static const tg_point back_walk_points[] = {
