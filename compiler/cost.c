@@ -60,6 +60,8 @@ static const double thread_sum_rate = 27e9;   /* elements a second of a multipro
 /* Walks on warpgroups: of a chunk, what waits for barriers and fences; its products come on top. Sums beside them, which hide
  * nothing: of rows of operands, and of a state's elements with what a product makes. */
 static const double walk_step_seconds = 0.75e-6, made_step_seconds = 0.45e-6; /* the other: where makers make tiles */
+/* ... and of makers of rows, for each code of what these are made by: instructions that wait for one another. */
+static const double row_code_seconds = 72e-9;
 static const double leave_seconds = 1.4e-6;       /* of a thread block that finds nothing to do */
 static const double state_step_seconds = 0.8e-6;  /* of a row that makes states of segments alone */
 static const double linear_step_seconds = 1.1e-6; /* ... whose states depend on those they begin with */
@@ -359,6 +361,16 @@ static double state_seconds(const struct plan *p)
     return elements(p, &p->values[p->state]) * sizeof(float) / enter_bandwidth;
 }
 
+/* What makers take for the rows of a chunk. In a ring of two they and those who walk take turns at a stage, while the other is filled. */
+static double row_seconds(const struct plan *p)
+{
+    double seconds = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == OP_MAP && plan_works_on_rows(p, &p->ops[i]))
+            seconds += row_code_seconds * tg_expr_length(&p->algorithm->body[p->ops[i].stmt]);
+    return seconds;
+}
+
 /* Of a thread block that walks: each chunk's products wait for one another, and only those of another thread block run meanwhile.
  * Small blocks that make states in order have hardly any; what they bring on chip they share the way to. */
 static double walk_seconds(const struct plan *p, const struct work *work, double together)
@@ -369,11 +381,14 @@ static double walk_seconds(const struct plan *p, const struct work *work, double
         return block_seconds +
                hypot(work->steps * step_seconds + together * work->on_chip / chip_bandwidth, together * products);
     const bool enters = begins_by(p, OP_ENTER);
+    const double rows = work->steps * row_seconds(p),
+                 step = p->has_makers && plan_makes_positions(p) ? made_step_seconds : walk_step_seconds,
+                 walks = fmax(work->steps * step + products, together * products);
     const double chunks = plan_is_sum_alone(p) ? hypot(work->steps * state_step_seconds, products)
                           : p->makes_segments && !plan_makes_tiles(p)
                               ? hypot(work->steps * linear_step_seconds, products)
-                              : fmax(work->steps * (p->has_makers ? made_step_seconds : walk_step_seconds) + products,
-                                     together * products);
+                          : p->nests[0].stages > 2 ? fmax(walks, rows)
+                                                   : walks + rows;
     return block_seconds + (enters ? state_seconds(p) : 0) + chunks + work->sums / walk_sum_rate +
            work->state_sums / state_sum_rate;
 }

@@ -83,18 +83,20 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
     uint32_t n = 0;
     if (!p->groups)
         return 0;
-    tg_map_desc map = {.swizzle = TG_SWIZZLE_128, .columns = WALK_TILE, .rows = WALK_TILE, .spans = 1};
+    tg_map_desc map = {.swizzle = TG_SWIZZLE_128, .rows = WALK_TILE};
     for (uint32_t i = 0; i < p->nests[0].n_loads; i++) {
         const struct value *v = &p->values[p->nests[0].loads[i]];
         if (!plan_is_loaded(v))
             continue;
         map.tensor = (uint8_t)TG_OPERAND_TILE(v->operand);
-        map.spans = (uint16_t)(plan_splits_span(p, v->dims[1]) ? 1 : v->extent[1] / WALK_TILE / plan_sharers(p, v));
+        map.columns = (uint16_t)(WALK_SPAN_BYTES / tg_dtype_bytes(plan_memory_dtype(p, map.tensor)));
+        map.spans = (uint16_t)(plan_splits_span(p, v->dims[1]) ? 1 : v->extent[1] / map.columns / plan_sharers(p, v));
         add_map(maps, &n, &map);
     }
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (plan_is_mapped_store(p, &p->ops[i])) {
             map.tensor = p->ops[i].tile;
+            map.columns = WALK_TILE;
             map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;
             map.spans = 1;
             add_map(maps, &n, &map);

@@ -68,6 +68,8 @@ static bool check_walk_map(const struct plan *p, const struct op *op)
     const struct value *v = &p->values[op->v];
     tg_operand reads[TG_MAX_READS];
     int matrix = -1;
+    if (plan_works_on_rows(p, op)) /* walk_rows.c */
+        return true;
     for (uint32_t k = 0, n = tg_stmt_reads(&p->algorithm->body[op->stmt], reads); k < n; k++) {
         const int r = plan_find(p, reads[k], v->nest);
         if (r < 0 || !plan_is_loaded(&p->values[r]))
@@ -81,11 +83,13 @@ static bool check_walk_map(const struct plan *p, const struct op *op)
     return true;
 }
 
-/* wgmma takes operands as they lie in memory. */
+/* wgmma takes operands as they lie in memory; rows are made of fp32 too. */
 static bool check_types(const struct plan *p)
 {
     for (uint32_t i = 0; p->groups && i < p->n_values; i++)
-        if (plan_is_loaded(&p->values[i]) && plan_memory_dtype(p, TG_OPERAND_TILE(p->values[i].operand)) != p->shape.io)
+        if (plan_is_loaded(&p->values[i]) &&
+            plan_memory_dtype(p, TG_OPERAND_TILE(p->values[i].operand)) != p->shape.io &&
+            !(p->values[i].dtype == TG_F32 && plan_is_for_rows(p, i)))
             return refuse(p, i, "take, in other than the input type,");
     return true;
 }

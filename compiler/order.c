@@ -20,7 +20,8 @@
  * Where the state is made alone only its own products are left, and what is carried beside it is made meanwhile.
  *
  * Makers, where the row asks for them and positions are all that they would have to do, take these over: products, maps, and the
- * tiles into the stage that they are made of. Those who walk wait for them where they read one.
+ * tiles into the stage that they are made of; and before those rows, for products by the state (walk_rows.c). Those who walk wait for
+ * them where they read one.
  *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
  * stage is empty when those stores have read it. The thread that stores sees to it in the step after: of a ring of two behind its first
@@ -34,7 +35,14 @@
 
 #include <string.h>
 
-enum { LOAD_REGISTERS = 24, MAKE_REGISTERS = 72, WALK_REGISTERS = 240, HALF_REGISTERS = 232, LOAD_WARPS = 4 };
+enum {
+    LOAD_REGISTERS = 24,
+    MAKE_REGISTERS = 72,
+    ROW_REGISTERS = 56,
+    WALK_REGISTERS = 240,
+    HALF_REGISTERS = 232,
+    LOAD_WARPS = 4
+};
 
 /* In each of a walk's steps that begins a segment, and before the first. */
 static void put_start(struct order *o)
@@ -108,7 +116,8 @@ static void put_walk(struct order *o)
     struct plan *p = o->p;
     o->role = ROLE_WALK;
     for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0)
+        if (p->values[i].space == SPACE_UNIFORM && p->values[i].stmt < 0 &&
+            (!order_is_read(o, i, true) || order_is_read(o, i, false)))
             order_put_value(o, OP_LOAD, i);
     bool carries = false;
     for (uint32_t i = 0; i + 1 < o->begin; i++) {
@@ -167,11 +176,26 @@ static void put_load(struct order *o)
     order_put(o, OP_END);
 }
 
-/* Products of positions, their maps, rounded to shared memory: in a stage of the ring, so they stay until all have left it. */
+/* What rows are made of that is the same in all chunks. */
+static void put_parameters(struct order *o)
+{
+    const struct plan *p = o->p;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->values[i].stmt < 0 && (p->values[i].space == SPACE_UNIFORM || p->values[i].space == SPACE_CHANNEL) &&
+            order_is_read(o, i, true))
+            order_put_value(o, OP_LOAD, i);
+    for (uint32_t i = 0; i < o->begin; i++)
+        if (o->from[i].kind == OP_MAP && p->values[o->from[i].v].space == SPACE_UNIFORM)
+            order_put_from(o, i);
+}
+
+/* Rows; products of positions, their maps; all rounded to shared memory: in a stage of the ring, so it stays until all have left that. */
 static void put_make(struct order *o)
 {
     o->role = ROLE_MAKE;
     o->together = true;
+    if (plan_makes_rows(o->p))
+        put_parameters(o);
     order_put(o, OP_NEST);
     order_put_sync(o, OP_AWAIT, SYNC_FULL);
     order_forget(o, FORGET_BASES);
@@ -179,13 +203,15 @@ static void put_make(struct order *o)
         order_put(o, OP_CLEAR);
         order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
     }
+    if (plan_makes_rows(o->p))
+        order_make_rows(o);
     order_make_positions(o);
     order_put_sync(o, OP_ARRIVE, SYNC_MADE);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
     order_put(o, OP_END);
 }
 
-/* A ring of one stage would never be filled again. Who shares loads with a cluster, and several heads, wait as they go. */
+/* A ring of one stage would never be filled again. Who shares loads with a cluster waits as it goes. */
 static bool can_lag(const struct order *o)
 {
     const struct plan *p = o->p;
@@ -193,7 +219,7 @@ static bool can_lag(const struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         stores |=
             o->from[i].kind == OP_STORE && order_is_of_output(p, &o->from[i]) && plan_is_mapped_store(p, &o->from[i]);
-    return stores && !p->apart && p->nests[0].stages > 1 && p->heads == 1 && !plan_shares(p);
+    return stores && !p->apart && p->nests[0].stages > 1 && !plan_shares(p);
 }
 
 static void find_chunk(struct order *o)
@@ -226,12 +252,13 @@ static bool check_placed(const struct order *o)
 static void find_roles(struct plan *p)
 {
     const bool moves = p->groups == 2 || p->resident == 2 || p->has_makers;
-    const uint32_t walk = p->groups == 2  ? p->has_makers ? WALK_BESIDE_MAKERS : WALK_REGISTERS
+    const uint32_t walk = p->groups == 2  ? p->has_makers ? plan_registers_beside_makers(p) : WALK_REGISTERS
                           : p->has_makers ? WALK_REGISTERS
                                           : HALF_REGISTERS;
     p->roles[ROLE_WALK] = (struct role){.warps = 4 * p->groups, .registers = moves ? walk : 0};
+    const uint32_t make = p->groups == 1 || plan_makes_positions(p) ? MAKE_REGISTERS : ROW_REGISTERS;
     if (p->has_makers)
-        p->roles[ROLE_MAKE] = (struct role){.first_warp = 4 * p->groups, .warps = 4, .registers = MAKE_REGISTERS};
+        p->roles[ROLE_MAKE] = (struct role){.first_warp = 4 * p->groups, .warps = 4, .registers = make};
     p->roles[ROLE_LOAD] = (struct role){.first_warp = 4 * (p->groups + p->has_makers),
                                         .warps = p->heads > 1 ? LOAD_WARPS : 1,
                                         .registers = moves ? LOAD_REGISTERS : 0};
@@ -243,7 +270,7 @@ bool plan_can_have_makers(struct plan *p)
     struct order o = {.p = p, .n = p->n_ops};
     memcpy(o.from, p->ops, p->n_ops * sizeof *p->ops);
     find_chunk(&o);
-    return order_can_be_together(&o) && order_has_positions(&o) && p->turns == 1 && !p->rests;
+    return order_can_be_together(&o) && (order_has_positions(&o) || plan_makes_rows(p)) && p->turns == 1 && !p->rests;
 }
 
 bool pass_order(struct plan *p)

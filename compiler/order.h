@@ -28,6 +28,8 @@ typedef bool which_ops(const struct plan *p, const struct op *op);
 /* order_ops.c: adds an operation of the role and under the guard that hold now. */
 struct op *order_put(struct order *o, enum op_kind kind);
 void order_put_value(struct order *o, enum op_kind kind, uint32_t v);
+/* ... by way of the place of a matrix that nobody who could still reads any more. */
+void order_put_in_place(struct order *o, enum op_kind kind, uint32_t v);
 void order_put_sync(struct order *o, enum op_kind kind, enum sync sync);
 void order_forget(struct order *o, uint32_t what);
 struct op *order_put_from(struct order *o, uint32_t i);
@@ -68,6 +70,7 @@ uint8_t order_first_of(const struct plan *p, uint32_t v);
 void order_resolve(const struct plan *p, struct op *op);
 uint8_t order_gathered_from(const struct order *o, uint32_t v);
 bool order_has_positions(const struct order *o);
+bool order_is_read(const struct order *o, uint32_t v, bool for_rows); /* to make rows, and numbers for these; or else */
 bool order_check_products(const struct order *o);
 
 /* order_positions.c: a map, to shared memory where others read it; sums of loaded matrices; whether the groups hand each other
@@ -77,6 +80,7 @@ void order_put_sums_of_loaded(struct order *o, bool by_head);
 bool order_begins_with_all(const struct order *o);
 bool order_can_be_together(const struct order *o);
 void order_make_positions(struct order *o); /* all of it, for makers */
+void order_make_rows(struct order *o);      /* ... and their rows */
 void order_put_together(struct order *o);
 void order_put_positions(struct order *o);
 

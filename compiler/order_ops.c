@@ -20,6 +20,13 @@ void order_put_value(struct order *o, enum op_kind kind, uint32_t v)
     order_put(o, kind)->v = (uint8_t)v;
 }
 
+void order_put_in_place(struct order *o, enum op_kind kind, uint32_t v)
+{
+    struct op *op = order_put(o, kind);
+    op->v = (uint8_t)v;
+    op->a = order_first_of(o->p, o->p->values[v].place);
+}
+
 void order_put_sync(struct order *o, enum op_kind kind, enum sync sync)
 {
     order_put(o, kind)->sync = (uint8_t)sync;
@@ -83,7 +90,8 @@ bool order_sums_loaded(const struct plan *p, const struct op *op)
 bool order_works_on_positions(const struct plan *p, const struct op *op)
 {
     const struct value *v = &p->values[op->v];
-    const bool map = op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_VECTOR;
+    const bool map =
+        op->kind == OP_MAP && !plan_is_owned(p, v) && v->space != SPACE_VECTOR && !plan_works_on_rows(p, op);
     return map || (op->kind == OP_DOT && v->space == SPACE_PARTS && !v->late && !order_sums_loaded(p, op));
 }
 
@@ -293,6 +301,21 @@ bool order_has_positions(const struct order *o)
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_makes_of_positions(o->p, &o->from[i]))
             return true;
+    return false;
+}
+
+/* Is the value read to make rows, or numbers for these; or for anything else? */
+bool order_is_read(const struct order *o, uint32_t v, bool for_rows)
+{
+    uint8_t reads[PLAN_MAX_OP_READS];
+    for (uint32_t i = 0; i < o->n; i++) {
+        const struct op *op = &o->from[i];
+        const bool of_rows =
+            plan_works_on_rows(o->p, op) || (op->kind == OP_MAP && o->p->values[op->v].space == SPACE_UNIFORM);
+        for (uint32_t k = 0, n = plan_op_reads(o->p, op, reads); of_rows == for_rows && k < n; k++)
+            if (reads[k] == v)
+                return true;
+    }
     return false;
 }
 

@@ -125,6 +125,21 @@ void order_make_positions(struct order *o)
     put_tiles_of_positions(o);
 }
 
+/* Each row of what is read, what is made of it, and what products read of that to where the former was. */
+void order_make_rows(struct order *o)
+{
+    const struct plan *p = o->p;
+    order_put(o, OP_ROWS);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_loaded(&p->values[i]) && order_is_read(o, i, true))
+            order_put_value(o, OP_FETCH, i);
+    order_put_all(o, plan_works_on_rows);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_of_rows(&p->values[i]))
+            order_put_in_place(o, OP_PUT, i);
+    order_put(o, OP_END_ROWS);
+}
+
 /* Products of positions and those by the state at once: the former's maps are made while the latter run. */
 void order_put_together(struct order *o)
 {
@@ -132,13 +147,15 @@ void order_put_together(struct order *o)
     order_put_sync(o, OP_AWAIT, SYNC_STATE);
     if (!p->has_makers)
         put_products_of_positions(o, false);
+    o->owes = p->has_makers;
     for (uint32_t i = o->begin; i < o->end; i++)
         if (order_reads_state(p, &o->from[i]))
             order_put_product(o, i);
     order_leave_behind(o, false);
-    o->owes = order_has_positions(o);
-    if (o->owes && !p->has_makers)
-        put_tiles_of_positions(o);
+    if (p->has_makers || !order_has_positions(o))
+        return;
+    put_tiles_of_positions(o);
+    o->owes = true;
 }
 
 /* Is it products by computed tiles alone that wait for the other groups? What one tile of the group begins with the next may not

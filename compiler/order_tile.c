@@ -98,14 +98,6 @@ static bool stores_output(const struct plan *p, const struct op *op)
     return op->kind == OP_STORE && order_is_of_output(p, op);
 }
 
-/* By way of the place of a matrix that nobody in the group reads any more. */
-static void put_in_place(struct order *o, enum op_kind kind, uint32_t v)
-{
-    struct op *op = order_put(o, kind);
-    op->v = (uint8_t)v;
-    op->a = order_first_of(o->p, o->p->values[v].place);
-}
-
 bool order_has_own_place(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -150,10 +142,10 @@ static void put_stores(struct order *o)
         any = true;
         if (p->adds) {
             order_forget(o, FORGET_THREAD);
-            put_in_place(o, OP_EXCHANGE, from->v);
+            order_put_in_place(o, OP_EXCHANGE, from->v);
             order_put_sync(o, OP_BARRIER, SYNC_GROUP);
         }
-        put_in_place(o, OP_PUT, from->v);
+        order_put_in_place(o, OP_PUT, from->v);
     }
     if (any) {
         order_put(o, OP_FENCE);

@@ -39,7 +39,8 @@ enum space {
     SPACE_ROWS,     /* registers: the values of the rows of this thread's fragments */
     SPACE_THREAD,   /* registers of a thread kernel: thread t has element t of the block; one for every held position */
     SPACE_UNIFORM,  /* registers: every thread has the same value */
-    SPACE_CHANNEL, /* registers of a kernel that makes decays of channels: a warp has 16 rows, a lane some channels of each */
+    SPACE_CHANNEL, /* registers of a kernel that makes decays of channels: a warp has 16 rows, a lane some channels of each; on
+                      warpgroups of makers, each of which has two channels, of some rows after the others (walk_rows.c) */
     SPACE_PARTS, /* shared memory: a sum that warpgroups have made parts of, two buffers; who reads it adds them up */
     SPACE_N_KINDS
 };
@@ -66,11 +67,12 @@ struct value {
     bool stored;        /* written to memory by this kernel */
     bool lower;         /* positions x positions of a chunk: nobody wants what is above the diagonal, or it is zero */
     int8_t shared_with; /* the value that loads the same tile to the same place; -1: none */
-    uint8_t place;      /* of what chunks write by tensor maps: the matrix in whose place it is put, or itself */
-    bool direct;        /* loaded straight into registers, right before its only use, rows by rows */
-    bool apart;         /* a state that threads share: its decay is a number of its own, until that gets small */
-    bool rows_apart;    /* ... its decays of rows are in what it meets, until they get small (rows_apart.c) */
-    bool staged; /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
+    uint8_t
+        place;   /* of what chunks write by tensor maps, and of rows: the matrix in whose place it is put, or itself */
+    bool direct; /* loaded straight into registers, right before its only use, rows by rows */
+    bool apart;  /* a state that threads share: its decay is a number of its own, until that gets small */
+    bool rows_apart; /* ... its decays of rows are in what it meets, until they get small (rows_apart.c) */
+    bool staged;     /* in shared memory for all steps of its nest, uniform or fetched; or uniform, while a nest runs */
     uint8_t stages;
     uint32_t row_bytes;   /* SPACE_MATRIX: pitch of a row; staged: of a step */
     uint32_t stage_bytes; /* SPACE_MATRIX, SPACE_VECTOR, staged */
@@ -107,10 +109,12 @@ enum op_kind {
     OP_KEEP,      /* v -> `tile`, in the slot of the step */
     OP_TILES,     /* begin of what is done for each of a group's tiles of 64 rows */
     OP_END_TILES, /* ... and its end */
+    OP_ROWS,      /* begin of what makers do for each row of a chunk's positions */
+    OP_END_ROWS,  /* ... and its end */
     OP_HEADS,     /* begin of what all groups do for each head of the thread block */
     OP_END_HEADS, /* ... and its end */
     OP_CLEAR,     /* 0 to what the stage has of the next packed sequence */
-    OP_FETCH,     /* the tile's part of matrix v, as the left operand has it */
+    OP_FETCH,     /* the tile's part of matrix v, as the left operand has it; among rows: its element */
     OP_PUT,       /* v, rounded -> shared memory: its own tile, or the place of a: a matrix, or v itself */
     OP_EXCHANGE,  /* half of v to the other thread block of the cluster, and to the other half what comes from there */
     OP_EXPECT,    /* the barrier waits for the bytes of the matrices that come */
@@ -260,7 +264,7 @@ struct plan {
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];
     uint32_t groups;      /* warpgroups that walk; 0: another kind of kernel */
-    bool has_makers;      /* one more makes tiles of positions for them, in stages of the ring */
+    bool has_makers;      /* one more makes tiles of positions, or rows, for them, in stages of the ring */
     uint32_t made_offset; /* ... barriers of these, of each stage, and of the one stage that is cleared */
     uint32_t owner;       /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads; /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */

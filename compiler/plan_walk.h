@@ -53,6 +53,37 @@ static inline bool plan_is_made_tile(const struct value *v)
 {
     return v->space == SPACE_MATRIX && v->stmt >= 0;
 }
+/* ... of positions by channels, which makers make row by row (walk_rows.c); do they? */
+static inline bool plan_is_made_of_rows(const struct value *v)
+{
+    return plan_is_made_tile(v) && !plan_is_position(v->dims[1]);
+}
+static inline bool plan_makes_rows(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_of_rows(&p->values[i]))
+            return true;
+    return false;
+}
+/* ... or is it what they are made of? */
+static inline bool plan_is_of_rows(const struct plan *p, const struct value *v)
+{
+    return p->groups && v->n_dims == 2 && (v->space == SPACE_CHANNEL || plan_is_made_of_rows(v));
+}
+/* Has a maker elements of it in registers, of several rows at a time (lower/walk_rows.c)? */
+enum { WALK_ROW_REGISTERS = 10 };
+static inline bool plan_has_elements_of_rows(const struct plan *p, const struct value *v)
+{
+    return p->groups &&
+           (v->space == SPACE_CHANNEL || plan_is_made_of_rows(v) || (plan_is_loaded(v) && plan_makes_rows(p)));
+}
+/* Does the operation make such? */
+static inline bool plan_works_on_rows(const struct plan *p, const struct op *op)
+{
+    return (op->kind == OP_MAP || op->kind == OP_SCAN || op->kind == OP_COPY) && plan_is_of_rows(p, &p->values[op->v]);
+}
+/* walk_rows.c: a loaded matrix, does nothing but what makes rows read it? */
+bool plan_is_for_rows(const struct plan *p, uint32_t v);
 static inline bool plan_makes_tiles(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
@@ -113,8 +144,20 @@ static inline bool plan_has_one_buffer(const struct plan *p, const struct value 
 {
     return plan_is_made_tile(v) && !p->has_makers && v->stages < plan_buffers(p);
 }
-/* Registers of a thread in each of two groups that walk where four more warps make tiles: all that these, and those that load, leave. */
-enum { WALK_BESIDE_MAKERS = 208 };
+/* Do they make tiles of positions? Rows alone need few registers. */
+static inline bool plan_makes_positions(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_tile(&p->values[i]) && !plan_is_made_of_rows(&p->values[i]))
+            return true;
+    return false;
+}
+/* Registers of a thread in each of two groups that walk where four more warps make what they take: all that these, and those that
+ * load, leave. */
+static inline uint32_t plan_registers_beside_makers(const struct plan *p)
+{
+    return plan_makes_positions(p) ? 208 : 216;
+}
 /* order.c: have makers anything to do, and nothing that they cannot? */
 bool plan_can_have_makers(struct plan *p);
 /* Does who makes a tile of positions make all of it? */

@@ -23,6 +23,7 @@ static const char *const op_names[] = {[OP_LOAD] = "load",         [OP_COMMIT] =
                                        [OP_STORE] = "store",       [OP_LEAVE] = "leave",
                                        [OP_START] = "start",       [OP_KEEP] = "keep",
                                        [OP_TILES] = "tiles",       [OP_END_TILES] = "end of tiles",
+                                       [OP_ROWS] = "rows",         [OP_END_ROWS] = "end of rows",
                                        [OP_HEADS] = "heads",       [OP_END_HEADS] = "end of heads",
                                        [OP_CLEAR] = "clear",       [OP_FETCH] = "fetch",
                                        [OP_PUT] = "put",           [OP_EXCHANGE] = "exchange",
@@ -101,7 +102,8 @@ static void print_walk_op(const struct plan *p, const struct op *op, const tg_wr
     if (op->kind == OP_FORGET)
         tg_printf(w, "%s%s%s", op->n & FORGET_THREAD ? " thread" : "", op->n & FORGET_BASES ? " bases" : "",
                   op->n & FORGET_CHUNK ? " chunk" : "");
-    if ((op->kind == OP_PUT && p->values[op->v].space == SPACE_FRAGMENT) || op->kind == OP_EXCHANGE)
+    if ((op->kind == OP_PUT && (p->values[op->v].space == SPACE_FRAGMENT || plan_is_made_of_rows(&p->values[op->v]))) ||
+        op->kind == OP_EXCHANGE)
         tg_printf(w, " %s v%u", op->kind == OP_PUT ? "over" : "by way of", op->a);
     if (plan_is_by_state(p, op) && plan_state_parts(p) > 1)
         tg_printf(w, ", its columns %u to %u", op->n * p->state_part,
@@ -128,6 +130,8 @@ static bool has_value(const struct op *op)
     case OP_BARRIER:
     case OP_TILES:
     case OP_END_TILES:
+    case OP_ROWS:
+    case OP_END_ROWS:
     case OP_HEADS:
     case OP_END_HEADS:
     case OP_CLEAR:
@@ -214,10 +218,10 @@ void plan_print(const struct plan *p, const tg_writer *w)
             print_role(p, op->role, w);
             indent = 2;
         }
-        if (op->kind == OP_END || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
+        if (op->kind == OP_END || op->kind == OP_END_TILES || op->kind == OP_END_ROWS || op->kind == OP_END_HEADS)
             indent -= 2;
         print_op(p, op, indent, w);
-        if (op->kind == OP_NEST || op->kind == OP_TILES || op->kind == OP_HEADS)
+        if (op->kind == OP_NEST || op->kind == OP_TILES || op->kind == OP_ROWS || op->kind == OP_HEADS)
             indent += 2;
     }
 }

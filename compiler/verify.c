@@ -124,6 +124,14 @@ static bool is_second(const struct plan *p, const struct value *v)
            TG_OPERAND_TILE(v->operand) == TG_OPERAND_TILE(w->operand);
 }
 
+/* Is it a tile that makers make, right in the place of the loaded matrix? */
+static bool is_in_place_of(const struct plan *p, const struct value *v, const struct value *matrix)
+{
+    return p->groups && plan_is_made_of_rows(v) && plan_is_loaded(matrix) && v->offset == matrix->offset &&
+           v->stage_bytes == matrix->stage_bytes && v->stages == matrix->stages &&
+           p->values[v->place].offset == matrix->offset;
+}
+
 /* Shared tiles do not overlap and keep their alignment. */
 static bool check_shared(const struct plan *p, const char *stage)
 {
@@ -137,7 +145,8 @@ static bool check_shared(const struct plan *p, const char *stage)
             const struct value *w = &p->values[k];
             const bool apart =
                 !p->groups && v->nest >= 0 && w->nest >= 0 && v->nest != w->nest; /* never live together */
-            if (!apart && is_shared(w) && v->offset < end_of(w) && w->offset < end_of(v))
+            const bool replaces = is_in_place_of(p, v, w) || is_in_place_of(p, w, v);
+            if (!apart && !replaces && is_shared(w) && v->offset < end_of(w) && w->offset < end_of(v))
                 return broken(p, stage, i, "two shared tiles overlap");
         }
     }

@@ -8,7 +8,8 @@
  *       buffers one is written while the other may still be read: there is a barrier of all groups in every step; where all
  *       have one there is such a barrier at the end of the step, too; one alone is written behind a barrier that follows
  *       its last product
- *   tiles that makers make are put and fenced before they say so, and read behind that, all in a stage of the ring
+ *   tiles that makers make are put and fenced before they say so, and read behind that, all in a stage of the ring; rows are made
+ *       row by row, of elements that were fetched, and where they are put nobody else reads what was loaded
  *   where transitions end early, both roles know in every step, before the stage is left or filled
  *   a carried vector that is read in the step after is read behind a barrier of the group
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
@@ -60,6 +61,7 @@ struct check {
     bool made;    /* ... has said that its tiles are whole */
     bool cleared; /* ... knows that nothing of the next packed sequence is in its stage */
     bool of_head; /* among what is done for each head, or for each tile */
+    bool of_row;  /* ... for each row */
     bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
     bool again;   /* the second time through the loop: what one step leaves for the next */
 };
@@ -114,6 +116,7 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
         reads[n++] = op->a;
         return n;
     case OP_COPY:
+    case OP_SCAN:
         reads[n++] = op->a;
         return n;
     case OP_TOTAL:
@@ -135,7 +138,30 @@ static bool is_written(const struct op *op)
 {
     return op->kind == OP_LOAD || op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_MAP ||
            op->kind == OP_CONTRACT || op->kind == OP_DOT || op->kind == OP_DECAY || op->kind == OP_COPY ||
-           op->kind == OP_EXCHANGE;
+           op->kind == OP_SCAN || op->kind == OP_EXCHANGE;
+}
+
+/* Do makers put rows where the matrix is loaded? */
+static bool gives_place(const struct plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (plan_is_made_of_rows(&p->values[i]) && plan_is_loaded(&p->values[v]) &&
+            p->values[i].offset == p->values[v].offset)
+            return true;
+    return false;
+}
+
+static bool check_read_of_rows(const struct check *c, const struct op *op, uint32_t v)
+{
+    const struct plan *p = c->p;
+    if (op->role == ROLE_WALK && gives_place(p, v))
+        return broken(c, "reads a matrix in whose place makers put rows");
+    if (!plan_works_on_rows(p, op))
+        return true;
+    if (!c->of_row)
+        return broken(c, "makes rows, but not row by row");
+    return !plan_is_loaded(&p->values[v]) || (c->fetched >> v & 1) ||
+           broken(c, "makes a row of what has not been fetched");
 }
 
 static bool check_read(const struct check *c, const struct op *op, uint32_t v)
@@ -166,7 +192,7 @@ static bool check_read(const struct check *c, const struct op *op, uint32_t v)
         return c->has_barrier || broken(c, "stores what other warps left in the step before, without a barrier");
     if (!by_wgmma && (c->unseen >> v & 1) && !plan_is_made_tile(&p->values[v]))
         return broken(c, "reads what other warps have written, without a barrier");
-    return true;
+    return check_read_of_rows(c, op, v);
 }
 
 /* Of the state one left operand is in registers at a time. */
@@ -250,11 +276,13 @@ static bool put_value(struct check *c, const struct op *op)
         c->put |= TG_BIT(op->v);
         c->unfenced |= TG_BIT(op->v);
         c->unseen |= TG_BIT(op->v);
-        return true;
+        if (!plan_is_made_of_rows(&p->values[op->v]))
+            return true;
+    } else {
+        c->unfenced |= TG_BIT(op->a);
+        c->ungrouped |= TG_BIT(op->a);
+        c->placed |= TG_BIT(op->a);
     }
-    c->unfenced |= TG_BIT(op->a);
-    c->ungrouped |= TG_BIT(op->a);
-    c->placed |= TG_BIT(op->a);
     for (uint32_t i = 0; i < p->n_values; i++) /* whatever is loaded to the same place */
         if (is_ring(p, i) && p->values[i].space == SPACE_MATRIX && p->values[i].offset == p->values[op->a].offset)
             c->covered |= TG_BIT(i);
@@ -406,6 +434,8 @@ static bool check_op(struct check *c, const struct op *op)
         c->in_loop = op->kind == OP_NEST;
     if (op->kind == OP_TILES || op->kind == OP_HEADS || op->kind == OP_END_TILES || op->kind == OP_END_HEADS)
         c->of_head = op->kind == OP_HEADS || (op->kind == OP_TILES && !c->p->sums_heads);
+    if (op->kind == OP_ROWS || op->kind == OP_END_ROWS)
+        c->of_row = op->kind == OP_ROWS;
     if (op->kind == OP_END)
         c->owed |= c->left;
     c->ended &= !is_written(op) && op->kind != OP_PUT;

@@ -125,7 +125,7 @@ static bool find_state_part(struct plan *p)
 /* Four more warps, if the row asks for them and there is something for them to do, and registers for all. */
 static void find_makers(struct plan *p)
 {
-    const uint32_t most = p->groups == 2 ? WALK_BESIDE_MAKERS : ALL;
+    const uint32_t most = p->groups == 2 ? plan_registers_beside_makers(p) : ALL;
     p->has_makers = p->row->makers && plan_can_have_makers(p) && registers_beside_part(p) + p->state_part / 4 <= most;
     p->threads += p->has_makers ? 128 : 0;
 }
@@ -307,11 +307,14 @@ bool pass_walk(struct plan *p)
     if (p->n_nests != 1)
         return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
     walk_find_places(p);
+    walk_find_places_of_rows(p);
     if (!walk_check_heads(p) || !find_state_part(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) ||
         !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))
         return false;
     p->rests = plan_can_rest(p);
     find_makers(p);
+    if (!walk_check_rows(p))
+        return false;
     plan_find_factors(p);
     p->registers = registers_of(p);
     walk_place_shared(p);

@@ -23,6 +23,13 @@ void walk_find_uniforms(struct plan *p);
 bool walk_has_own_heads(const struct plan *p);
 bool walk_check_heads(struct plan *p);
 
+/* walk_rows.c: is it a tile of positions by channels that makers make, or what they make such of; a parameter of theirs? The matrix in
+ * whose place each that products read is put; false after reporting what cannot be made so. */
+bool walk_is_of_rows(const struct plan *p, uint32_t i);
+bool walk_is_parameter(const struct plan *p, uint32_t i);
+void walk_find_places_of_rows(struct plan *p);
+bool walk_check_rows(const struct plan *p);
+
 /* walk_place.c: the matrix in whose place each output is put; then all of shared memory. */
 void walk_find_places(struct plan *p);
 void walk_place_shared(struct plan *p);

@@ -93,15 +93,29 @@ static void place_buffers(struct value *v, uint32_t bytes, uint32_t n, uint32_t 
     *offset += bytes * v->stages;
 }
 
+/* In the place of a loaded matrix, or beside it, a stage each. */
+static void place_rows(struct plan *p, struct value *v, uint32_t *offset)
+{
+    const struct value *place = &p->values[v->place];
+    if (place == v) {
+        place_buffers(v, v->extent[1] * WALK_SPAN_BYTES, p->nests[0].stages, offset);
+        return;
+    }
+    uint32_t there = place->offset;
+    place_buffers(v, place->stage_bytes, place->stages, &there);
+}
+
 /* Computed tiles have two buffers, the last `single` of them one. */
 static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->n_values; i++)
-        left += plan_is_made_tile(&p->values[i]);
+        left += plan_is_made_tile(&p->values[i]) && !plan_is_made_of_rows(&p->values[i]);
     for (uint32_t i = 0; i < p->n_values; i++) {
         struct value *v = &p->values[i];
-        if (plan_is_made_tile(v))
+        if (plan_is_made_of_rows(v))
+            place_rows(p, v, offset);
+        else if (plan_is_made_tile(v))
             place_buffers(v, WALK_TILE * WALK_SPAN_BYTES,
                           p->has_makers
                               ? p->nests[0].stages

@@ -122,6 +122,8 @@ enum space walk_space(const struct plan *p, uint32_t i)
     const bool owned = plan_is_owned(p, v);
     if (v->stmt < 0 && v->n_dims == 2)
         return plan_is_position(v->dims[0]) ? SPACE_MATRIX : SPACE_NONE;
+    if (walk_is_parameter(p, i))
+        return v->n_dims ? SPACE_CHANNEL : SPACE_UNIFORM;
     if (v->stmt < 0)
         return v->nest < 0 ? SPACE_UNIFORM : SPACE_VECTOR;
     if (is_along(v))
@@ -134,6 +136,8 @@ enum space walk_space(const struct plan *p, uint32_t i)
         return SPACE_FRAGMENT;
     if (is_operand(p, i) && is_scaled(p, v))
         return SPACE_OPERAND;
+    if (walk_is_of_rows(p, i))
+        return is_operand(p, i) ? SPACE_MATRIX : SPACE_CHANNEL;
     if (!owned && plan_is_position(v->dims[0]) && plan_is_position(v->dims[1]))
         return is_operand(p, i) ? SPACE_MATRIX : SPACE_FRAGMENT;
     return owned && plan_is_position(v->dims[0]) ? SPACE_FRAGMENT : SPACE_NONE;

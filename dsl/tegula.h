@@ -397,8 +397,10 @@ typedef enum tg_mma {
  * Lkv, 64. The state stays in registers. `warps` (4 or 8) consume: each four of them, a warpgroup, own as many
  * elements of the output's dqk or dhv, in tiles of 64; they share out the tiles of positions. With `makers` 4 four warps beside
  * them make these, up to `stages` chunks ahead, where nothing is summed of them, every warpgroup has one tile of 64 of one head,
- * and the state leaves registers for it; elsewhere `makers` changes nothing. One more warpgroup loads what they need `stages`
- * chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
+ * and the state leaves registers for it; elsewhere `makers` changes nothing, but for rows: matrices of positions by 64 or 128
+ * elements of dqk or dhv that are not the output's, maps and a SCAN over positions of such that are loaded. A product may have one
+ * on the right that no row before writes, if there are makers to make it (KDA's kb, ke and qb of k, q and the gates). One more
+ * warpgroup loads what they need `stages` chunks ahead. A vector beside the state (a CARRY without b, of a sum over the positions
  * of a loaded matrix times a loaded vector: the normaliser's n) may be carried too.
  *
  * Where a sum over dqk or dhv is parallel (TG_P, several blocks), every thread block has a part of it, which goes to
@@ -455,8 +457,9 @@ typedef struct tg_kernel_row {
     uint8_t blocks_per_sm; /* registers are limited so that this many fit; 0: as ptxas likes */
     uint8_t only;          /* TG_IF_... that must hold */
     uint8_t has, lacks;    /* only for algorithms that have the one tile, and do not have the other; 0: all */
-    uint8_t makers; /* with TG_MMA_WGMMA, warps beside those that make tiles of positions where they can: 4; 0: none */
-    int line;       /* __LINE__ */
+    uint8_t
+        makers; /* with TG_MMA_WGMMA, warps beside those that make tiles of positions where they can, and rows: 4; 0: none */
+    int line; /* __LINE__ */
 } tg_kernel_row;
 
 /* A point of a schedule: the table with other values of some fields, as tg_schedule_apply takes them ("chunk=128

@@ -69,9 +69,9 @@ LLVMValueRef exp2_approx(struct emit *e, LLVMValueRef a)
 /* log1p(t) for t in [0, 1] by 2 atanh(t / (2 + t)): the hardware logarithm of 1 + t would lose the small t
  * that a long cumulative sum is made of. Eight terms: the ninth is below 2^-26 of the sum. The reciprocal of a number
  * in [2, 3] is good to one unit in the last place. */
-static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
+static LLVMValueRef log1p_series(struct emit *e, const struct expression *x, LLVMValueRef t)
 {
-    if (e->p->spreads) { /* sums of one chunk, in products of 16 bits: to 2^-22 */
+    if (e->p->spreads || plan_is_of_rows(e->p, x->out)) { /* sums of one chunk, in products of 16 bits: to 2^-22 */
         LLVMValueRef more = LLVMBuildFAdd(e->b, t, real(e, 1), "");
         return LLVMBuildFMul(e->b, call1(e, "llvm.nvvm.lg2.approx.ftz.f", more), real(e, 0.6931471805599453), "");
     }
@@ -86,28 +86,29 @@ static LLVMValueRef log1p_series(struct emit *e, LLVMValueRef t)
 static const double log2_e = 1.4426950408889634;
 
 /* log2(sigmoid(a)) = (min(a, 0) - log1p(e^-|a|)) log2(e). */
-static LLVMValueRef log_sigmoid(struct emit *e, LLVMValueRef a)
+static LLVMValueRef log_sigmoid(struct emit *e, const struct expression *x, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
     LLVMValueRef low =
         LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
-    return LLVMBuildFMul(e->b, LLVMBuildFSub(e->b, low, log1p_series(e, t), ""), real(e, log2_e), "");
+    return LLVMBuildFMul(e->b, LLVMBuildFSub(e->b, low, log1p_series(e, x, t), ""), real(e, log2_e), "");
 }
 
 /* log(1 + e^a) = max(a, 0) + log1p(e^-|a|). */
-static LLVMValueRef softplus(struct emit *e, LLVMValueRef a)
+static LLVMValueRef softplus(struct emit *e, const struct expression *x, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, absolute(e, a), real(e, -log2_e), ""));
     LLVMValueRef high =
         LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOLT, a, real(e, 0), ""), real(e, 0), a, ""); /* keeps NaN */
-    return LLVMBuildFAdd(e->b, high, log1p_series(e, t), "");
+    return LLVMBuildFAdd(e->b, high, log1p_series(e, x, t), "");
 }
 
-static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
+static LLVMValueRef sigmoid(struct emit *e, const struct expression *x, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, a, real(e, -log2_e), ""));
     LLVMValueRef sum = LLVMBuildFAdd(e->b, t, real(e, 1), "");
-    return e->p->by_channel ? call1(e, "llvm.nvvm.rcp.approx.ftz.f", sum) : LLVMBuildFDiv(e->b, real(e, 1), sum, "");
+    return e->p->by_channel || plan_is_of_rows(e->p, x->out) ? call1(e, "llvm.nvvm.rcp.approx.ftz.f", sum)
+                                                             : LLVMBuildFDiv(e->b, real(e, 1), sum, "");
 }
 
 /* On warpgroups, and in each element of channels, to two units in the last place: the exact one branches. */
@@ -199,12 +200,15 @@ static struct pair fetch(struct emit *e, const struct expression *x, tg_operand 
     case SPACE_FRAGMENT:
         return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
     case SPACE_MATRIX:
-        if (v->stmt >= 0) /* what it was before it was rounded */
+        if (v->stmt >= 0 || plan_is_of_rows(e->p, x->out)) /* what it was before it was rounded; the row's element */
             return (struct pair){get(e, e->f32, e->registers[i][at->self_index]), NULL};
         if (x->fetched && v != x->fetched)
             return (struct pair){beside(e, x, (uint32_t)i, at), NULL};
         return (struct pair){at->self, NULL};
     case SPACE_CHANNEL:
+        if (e->p->groups)
+            return (struct pair){get(e, e->f32, e->registers[i][v->n_dims == 2 ? at->self_index : at->column_class]),
+                                 NULL};
         return (struct pair){channel_element(e, (uint32_t)i, at->self_index), NULL};
     case SPACE_PARTS: /* added up before */
     case SPACE_ROWS:
@@ -334,11 +338,11 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
     case TG_X_LOG2:
         return (struct pair){call1(e, "llvm.nvvm.lg2.approx.f", p), NULL};
     case TG_X_LOGSIG2:
-        return (struct pair){log_sigmoid(e, p), NULL};
+        return (struct pair){log_sigmoid(e, x, p), NULL};
     case TG_X_SIGMOID:
-        return (struct pair){sigmoid(e, p), NULL};
+        return (struct pair){sigmoid(e, x, p), NULL};
     case TG_X_SOFTPLUS:
-        return (struct pair){softplus(e, p), NULL};
+        return (struct pair){softplus(e, x, p), NULL};
     case TG_X_STEP:
         return (struct pair){
             LLVMBuildSelect(bld, LLVMBuildFCmp(bld, LLVMRealOGT, p, real(e, 0), ""), real(e, 1), real(e, 0), ""), NULL};

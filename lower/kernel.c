@@ -132,6 +132,8 @@ static bool has_two(const struct plan *p, const struct value *v)
 /* How many registers a value has: elements of fragments, (hi, lo) of everything else. */
 static uint32_t count_registers(const struct plan *p, const struct value *v)
 {
+    if (plan_has_elements_of_rows(p, v))
+        return WALK_ROW_REGISTERS;
     if (p->groups && (v->space == SPACE_FRAGMENT || plan_is_made_tile(v)))
         return walk_registers(p, v) * (v == &p->values[p->state] ? p->tiles * plan_heads_in_columns(p)
                                        : has_two(p, v)           ? 2

@@ -233,6 +233,8 @@ static void walk_load(struct emit *e, struct walk *w, const struct op *op)
 {
     if (op->role == ROLE_LOAD)
         producer_load(e, w, op);
+    else if (e->p->values[op->v].space == SPACE_CHANNEL)
+        walk_load_channel(e, op);
     else
         emit_load(e, op->v);
 }
@@ -284,6 +286,8 @@ static void walk_make(struct emit *e, struct walk *w, const struct op *op)
 {
     if (e->p->values[op->v].space == SPACE_VECTOR)
         walk_positions_vector(e, w, op);
+    else if (e->p->values[op->v].space == SPACE_UNIFORM)
+        emit_map(e, op);
     else
         walk_map(e, w, op);
 }
@@ -378,6 +382,8 @@ static void emit_role(struct emit *e, struct walk *w, enum role_kind role)
             *(op->kind == OP_TILES ? &tiles : &heads) = i;
         else if (op->kind == OP_END_TILES)
             i = ++w->tile < p->tiles ? tiles : i;
+        else if (op->kind == OP_ROWS)
+            i = walk_rows(e, w, i);
         else if (op->kind == OP_END_HEADS)
             i = ++head < looped ? heads : i;
         else

@@ -8,6 +8,7 @@
  *   walk_state.c     the state, from memory and to memory
  *   walk_sums.c      sums of products, to memory
  *   walk_carry.c     vectors beside the state
+ *   walk_rows.c      rows of positions by channels, made on chip
  *   walk_packed.c    where packed sequences end
  *   walk_careful.c   products behind a NaN or an infinity
  *   walk_cluster.c   two thread blocks add up their parts of the output
@@ -217,6 +218,11 @@ void walk_init_carried(struct emit *e, const struct walk *w, const struct op *op
 emit_walk_op walk_add_carried;
 emit_walk_op walk_store_carried;
 void walk_keep_carried(struct emit *e, const struct walk *w, const struct op *op, LLVMValueRef condition);
+
+/* ---- walk_rows.c ------------------------------------------------------------------------------------------------- */
+/* What makers do for each row, which begins with the operation; returns the index of its end. */
+uint32_t walk_rows(struct emit *e, struct walk *w, uint32_t begin);
+void walk_load_channel(struct emit *e, const struct op *op); /* a vector of channels: the maker's */
 
 /* ---- walk_packed.c ----------------------------------------------------------------------------------------------- */
 LLVMValueRef is_whole(struct emit *e);   /* i1: the chunk has all its tokens */

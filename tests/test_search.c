@@ -113,7 +113,7 @@ static void suite_linear(void)
         {&tg_gated_delta, {8, 32, 4096, 0}, 2, "walk", 1, 1},
         {&tg_gated_delta, {8, 32, 8192, 0}, 1, "walk", 1, 1},
         {&tg_kda, {1, 8, 32768, 0}, 1, "segments", 16, 64},
-        {&tg_kda, {8, 32, 8192, 0}, 1, "walk", 1, 1},
+        {&tg_kda, {8, 32, 8192, 0}, 1, "walk-made", 1, 1},
         {&tg_gla, {1, 4, 32768, 0}, 1, "segments", 16, 64},
         {&tg_gla, {8, 16, 8192, 0}, 1, "walk", 1, 1},
     };

@@ -9,6 +9,7 @@
 #define SCHEDULE(name_)      TG_HEADER(tg_schedule), .name = name_, .file = __FILE__
 #define BLOCK                [TG_LQ] = TG_L(64), [TG_LKV] = TG_L(64)
 
+#define AS_FIT                 0 /* stages: 3, or 2 where 3 are too many (compiler/walk_place.c) */
 #define ON_WARPGROUPS(stages_) .mma = TG_MMA_WGMMA, .warps = 8, .stages = stages_, .blocks_per_sm = 1
 #define VALUES .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(128)}
 #define NARROW "walk.warps=4 walk.stages=0 walk.dhv=64"

@@ -115,6 +115,7 @@ enum call_id {
     DELTA_PARTS,
     MADE,
     PACKED_MADE,
+    ROWS_MADE,
     N_CALLS
 };
 static const struct call_under_test calls[N_CALLS] = {
@@ -576,6 +577,20 @@ static const struct call_under_test calls[N_CALLS] = {
                      false,
                      {0},
                      spoil_last},
+    /* ... and makes rows, in the places of what they are made of and beside it. */
+    [ROWS_MADE] = {"kda made",
+                   {.variant = "kda",
+                    .io = TG_BF16,
+                    .batch = 1,
+                    .heads = 1,
+                    .tokens = 460,
+                    .dqk = 128,
+                    .dhv = 128,
+                    .schedule = "walk-made",
+                    .has_s0 = true},
+                   false,
+                   {0},
+                   NULL},
 };
 
 /* One of them, opened for the first test that wants it. Every mutant loads a program of its own in place of the trial's. */

@@ -222,6 +222,24 @@ static void suite_walk(void)
     test_variant(&spec, both_ways, sizeof both_ways / sizeof *both_ways);
 }
 
+/* Rows of keys and queries are made on chip, by lanes that hand each other sums of decays. */
+static void suite_rows(void)
+{
+    static const char *const inputs[] = {"q", "k", "v", "beta", "S0"}, *const gate[] = {"g_raw"};
+    struct spec spec = {.variant = "kda",
+                        .io = TG_BF16,
+                        .heads = 4,
+                        .dqk = 128,
+                        .dhv = 128,
+                        .group = GROUP,
+                        .cuts = cuts,
+                        .has_s0 = true,
+                        .schedule = "walk-made"};
+    test_variant(&spec, inputs, sizeof inputs / sizeof *inputs);
+    spec.variant = "kda-safe";
+    test_variant(&spec, gate, 1);
+}
+
 void suite_nan_family(void)
 {
     static const char *const rich[] = {"q", "k", "v", "f", "i", "C0", "n0", "m0", "dh"};
@@ -243,5 +261,6 @@ void suite_nan_family(void)
     test_variant(&spec, nla, sizeof nla / sizeof *nla);
     suite_delta();
     suite_walk();
+    suite_rows();
     results_forget();
 }
