@@ -165,8 +165,8 @@ static void place_all(struct plan *p, uint32_t single)
 
 enum { MOST_STAGES = 3 };
 
-/* One group alone: two keep a multiprocessor busy meanwhile. Who adds up in a cluster does so in the place, and several heads wait as
- * they go. */
+/* One group alone: two keep a multiprocessor busy meanwhile. Who adds up in a cluster does so in the place, and several heads have
+ * too much of it. */
 static bool can_be_apart(const struct plan *p)
 {
     bool stores = false;
