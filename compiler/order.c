@@ -87,7 +87,6 @@ static void put_chunk(struct order *o)
         order_put_sync(o, OP_AWAIT, SYNC_CLEARED);
     else if (p->shape.packed)
         order_put(o, OP_CLEAR);
-    o->hurries = p->nests[0].stages == 2 || order_has_own_place(o);
     o->together = order_can_be_together(o);
     if (o->together)
         order_put_together(o);

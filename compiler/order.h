@@ -16,7 +16,6 @@ struct order {
     bool together; /* products of positions are under way with those by the state, each awaited where it is read */
     bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
     bool left;     /* the stage of the step before, by the thread that stores */
-    bool hurries;  /* ... at the first chance */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
     uint32_t n_flying;
     enum role_kind role;

@@ -251,7 +251,7 @@ void order_await_others(struct order *o)
 /* Whoever begins a product waits for the whole group, so that nothing stands before the first. */
 void order_leave_behind(struct order *o, bool last)
 {
-    if (o->left || !(last || o->hurries))
+    if (o->left || !(last || o->p->nests[0].stages == 2 || order_has_own_place(o)))
         return;
     if (o->p->lags)
         order_put_sync(o, OP_ARRIVE, SYNC_BEHIND);

@@ -306,7 +306,6 @@ bool pass_walk(struct plan *p)
     p->own_heads = walk_has_own_heads(p);
     if (p->n_nests != 1)
         return walk_refuse(p, NULL, "its products are not those of one walk over the chunks");
-    walk_find_places(p);
     walk_find_places_of_rows(p);
     if (!walk_check_heads(p) || !find_state_part(p) || !check_stores(p) || !check_carried(p) || !check_tile_sums(p) ||
         !check_range(p) || !plan_check_operands(p) || !plan_check_cluster(p) || !plan_check_transition(p))

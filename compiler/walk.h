@@ -30,8 +30,7 @@ bool walk_is_parameter(const struct plan *p, uint32_t i);
 void walk_find_places_of_rows(struct plan *p);
 bool walk_check_rows(const struct plan *p);
 
-/* walk_place.c: the matrix in whose place each output is put; then all of shared memory. */
-void walk_find_places(struct plan *p);
+/* walk_place.c: the matrix in whose place each output is put, and all of shared memory. */
 void walk_place_shared(struct plan *p);
 
 #endif

@@ -42,20 +42,20 @@ static uint32_t list_places(const struct plan *p, uint8_t places[PLAN_MAX_VALUES
 
 /* Where each of the outputs is put on its way to memory: a place that no other takes, or a buffer of its own. All are put there
  * behind the last read of what is loaded (order.c). */
-void walk_find_places(struct plan *p)
+static void find_places(struct plan *p)
 {
     uint8_t places[PLAN_MAX_VALUES];
-    const uint32_t n = list_places(p, places);
+    const uint32_t n = p->apart ? 0 : list_places(p, places);
     bool taken[TG_MAX_TILES] = {false}; /* a tensor read at query and at key positions is one tile */
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         uint32_t k = 0;
         if (!plan_is_mapped_store(p, op))
             continue;
-        while (!p->apart && k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
+        while (k < n && taken[TG_OPERAND_TILE(p->values[places[k]].operand)])
             k++;
-        p->values[op->v].place = k < n && !p->apart ? places[k] : op->v;
-        p->values[op->v].stage_bytes = 0;
+        p->values[op->v].place = k < n ? places[k] : op->v;
+        p->values[op->v].stage_bytes = 0; /* it may have had a buffer, as it was tried before */
         if (k < n)
             taken[TG_OPERAND_TILE(p->values[places[k]].operand)] = true;
     }
@@ -179,7 +179,7 @@ static void place_as(struct plan *p, uint32_t stages, bool apart)
 {
     p->nests[0].stages = stages;
     p->apart = apart;
-    walk_find_places(p);
+    find_places(p);
     place_all(p, 0);
 }
 

@@ -115,8 +115,8 @@ static const tg_schedule walk = {
     .rows = {GATE_ROW, {ROW("T", (T_)), T_BLOCKS},
              {ROW("state", (CK, TR)), .only = TG_IF_CUT, CUT_STATES(3)},
              {ROW("compose", (CK)), .only = TG_IF_CUT, COMPOSED_BY_VALUES},
-             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(0), .makers = 4, CUT_VALUES},
-             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(0), .makers = 4, CUT_VALUES}},
+             {ROW("walk", (H, S)), .only = TG_IF_NOT_KEPT, ON_WARPGROUPS(AS_FIT), .makers = 4, CUT_VALUES},
+             {ROW("walk", (H, S, N)), .only = TG_IF_KEPT, ON_WARPGROUPS(AS_FIT), .makers = 4, CUT_VALUES}},
 };
 
 /* Where sequences are too few they are cut: what a segment makes of its first state is that state times a block of values, and what it
