@@ -297,13 +297,15 @@ static struct work block_work(const struct plan *p, const tg_sizes *s)
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         const bool again = !nest && (op->guard == GUARD_LATER || op->kind == OP_START); /* counted with the steps */
-        if (op->role == ROLE_LOAD || again)
+        const bool of_stage = op->role == ROLE_LOAD && op->guard == GUARD_STAGE;
+        if ((op->role == ROLE_LOAD && !of_stage) || again)
             continue;
         if (op->kind == OP_NEST || op->kind == OP_END)
             nest = op->kind == OP_NEST ? &p->nests[op->n] : NULL;
         if (op->kind == OP_NEST && op->role != ROLE_MAKE)
             work.steps += members * trips(p, s, nest, false);
-        add_op(p, op, (op->when == WHEN_EACH ? members : 1) * trips(p, s, nest, op->guard != GUARD_ALWAYS), &work);
+        const double times = of_stage ? trips(p, s, &p->nests[0], false) : trips(p, s, nest, op->guard != GUARD_ALWAYS);
+        add_op(p, op, (op->when == WHEN_EACH ? members : 1) * times, &work);
     }
     for (uint32_t i = 0; i < p->n_values; i++) { /* what rings and products fetch by themselves */
         const struct value *v = &p->values[i];

@@ -94,7 +94,7 @@ uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS])
         add_map(maps, &n, &map);
     }
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (plan_is_mapped_store(p, &p->ops[i])) {
+        if (plan_is_mapped_store(p, &p->ops[i]) && !plan_is_of_last_steps(&p->ops[i])) {
             map.tensor = p->ops[i].tile;
             map.columns = WALK_TILE;
             map.rows = p->adds ? WALK_TILE / 2 : WALK_TILE;

@@ -24,8 +24,10 @@
  * them where they read one.
  *
  * An output goes to where the group's part of a loaded matrix was, or to a buffer of its own, and from there to memory, so a
- * stage is empty when those stores have read it. The thread that stores sees to it in the step after: of a ring of two behind its first
- * products, else before it puts the next output, for it would stand still until they have read.
+ * stage is empty when those stores have read it. The thread that stores sees to it in the step after: of a ring of two, or where thread
+ * blocks are few, behind its first products, else before it puts the next output, for it would stand still until they have read. Or
+ * (walk_place.c: can_hand) those who walk leave the output in its stage and go on: the warp that loads stores it, and fills the stage when
+ * that has been read.
  * Products run while the program goes on: what reads one comes behind its await.
  *
  * requires: nest, walk   makes: roles; ops, each role's in the order in which it executes them */
@@ -96,7 +98,7 @@ static void put_chunk(struct order *o)
     order_put(o, OP_TILES);
     order_put_tile(o);
     order_put(o, OP_END_TILES);
-    if (!p->lags && !p->apart)
+    if (!p->lags && !p->apart && !p->hands)
         order_put_sync(o, OP_AWAIT, SYNC_READ);
     put_rest(o);
     order_put_sync(o, OP_ARRIVE, SYNC_EMPTY);
@@ -139,17 +141,49 @@ static void put_walk(struct order *o)
     for (uint32_t i = o->end + 1; i < o->n; i++)
         if (o->from[i].kind == OP_STORE && !plan_keeps_on_the_way(p, o->from[i].tile))
             order_put_from(o, i)->kind = OP_LEAVE;
-    order_put_sync(o, OP_AWAIT, SYNC_WRITTEN);
+    if (!p->hands)
+        order_put_sync(o, OP_AWAIT, SYNC_WRITTEN);
 }
 
-static void put_loads(struct order *o, enum space space, bool shared)
+/* Is an output handed over where the matrix is loaded? */
+static bool is_under_output(const struct order *o, uint32_t matrix)
+{
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (o->p->hands && order_stores_output(o->p, &o->from[i]) &&
+            o->p->values[order_first_of(o->p, o->p->values[o->from[i].v].place)].offset == o->p->values[matrix].offset)
+            return true;
+    return false;
+}
+
+/* Of matrices: those that are loaded by this thread block alone, and not under an output; those under one; those that it shares. */
+enum which_loads { LOADS_FREE, LOADS_UNDER, LOADS_SHARED };
+
+static void put_loads(struct order *o, enum space space, enum which_loads which)
 {
     const struct plan *p = o->p;
     for (uint32_t i = 0; i < p->nests[0].n_loads; i++) {
-        const struct value *v = &p->values[p->nests[0].loads[i]];
-        if (v->space == space && shared == (space == SPACE_MATRIX && plan_shared_along(p, v)))
-            order_put_value(o, OP_LOAD, p->nests[0].loads[i]);
+        const uint32_t load = p->nests[0].loads[i];
+        const struct value *v = &p->values[load];
+        const enum which_loads is = space != SPACE_MATRIX      ? LOADS_FREE
+                                    : plan_shared_along(p, v)  ? LOADS_SHARED
+                                    : is_under_output(o, load) ? LOADS_UNDER
+                                                               : LOADS_FREE;
+        if (v->space == space && is == which)
+            order_put_value(o, OP_LOAD, load);
     }
+}
+
+/* Outputs that those who walk have left in the stage. */
+static void put_handed(struct order *o, enum guard guard)
+{
+    const struct plan *p = o->p;
+    if (guard == GUARD_STAGE)
+        order_put_sync(o, OP_AWAIT, SYNC_PUT);
+    o->guard = guard;
+    for (uint32_t i = o->begin; i < o->end; i++)
+        if (order_stores_output(p, &o->from[i]))
+            order_put_from(o, i)->a = order_first_of(p, p->values[o->from[i].v].place);
+    o->guard = GUARD_ALWAYS;
 }
 
 static void put_load(struct order *o)
@@ -157,22 +191,33 @@ static void put_load(struct order *o)
     const bool shares = plan_shares(o->p);
     o->role = ROLE_LOAD;
     order_put(o, OP_NEST);
+    if (o->p->hands)
+        put_handed(o, GUARD_STAGE);
     order_put_sync(o, OP_AWAIT, SYNC_EMPTY);
     put_rest(o);
     if (shares)
         order_put_sync(o, OP_ARRIVE, SYNC_OPEN);
     o->guard = GUARD_ONE;
     order_put_sync(o, OP_EXPECT, SYNC_FULL);
-    put_loads(o, SPACE_MATRIX, false);
+    put_loads(o, SPACE_MATRIX, LOADS_FREE);
+    if (o->p->hands)
+        order_put_sync(o, OP_AWAIT, SYNC_READ);
+    put_loads(o, SPACE_MATRIX, LOADS_UNDER);
     o->guard = GUARD_ALWAYS;
     if (shares)
         order_put_sync(o, OP_AWAIT, SYNC_OPEN);
     o->guard = GUARD_ONE;
-    put_loads(o, SPACE_MATRIX, true);
+    put_loads(o, SPACE_MATRIX, LOADS_SHARED);
     o->guard = GUARD_ALWAYS;
-    put_loads(o, SPACE_VECTOR, false);
+    put_loads(o, SPACE_VECTOR, LOADS_FREE);
     order_put_sync(o, OP_ARRIVE, SYNC_FULL);
     order_put(o, OP_END);
+    if (!o->p->hands)
+        return;
+    put_handed(o, GUARD_ONE);
+    o->guard = GUARD_ONE;
+    order_put_sync(o, OP_AWAIT, SYNC_WRITTEN);
+    o->guard = GUARD_ALWAYS;
 }
 
 /* What rows are made of that is the same in all chunks. */
@@ -281,7 +326,7 @@ bool pass_order(struct plan *p)
     if (!order_check_products(&o))
         return false;
     find_roles(p);
-    p->lags = can_lag(&o);
+    p->lags = !p->hands && can_lag(&o);
     put_load(&o);
     if (p->has_makers)
         put_make(&o);

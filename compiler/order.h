@@ -16,6 +16,7 @@ struct order {
     bool together; /* products of positions are under way with those by the state, each awaited where it is read */
     bool owes;     /* ... and the barrier behind which tiles are whole comes before the first product by one of them */
     bool left;     /* the stage of the step before, by the thread that stores */
+    bool left_by_few;                /* ... where thread blocks are few */
     uint8_t flying[PLAN_MAX_VALUES]; /* ... products under way, as they were issued */
     uint32_t n_flying;
     enum role_kind role;
@@ -43,7 +44,8 @@ void order_await_reads(struct order *o, const struct op *op);
 void order_await_others(struct order *o);
 
 /* ... the stage of the step before is left by the thread that stores: with the step's first products under way, which it would begin late
- * if its stores were still reading; so of a longer ring, where nobody waits for the stage yet, before the outputs are put (`last`). */
+ * if its stores were still reading; so of a longer ring, where nobody waits for the stage yet and memory is the limit, before the outputs
+ * are put (`last`). */
 void order_leave_behind(struct order *o, bool last);
 
 /* ... what an operation is. */
@@ -85,6 +87,7 @@ void order_put_positions(struct order *o);
 
 /* order_tile.c: all that is left of a chunk, for each tile of the group. */
 void order_put_tile(struct order *o);
-bool order_has_own_place(const struct order *o); /* has an output a buffer of its own? */
+bool order_has_own_place(const struct order *o);                     /* has an output a buffer of its own? */
+bool order_stores_output(const struct plan *p, const struct op *op); /* by way of shared memory */
 
 #endif

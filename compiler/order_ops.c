@@ -251,11 +251,16 @@ void order_await_others(struct order *o)
 /* Whoever begins a product waits for the whole group, so that nothing stands before the first. */
 void order_leave_behind(struct order *o, bool last)
 {
-    if (o->left || !(last || o->p->nests[0].stages == 2 || order_has_own_place(o)))
+    const struct plan *p = o->p;
+    const enum guard guard = o->guard;
+    const bool by_few = !last && p->nests[0].stages > 2 && !order_has_own_place(o);
+    if (o->left || !p->lags || (by_few && (o->left_by_few || p->tiles > 1)))
         return;
-    if (o->p->lags)
-        order_put_sync(o, OP_ARRIVE, SYNC_BEHIND);
-    o->left = true;
+    o->guard = by_few ? GUARD_FEW : o->left_by_few ? GUARD_MANY : guard;
+    order_put_sync(o, OP_ARRIVE, SYNC_BEHIND);
+    o->guard = guard;
+    o->left_by_few = by_few;
+    o->left = !by_few;
 }
 
 /* Of a matrix on the left of a product by a masked tile zeros may be left where NaN were: for another such it is fetched anew.

@@ -98,6 +98,11 @@ static bool stores_output(const struct plan *p, const struct op *op)
     return op->kind == OP_STORE && order_is_of_output(p, op);
 }
 
+bool order_stores_output(const struct plan *p, const struct op *op)
+{
+    return stores_output(p, op) && plan_is_mapped_store(p, op);
+}
+
 bool order_has_own_place(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
@@ -149,13 +154,18 @@ static void put_stores(struct order *o)
     }
     if (any) {
         order_put(o, OP_FENCE);
-        order_put_sync(o, OP_BARRIER, SYNC_GROUP);
+        if (p->hands)
+            order_put_sync(o, OP_ARRIVE, SYNC_PUT);
+        else
+            order_put_sync(o, OP_BARRIER, SYNC_GROUP);
     }
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *from = &o->from[i];
         if (!stores_output(p, from))
             continue;
         const bool floats = !plan_is_mapped_store(p, from);
+        if (p->hands && !floats)
+            continue;
         if (floats)
             order_forget(o, FORGET_THREAD);
         order_put_from(o, i)->a = floats ? 0 : order_first_of(p, p->values[from->v].place);

@@ -132,7 +132,10 @@ enum guard {
     GUARD_FIRST,
     GUARD_LAST,
     GUARD_LATER, /* of the step before this one of the walk, if there is one */
-    GUARD_ONE    /* one lane does it */
+    GUARD_ONE,   /* one lane does it */
+    GUARD_STAGE, /* ... of the step that had the stage before, if there was one */
+    GUARD_FEW, /* where thread blocks are fewer than three quarters of the GPU's multiprocessors, so that memory is not the limit */
+    GUARD_MANY /* ... or are not */
 };
 
 /* Who executes an operation: all warps of the thread block, or in a kernel on warpgroups the warp that loads, those that make
@@ -157,6 +160,7 @@ enum sync {
     SYNC_READ,    /* stores to memory have read shared memory */
     SYNC_WRITTEN, /* ... and are done */
     SYNC_BEHIND,  /* those of the step before have read, whose stage is empty for the thread that stores, too */
+    SYNC_PUT,     /* the output is in the stage */
     SYNC_MADE,    /* the tiles of positions of the stage are whole */
     SYNC_CLEARED, /* what the stage has behind the end of a packed sequence is zero: makers have seen to it */
     SYNC_READY,   /* the other thread block of the cluster has read its part of the matrix for the last time */
@@ -263,10 +267,11 @@ struct plan {
 
     /* A kernel on warpgroups (TG_MMA_WGMMA), see walk.c. */
     struct role roles[ROLE_N_KINDS];
-    uint32_t groups;      /* warpgroups that walk; 0: another kind of kernel */
-    bool has_makers;      /* one more makes tiles of positions, or rows, for them, in stages of the ring */
-    uint32_t made_offset; /* ... barriers of these, of each stage, and of the one stage that is cleared */
-    uint32_t owner;       /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
+    uint32_t groups; /* warpgroups that walk; 0: another kind of kernel */
+    bool has_makers; /* one more makes tiles of positions, or rows, for them, in stages of the ring */
+    uint32_t
+        made_offset; /* ... barriers of these, of each stage, and of the one stage that is cleared; or of outputs in it */
+    uint32_t owner; /* dqk or dhv: what the output has, in tiles of 64 dealt out to the groups */
     uint32_t heads; /* of a group of heads, which a thread block works on, all by TG_L, so many together by TG_P; 1 */
     bool
         own_heads; /* ... of which each warpgroup has whole ones, whose tiles of positions it makes without the others */
@@ -278,6 +283,7 @@ struct plan {
     uint32_t state_part;     /* columns of the state that are a left operand at a time */
     bool apart;              /* outputs are put in buffers of their own: a stage is left while their stores read */
     bool lags;     /* the thread that stores leaves a stage in the step after: nobody waits for what its stores read */
+    bool hands;    /* the output is left in its stage: the warp that loads stores it before it fills that anew */
     uint8_t state; /* value */
     uint32_t
         barrier_offset; /* of the ring's: full and empty of each stage; where a cluster adds up: full and ready of each group;

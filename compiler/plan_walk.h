@@ -202,6 +202,11 @@ uint32_t plan_owner_of_state(const struct plan *p);
 uint32_t plan_final_tile(const struct plan *p);
 /* Does a kernel on warpgroups store a tile of positions by a tensor map? fp32 goes to memory from registers. */
 bool plan_is_mapped_store(const struct plan *p, const struct op *op);
+/* ... of the steps behind which nobody fills their stages: what is stored in the loop, once more. */
+static inline bool plan_is_of_last_steps(const struct op *op)
+{
+    return op->kind == OP_STORE && op->role == ROLE_LOAD && op->guard == GUARD_ONE;
+}
 /* Tensor maps of a kernel on warpgroups: of the matrices it loads, and of the tiles it stores; `tensor` is a tile. */
 uint32_t plan_maps(const struct plan *p, tg_map_desc maps[TG_MAX_MAPS]);
 

@@ -43,6 +43,7 @@ static const char *const sync_names[] = {[SYNC_BLOCK] = "block",
                                          [SYNC_READ] = "stores to have read",
                                          [SYNC_WRITTEN] = "stores to be done",
                                          [SYNC_BEHIND] = "empty stage of the step before",
+                                         [SYNC_PUT] = "output put",
                                          [SYNC_MADE] = "tiles made",
                                          [SYNC_CLEARED] = "cleared stage",
                                          [SYNC_READY] = "ready in the other thread block"};
@@ -154,7 +155,14 @@ static bool names_tile(const struct op *op)
 
 static void print_op(const struct plan *p, const struct op *op, int indent, const tg_writer *w)
 {
-    static const char *const guards[] = {"", "first: ", "last: ", "of the step before: ", "one lane: "};
+    static const char *const guards[] = {"",
+                                         "first: ",
+                                         "last: ",
+                                         "of the step before: ",
+                                         "one lane: ",
+                                         "of the stage, one lane: ",
+                                         "few blocks: ",
+                                         "many blocks: "};
     static const char *const whens[] = {"", "before all heads: ", "after all heads: "};
     tg_printf(w, "  %*s%s%s%s", indent, "", whens[op->when], guards[op->guard], op_names[op->kind]);
     if (op->kind == OP_NEST || op->kind == OP_END || op->kind == OP_PROLOGUE || op->kind == OP_ISSUE ||

@@ -178,7 +178,7 @@ static bool check_ring(const struct plan *p, const char *stage)
         if (is_shared(v) && end_of(v) > p->barrier_offset)
             return broken(p, stage, i, "barriers inside of a tile");
     }
-    if (p->has_makers && p->made_offset + 8 * (p->nests[0].stages + 1) > p->shared_bytes)
+    if ((p->has_makers || p->hands) && p->made_offset + 8 * (p->nests[0].stages + p->has_makers) > p->shared_bytes)
         return broken(p, stage, p->n_ops, "no room for the barriers of what is made");
     return (p->barrier_offset % 8 == 0 && p->barrier_offset + 16 * p->nests[0].stages <= p->shared_bytes) ||
            broken(p, stage, p->n_ops, "a ring without room for its barriers");

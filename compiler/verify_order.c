@@ -15,6 +15,8 @@
  *   what each of several heads has of its own is read where one of them, or a tile, is at hand; where a group has whole
  *       heads, nobody else reads what it makes, and its own barrier is that of all
  *   an output goes to a buffer of its own behind a barrier that follows the wait for the store that read it
+ *   ... or those who walk leave it in its stage, and say so when it is put and fenced: the warp that loads stores it behind that, before it
+ *       loads to there again, and what the last steps have left
  *   stages of the ring are read between full and empty, and filled between empty and full, each matrix once; the thread that
  *       stores leaves that of the step before once, when it has been read and before it stores again
  *
@@ -47,6 +49,7 @@ struct check {
     bool storing;       /* a store to memory reads the stage */
     bool writing;       /* ... and is not known to be done */
     bool lags;          /* a stage has been left that a store reads, but not by the thread that stores */
+    bool left_by_few;   /* ... now it has, where thread blocks are few */
     tg_bits loaded;     /* of the stage */
     bool in_stage, in_loop, expects, has_barrier;
     bool is_open, tells; /* the stage, in all of a cluster; this thread block has said so */
@@ -56,14 +59,16 @@ struct check {
     uint8_t columns;
     bool of_state, sums; /* ... that of the state alone: its sums are behind one, and its products behind another */
     bool exchanged,
-        begins;   /* a barrier is owed: the group's threads read what came; all read what carries begin with */
-    bool told;    /* the step has asked whether it is the last */
-    bool made;    /* ... has said that its tiles are whole */
-    bool cleared; /* ... knows that nothing of the next packed sequence is in its stage */
-    bool of_head; /* among what is done for each head, or for each tile */
-    bool of_row;  /* ... for each row */
-    bool ended;   /* behind a barrier of all groups that is behind everything that they work on */
-    bool again;   /* the second time through the loop: what one step leaves for the next */
+        begins;    /* a barrier is owed: the group's threads read what came; all read what carries begin with */
+    bool told;     /* the step has asked whether it is the last */
+    bool made;     /* ... has said that its tiles are whole */
+    bool put_told; /* ... that the output is in its stage; who loads has waited for that of the stage, and stored it */
+    bool handed, handed_last; /* ..., and those of the last steps */
+    bool cleared;             /* ... knows that nothing of the next packed sequence is in its stage */
+    bool of_head;             /* among what is done for each head, or for each tile */
+    bool of_row;              /* ... for each row */
+    bool ended;               /* behind a barrier of all groups that is behind everything that they work on */
+    bool again;               /* the second time through the loop: what one step leaves for the next */
 };
 
 static bool broken(const struct check *c, const char *rule)
@@ -127,6 +132,8 @@ uint32_t plan_op_reads(const struct plan *p, const struct op *op, uint8_t reads[
     case OP_LEAVE:
     case OP_START:
     case OP_KEEP:
+        if (op->role == ROLE_LOAD) /* it is in the stage */
+            return 0;
         reads[n++] = op->v;
         return n;
     default:
@@ -289,9 +296,22 @@ static bool put_value(struct check *c, const struct op *op)
     return true;
 }
 
+/* Does a store read what is where the matrix is loaded, or is it still to do so? */
+static bool is_under_output(const struct check *c, uint32_t v)
+{
+    const struct plan *p = c->p;
+    bool is = false;
+    for (uint32_t i = 0; p->hands && i < p->n_ops; i++)
+        is |= p->ops[i].role == ROLE_LOAD && p->ops[i].kind == OP_STORE &&
+              p->values[p->ops[i].a].offset == p->values[v].offset && (c->storing || !c->handed);
+    return is;
+}
+
 static bool check_ring(struct check *c, const struct op *op)
 {
     const struct plan *p = c->p;
+    if (op->kind == OP_LOAD && op->role == ROLE_LOAD && is_under_output(c, op->v))
+        return broken(c, "a load to where an output is, or a store still reads");
     if (op->kind == OP_EXPECT)
         c->expects = true;
     if (op->kind == OP_LOAD && op->role == ROLE_LOAD &&
@@ -301,6 +321,7 @@ static bool check_ring(struct check *c, const struct op *op)
         c->in_stage = true;
         c->expects = c->is_open = c->tells = c->is_ready = c->has_barrier = c->awaited = c->told = c->made =
             c->cleared = false;
+        c->put_told &= op->sync == SYNC_EMPTY;
         c->loaded = c->covered = c->placed = c->fetched = c->put = 0;
     }
     c->told |= op->kind == OP_REST;
@@ -312,6 +333,8 @@ static bool check_ring(struct check *c, const struct op *op)
         return true;
     if (p->rests && !c->told)
         return broken(c, "leaves a stage without having asked whether it is the last one");
+    if (op->sync == SYNC_EMPTY && op->role == ROLE_WALK && p->hands && !c->put_told)
+        return broken(c, "leaves a stage and has not said that the output is there");
     if (!c->in_stage || c->flying || (c->storing && !p->lags && !p->apart) || c->lags)
         return broken(c, "leaves a stage that it has not waited for, or that a product or a store reads");
     c->lags = c->storing && !p->apart;
@@ -319,6 +342,7 @@ static bool check_ring(struct check *c, const struct op *op)
         if (!(c->loaded >> p->nests[0].loads[i] & 1))
             return broken(c, "a stage is full without all that the ring loads");
     c->in_stage = false;
+    c->handed &= op->sync != SYNC_FULL;
     return true;
 }
 
@@ -367,6 +391,22 @@ static bool check_cluster(struct check *c, const struct op *op)
     return c->is_ready || broken(c, "an exchange without having said that the place is free");
 }
 
+/* An output that those who walk leave in its stage for the warp that loads: put and fenced; stored when it is, and of the last steps too. */
+static bool check_handed(struct check *c, const struct op *op)
+{
+    const struct plan *p = c->p;
+    if (op->kind == OP_ARRIVE && op->sync == SYNC_PUT && (!c->placed || c->unfenced))
+        return broken(c, "says that the output is in its stage, which it is not, or not fenced");
+    c->put_told |= op->sync == SYNC_PUT;
+    if (op->role != ROLE_LOAD || op->kind != OP_STORE)
+        return true;
+    if (c->in_loop && (!c->put_told || c->in_stage))
+        return broken(c, "stores an output that may not be there, or from a stage that is filled anew");
+    c->handed = c->in_loop;
+    c->handed_last = !c->in_loop;
+    return p->hands || broken(c, "stores an output that nobody has handed over");
+}
+
 static bool check_sync(struct check *c, const struct op *op)
 {
     c->awaited |= op->kind == OP_AWAIT && (op->sync == SYNC_PRODUCT || op->sync == SYNC_STATE);
@@ -410,16 +450,24 @@ static bool check_sync(struct check *c, const struct op *op)
         return broken(c, "puts an output where another one is");
     if (op->kind == OP_PUT && c->p->values[op->v].space == SPACE_FRAGMENT && (c->stored >> op->a & 1))
         return broken(c, "puts an output where a store may still read the one of the step before");
-    if (is_from_shared(c->p, op) && (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
+    if (!check_handed(c, op))
+        return false;
+    if (is_from_shared(c->p, op) && op->role != ROLE_LOAD &&
+        (!(c->placed >> op->a & 1) || ((c->unfenced | c->ungrouped) >> op->a & 1)))
         return broken(c, "a store from shared memory that is not put there, fenced, and whole");
     if (is_from_shared(c->p, op) && c->lags)
         return broken(c, "stores before it has left the stage that the stores of the step before read");
     c->storing |= is_from_shared(c->p, op);
     c->stored |= is_from_shared(c->p, op) && op->a == op->v ? TG_BIT(op->v) : 0;
     c->writing |= is_from_shared(c->p, op);
-    const bool behind = op->kind == OP_ARRIVE && op->sync == SYNC_BEHIND;
-    if (behind && c->of_head && op->guard != GUARD_FIRST)
+    bool behind = op->kind == OP_ARRIVE && op->sync == SYNC_BEHIND;
+    const bool by_blocks = op->guard == GUARD_FEW || op->guard == GUARD_MANY;
+    if (behind && c->of_head && op->guard != GUARD_FIRST && !(by_blocks && c->p->tiles == 1))
         return broken(c, "leaves the stage of the step before more than once");
+    if (behind && (op->guard == GUARD_MANY) != c->left_by_few)
+        return broken(c, "leaves the stage of the step before only where thread blocks are many, or few");
+    c->left_by_few = behind && op->guard == GUARD_FEW ? true : c->left_by_few && !behind;
+    behind &= op->guard != GUARD_FEW;
     c->storing &= !behind && !(op->kind == OP_AWAIT && (op->sync == SYNC_READ || op->sync == SYNC_WRITTEN));
     c->lags &= !behind;
     c->writing &= !(op->kind == OP_AWAIT && op->sync == SYNC_WRITTEN);
@@ -496,6 +544,8 @@ static bool check_role(const struct plan *p, enum role_kind role)
             c.at = begin - 1;
         }
     }
+    if (p->hands && role == ROLE_LOAD && !c.handed_last)
+        return broken(&c, "ends with outputs of the last steps in their stages");
     if (c.flying || c.in_stage || c.writing)
         return broken(&c, "ends with a product or a store under way, or a stage that it has not left");
     return true;

@@ -124,6 +124,21 @@ static void place_made_tiles(struct plan *p, uint32_t single, uint32_t *offset)
     }
 }
 
+/* The warp that loads knows of a step what those know who walk, where a thread block has one sequence that is not packed; and by tiles of
+ * one output. Of a ring of two: of a longer one a stage is left late, which is faster where memory is the limit. */
+static bool can_hand(const struct plan *p)
+{
+    uint32_t stores = 0;
+    bool in_place = true;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (plan_is_mapped_store(p, &p->ops[i])) {
+            stores++;
+            in_place &= p->values[p->ops[i].v].place != p->ops[i].v;
+        }
+    return stores == 1 && in_place && p->nests[0].stages == 2 && p->tiles == 1 && p->turns == 1 && !p->has_makers &&
+           !p->shape.packed && !p->cluster && !p->rests && !p->carries;
+}
+
 /* Matrices and tiles at multiples of 1024 bytes, as the swizzle wants them; then vectors; then barriers. */
 static void place_all(struct plan *p, uint32_t single)
 {
@@ -160,7 +175,9 @@ static void place_all(struct plan *p, uint32_t single)
     p->factors_offset = p->shared_bytes;
     p->shared_bytes += p->factors ? 4u * p->nests[0].stages * p->heads : 0;
     p->made_offset = round_up(p->shared_bytes, 8);
-    p->shared_bytes = p->has_makers ? p->made_offset + 8u * (p->nests[0].stages + 1) : p->shared_bytes;
+    p->hands = can_hand(p);
+    if (p->has_makers || p->hands)
+        p->shared_bytes = p->made_offset + 8u * (p->nests[0].stages + p->has_makers);
 }
 
 enum { MOST_STAGES = 3 };

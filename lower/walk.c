@@ -113,7 +113,7 @@ static void await_stores(struct emit *e, bool read_only)
         sync_warp(e);
 }
 
-/* The barrier of the tiles that are made in the stage; behind the last stage's is that of what is cleared. */
+/* The barrier of the tiles that are made in the stage, or of the output that is put there; behind the last stage's is that of what is cleared. */
 LLVMValueRef made_address(struct emit *e, LLVMValueRef stage)
 {
     return shared_address(e, add(e, imm(e, e->p->made_offset), mul(e, stage, imm(e, 8))));
@@ -142,6 +142,7 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
     case SYNC_OPEN:
         cast_wait(e, w->stage, w->parity);
         break;
+    case SYNC_PUT:
     case SYNC_MADE:
         mbarrier_wait(e, made_address(e, w->stage), w->parity);
         break;
@@ -149,7 +150,10 @@ static void walk_await(struct emit *e, struct walk *w, const struct op *op)
         walk_await_cleared(e);
         break;
     default:
-        await_stores(e, op->sync == SYNC_READ);
+        if (op->role == ROLE_LOAD)
+            map_store_wait(e, op->sync == SYNC_READ);
+        else
+            await_stores(e, op->sync == SYNC_READ);
         break;
     }
 }
@@ -188,7 +192,7 @@ static void walk_arrive(struct emit *e, struct walk *w, const struct op *op)
     }
     if (op->sync == SYNC_OPEN)
         cast_open(e, w->stage);
-    else if (op->sync == SYNC_MADE)
+    else if (op->sync == SYNC_PUT || op->sync == SYNC_MADE)
         mbarrier_arrive(e, made_address(e, w->stage));
     else if (op->sync == SYNC_READY)
         cluster_ready(e, w);
@@ -307,7 +311,8 @@ static void walk_to_memory(struct emit *e, struct walk *w, const struct op *op)
                                  : v->space == SPACE_ROWS ? walk_store_state_rows
                                  : plan_is_gathered(v)    ? walk_store_gathered
                                                           : walk_store_sum;
-    (v->space == SPACE_FRAGMENT ? walk_store : vector)(e, w, op);
+    emit_walk_op *const tile = op->role == ROLE_LOAD ? producer_store : walk_store;
+    (v->space == SPACE_FRAGMENT ? tile : vector)(e, w, op);
 }
 
 /* ---- the interpreter ---- */
@@ -330,11 +335,24 @@ struct guarded {
     LLVMValueRef buffer, third;
 };
 
+/* Are thread blocks fewer than three quarters of the GPU's multiprocessors? */
+static LLVMValueRef are_few(struct emit *e)
+{
+    LLVMValueRef blocks =
+        mul(e, call0(e, "llvm.nvvm.read.ptx.sreg.nctaid.x"),
+            mul(e, call0(e, "llvm.nvvm.read.ptx.sreg.nctaid.y"), call0(e, "llvm.nvvm.read.ptx.sreg.nctaid.z")));
+    return less(e, mul(e, blocks, imm(e, 4)), mul(e, call0(e, "llvm.nvvm.read.ptx.sreg.nsmid"), imm(e, 3)));
+}
+
 static struct guarded begin_guard(struct emit *e, struct walk *w, enum guard guard)
 {
     struct guarded g = {.here = e->at, .buffer = w->buffer, .third = w->third};
     if (guard == GUARD_ONE)
         g.after = begin_if(e, producer_is_one(e));
+    if (guard == GUARD_STAGE)
+        g.after = producer_begin_stage(e, w);
+    if (guard == GUARD_FEW || guard == GUARD_MANY)
+        g.after = begin_if(e, guard == GUARD_FEW ? are_few(e) : LLVMBuildNot(e->b, are_few(e), ""));
     if (guard != GUARD_LATER)
         return g;
     g.after = begin_if(e, is_behind(e, w));
@@ -447,8 +465,9 @@ static void init_barriers(struct emit *e)
         mbarrier_init(e, barrier_address(e, imm(e, s), true),
                       (p->lags ? 129 : 128) * p->groups + (p->has_makers ? 128 : 0));
     }
-    for (uint32_t s = 0; p->has_makers && s < p->nests[0].stages + p->shape.packed; s++)
-        mbarrier_init(e, made_address(e, imm(e, s)), 128);
+    const uint32_t made = p->hands ? p->nests[0].stages : p->has_makers ? p->nests[0].stages + p->shape.packed : 0;
+    for (uint32_t s = 0; s < made; s++)
+        mbarrier_init(e, made_address(e, imm(e, s)), p->hands ? 128 * p->groups : 128);
     if (p->rests)
         init_rest(e);
     if (p->adds)

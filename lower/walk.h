@@ -116,6 +116,9 @@ void producer_end_step(struct emit *e, struct walk *w);
 LLVMValueRef producer_is_one(struct emit *e); /* i1: the lane that does what one does */
 emit_walk_op producer_expect;
 emit_walk_op producer_load;
+emit_walk_op producer_store;
+/* One lane goes on, if a step had the stage before, and that is the step: the block where all others do. */
+LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w);
 void producer_wait(struct emit *e); /* for vectors that are on their way */
 LLVMValueRef map_argument(struct emit *e, uint32_t tile);
 void map_place(struct emit *e, uint32_t tile, LLVMValueRef batch, LLVMValueRef head, LLVMValueRef span,
@@ -179,6 +182,8 @@ void dot_with_state(struct emit *e, struct walk *w, const struct op *op, LLVMVal
 emit_walk_op walk_map;
 emit_walk_op walk_put;
 emit_walk_op walk_store;
+/* The tile from where it lies, by this thread. adds, i1: to what is there; NULL: it does not. */
+void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from, LLVMValueRef adds);
 
 /* ---- walk_state.c ------------------------------------------------------------------------------------------------ */
 emit_walk_op walk_init;

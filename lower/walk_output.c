@@ -169,6 +169,17 @@ static void put_in_memory(struct emit *e, LLVMValueRef map, LLVMValueRef from, c
     end_if(e, after);
 }
 
+void walk_store_tile(struct emit *e, struct walk *w, const struct op *op, LLVMValueRef from, LLVMValueRef adds)
+{
+    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), head_span(e, w));
+    map_place(e, op->tile, w->batch, w->head, span, at);
+    if (w->begin) {
+        at[1] = add(e, at[1], w->begin);
+        from = add(e, from, mul(e, w->begin, imm(e, WALK_SPAN_BYTES)));
+    }
+    put_in_memory(e, map_argument(e, op->tile), from, at, adds);
+}
+
 /* From where it has been put, by one thread; row by row where the chunk is not whole. A head that is not the first of those in turn
  * adds to what is there, which the same threads have written. */
 void walk_store(struct emit *e, struct walk *w, const struct op *op)
@@ -189,11 +200,7 @@ void walk_store(struct emit *e, struct walk *w, const struct op *op)
                                     mul(e, owner_span(e, w), imm(e, SPAN_BYTES))),
                         w->begin, rows, adds);
     LLVMBasicBlockRef after = begin_if(e, both(e, one, e->p->shape.packed ? is_whole(e) : NULL));
-    LLVMValueRef at[5], span = add(e, divide(e, e->at.start[e->p->owner], imm(e, WALK_TILE)), head_span(e, w));
-    map_place(e, op->tile, w->batch, w->head, span, at);
-    at[1] = add(e, at[1], w->begin);
-    put_in_memory(e, map_argument(e, op->tile), add(e, w->place[op->v], mul(e, w->begin, imm(e, WALK_SPAN_BYTES))), at,
-                  adds);
+    walk_store_tile(e, w, op, w->place[op->v], adds);
     map_store_commit(e);
     end_if(e, after);
     sync_warp(e);

@@ -144,6 +144,64 @@ void producer_load(struct emit *e, struct walk *w, const struct op *op)
     }
 }
 
+/* ---- outputs that those who walk have left in a stage ---- */
+
+LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w)
+{
+    const struct nest *nest = &e->p->nests[0];
+    LLVMValueRef last = add(e, e->at.start[TG_SEG], imm(e, nest->stages - 1));
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildAnd(e->b, producer_is_one(e), less(e, last, w->step), ""));
+    set_chunk(e, &e->at, walked_chunk(e, nest, sub(e, w->step, imm(e, nest->stages))));
+    return after;
+}
+
+/* The tiles of all groups. */
+static void store_tiles(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct walk outside = *w;
+    const struct place at = e->at;
+    for (uint32_t i = 0; i < e->p->groups * e->p->tiles; i++) {
+        w->group = imm(e, i / e->p->tiles);
+        w->tile = i % e->p->tiles;
+        e->at.start[TG_MEMBER] = e->p->heads > 1 ? imm(e, 0) : at.start[TG_MEMBER];
+        find_head(e, w);
+        LLVMValueRef place = mul(e, owner_span(e, w), imm(e, WALK_TILE * WALK_SPAN_BYTES));
+        walk_store_tile(e, w, op, add(e, matrix_address(e, w, op->a), place), NULL);
+    }
+    map_store_commit(e);
+    *w = outside;
+    e->at = at;
+}
+
+/* Behind the loop: of the last steps, whose stages nobody fills any more. */
+static void store_last(struct emit *e, struct walk *w, const struct op *op)
+{
+    const struct nest *nest = &e->p->nests[0];
+    const struct walk outside = *w;
+    const struct place at = e->at;
+    LLVMValueRef i, end = get(e, e->i32, w->loop.counter), before = imm(e, nest->stages);
+    const struct counted l = loop_begin(e, before, &i);
+    LLVMValueRef stage = add(e, get(e, e->i32, w->stage_slot), i), parity = get(e, e->i32, w->parity_slot),
+                 wraps = less(e, imm(e, nest->stages - 1), stage), step = sub(e, add(e, end, i), before);
+    LLVMBasicBlockRef after = begin_if(e, LLVMBuildNot(e->b, less(e, step, e->at.start[TG_SEG]), ""));
+    w->stage = choose(e, wraps, sub(e, stage, before), stage);
+    mbarrier_wait(e, made_address(e, w->stage), choose(e, wraps, LLVMBuildXor(e->b, parity, imm(e, 1), ""), parity));
+    set_chunk(e, &e->at, walked_chunk(e, nest, step));
+    store_tiles(e, w, op);
+    e->at = at;
+    end_if(e, after);
+    loop_end(e, &l, 1);
+    *w = outside;
+}
+
+void producer_store(struct emit *e, struct walk *w, const struct op *op)
+{
+    if (w->in_loop)
+        store_tiles(e, w, op);
+    else
+        store_last(e, w, op);
+}
+
 /* Of all matrices, whoever loads them. */
 void producer_expect(struct emit *e, struct walk *w, const struct op *op)
 {
