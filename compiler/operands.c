@@ -113,12 +113,29 @@ static bool check_parts(const struct plan *p)
     return true;
 }
 
-/* What is loaded into fragments has one float an element. */
+/* What is loaded into fragments has one float an element, and of vectors and numbers each element has one or two. */
 static bool check_loads(const struct plan *p)
 {
-    for (uint32_t i = 0; i < p->n_values; i++)
-        if (p->values[i].stmt < 0 && p->values[i].space == SPACE_FRAGMENT && p->values[i].dtype == TG_F32X2)
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const struct value *v = &p->values[i];
+        if (v->stmt < 0 && v->space == SPACE_FRAGMENT && v->dtype == TG_F32X2)
             return refuse(p, i, "take, as two floats,");
+        if (v->stmt < 0 && v->n_dims < 2 && tg_dtype_bytes(plan_memory_dtype(p, TG_OPERAND_TILE(v->operand))) == 2)
+            return refuse(p, i, "take, as 16 bits an element,");
+    }
+    return true;
+}
+
+/* What a group carries on beside the state is fp32, in memory too. */
+static bool check_carried(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->ops[i];
+        const bool in_memory = op->kind == OP_INIT || op->kind == OP_ENTER || op->kind == OP_STORE;
+        if (in_memory && p->groups && plan_is_carried(&p->values[op->v]) &&
+            tg_dtype_bytes(plan_memory_dtype(p, op->tile)) == 2)
+            return refuse(p, op->v, "carry, as 16 bits an element,");
+    }
     return true;
 }
 
@@ -150,7 +167,7 @@ static bool check_order(const struct plan *p)
 
 bool plan_check_operands(const struct plan *p)
 {
-    bool ok = check_types(p) && check_parts(p) && check_loads(p) && check_order(p);
+    bool ok = check_types(p) && check_parts(p) && check_loads(p) && check_carried(p) && check_order(p);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const struct op *op = &p->ops[i];
         if (op->kind == OP_STORE)

@@ -67,6 +67,22 @@ static void check_flags(struct check *check, uint32_t flags, const char *name)
                  name);
 }
 
+/* A type of 16 bits is the inputs', whichever that is. */
+static void check_dtype(struct check *check, const tg_tensor *tensor, const char *name)
+{
+    static const char *const hint = "use TG_IO, TG_F32, or of an intermediate TG_F32X2; 0 is TG_F32";
+    const uint8_t dtype = tensor->dtype;
+    if (dtype == TG_I32)
+        tg_fault(check, TG0106, hint, "%s: element type i32 is for tensors that the compiler adds", name);
+    else if (dtype == TG_BF16 || dtype == TG_F16)
+        tg_fault(check, TG0106, hint, "%s: element type %s is for calls: TG_IO is that of the call's inputs", name,
+                 tg_dtype_name((tg_dtype)dtype));
+    else if (dtype == TG_F32X2 && tensor->flags & (TG_IN | TG_OUT))
+        tg_fault(check, TG0106, hint, "%s: element type f32x2 is for intermediates", name);
+    else if (dtype > TG_F32X2)
+        tg_fault(check, TG0106, hint, "%s: element type %u is unknown", name, dtype);
+}
+
 static void check_drawn(struct check *check, const tg_tensor *tensor, const char *name)
 {
     if (tensor->drawn >= TG_N_DRAWN)
@@ -92,12 +108,7 @@ static void check_tensor(struct check *check, const tg_algorithm *algorithm, uin
             if (tg_same_name(algorithm->tensors[other].name, tensor->name))
                 tg_fault(check, TG0105, "rename one", "tiles %u and %u are both named '%s'", other, tile, tensor->name);
     const char *name = tg_tile_text(algorithm, tile, &text);
-    if (tensor->dtype == TG_I32)
-        tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
-                 "%s: element type i32 is for tensors that the compiler adds", name);
-    else if (tensor->dtype > TG_F32X2)
-        tg_fault(check, TG0106, "use TG_IO, TG_BF16, TG_F16, TG_F32, TG_F32X2, or 0 for TG_F32",
-                 "%s: element type %u is unknown", name, tensor->dtype);
+    check_dtype(check, tensor, name);
     check_flags(check, tensor->flags, name);
     check_drawn(check, tensor, name);
     check_axes(check, tensor, tg_tile_is_transition(algorithm, tile), name);

@@ -236,6 +236,7 @@ LLVMValueRef is_first(struct emit *e, uint32_t tile);
 LLVMValueRef present(struct emit *e, uint32_t tile); /* i1: an optional tensor, or slot, is there; NULL: always */
 /* Elements from (hi, lo) to memory. */
 void store_element(struct emit *e, const struct op *op, LLVMValueRef *reg, const struct element_place *at);
+void store_float(struct emit *e, tg_dtype dtype, LLVMValueRef x, LLVMValueRef address); /* as fp32, bf16 or f16 */
 
 /* ---- matrix.c: products ------------------------------------------------------------------------------- */
 void emit_contract(struct emit *e, const struct op *op);

@@ -245,13 +245,17 @@ void emit_decay(struct emit *e, const struct op *op)
         set(e, e->registers[op->v][i], LLVMBuildFMul(e->b, get(e, e->f32, e->registers[op->v][i]), decay, ""));
 }
 
+void store_float(struct emit *e, tg_dtype dtype, LLVMValueRef x, LLVMValueRef address)
+{
+    x = dtype == TG_F32 ? x : LLVMBuildFPTrunc(e->b, x, dtype == TG_BF16 ? e->bfloat : e->half, "");
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, address), tg_dtype_bytes(dtype));
+}
+
 static void store_run(struct emit *e, const struct op *op, uint32_t r, uint32_t n, LLVMValueRef address)
 {
     const tg_dtype dtype = plan_memory_dtype(e->p, op->tile);
     if (n == 1) {
-        LLVMValueRef one = get(e, e->f32, e->registers[op->v][r]);
-        one = dtype == TG_F32 ? one : LLVMBuildFPTrunc(e->b, one, dtype == TG_BF16 ? e->bfloat : e->half, "");
-        LLVMSetAlignment(LLVMBuildStore(e->b, one, address), tg_dtype_bytes(dtype));
+        store_float(e, dtype, get(e, e->f32, e->registers[op->v][r]), address);
         return;
     }
     LLVMValueRef x[2] = {get(e, e->f32, e->registers[op->v][r]), get(e, e->f32, e->registers[op->v][r + 1])};
@@ -317,7 +321,7 @@ static void store_rows(struct emit *e, const struct op *op)
         LLVMBasicBlockRef after_row = begin_if(e, inside(e, &e->at, v->dims[0], v->extent[0], row));
         LLVMValueRef address = tensor_address(e, v->operand, op->tile, &e->at, v->dims, row, NULL);
         address = byte_offset(e, address, mul(e, part_index(e, op->tile), imm(e, 4)));
-        LLVMSetAlignment(LLVMBuildStore(e->b, get(e, e->f32, e->registers[op->v][2 * c]), address), 4);
+        store_float(e, plan_memory_dtype(e->p, op->tile), get(e, e->f32, e->registers[op->v][2 * c]), address);
         end_if(e, after_row);
     }
     end_if(e, after);

@@ -9,6 +9,7 @@
  * A kernel that makes states alone gathers while the state's products are under way, and nobody reads the vector in it: a thread
  * adds to its own elements. What it reads of the parts is not overwritten before the barrier of the next chunk, behind which
  * all have added. */
+#include "compiler/plan_program.h"
 #include "compiler/plan_walk.h"
 #include "lower/walk.h"
 
@@ -174,7 +175,8 @@ static void store_gathered(struct emit *e, const struct walk *w, const struct op
     const struct value *v = &e->p->values[op->v];
     LLVMValueRef sum = add_parts(e, w, op->v, &e->p->values[op->a], index, real(e, 0));
     LLVMBasicBlockRef outside = begin_inside(e, v->dims[0], index);
-    LLVMBuildStore(e->b, sum, tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
+    store_float(e, plan_memory_dtype(e->p, op->tile), sum,
+                tensor_address(e, v->operand, op->tile, &e->at, v->dims, index, NULL));
     end_inside(e, outside);
 }
 

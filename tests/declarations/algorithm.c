@@ -27,7 +27,8 @@ static void add_gate(struct parts *p)
     const int exact = axis && chance(p, 90) ? TG_F32 : DRAW(p->draw, TG_F32, TG_F32X2); /* a product's is of fp32 */
     p->share = (float[]){1.0f / 16, 1.0f / 16, 1.0f / 16, 1, 30}[draw_below(p->draw, 5)];
     p->rate = chance(p, 20) ? tile(p, "rate", TG_F32, TG_IN | TG_NO_BATCH, chance(p, 50) ? axis : 0, 0, 0) : 0;
-    const uint32_t gx = tile(p, "gx", axis ? DRAW(p->draw, TG_IO, TG_F32) : TG_F32, TG_IN, TG_T, axis, 0);
+    const uint32_t gx =
+        tile(p, "gx", axis || chance(p, 15) ? DRAW(p->draw, TG_IO, TG_F32) : TG_F32, TG_IN, TG_T, axis, 0);
     p->decay = tile(p, "la", TG_F32, 0, TG_T, axis, 0);
     p->sum = tile(p, "b", exact, 0, TG_T, axis, 0);
     p->total = tile(p, "g", exact, 0, TG_CHUNK, axis, 0);

@@ -5,7 +5,7 @@
 
 static uint32_t output(struct parts *p, const char *name, uint8_t axis)
 {
-    return tile(p, name, axis ? DRAW(p->draw, TG_IO, TG_IO, TG_F32) : TG_F32, TG_OUT, TG_T, axis, 0);
+    return tile(p, name, axis || chance(p, 20) ? DRAW(p->draw, TG_IO, TG_IO, TG_F32) : TG_F32, TG_OUT, TG_T, axis, 0);
 }
 
 /* Keys, or queries, divided by their norm. Both positions may want them. */
