@@ -43,7 +43,8 @@ enum {
  * algorithm with such a tile, or with a SOLVE, has one chunk size: that of the schedule. */
 typedef struct tg_tensor {
     const char *name;          /* as in the paper and in safetensors files */
-    uint8_t dtype;             /* TG_IO: the input type; TG_F32; TG_F32X2; 0 means TG_F32 */
+    uint8_t dtype;             /* TG_IO: the input type, in which vectors and numbers are read by rows without matrix
+                                * products alone; TG_F32; TG_F32X2, of an intermediate; 0 means TG_F32 */
     uint8_t flags;             /* TG_IN, TG_OUT, TG_OPTIONAL, TG_NO_BATCH, TG_SHARED; 0: an intermediate */
     uint8_t axes[TG_MAX_AXES]; /* {TG_T, TG_DQK}, {TG_CHUNK}, {TG_LQ, TG_LKV}, ... */
     uint8_t drawn;             /* tg_drawn, of an input: what its random numbers are like; changes no kernel */
