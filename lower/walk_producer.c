@@ -155,14 +155,13 @@ LLVMBasicBlockRef producer_begin_stage(struct emit *e, struct walk *w)
     return after;
 }
 
-/* The tiles of all groups. */
+/* Each group's tile. */
 static void store_tiles(struct emit *e, struct walk *w, const struct op *op)
 {
     const struct walk outside = *w;
     const struct place at = e->at;
-    for (uint32_t i = 0; i < e->p->groups * e->p->tiles; i++) {
-        w->group = imm(e, i / e->p->tiles);
-        w->tile = i % e->p->tiles;
+    for (uint32_t group = 0; group < e->p->groups; group++) {
+        w->group = imm(e, group);
         e->at.start[TG_MEMBER] = e->p->heads > 1 ? imm(e, 0) : at.start[TG_MEMBER];
         find_head(e, w);
         LLVMValueRef place = mul(e, owner_span(e, w), imm(e, WALK_TILE * WALK_SPAN_BYTES));
