@@ -261,8 +261,7 @@ static bool can_lag(const struct order *o)
     const struct plan *p = o->p;
     bool stores = false;
     for (uint32_t i = o->begin; i < o->end; i++)
-        stores |=
-            o->from[i].kind == OP_STORE && order_is_of_output(p, &o->from[i]) && plan_is_mapped_store(p, &o->from[i]);
+        stores |= order_stores_output(p, &o->from[i]);
     return stores && !p->apart && p->nests[0].stages > 1 && !plan_shares(p);
 }
 

@@ -106,8 +106,7 @@ bool order_stores_output(const struct plan *p, const struct op *op)
 bool order_has_own_place(const struct order *o)
 {
     for (uint32_t i = o->begin; i < o->end; i++)
-        if (stores_output(o->p, &o->from[i]) && plan_is_mapped_store(o->p, &o->from[i]) &&
-            o->p->values[o->from[i].v].place == o->from[i].v)
+        if (order_stores_output(o->p, &o->from[i]) && o->p->values[o->from[i].v].place == o->from[i].v)
             return true;
     return false;
 }
@@ -142,7 +141,7 @@ static void put_stores(struct order *o)
     }
     for (uint32_t i = o->begin; i < o->end; i++) {
         const struct op *from = &o->from[i];
-        if (!stores_output(p, from) || !plan_is_mapped_store(p, from))
+        if (!order_stores_output(p, from))
             continue;
         any = true;
         if (p->adds) {
