@@ -219,8 +219,10 @@ struct nest {
     bool shared_out;               /* the threads share out what is uniform in it (share.c) */
     bool halves;                   /* of rounds: one is loaded while the other is computed */
     uint8_t steps;                 /* of a round, in a kernel without products (rounds.c) */
-    tg_bits early;                 /* of a walk of tokens: values that are made of all of them before it (early.c) */
-    tg_bits kept; /* ... and leave these values in shared memory meanwhile, for they do not touch them */
+    uint8_t
+        blocks; /* ... and so many blocks of the outer loop, each with all steps of the inner one; 0: less than one */
+    tg_bits early; /* of a walk of tokens: values that are made of all of them before it (early.c) */
+    tg_bits kept;  /* ... and leave these values in shared memory meanwhile, for they do not touch them */
 };
 
 struct plan {

@@ -88,6 +88,8 @@ static void print_nest(const struct plan *p, const struct nest *nest, const tg_w
     }
     if (nest->steps > 1)
         tg_printf(w, ", rounds of %u steps%s", nest->steps, nest->halves ? ", one half ahead of the other" : "");
+    if (nest->blocks)
+        tg_printf(w, ", %u %s", nest->blocks, tg_dim_name(nest->loops[0].dim));
     tg_printf(w, "%s%s%s%s", nest->shared_out ? ", what is uniform shared out first" : "",
               nest->causal_end ? ", up to the diagonal" : "", nest->causal_begin ? ", from the diagonal" : "",
               nest->reverse ? ", last chunk first" : "");

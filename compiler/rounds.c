@@ -7,10 +7,12 @@
  * in the L1 cache, and is loaded in each step; but in walks over chunks, whose steps store, ahead too: it would be waited for behind each
  * store.
  *
+ * Where the inner of two loops is short a round has several blocks of the outer one, of which nothing is carried to the next.
+ *
  * A decode step that walks its tokens has them in shared memory (pipeline.c) and no rounds; rows that threads share out
  * are read from there where they are used.
  *
- * requires: budget   makes: steps and halves of nests, OP_LOAD, OP_AHEAD, OP_BEHIND, OP_ONCE */
+ * requires: budget   makes: steps, blocks and halves of nests, OP_LOAD, OP_AHEAD, OP_BEHIND, OP_ONCE */
 #include "compiler/plan.h"
 #include "compiler/plan_thread.h"
 
@@ -105,6 +107,16 @@ static void add_loads(struct plan *p, struct body *b)
         }
 }
 
+/* Blocks of the outer loop, of a round of so many steps. */
+static uint32_t blocks_ahead(const struct plan *p, const struct body *b, uint32_t steps)
+{
+    const struct loop *inner = &b->nest->loops[1];
+    bool can = b->nest->n_loops == 2 && inner->trips && 2 * inner->trips <= steps && b->nest->loops[0].dim != TG_CHUNK;
+    for (uint32_t i = b->begin; i < b->end; i++)
+        can &= p->ops[i].kind != OP_SCAN && !(p->ops[i].kind == OP_LOAD && p->ops[i].guard == GUARD_FIRST);
+    return can ? steps / inner->trips : 0;
+}
+
 static void find_rounds(struct plan *p, struct body *b)
 {
     uint32_t n = 0;
@@ -118,7 +130,10 @@ static void find_rounds(struct plan *p, struct body *b)
     }
     const uint32_t ahead = steps_ahead(p, b);
     b->nest->halves = b->nest->shared_out && b->nest->loops[0].trips % (2 * ahead) == 0;
-    b->nest->steps = (uint8_t)(b->nest->halves ? 2 * ahead : ahead);
+    b->nest->blocks = (uint8_t)blocks_ahead(p, b, ahead);
+    b->nest->steps = (uint8_t)(b->nest->halves   ? 2 * ahead
+                               : b->nest->blocks ? b->nest->blocks * b->nest->loops[1].trips
+                                                 : ahead);
 }
 
 bool pass_rounds(struct plan *p)

@@ -349,6 +349,8 @@ void load_all_staged(struct emit *e, const struct nest *nest); /* of this step, 
 /* ---- thread_round.c ----------------------------------------------------------------------------------------- */
 /* The inner loop of a nest. */
 void emit_thread_rounds(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end);
+/* Of a nest whose inner loop is short: rounds of several blocks of the outer one. Returns the first block that is in none. */
+LLVMValueRef emit_thread_blocks(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end);
 
 /* ---- thread_share.c: what is uniform in a nest that is shared out ---------------------------------------------- */
 /* Does all of it, operations [begin, end) of the nest. */

@@ -112,8 +112,8 @@ uint32_t emit_thread_nest(struct emit *e, uint32_t begin)
         emit_thread_rounds(e, nest, &nest->loops[0], begin + 1, end);
         return end;
     }
-    LLVMValueRef index;
-    const struct counted l = loop_begin(e, thread_trips(e, &nest->loops[0]), &index);
+    LLVMValueRef index, first = nest->blocks ? emit_thread_blocks(e, nest, begin + 1, end) : imm(e, 0);
+    const struct counted l = loop_from(e, first, thread_trips(e, &nest->loops[0]), &index);
     e->at = place_in_nest(e, nest, &nest->loops[0], index);
     load_outer(e, nest, begin + 1, end);
     reset_scans(e, begin + 1, end);

@@ -326,6 +326,45 @@ static void emit_pipelined(struct emit *e, struct round *r, const struct nest *n
     end_if(e, after);
 }
 
+/* The blocks of a round, one after the other. */
+static void compute_blocks(struct emit *e, struct round *r, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    const uint32_t inner = nest->loops[1].trips;
+    for (uint32_t i = 0; i < r->ahead; i++) {
+        go_to_step(e, r, i);
+        e->scanned = 0;
+        if (i % inner == 0)
+            emit_guarded(e, nest, begin, end, GUARD_FIRST);
+        load_uniform(e, r, nest, begin, end, i);
+        emit_guarded(e, nest, begin, end, GUARD_ALWAYS);
+        if (i % inner + 1 == inner)
+            emit_guarded(e, nest, begin, end, GUARD_LAST);
+    }
+}
+
+LLVMValueRef emit_thread_blocks(struct emit *e, const struct nest *nest, uint32_t begin, uint32_t end)
+{
+    const struct early early = find_early(e->p, begin, end);
+    struct round r = {.early = &early, .loop = &nest->loops[1], .ahead = nest->steps, .to = nest->steps, .whole = true};
+    const struct place outside = e->at;
+    LLVMValueRef base, last = sub(e, thread_trips(e, &nest->loops[0]), imm(e, nest->blocks - 1));
+    make_registers(e, &early, r.ahead, r.sets);
+    const struct counted l = loop_begin(e, last, &base);
+    for (uint32_t i = 0; i < r.ahead; i++) {
+        e->at = place_in_nest(e, nest, &nest->loops[0], add(e, base, imm(e, i / r.loop->trips)));
+        r.at[i] = place_in_nest(e, nest, r.loop, imm(e, i % r.loop->trips));
+        e->at = outside;
+    }
+    load_round(e, &r, nest, begin, end);
+    compute_blocks(e, &r, nest, begin, end);
+    go_to_step(e, &r, 0);
+    e->at = outside;
+    e->scanned = 0;
+    loop_end(e, &l, nest->blocks);
+    free_registers(&early, r.ahead, r.sets);
+    return get(e, e->i32, l.counter);
+}
+
 /* Of a number of steps that is not known: whole rounds, then one that is not. */
 void emit_thread_rounds(struct emit *e, const struct nest *nest, const struct loop *loop, uint32_t begin, uint32_t end)
 {
