@@ -310,19 +310,6 @@ static bool find_channels(struct plan *p)
     return false;
 }
 
-/* Threads that add up what they have of dqk or dhv have all of it. */
-static bool find_whole(const struct plan *p)
-{
-    const uint32_t d = p->thread_dim;
-    if (!d || plan_is_position(d) || d == TG_CHUNK || p->row->row[d].role != TG_ROLE_L ||
-        plan_dim_size(p, d) <= p->block[d])
-        return true;
-    plan_refuse(p, "TG0536", "give it more warps and as large a block, or a block of 1 and other threads",
-                "kernel %s: its threads sum over %s, of which they have %u of %u", p->row->name, tg_dim_name(d),
-                p->block[d], plan_dim_size(p, d));
-    return false;
-}
-
 /* Positions that a statement names are the row's: it is computed at those that it is written at. */
 static bool check_positions(const struct plan *p)
 {
@@ -367,7 +354,7 @@ bool pass_nest(struct plan *p)
     memset(b.in_nest, -1, sizeof b.in_nest);
     p->by_member = !p->thread_dim && p->row->row[TG_MEMBER].role == TG_ROLE_L && group_of(&p->shape) > 1;
     const uint32_t most = plan_chunk_most(p->schedule);
-    if (!find_one_block(p) || !find_channels(p) || !find_whole(p))
+    if (!find_one_block(p) || !find_channels(p))
         return false;
     for (uint32_t d = 1; d < TG_N_DIMS; d++) {
         const uint32_t role = p->row->row[d].role, size = plan_dim_size(p, d);

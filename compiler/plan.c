@@ -338,6 +338,17 @@ uint32_t plan_held_count(const struct plan *p, const struct value *v)
     return n;
 }
 
+/* Threads that share out dqk or dhv and add up what they have of it have all of it: as many more of them as that takes. */
+static void take_whole(struct plan *p)
+{
+    const uint32_t d = p->thread_dim, size = d ? plan_dim_size(p, d) : 0;
+    if (!d || plan_is_position(d) || d == TG_CHUNK || p->row->row[d].role != TG_ROLE_L || size <= p->block[d])
+        return;
+    const uint32_t times = (size + p->block[d] - 1) / p->block[d];
+    p->threads *= times;
+    p->block[d] *= times;
+}
+
 /* A thread kernel: which dimension the threads share out, and which positions or chunks they hold whole. */
 static void find_threads(struct plan *p)
 {
@@ -345,6 +356,7 @@ static void find_threads(struct plan *p)
         if (d != TG_SEG && p->row->row[d].role != TG_ROLE_NONE && tg_row_each(p->row, d))
             p->thread_dim = d;
     p->each = p->thread_dim ? tg_row_each(p->row, p->thread_dim) : 0;
+    take_whole(p);
     p->held = p->each > 1 ? 1u << p->thread_dim : 0;
     for (uint32_t d = TG_LQ; d <= TG_LKV; d++) {
         const uint32_t most = p->schedule->max_tokens;
@@ -383,6 +395,16 @@ static uint32_t heads_of(const tg_kernel_row *row, const tg_shape_class *shape)
     if (member->role == TG_ROLE_P)
         return member->block ? member->block : 1;
     return member->role == TG_ROLE_L ? group_of(shape) : 1;
+}
+
+/* A thread kernel that reads and writes nothing but what the heads of a group share is run once for all of them. */
+static bool is_of_group(const struct plan *p)
+{
+    bool is = p->row->mma == TG_MMA_NONE;
+    for (uint32_t t = 1; t < p->algorithm->n_tensors; t++)
+        if ((p->slice.loads | p->slice.stores) >> t & 1)
+            is &= !(tg_tile_implicit(p->algorithm, t) >> TG_MEMBER & 1);
+    return is;
 }
 
 /* Of the states of segments that the row makes or composes. */
@@ -501,6 +523,8 @@ bool plan_build(struct plan *p, const tg_schedule *schedule, const struct tg_sli
     if (!(slices->good >> row & 1))
         return false;
     p->slice = slices->rows[row];
+    if (is_of_group(p))
+        p->heads = group_of(shape);
     find_finals(p);
     if (!find_member_block(p))
         return false;

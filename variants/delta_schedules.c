@@ -5,17 +5,14 @@
 #include "variants/delta_rows.h"
 
 #define POSITIONS            .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
-/* Where operands are made in the kernel: lengths of rows by a thread block a chunk, unit rows by threads with four channels each. */
-#define CHANNELS             .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(128)}
-#define DOTS                 .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(64)}
 #define GATE_ROW                                                                                                       \
-    {ROW("norms", (QQ, K2)), DOTS}, {ROW("unit", (Q, K)), .has = K2, CHANNELS},                                         \
+    {ROW("unit", (Q, K)), .has = K2, .lacks = DQ_RAW, ROWS}, {ROW("unit", (QQ, K2, Q, K)), .has = DQ_RAW, ROWS},        \
     {ROW("gates", (B, GT, WI, W)), .lacks = BETA_RAW, POSITIONS}, {ROW("gates", (B, GT, WI, W, BETA)), .has = BETA_RAW, POSITIONS}
 #define GATE_GRADIENT_ROW                                                                                              \
     {ROW("dgates", (DBETA, DA)), .lacks = BETA_RAW, POSITIONS},                                                        \
     {ROW("dgates", (DBETA_RAW, DG_RAW, SUM_BIAS, SUM_RATE)), POSITIONS},                                               \
     {ROW("params", (DDT_BIAS, DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}},             \
-    {ROW("dots", (QY, KY)), DOTS}, {ROW("dunit", (DQ_RAW, DK_RAW)), CHANNELS}
+    {ROW("dunit", (DQ_RAW, DK_RAW)), ROWS}
 
 /* ---- by mma.sync ---- */
 
@@ -31,10 +28,10 @@
     {ROW("T", outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(32)}}
 
 #define WIDE_T                                                                                                         \
-    "chunk=32 norms.warps=2 norms.Lkv=32 gates.warps=1 gates.Lkv=32 T.warps=2 T.Lhq=32 T.Lkv=32 "                                                 \
+    "chunk=32 gates.warps=1 gates.Lkv=32 T.warps=2 T.Lhq=32 T.Lkv=32 "                                                 \
     "walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
 #define WIDE   WIDE_T "H.warps=2 H.Lhq=32 H.Lkv=32 H.dhv=32 "
-#define FP32   "norms.mma=tf32x3 T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 H.mma=tf32x3 H.dqk=16"
+#define FP32   "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 H.mma=tf32x3 H.dqk=16"
 static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
@@ -51,10 +48,9 @@ static const tg_schedule portable = {
 
 #define BACK_WIDE                                                                                                      \
     WIDE_T "dV.warps=2 dV.stages=1 dV.Lhq=32 dV.Lkv=32 dV.dhv=32 dQ.warps=2 dQ.Lhq=32 dQ.Lkv=32 dQ.dqk=32 "             \
-           "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dgates.warps=1 dgates.Lkv=32 " \
-           "dots.warps=2 dots.Lkv=32 "
+           "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dgates.warps=1 dgates.Lkv=32 "
 #define BACK_FP32                                                                                                      \
-    "norms.mma=tf32x3 dots.mma=tf32x3 T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 "            \
+    "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 "            \
     "dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 product.mma=tf32x3"
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 static const tg_point back_portable_points[] = {

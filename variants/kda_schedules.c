@@ -5,19 +5,9 @@
 #include "variants/delta_rows.h"
 
 #define CHANNELS             .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(1), [TG_DQK] = TG_P(64)}
-#define EACH_CHANNEL         .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}
 #define GATE_ROW             {ROW("gates", (B, GT)), CHANNELS}
 #define POSITIONS            .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64)}
-/* Where the operands are made in the kernel. Sums of rows by warps that have rows: a thread would read one a line apart from its
- * neighbour's. */
-#define UNIT_ROW     {ROW("unit", (Q, K)), .has = KR, EACH_CHANNEL}
-#define DOTS         .mma = TG_MMA_SYNC, .warps = 4, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_P(64), [TG_DQK] = TG_L(64)}
-#define OPERAND_ROWS {ROW("norms", (QR, KR, BETA)), .has = KR, DOTS}, UNIT_ROW
-/* ... where dqk is 64 or 128. */
-#define NORM_ROWS(only_)                                                                                               \
-    {ROW("norms", (QR, KR, BETA)), .has = KR, .only = only_, .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = 2,        \
-     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(64), [TG_DQK] = TG_L(0)}},                                          \
-    {ROW("unit", (Q, K)), .has = KR, .only = only_, EACH_CHANNEL}
+#define UNIT_ROW             ROW("unit", (QR, KR, BETA, Q, K)), .has = KR, ROWS
 #define PRODUCTS(stages_)    .mma = TG_MMA_SYNC, .warps = 4, .stages = stages_, .blocks_per_sm = 1
 #define WALK_ROW(name_, outputs_)                                                                                      \
     {ROW(name_, outputs_), PRODUCTS(2), .row = {[TG_CHUNK] = TG_W(1), BLOCK, [TG_DQK] = TG_L(0), [TG_DHV] = TG_P(64)}}
@@ -31,17 +21,17 @@
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, ALL_CHANNELS(resident_)},                                         \
     {ROW("T", (T_, P, KB, KE, QB, GT, BETA)), .has = KR, ALL_CHANNELS(resident_)}
 #define BACK_CHUNK_ROW                                                                                                 \
-    NORM_ROWS(TG_IF_KEPT),                                                                                             \
+    {UNIT_ROW, .only = TG_IF_KEPT},                                                                                    \
     {ROW("T", (T_, P, KB, KE, QB, GT)), .lacks = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)},                         \
     {ROW("T", (T_, P, KB, KE, QB, GT, QR, KR, BETA, Q, K)), .has = KR, .only = TG_IF_NOT_KEPT, ALL_CHANNELS(3)}
 #define ALL_CHANNELS(resident_) .mma = TG_MMA_SYNC, .warps = 4, .blocks_per_sm = resident_,                                \
     .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_L(0)}
 
 #define WIDE_T                                                                                                         \
-    "chunk=32 norms.warps=2 norms.Lkv=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
-#define FP32 "norms.mma=tf32x3 T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 "
+    "chunk=32 T.warps=2 T.Lhq=32 T.Lkv=32 walk.warps=2 walk.stages=1 walk.Lhq=32 walk.Lkv=32 walk.dhv=32 "
+#define FP32 "T.mma=tf32x3 T.dqk=16 walk.mma=tf32x3 walk.stages=1 "
 #define WIDE_FP32                                                                                                      \
-    FP32 "chunk=16 norms.warps=1 norms.Lkv=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=2 walk.Lhq=16 walk.Lkv=16 walk.dhv=32 "
+    FP32 "chunk=16 T.warps=1 T.Lhq=16 T.Lkv=16 walk.warps=2 walk.Lhq=16 walk.Lkv=16 walk.dhv=32 "
 static const tg_point portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1"},
@@ -52,7 +42,7 @@ static const tg_point portable_points[] = {
 };
 static const tg_schedule portable = {
     SCHEDULE("portable"), .chunk = 64, .points = portable_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H, S))},
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (H, S))},
 };
 
 static const tg_schedule fused = {
@@ -62,14 +52,12 @@ static const tg_schedule fused = {
 
 #define BACK_WIDE                                                                                                      \
     WIDE_T "dV.warps=2 dV.stages=1 dV.Lhq=32 dV.Lkv=32 dV.dhv=32 dQ.warps=2 dQ.Lhq=32 dQ.Lkv=32 dQ.dqk=32 "             \
-           "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 " \
-           "dots.warps=2 dots.Lkv=32 "
+           "dKr.warps=2 dKr.Lhq=32 dKr.Lkv=32 dKr.dqk=32 dK.warps=2 dK.Lhq=32 dK.Lkv=32 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define BACK_FP32                                                                                                      \
-    "dots.mma=tf32x3 dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 "
+    "dV.mma=tf32x3 dV.stages=1 dQ.mma=tf32x3 dQ.dhv=16 dKr.mma=tf32x3 dKr.dhv=16 dK.mma=tf32x3 dK.dhv=16 "
 #define BACK_WIDE_FP32                                                                                                 \
     BACK_FP32 "dV.warps=2 dV.Lhq=16 dV.Lkv=16 dV.dhv=32 dQ.warps=1 dQ.Lhq=16 dQ.Lkv=16 dQ.dqk=32 "                      \
-              "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 " \
-                 "dots.warps=1 dots.Lkv=16 "
+              "dKr.warps=1 dKr.Lhq=16 dKr.Lkv=16 dKr.dqk=32 dK.warps=1 dK.Lhq=16 dK.Lkv=16 dK.dqk=32 dbeta.warps=1 dbeta.Lkv=32 "
 #define KEYS .row = {[TG_CHUNK] = TG_P(1), BLOCK, [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(32), [TG_MEMBER] = TG_L(1)}
 /* Of all chunks at once, from N, dR, and the states of both directions in memory. Rows of states o dstates, then the gates: a thread a channel;
  * sums of the chunk first; then parameters, and rows of length 1. */
@@ -79,19 +67,15 @@ static const tg_schedule fused = {
     {ROW("dK", (DK, WDK, RK)), PRODUCTS(2), KEYS},                                                                     \
     GATE_GRADIENT_ROWS
 /* All of it in one row by lanes that have channels, where dqk is a multiple of 64 and heads do not share q and k; but sums over dhv (rv),
- * which dV makes. There a warp has a row of the unit rows' gradients, and makes its sum too. */
+ * which dV makes. */
 #define CHANNEL_KEY_ROWS                                                                                               \
     {ROW("keys", (DQ, DK, KZ, DA)), .mma = TG_MMA_SYNC, .warps = 4, .stages = 4, .blocks_per_sm = 2, KEYS},            \
-    PARAMETER_ROWS,                                                                                                    \
-    {ROW("dunit", (DQ_RAW, DK_RAW)), .warps = 1, .blocks_per_sm = 1,                                                   \
-     .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_L(128)}}
+    PARAMETER_ROWS
 #define GATE_GRADIENT_ROWS                                                                                             \
     {ROW("cross", (XC)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_DQK] = TG_P(64), [TG_DHV] = TG_L(1)}},          \
     {ROW("sums", (TE, TX)), .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DQK] = TG_P(64)}},       \
     {ROW("dgates", (DA)), .lacks = KR, CHANNELS},                                                                      \
-    PARAMETER_ROWS,                                                                                                    \
-    {ROW("dots", (QY, KY)), DOTS},                                                                                     \
-    {ROW("dunit", (DQ_RAW, DK_RAW)), EACH_CHANNEL}
+    PARAMETER_ROWS
 /* Of what operands are made of. */
 #define PARAMETER_ROWS                                                                                                 \
     {ROW("dbeta", (DBETA)), .lacks = KR, POSITIONS},                                                                   \
@@ -99,7 +83,8 @@ static const tg_schedule fused = {
     {ROW("dgates", (DG_RAW, SUM_BIAS, SUM_RATE)), CHANNELS},                                                           \
     {ROW("dbias", (DDT_BIAS)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DQK] = TG_P(64)}},  \
     {ROW("chunks", (SUM_CHUNK)), .warps = 2, .row = {[TG_CHUNK] = TG_W(64), [TG_DQK] = TG_L(1)}},                      \
-    {ROW("drate", (DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}}
+    {ROW("drate", (DA_LOG)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_W(64)}},                        \
+    {ROW("dunit", (DQ_RAW, DK_RAW)), ROWS}
 static const tg_point back_portable_points[] = {
     {.name = "portable"},
     {.name = "portable-small", .changes = "walk.stages=1 dV.stages=1"},
@@ -110,7 +95,7 @@ static const tg_point back_portable_points[] = {
 };
 static const tg_schedule back_portable = {
     SCHEDULE("portable"), .chunk = 64, .points = back_portable_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)), KEY_ROWS},
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALK_ROW("walk", (CK, N)), WALK_ROW("dV", (DC, DR, DV)), KEY_ROWS},
 };
 
 /* Decode: as in delta_schedules.c, by sixteen threads that share out dqk, or eight: what is of dqk is in registers too. */
@@ -185,7 +170,7 @@ static const tg_point walk_gates_points[] = {
 };
 static const tg_schedule walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = walk_gates_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H, S)), ON_WARPGROUPS(2), VALUES}},
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), {ROW("walk", (H, S)), ON_WARPGROUPS(2), VALUES}},
 };
 
 /* The gradients in four walks: the values that are written, again; back, their gradients; what the states give dQ and keys as they
@@ -232,7 +217,7 @@ static const tg_point back_walk_keys_points[] = {
 };
 static const tg_schedule back_walk_keys = {
     SCHEDULE("walk-keys"), .chunk = 64, .points = back_walk_keys_points,
-    .rows = {NORM_ROWS(0), {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS((DR, DV)), KEY_ROWS},
+    .rows = {{UNIT_ROW}, {ROW("T", (T_, P, KB, KE, QB, B, GT)), ALL_CHANNELS(2)}, WALKED_ROWS((DR, DV)), KEY_ROWS},
 };
 static const tg_point back_walk_gates_points[] = {
     {.name = "walk-gates"},
@@ -240,7 +225,7 @@ static const tg_point back_walk_gates_points[] = {
 };
 static const tg_schedule back_walk_gates = {
     SCHEDULE("walk-gates"), .chunk = 64, .points = back_walk_gates_points,
-    .rows = {OPERAND_ROWS, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV)), KEY_ROWS},
+    .rows = {{UNIT_ROW}, GATE_ROW, T_OF(CHUNK_TILES), WALKED_ROWS((DR, DV)), KEY_ROWS},
 };
 
 #define BACK_SPACE(name_, schedule_)                                                                                   \
