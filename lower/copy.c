@@ -191,11 +191,14 @@ static LLVMValueRef load_parts(struct emit *e, bool constant, LLVMValueRef from,
 void load_side_by_side(struct emit *e, bool constant, tg_dtype dtype, LLVMValueRef from, LLVMValueRef *reg, uint32_t n,
                        uint32_t between)
 {
-    LLVMTypeRef one = dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
-    LLVMValueRef x = constant_load(e, constant, LLVMVectorType(one, n), from, n * tg_dtype_bytes(dtype));
+    const bool in_words = dtype != TG_F32 && n > 1;
+    LLVMTypeRef one = in_words ? e->i32 : dtype == TG_F32 ? e->f32 : dtype == TG_BF16 ? e->bfloat : e->half;
+    LLVMValueRef x =
+        constant_load(e, constant, LLVMVectorType(one, in_words ? n / 2 : n), from, n * tg_dtype_bytes(dtype));
     for (uint32_t i = 0; i < n; i++) {
-        LLVMValueRef y = LLVMBuildExtractElement(e->b, x, imm(e, i), "");
-        set(e, reg[(2 + between) * i], dtype == TG_F32 ? y : LLVMBuildFPExt(e->b, y, e->f32, ""));
+        LLVMValueRef y = LLVMBuildExtractElement(e->b, x, imm(e, in_words ? i / 2 : i), "");
+        y = in_words ? unpack_as(e, dtype, y, i % 2) : dtype == TG_F32 ? y : LLVMBuildFPExt(e->b, y, e->f32, "");
+        set(e, reg[(2 + between) * i], y);
     }
 }
 

@@ -244,6 +244,8 @@ LLVMValueRef is_finite(struct emit *e, LLVMValueRef x);              /* i1, of a
 void emit_solve(struct emit *e, const struct op *op);                /* solve.c */
 LLVMValueRef pack(struct emit *e, LLVMValueRef x0, LLVMValueRef x1); /* two floats, rounded to the input type: i32 */
 LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i);  /* one of them: f32 */
+LLVMValueRef unpack_as(struct emit *e, tg_dtype dtype, LLVMValueRef word,
+                       uint32_t i); /* ... of another type than the inputs' */
 
 /* ---- expression.c -------------------------------------------------------------------------------------- */
 /* An element of the tile that a map makes, as the expression sees it. */

@@ -103,12 +103,11 @@ static LLVMValueRef softplus(struct emit *e, const struct expression *x, LLVMVal
     return LLVMBuildFAdd(e->b, high, log1p_series(e, x, t), "");
 }
 
-static LLVMValueRef sigmoid(struct emit *e, const struct expression *x, LLVMValueRef a)
+/* To one unit in the last place: the exact reciprocal branches. */
+static LLVMValueRef sigmoid(struct emit *e, LLVMValueRef a)
 {
     LLVMValueRef t = exp2_approx(e, LLVMBuildFMul(e->b, a, real(e, -log2_e), ""));
-    LLVMValueRef sum = LLVMBuildFAdd(e->b, t, real(e, 1), "");
-    return e->p->by_channel || plan_is_of_rows(e->p, x->out) ? call1(e, "llvm.nvvm.rcp.approx.ftz.f", sum)
-                                                             : LLVMBuildFDiv(e->b, real(e, 1), sum, "");
+    return call1(e, "llvm.nvvm.rcp.approx.ftz.f", LLVMBuildFAdd(e->b, t, real(e, 1), ""));
 }
 
 /* On warpgroups, and in each element of channels, to two units in the last place: the exact one branches. */
@@ -340,7 +339,7 @@ static struct pair apply(struct emit *e, const struct expression *x, const tg_x 
     case TG_X_LOGSIG2:
         return (struct pair){log_sigmoid(e, x, p), NULL};
     case TG_X_SIGMOID:
-        return (struct pair){sigmoid(e, x, p), NULL};
+        return (struct pair){sigmoid(e, p), NULL};
     case TG_X_SOFTPLUS:
         return (struct pair){softplus(e, x, p), NULL};
     case TG_X_STEP:

@@ -148,7 +148,12 @@ LLVMValueRef pack(struct emit *e, LLVMValueRef lo, LLVMValueRef hi)
 
 LLVMValueRef unpack(struct emit *e, LLVMValueRef word, uint32_t i)
 {
-    if (e->p->shape.io == TG_BF16) /* a bf16 is the upper half of a float */
+    return unpack_as(e, (tg_dtype)e->p->shape.io, word, i);
+}
+
+LLVMValueRef unpack_as(struct emit *e, tg_dtype dtype, LLVMValueRef word, uint32_t i)
+{
+    if (dtype == TG_BF16) /* a bf16 is the upper half of a float */
         return as(
             e, i ? LLVMBuildAnd(e->b, word, imm(e, (int64_t)0xffff0000), "") : LLVMBuildShl(e->b, word, imm(e, 16), ""),
             e->f32);

@@ -91,7 +91,7 @@ static void load_step(struct emit *e, struct round *r, uint32_t v, uint32_t step
     const uint32_t tile = TG_OPERAND_TILE(e->p->values[v].operand);
     const bool chained = r->whole && plan_is_position(r->loop->dim) && tg_tile_has_t(e->p->algorithm, tile) &&
                          !tg_tile_is_square(e->p->algorithm, tile) && !plan_is_shifted(e->p, tile) &&
-                         plan_held_count(e->p, &e->p->values[v]) == 1;
+                         plan_held_count(e->p, &e->p->values[v]) == plan_together(e->p, tile);
     if (chained)
         e->known[tile] = r->address[v] =
             step ? byte_offset(e, r->address[v], position_bytes(e, tile)) : thread_address(e, v, tile);

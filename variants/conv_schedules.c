@@ -1,4 +1,4 @@
-/* variants/conv_schedules.c - the schedules of the convolution: threads with two or four channels each walk down the tokens of a chunk.
+/* variants/conv_schedules.c - the schedules of the convolution: threads with four channels each walk down the tokens of a chunk.
  * x of the tokens before is in the cache, for it has just been read. */
 #include "variants/conv.h"
 
@@ -25,7 +25,7 @@ static const tg_schedule step = {
 
 static const tg_schedule backward = {
     SCHEDULE("rows"), .chunk = 128,
-    .rows = {{ROW("dy", (DY, C0, C1, C2, C3, CB)), .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(64)}},
+    .rows = {{ROW("dy", (DY, C0, C1, C2, C3, CB)), CHANNELS},
              {ROW("dx", (DX)), CHANNELS},
              {ROW("dstate", (DS10, DS20, DS30)), ENDS},
              {ROW("sums", (DW0, DW1, DW2)), SUMS},
