@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { LONG_STEPS_AHEAD = 8, REGISTERS_AHEAD = 128 };
+enum { LONG_STEPS_AHEAD = 8, REGISTERS_AHEAD = 128, MOST_BLOCKS = 8 };
 
 /* Operations [begin, end) of a nest. */
 struct body {
@@ -107,33 +107,62 @@ static void add_loads(struct plan *p, struct body *b)
         }
 }
 
-/* Blocks of the outer loop, of a round of so many steps. */
-static uint32_t blocks_ahead(const struct plan *p, const struct body *b, uint32_t steps)
+static bool is_outer_load(const struct op *op)
 {
-    const struct loop *inner = &b->nest->loops[1];
-    bool can = b->nest->n_loops == 2 && inner->trips && 2 * inner->trips <= steps && b->nest->loops[0].dim != TG_CHUNK;
-    for (uint32_t i = b->begin; i < b->end; i++)
-        can &= p->ops[i].kind != OP_SCAN && !(p->ops[i].kind == OP_LOAD && p->ops[i].guard == GUARD_FIRST);
-    return can ? steps / inner->trips : 0;
+    return op->kind == OP_LOAD && op->guard == GUARD_FIRST;
 }
 
-static void find_rounds(struct plan *p, struct body *b)
+/* Has a round several blocks of the outer loop, if there is room for them? Then what a block loads is loaded in its steps. */
+static bool can_have_blocks(const struct plan *p, const struct body *b)
+{
+    bool can = b->nest->n_loops == 2 && b->nest->loops[1].trips && b->nest->loops[0].dim != TG_CHUNK;
+    for (uint32_t i = b->begin; i < b->end; i++) {
+        const struct op *op = &p->ops[i];
+        can &= op->kind != OP_SCAN && (op->guard != GUARD_FIRST || op->kind == OP_LOAD || op->kind == OP_ZERO);
+    }
+    return can;
+}
+
+/* What is loaded before the round; with what a block loads, or without. */
+static void mark_loads(struct plan *p, const struct body *b, bool of_blocks)
 {
     uint32_t n = 0;
     for (uint32_t i = b->begin; i < b->end; i++) {
         struct op *op = &p->ops[i];
-        const bool ahead = is_ahead(p, b, op) && (op->kind == OP_LOAD || n < PLAN_MAX_AHEAD);
+        const bool is_own =
+            is_outer_load(op) ? of_blocks && p->values[op->v].space == SPACE_THREAD : is_ahead(p, b, op);
+        const bool ahead = is_own && (op->kind == OP_LOAD || n < PLAN_MAX_AHEAD);
         n += ahead;
+        op->flags &= (uint8_t)~OP_AHEAD;
         op->flags |= ahead ? OP_AHEAD : 0;
         op->flags |= b->nest->shared_out && op->kind == OP_STORE ? OP_BEHIND : 0;
         op->flags |= op->kind == OP_LOAD && p->values[op->v].nest < 0 ? OP_ONCE : 0;
     }
+}
+
+/* Those of a round; 0: it has less than two. */
+static uint32_t blocks_ahead(struct plan *p, const struct body *b)
+{
+    mark_loads(p, b, true);
+    const uint32_t most = steps_ahead(p, b) / b->nest->loops[1].trips, blocks = most < MOST_BLOCKS ? most : MOST_BLOCKS;
+    for (uint32_t i = b->begin; blocks > 1 && i < b->end; i++)
+        if (is_outer_load(&p->ops[i]))
+            p->ops[i].guard = GUARD_ALWAYS;
+    return blocks > 1 ? blocks : 0;
+}
+
+static void find_rounds(struct plan *p, struct body *b)
+{
+    struct nest *nest = b->nest;
+    nest->blocks = (uint8_t)(can_have_blocks(p, b) ? blocks_ahead(p, b) : 0);
+    if (nest->blocks) {
+        nest->steps = (uint8_t)(nest->blocks * nest->loops[1].trips);
+        return;
+    }
+    mark_loads(p, b, false);
     const uint32_t ahead = steps_ahead(p, b);
-    b->nest->halves = b->nest->shared_out && b->nest->loops[0].trips % (2 * ahead) == 0;
-    b->nest->blocks = (uint8_t)blocks_ahead(p, b, ahead);
-    b->nest->steps = (uint8_t)(b->nest->halves   ? 2 * ahead
-                               : b->nest->blocks ? b->nest->blocks * b->nest->loops[1].trips
-                                                 : ahead);
+    nest->halves = nest->shared_out && nest->loops[0].trips % (2 * ahead) == 0;
+    nest->steps = (uint8_t)(nest->halves ? 2 * ahead : ahead);
 }
 
 bool pass_rounds(struct plan *p)
