@@ -44,7 +44,19 @@ static tg_status time_call(struct bench *bench, tg_call *call, struct timing *ti
     return bench->by_kernel ? time_kernels(bench, call, timing) : TG_OK;
 }
 
-static int time_kernel(struct bench *bench, const tg_shape *shape, const struct kernel *kernel, struct timing *timing)
+/* The problem with what the call has computed: it is empty behind that. */
+static tg_status hand_over(const tg_call *call, tg_problem *problem, tg_problem *kept, const tg_sink *sink)
+{
+    const tg_status status = tg_call_fetch(call, problem, sink);
+    *kept = *problem;
+    *problem = (tg_problem){.n_tensors = 0};
+    return status;
+}
+
+/* `kept`: NULL, or what the forward has handed over. Empty, it gets that; else the backward is timed with it: random numbers in its
+ * place would be slower or faster (transitions of the delta rule end early where they have become zeros). */
+static int time_kernel(struct bench *bench, const tg_shape *shape, const struct kernel *kernel, struct timing *timing,
+                       tg_problem *kept)
 {
     struct context *context = bench->context;
     const int64_t chunk = timing->choice.schedule.chunk;
@@ -53,10 +65,14 @@ static int time_kernel(struct bench *bench, const tg_shape *shape, const struct 
     int code = CODE_USAGE;
     if (problem_layout(context, timing->variant, shape, bench->io, &problem) &&
         tg_problem_keep(kernel->program, chunk, &problem, &context->sink) == TG_OK && estimate(bench, shape, timing)) {
-        tg_status status =
-            tg_call_open_pattern(&call, &context->machine, kernel->module, &problem, chunk, &context->sink);
+        const bool is_kept = kept && kept->n_tensors;
+        tg_status status = is_kept ? tg_problem_feed(kept, &problem, &context->sink) : TG_OK;
+        if (status == TG_OK)
+            status = tg_call_open_pattern(&call, &context->machine, kernel->module, &problem, chunk, &context->sink);
         if (status == TG_OK) {
             status = time_call(bench, &call, timing);
+            if (status == TG_OK && kept && !is_kept)
+                status = hand_over(&call, &problem, kept, &context->sink);
             tg_call_close(&call);
         }
         if (shape->most_tokens)
@@ -68,7 +84,7 @@ static int time_kernel(struct bench *bench, const tg_shape *shape, const struct 
 }
 
 static int time_program(struct bench *bench, const tg_variant *variant, const tg_shape *shape, struct wish wish,
-                        struct timing *timing)
+                        struct timing *timing, tg_problem *kept)
 {
     struct context *context = bench->context;
     const tg_shape_class class = tg_shape_class_of(shape, bench->io);
@@ -80,7 +96,7 @@ static int time_program(struct bench *bench, const tg_variant *variant, const tg
     if (!kernel_build(context, variant, &timing->choice.schedule, &class, &kernel, &context->sink))
         return CODE_FAILED;
     progress(context, "%s B=%lld T=%lld: running", variant->name, (long long)shape->batch, (long long)shape->tokens);
-    const int code = time_kernel(bench, shape, &kernel, timing);
+    const int code = time_kernel(bench, shape, &kernel, timing, kept);
     kernel_free(&kernel);
     return code;
 }
@@ -115,11 +131,13 @@ bool bench_time(struct bench *bench, const tg_variant *variant, const tg_shape *
     struct wish wishes[] = {wish, {bench->context->options.backward_schedule, wish.chunk}};
     char texts[2][TG_SCHEDULE_TEXT];
     *forward = *backward = (struct timing){.variant = NULL};
+    tg_problem problem = {.n_tensors = 0}, *kept = both && bench->context->options.keep_states ? &problem : NULL;
     int code = both && !keep_states(bench, variant, shape, wishes, texts) ? CODE_USAGE : CODE_OK;
     if (code == CODE_OK)
-        code = time_program(bench, variant, shape, wishes[0], forward);
+        code = time_program(bench, variant, shape, wishes[0], forward, kept);
     if (code == CODE_OK && both)
-        code = time_program(bench, variant->backward, shape, wishes[1], backward);
+        code = time_program(bench, variant->backward, shape, wishes[1], backward, kept);
+    tg_problem_free(&problem);
     bench->code = code > bench->code ? code : bench->code;
     return code == CODE_OK;
 }

@@ -115,7 +115,9 @@ static bool is_outer_load(const struct op *op)
 /* Has a round several blocks of the outer loop, if there is room for them? Then what a block loads is loaded in its steps. */
 static bool can_have_blocks(const struct plan *p, const struct body *b)
 {
-    bool can = b->nest->n_loops == 2 && b->nest->loops[1].trips && b->nest->loops[0].dim != TG_CHUNK;
+    const struct nest *nest = b->nest;
+    bool can = nest->n_loops == 2 && nest->loops[1].trips && nest->loops[0].dim != TG_CHUNK &&
+               !plan_is_position(nest->loops[1].dim) && !nest->shared_out;
     for (uint32_t i = b->begin; i < b->end; i++) {
         const struct op *op = &p->ops[i];
         can &= op->kind != OP_SCAN && (op->guard != GUARD_FIRST || op->kind == OP_LOAD || op->kind == OP_ZERO);

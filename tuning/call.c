@@ -92,11 +92,13 @@ static void set_strides(const tg_call *call, const tg_host_tensor *tensor, tg_te
         arg->stride[3] = 1;
 }
 
-/* A tensor too large to make number by number repeats a block of random numbers. What it holds does
+/* What there is; else, for a tensor too large to make number by number, a block of random numbers again and again. What it holds does
  * not matter to a clock, as long as it is neither zero nor constant, and states stay finite: what a forward has kept is small,
  * or they grow by it from chunk to chunk. */
 static tg_status copy_pattern(tg_call *call, const tg_host_tensor *tensor, uint64_t address, const tg_sink *sink)
 {
+    if (tensor->data)
+        return copy_in(call, tensor, address, sink);
     size_t bytes = tensor->bytes < MAX_PATTERN ? tensor->bytes : MAX_PATTERN;
     size_t element = tg_num_bytes(tensor->dtype);
     char *pattern = malloc(bytes + 1);

@@ -235,7 +235,7 @@ typedef struct tg_call {
  * outlive the call. tg_call_close. */
 TG_API tg_status tg_call_open(tg_call *call, const tg_machine *machine, const tg_module *module,
                               const tg_problem *problem, int64_t chunk, const tg_sink *sink);
-/* The same with inputs made of a short random pattern: for timing, at any size. */
+/* The same with inputs made of a short random pattern, but for those that the problem has data of: for timing, at any size. */
 TG_API tg_status tg_call_open_pattern(tg_call *call, const tg_machine *machine, const tg_module *module,
                                       const tg_problem *problem, int64_t chunk, const tg_sink *sink);
 TG_API tg_status tg_call_run(tg_call *call, const tg_sink *sink); /* launches and waits */

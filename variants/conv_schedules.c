@@ -1,4 +1,5 @@
-/* variants/conv_schedules.c - the schedules of the convolution: threads with four channels each walk down the tokens of a chunk.
+/* variants/conv_schedules.c - the schedules of the convolution: threads with four channels each walk down the tokens of a chunk; two each
+ * where the gradient of a bias is summed too.
  * x of the tokens before is in the cache, for it has just been read. */
 #include "variants/conv.h"
 
@@ -24,8 +25,9 @@ static const tg_schedule step = {
 };
 
 static const tg_schedule backward = {
-    SCHEDULE("rows"), .chunk = 128,
-    .rows = {{ROW("dy", (DY, C0, C1, C2, C3, CB)), CHANNELS},
+    SCHEDULE("rows"), .chunk = 256,
+    .rows = {{ROW("dy", (DY, C0, C1, C2, C3)), .lacks = CB, CHANNELS},
+             {ROW("dy", (DY, C0, C1, C2, C3, CB)), .has = CB, .warps = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(64)}},
              {ROW("dx", (DX)), CHANNELS},
              {ROW("dstate", (DS10, DS20, DS30)), ENDS},
              {ROW("sums", (DW0, DW1, DW2)), SUMS},
