@@ -408,7 +408,7 @@ tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink 
     for (uint32_t i = 0; i < problem->n_tensors && status == TG_OK; i++) {
         tg_host_tensor *tensor = &problem->tensors[i];
         for (uint32_t a = 0; a < call->n_args && status == TG_OK; a++) {
-            if (!(tensor->flags & TG_OUT) || strcmp(call->args[a].name, tensor->name) != 0)
+            if (!(tensor->flags & TG_OUT) || !call->args[a].address || strcmp(call->args[a].name, tensor->name) != 0)
                 continue;
             if (!tensor->data)
                 tensor->data = malloc(tensor->bytes ? tensor->bytes : 1);

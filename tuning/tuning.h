@@ -247,7 +247,7 @@ TG_API tg_status tg_call_time(tg_call *call, uint32_t runs, bool flush, float *t
 TG_API tg_status tg_call_time_kernels(tg_call *call, uint32_t runs, bool flush, float *times, const tg_sink *sink);
 /* Of n > 0. */
 TG_API double tg_median(const float *ascending, uint32_t n);
-/* Outputs back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
+/* Outputs that there are back into the problem. TG_E_NUMERICS when a slot of the pool was written that is no sequence's. */
 TG_API tg_status tg_call_fetch(const tg_call *call, tg_problem *problem, const tg_sink *sink);
 TG_API void tg_call_close(tg_call *call);
 

@@ -246,3 +246,13 @@ bench mlstm-sig --schedule a --schedule b --schedule c --schedule d --schedule e
 -- exit 2
 -- stderr
 more than 8 --schedule options
+
+-- case gradients with what the forward has kept, which they are timed with; optional states are not there
+-- args
+bench gated-delta --shape B=1,NH=2,T=130,dqk=128,dhv=128 --keep-states --runs 1 --device emu --arch sm_90a --json
+-- exit 0
+-- stdout
+"variant":"gated-delta"
+"schedule":"walk-narrow-keep"
+"backward":{"variant":"gated-delta-backward"
+-kept"
