@@ -44,6 +44,7 @@ TG_API extern const tg_schedule *const tg_norm_forward[], *const tg_norm_backwar
     *const tg_norm_group_backward[];
 TG_API extern const tg_space *const tg_norm_forward_spaces[], *const tg_norm_backward_spaces[], *const tg_norm_group_forward_spaces[],
     *const tg_norm_group_backward_spaces[];
+TG_API extern const tg_alias tg_norm_names[];
 
 /* ---- the same in fp64 (norm_oracle.c) ---- */
 

@@ -7,15 +7,9 @@
 #define EACH .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_P(128)}
 #define ROWS .warps = 1, .blocks_per_sm = 1, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_L(1), [TG_DHV] = TG_L(128)}
 
-static const tg_point points[] = {
-    {.name = "rows"},
-    {.name = "rows-256", .changes = "norm.warps=2 norm.dhv=256"},
-    {.name = "rows-512", .changes = "norm.warps=4 norm.dhv=512"},
-    {.name = NULL},
-};
-static const tg_schedule forward = {SCHEDULE("rows"), .chunk = 32, .points = points, .rows = {{ROW("norm", (H)), ROWS}}};
+static const tg_schedule forward = {SCHEDULE("rows"), .chunk = 32, .rows = {{ROW("norm", (H)), ROWS}}};
 static const tg_schedule backward = {
-    SCHEDULE("rows"), .chunk = 64, .points = points,
+    SCHEDULE("rows"), .chunk = 64,
     .rows = {{ROW("norm", (DX, DZ, OF_CHUNK)), ROWS},
              {ROW("heads", (OF_HEAD)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DHV] = TG_P(64)}},
              {ROW("weights", (DWEIGHT)), .warps = 2, .row = {[TG_MEMBER] = TG_L(1), [TG_DHV] = TG_P(64)}}},
@@ -23,29 +17,20 @@ static const tg_schedule backward = {
 
 /* Over the heads of a group: sums of heads, those of groups, then the rows. */
 #define GROUP_SUMS .warps = 2, .row = {[TG_CHUNK] = TG_P(1), [TG_LKV] = TG_W(64), [TG_MEMBER] = TG_L(1)}
-static const tg_point group_points[] = {
-    {.name = "rows"},
-    {.name = "rows-256", .changes = "squares.warps=2 squares.dhv=256 norm.warps=2 norm.dhv=256"},
-    {.name = "rows-512", .changes = "squares.warps=4 squares.dhv=512 norm.warps=4 norm.dhv=512"},
-    {.name = NULL},
-};
 static const tg_schedule group_forward = {
-    SCHEDULE("rows"), .chunk = 64, .points = group_points,
+    SCHEDULE("rows"), .chunk = 64,
     .rows = {{ROW("squares", (SQUARES)), ROWS}, {ROW("means", (R)), GROUP_SUMS}, {ROW("norm", (H)), EACH}},
 };
-static const tg_point group_back_points[] = {
-    {.name = "rows"},
-    {.name = "rows-256", .changes = "squares.warps=2 squares.dhv=256 along.warps=2 along.dhv=256 norm.warps=2 norm.dhv=256"},
-    {.name = "rows-512", .changes = "squares.warps=4 squares.dhv=512 along.warps=4 along.dhv=512 norm.warps=4 norm.dhv=512"},
-    {.name = NULL},
-};
 static const tg_schedule group_backward = {
-    SCHEDULE("rows"), .chunk = 64, .points = group_back_points,
+    SCHEDULE("rows"), .chunk = 64,
     .rows = {{ROW("squares", (SQUARES)), ROWS}, {ROW("means", (R)), GROUP_SUMS},
              {ROW("along", (ALONG)), ROWS}, {ROW("sums", (ALL_ALONG)), GROUP_SUMS},
              {ROW("norm", (DX, DZ, OF_CHUNK)), EACH},
              {ROW("weights", (DWEIGHT)), .warps = 2, .row = {[TG_BATCH] = TG_L(1), [TG_CHUNK] = TG_L(1), [TG_DHV] = TG_P(64)}}},
 };
+
+/* From when each width had a point of its own. */
+const tg_alias tg_norm_names[] = {{"rows-256", "rows"}, {"rows-512", "rows"}, {NULL, NULL}};
 
 /* Long chunks leave fewer sums of weights to be added up, short ones fill the GPU with few rows. */
 static const tg_vary vary[] = {{.field = TG_FIELD_CHUNK, .values = {64, 128, 256, 512}, .line = __LINE__}};

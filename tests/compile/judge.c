@@ -57,7 +57,6 @@ static const struct {
     {"gated-delta-backward", "walk-parts", 24},  /* dQ where 128 divides no width */
     {"delta-net", "walk-keep", 24},              /* its walk where dqk is beyond 192 */
     {"gated-delta", "walk-keep", 24},
-    {"srms-norm", "rows-256", 16},              /* at 128, 256 */
     {"mlstm-exp-backward", "walk-cluster", 24}, /* dQ, and the next: sums of the state that wait for a step */
     {"mlstm-exp-backward", "walk-parts-deep", 24},
     {"gated-retention-backward", "walk-parts", 16}, /* dQ, packed, with shared heads */
