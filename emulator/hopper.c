@@ -2,6 +2,7 @@
 #include "hopper.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool hopper_init(struct cta *c)
 {
@@ -15,7 +16,8 @@ bool hopper_init(struct cta *c)
     h->clocks = calloc((size_t)MAX_MBARRIERS * 4 * c->n_agents, sizeof *h->clocks);
     for (u32 i = 0; i < MAX_MBARRIERS && h->clocks; i++)
         h->mbarriers[i].joined[0] = h->clocks + (size_t)i * 4 * c->n_agents;
-    return h->mbarrier_at && h->readers && h->clocks && wgmma_init(c);
+    h->fenced = calloc((size_t)MAX_WARPS * 2 * c->n_agents, sizeof *h->fenced);
+    return h->mbarrier_at && h->readers && h->clocks && h->fenced && wgmma_init(c);
 }
 
 void hopper_free(struct cta *c)
@@ -27,6 +29,7 @@ void hopper_free(struct cta *c)
     wgmma_free(c);
     free(h->mbarrier_at);
     free(h->clocks);
+    free(h->fenced);
     free(h->readers);
     free(h);
 }
@@ -39,6 +42,7 @@ void hopper_reset(struct cta *c)
     mbarriers_reset(c);
     memset(h->readers, 0, (c->shared_bytes / ASYNC_UNIT + 1) * sizeof *h->readers);
     memset(h->fences, 0, sizeof h->fences);
+    memset(h->fenced, 0, (size_t)MAX_WARPS * 2 * c->n_agents * sizeof *h->fenced);
     memset(h->fine, 0, sizeof h->fine);
     bulk_reset(c);
     wgmma_reset(c);

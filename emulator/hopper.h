@@ -152,6 +152,8 @@ struct hopper {
     struct mbarrier mbarriers[MAX_MBARRIERS];
     u32 *clocks;     /* what they point into */
     u32 n_mbarriers; /* live ones are among these */
+    u32 *fenced;     /* of each warp: what it had seen at its last fence of the CTA; and at the last behind which a
+                        fence.proxy.async came */
     u8 *mbarrier_at; /* per 8 bytes of shared memory, counted from 1 */
     struct fences fences[MAX_WARPS];
     struct origin fine[MAX_WARPS][MAX_ORIGINS]; /* what the warp's wgmma may read, a part of it */
@@ -185,6 +187,8 @@ static inline bool has_mbarrier(const struct hopper *h, u32 offset)
 }
 
 /* proxy.c */
+void proxy_note_fence(struct warp *w);           /* a fence.acq_rel */
+const u32 *proxy_released(const struct warp *w); /* what a fence.proxy.async behind such a one has seen, by agents */
 bool proxy_was_fenced(const struct warp *w, u32 writer, u32 lane, u32 time, u32 covers);
 bool proxy_check_read(struct warp *w, int lane, u32 offset, u32 bytes);
 bool proxy_check_write(struct warp *w, struct cta *c, int lane, u32 offset, u32 bytes);

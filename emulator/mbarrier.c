@@ -262,8 +262,14 @@ static void join(const struct warp *w, const struct insn *in, struct mbarrier *m
 {
     const struct cta *c = w->cta;
     const bool is_far = c != m->cta;
+    if (is_far && in->mod[MOD_STRONG] != STRONG_RELAXED && !is_of_cluster_scope(in)) {
+        const u32 *released = proxy_released(w);
+        clock_join(m->joined[0], released, c->n_agents);
+        m->cta->visits[w->agent].time = released[w->agent]; /* who learns of that has seen this arrival */
+        return;
+    }
     u32 *joined = m->joined[is_far];
-    if (in->mod[MOD_STRONG] == STRONG_RELAXED || (is_far && !is_of_cluster_scope(in)) ||
+    if (in->mod[MOD_STRONG] == STRONG_RELAXED ||
         joined[w->agent] == c->cluster->now) /* another lane of this instruction */
         return;
     clock_join(joined, w->seen, c->n_agents);

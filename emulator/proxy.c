@@ -8,6 +8,7 @@
 #include "hopper.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define RUN(id)                                                                                                        \
     insn_run run_##id;                                                                                                 \
@@ -20,10 +21,32 @@ static void note_fence(struct warp *w, u32 mask, u32 covers)
     f->list[f->n++ % MAX_FENCES] = (struct fence){.time = c->cluster->now++, .mask = mask, .covers = covers};
 }
 
+/* fence.acq_rel.cta, and behind it fence.proxy.async: the assembler makes of the two what it makes of PTX 8.6's
+ * fence.release.sync_restrict::shared::cta.cluster, so that an arrival behind them orders shared memory between the CTAs of
+ * a cluster, whatever its scope. */
+static u32 *seen_at_fence(const struct warp *w, u32 which)
+{
+    return w->cta->hopper->fenced + ((size_t)w->id * 2 + which) * w->cta->n_agents;
+}
+
+void proxy_note_fence(struct warp *w)
+{
+    if (!w->cta->hopper)
+        return;
+    memcpy(seen_at_fence(w, 0), w->seen, w->cta->n_agents * sizeof *w->seen);
+    seen_at_fence(w, 0)[w->agent] = w->cta->cluster->now++;
+}
+
+const u32 *proxy_released(const struct warp *w)
+{
+    return seen_at_fence(w, 1);
+}
+
 RUN(fence_proxy_async)
 {
     (void)in;
     note_fence(w, mask, FENCE_SHARED | FENCE_INIT);
+    memcpy(seen_at_fence(w, 1), seen_at_fence(w, 0), w->cta->n_agents * sizeof(u32));
 }
 
 /* Global memory's proxies are not told apart. */

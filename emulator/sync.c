@@ -214,7 +214,7 @@ RUN(bar_warp)
 
 RUN(fence)
 {
-    (void)w;
+    proxy_note_fence(w);
     (void)in;
     (void)mask;
     full_fence();

@@ -22,8 +22,9 @@
  * seed fixes both: the same seed gives the same run whatever the number of threads; a right kernel
  * gives the same result for every seed.
  *   - An arrival at an mbarrier of another CTA of the cluster orders what came before it only if it
- * is .release.cluster and the wait .acquire.cluster, as the memory model has it; a relaxed arrival
- * at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
+ * is .release.cluster and the wait .acquire.cluster, as the memory model has it; or, at the scope of the CTA, what came before a
+ * fence.acq_rel.cta and a fence.proxy.async, which are the same instructions as PTX 8.6's fence of a cluster's shared memory. A
+ * relaxed arrival at the cluster's barrier tells of nothing but mbarriers before a fence.mbarrier_init.
  *   - Cubins are refused with CUDA_ERROR_NO_BINARY_FOR_GPU; what does not begin as PTX with
  * CUDA_ERROR_INVALID_IMAGE, as the driver does it; unknown PTX with CUDA_ERROR_INVALID_PTX, and the line and text of the instruction in the JIT error log and in the
  * report. */

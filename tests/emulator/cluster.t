@@ -148,6 +148,59 @@ barrier.cluster.wait;
 -- mutate out-of-bounds | [%r5];\nfull | [%r5+64];\nfull | an mbarrier at shared offset 64
 -- mutate out-of-bounds | .shared::cta.b64 %p4, [%r3], %r11;\n@!%p4 bra empty | .shared::cta.b64 %p4, [%r4], %r11;\n@!%p4 bra empty | an mbarrier at shared offset
 
+# The same at the scope of the CTA, behind the two fences that are one of the cluster's shared memory to the assembler.
+-- launch 2 32 64
+-- cluster 2
+-- target sm_90a
+-- kernel
+mov.u32 %r2, %cluster_ctarank;
+mov.u32 %r3, smem;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r2, 0;
+and.pred %p3, %p1, %p2;
+mov.u32 %r10, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
+@%p1 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+mapa.shared::cluster.u32 %r4, %r3, 0;
+mapa.shared::cluster.u32 %r5, %r3, 1;
+loop:
+and.b32 %r11, %r10, 1;
+@!%p2 bra take;
+@%p1 st.shared::cluster.u32 [%r5+16], %r10;
+@%p1 fence.acq_rel.cta;
+@%p1 fence.proxy.async.shared::cta;
+@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r5];
+full:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r3], %r11;
+@!%p4 bra full;
+bra next;
+take:
+empty:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r3], %r11;
+@!%p4 bra empty;
+ld.shared.u32 %r12, [%r3+16];
+add.u32 %r13, %r13, %r12;
+bar.warp.sync -1;
+fence.acq_rel.cta;
+fence.proxy.async.shared::cta;
+@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r4];
+next:
+add.u32 %r10, %r10, 1;
+setp.lt.u32 %p5, %r10, 5;
+@%p5 bra loop;
+@!%p2 st.global.u32 [%rd2], %r12;
+barrier.cluster.arrive.relaxed;
+barrier.cluster.wait;
+-- out 4
+-- mutate shared-race | @%p1 fence.acq_rel.cta;\n |  | which warp 0 of CTA 0 of the cluster wrote
+-- mutate shared-race | @%p1 fence.proxy.async.shared::cta;\n |  | which warp 0 of CTA 0 of the cluster wrote
+-- mutate shared-race | @%p1 fence.acq_rel.cta;\n@%p1 fence.proxy.async.shared::cta;\n | @%p1 fence.proxy.async.shared::cta;\n@%p1 fence.acq_rel.cta;\n
+-- mutate shared-race | bar.warp.sync -1;\nfence.acq_rel.cta;\n | bar.warp.sync -1;\n | which warp 0 of CTA 1 of the cluster read
+-- mutate shared-race | @%p1 mbarrier.arrive.shared::cluster.b64 _, [%r5]; | @%p1 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r5];
+-- mutate shared-race | @%p1 st.shared::cluster.u32 [%r5+16], %r10;\n@%p1 fence.acq_rel.cta;\n@%p1 fence.proxy.async.shared::cta;\n | @%p1 fence.acq_rel.cta;\n@%p1 fence.proxy.async.shared::cta;\n@%p1 st.shared::cluster.u32 [%r5+16], %r10;\n
+
 # Each of two CTAs loads one half of the words for both; a consumer's release comes back before the next round.
 -- launch 4 32 1024
 -- cluster 2
